@@ -1,0 +1,179 @@
+"""The token tree: what stands, what might follow, and what the model said after each token.
+
+Standard library only. A node is a token in the context of all tokens above it, so two equal tokens with different
+pasts are different nodes, and a node's prediction never goes stale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+TAIL_BIN = 0.25
+"""Width, in nats, of a bin of the tail's histogram; 0.25 keeps re-heated shares within 1 % up to temperature 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What the model says after a node, small enough to keep for every node.
+
+    `tail[i]` counts the tokens not kept whose log-probability lies `i` to `i + 1` bins below the last one kept.
+    """
+
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    entropy: float
+    tail: tuple[int, ...] = ()
+    row: object | None = field(default=None, repr=False, compare=False)
+    """All log-probabilities, by token id: only where they were asked for."""
+
+    def reheated(self, temperature: float) -> tuple[tuple[float, ...], float]:
+        """The kept tokens' probabilities at another temperature, and the probability of all the others together."""
+        if not temperature > 0:
+            raise ValueError(f"temperature is {temperature!r}, and must be more than 0.")
+        top = self.logprobs[0]
+        weights = [math.exp((value - top) / temperature) for value in self.logprobs]
+        rest = self._tail_weight(temperature, top)
+        total = sum(weights) + rest
+        return tuple(weight / total for weight in weights), rest / total
+
+    def _tail_weight(self, temperature: float, top: float) -> float:
+        """The tail's weight, each bin taken as evenly filled, scaled so that at temperature 1 it is exact."""
+        kept = math.fsum(map(math.exp, self.logprobs))
+        exact, estimate = max(0.0, 1.0 - kept), self._binned(1.0, 0.0)
+        if not estimate:
+            return 0.0
+        return self._binned(temperature, top) * (exact / estimate if exact > 1e-6 else 1.0)
+
+    def _binned(self, temperature: float, top: float) -> float:
+        spread = TAIL_BIN / temperature / 2
+        fill = math.sinh(spread) / spread
+        first = self.logprobs[-1] - TAIL_BIN / 2 - top
+        return fill * sum(
+            count * math.exp((first - index * TAIL_BIN) / temperature) for index, count in enumerate(self.tail) if count
+        )
+
+
+@dataclass(slots=True)
+class Work:
+    """What a tree has cost so far: forward passes, and tokens that went through them."""
+
+    passes: int = 0
+    tokens: int = 0
+
+
+class Node:
+    """A token in the tree. Read it freely; only its tree's methods change it, and an engine sets its prediction."""
+
+    __slots__ = ("children", "depth", "parent", "prediction", "seen", "token_id", "tree")
+
+    def __init__(self, tree: TokenTree, parent: Node | None, token_id: int) -> None:
+        self.tree = tree
+        self.parent = parent
+        self.token_id = token_id
+        self.depth: int = parent.depth + 1 if parent else 0
+        self.children: dict[int, Node] = {}
+        self.prediction: Prediction | None = None
+        self.seen = tree.clock
+
+    def __repr__(self) -> str:
+        return f"Node(token_id={self.token_id}, depth={self.depth})"
+
+    @property
+    def logprob(self) -> float | None:
+        """The log-probability of this token after its parent, where the parent's prediction holds it."""
+        said = self.parent.prediction if self.parent else None
+        if said is None or self.token_id not in said.token_ids:
+            return None
+        return said.logprobs[said.token_ids.index(self.token_id)]
+
+
+class TokenTree:
+    """All that anybody has looked at, below one root. The root itself is no token; paths begin under it."""
+
+    def __init__(self) -> None:
+        self.clock = 0
+        """Counts views; a node's `seen` is the last view that showed it."""
+        self.root = Node(self, None, -1)
+        self.head = self.root
+        self.size = 0
+        self.work = Work()
+        self.cache: object | None = None
+        """Whatever an engine keeps beside this tree; it lives and dies with it."""
+
+    def expand(self, parent: Node, token_id: int) -> Node:
+        """The child of `parent` for this token, made if it is not there yet."""
+        child = parent.children.get(token_id)
+        if child is None:
+            child = parent.children[token_id] = Node(self, parent, token_id)
+            self.size += 1
+        self.show(child)
+        return child
+
+    def descend(self, start: Node, token_ids: Iterable[int]) -> Node:
+        """The end of the path of these tokens below `start`; what is missing on it is made."""
+        node = start
+        for token_id in token_ids:
+            node = self.expand(node, token_id)
+        return node
+
+    def path(self, node: Node, below: Node | None = None) -> list[Node]:
+        """The nodes from under the root (or under `below`) down to `node`."""
+        nodes: list[Node] = []
+        top = below or self.root
+        while node is not top:
+            nodes.append(node)
+            if node.parent is None:
+                raise ValueError("The node does not hang below the one given.")
+            node = node.parent
+        nodes.reverse()
+        return nodes
+
+    def move_head(self, node: Node) -> None:
+        """Make the path to `node` the trunk: down to accept, up to rewind, anywhere after an edit."""
+        self.head = node
+
+    def new_view(self) -> None:
+        """Begin another view: what it does not show is older than what it shows."""
+        self.clock += 1
+        self.show(self.head)
+
+    def show(self, node: Node) -> None:
+        """Note that the path to `node` can be seen in the current view."""
+        current: Node | None = node
+        while current is not None and current.seen != self.clock:
+            current.seen = self.clock
+            current = current.parent
+
+    def nodes(self) -> Iterator[Node]:
+        """Every node but the root, parents first."""
+        waiting = list(self.root.children.values())
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(node.children.values())
+
+    def prune(self, count: int | None = None) -> list[Node]:
+        """Forget what nobody can see, longest unseen first: all of it, or at least `count` nodes if there are as many."""
+        trunk = set(self.path(self.head))
+        hidden = [node for node in self.nodes() if node.seen < self.clock and node not in trunk]
+        # A parent is seen whenever its child is, so this order never removes a parent before its children.
+        hidden.sort(key=lambda node: (node.seen, -node.depth))
+        gone = hidden if count is None else hidden[:count]
+        for node in gone:
+            assert node.parent is not None
+            del node.parent.children[node.token_id]
+        self.size -= len(gone)
+        return gone
+
+    def check(self) -> None:
+        """Raise AssertionError if anything that must always hold does not."""
+        count = 0
+        for node in self.nodes():
+            count += 1
+            assert node.parent is not None and node.parent.children[node.token_id] is node
+            assert node.depth == node.parent.depth + 1 and node.tree is self
+            assert node.parent.seen >= node.seen, "a parent is seen whenever its child is"
+        assert count == self.size, f"{count} nodes, {self.size} counted"
+        assert self.path(self.head) is not None and self.root.token_id == -1
