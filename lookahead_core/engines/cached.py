@@ -1,0 +1,188 @@
+"""The cached engine: all pending nodes of a tree in one row of tokens, over one flat cache, kept apart by a mask."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from lookahead_core.engines import engine as base
+from lookahead_core.engines import twin as twins
+from lookahead_core.engines.cache import FlatCache
+from lookahead_core.engines.engine import CHUNK, grouped, summarise
+from lookahead_core.engines.masks import MaskPlan, unpack
+from lookahead_core.errors import CacheFull
+from lookahead_core.settings import MEBIBYTE
+from lookahead_core.tree import Node, TokenTree
+
+
+class CachedEngine:
+    """Predictions with every node's keys and values computed once."""
+
+    def __init__(self, hf_model: Any, *, cache_bytes: int, attention: str = twins.ATTENTION) -> None:
+        self.twin = twins.twin_of(hf_model)
+        if attention != self.twin.config._attn_implementation:
+            self.twin.set_attn_implementation(attention)
+        self.plan = MaskPlan.of(self.twin.config)
+        self.cache_bytes = cache_bytes
+        self._layers = self.twin.config.get_text_config(decoder=True).num_hidden_layers
+        self._keeps_logits = "logits_to_keep" in inspect.signature(self.twin.forward).parameters
+        self._caches: weakref.WeakSet[FlatCache] = weakref.WeakSet()
+        self._lock = threading.RLock()
+        self._slot_bytes = 1
+        self._uses = 0
+
+    def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
+        with self._lock, torch.inference_mode():
+            rows: dict[Node, torch.Tensor] = {}
+            for tree, members in grouped(nodes).items():
+                self._evaluate_tree(tree, list(dict.fromkeys(members)), rows)
+            return torch.stack([rows[node] for node in nodes])
+
+    def unread(self, node: Node) -> list[Node]:
+        with self._lock:
+            slots = self._cache(node.tree).slots
+            missing: list[Node] = []
+            current: Node | None = node
+            while current is not None and current.depth and current not in slots:
+                missing.append(current)
+                current = current.parent
+            missing.reverse()
+            return missing
+
+    def read(self, nodes: Sequence[Node]) -> None:
+        with self._lock, torch.inference_mode():
+            for tree, members in grouped(nodes).items():
+                cache = self._cache(tree)
+                for chunk in _chunks([node for node in members if node not in cache.slots]):
+                    self._pass(tree, cache, chunk, [])
+
+    def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
+        return base.roll_out(self, nodes, depth, stop)
+
+    def forget(self, nodes: Sequence[Node]) -> None:
+        with self._lock, torch.inference_mode():
+            for tree, members in grouped(nodes).items():
+                if tree.cache is not None:
+                    cache = self._cache(tree)
+                    cache.free(members)
+                    if cache.holes * 2 > cache.used:
+                        cache.compact()
+
+    def compact(self, tree: TokenTree) -> None:
+        with self._lock, torch.inference_mode():
+            if tree.cache is not None:
+                self._cache(tree).compact()
+
+    def usage(self, tree: TokenTree) -> tuple[int, int]:
+        cache = tree.cache
+        return (len(cache.slots), cache.bytes) if isinstance(cache, FlatCache) else (0, 0)
+
+    def _cache(self, tree: TokenTree) -> FlatCache:
+        if tree.cache is None:
+            tree.cache = FlatCache(self._layers)
+            self._caches.add(tree.cache)  # type: ignore[arg-type]
+        return tree.cache  # type: ignore[return-value]
+
+    def _evaluate_tree(self, tree: TokenTree, nodes: list[Node], rows: dict[Node, torch.Tensor]) -> None:
+        """All that is missing above the nodes and the nodes themselves, parents first, in chunks."""
+        cache = self._cache(tree)
+        wanted = set(nodes)
+        for node in nodes:
+            tree.show(node)
+        fresh = {missing: None for node in nodes for missing in self.unread(node)}
+        # Nodes that have a slot but whose row is asked for again go last: their second copy is dropped after the pass.
+        again = [node for node in nodes if node not in fresh]
+        for chunk in _chunks([*sorted(fresh, key=lambda node: node.depth), *again]):
+            asked = [index for index, node in enumerate(chunk) if node in wanted]
+            got = self._pass(tree, cache, chunk, asked)
+            predicted = [chunk[index] for index in asked]
+            for node, row, prediction in zip(predicted, got, summarise(got) if asked else [], strict=True):
+                node.prediction = prediction
+                rows[node] = row
+
+    def _pass(self, tree: TokenTree, cache: FlatCache, nodes: list[Node], asked: list[int]) -> torch.Tensor:
+        """One forward pass over the nodes as one row of tokens; returns log-probabilities for those asked for."""
+        self._make_room(tree, cache, len(nodes))
+        start, end = cache.used, cache.used + len(nodes)
+        fresh = [node for node in nodes if node not in cache.slots]
+        masks = self._masks(cache, nodes, start, end)
+        device = self.twin.device
+        arguments: dict[str, Any] = {
+            "input_ids": torch.tensor([[node.token_id for node in nodes]], device=device),
+            "position_ids": torch.tensor([[node.depth - 1 for node in nodes]], device=device),
+            "attention_mask": masks,
+            "past_key_values": cache.states,
+            "use_cache": True,
+        }
+        wanted = torch.tensor(asked, dtype=torch.int64, device=device)
+        if self._keeps_logits:
+            arguments["logits_to_keep"] = wanted
+        logits = self.twin(**arguments).logits[0]
+        cache.add(fresh)
+        self._slot_bytes = max(1, cache.bytes // cache.capacity)
+        tree.work.passes += 1
+        tree.work.tokens += len(nodes)
+        return torch.log_softmax((logits if self._keeps_logits else logits[wanted]).float(), -1)
+
+    def _masks(self, cache: FlatCache, nodes: list[Node], start: int, end: int) -> Any:
+        """Each row sees its ancestors, in the cache or in this pass, and itself."""
+        places = {node: start + index for index, node in enumerate(nodes)}
+        sights: dict[Node, int] = {}
+        for node, place in places.items():
+            above = sights.get(node.parent) if node.parent in places and node.parent not in cache.slots else None  # type: ignore[arg-type]
+            sights[node] = (cache.sight_of(node.parent) if above is None else above) | 1 << place
+        device = self.twin.device
+        depths = torch.tensor([node.depth for node in nodes], dtype=torch.int32)
+        slot_depths = torch.cat([cache.depths[:start], depths]).to(device)
+        seen = unpack(list(sights.values()), end, device)
+        return self.plan.masks(seen, depths.to(device), slot_depths, self.twin.dtype)
+
+    def _make_room(self, tree: TokenTree, cache: FlatCache, slots: int) -> None:
+        """Slots for a pass, within the bound on bytes: close gaps, forget what nobody sees, then let idle caches go."""
+        self._uses += 1
+        cache.last_use = self._uses
+        if cache.used + slots <= cache.capacity:
+            return
+        if cache.holes * 2 > cache.used:
+            cache.compact()
+        if cache.room_after(cache.used + slots) > self._allowed(cache):
+            self._forget_unseen(tree, cache)
+        if cache.used + slots > self._allowed(cache):
+            self._drop_idle(cache, cache.used + slots)
+        if cache.used + slots > self._allowed(cache):
+            raise CacheFull(self._full(cache.used + slots))
+        cache.reserve(cache.used + slots, self._allowed(cache))
+
+    def _allowed(self, cache: FlatCache) -> int:
+        """How many slots this cache may have beside all the others."""
+        others = sum(other.bytes for other in self._caches if other is not cache)
+        return max(0, self.cache_bytes - others) // self._slot_bytes
+
+    def _forget_unseen(self, tree: TokenTree, cache: FlatCache) -> None:
+        """Prune the older half of what nobody can see, or all of it where that is little."""
+        hidden = sum(node.seen < tree.clock for node in cache.slots)
+        cache.free(tree.prune(hidden if hidden < CHUNK else hidden // 2))
+        cache.compact()
+
+    def _drop_idle(self, cache: FlatCache, slots: int) -> None:
+        """Empty other caches, longest unused first, until this one may have its slots."""
+        for other in sorted(self._caches, key=lambda other: other.last_use):
+            if other is not cache and slots > self._allowed(cache):
+                other.clear()
+
+    def _full(self, slots: int) -> str:
+        needed, held = slots * self._slot_bytes // MEBIBYTE + 1, self.cache_bytes // MEBIBYTE
+        return (
+            f"There is no room in the cache: the text and what is shown need {needed} MiB, and {held} MiB are allowed; "
+            "shorten the text, ask for fewer or shorter branches, or raise LOOKAHEAD_CACHE_MB."
+        )
+
+
+def _chunks(nodes: Sequence[Node]) -> Iterator[list[Node]]:
+    for start in range(0, len(nodes), CHUNK):
+        yield list(nodes[start : start + CHUNK])

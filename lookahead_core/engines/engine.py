@@ -1,0 +1,102 @@
+"""The one protocol that every engine keeps: predictions for nodes, whatever they are computed with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import torch
+
+from lookahead_core.tree import TAIL_BIN, Node, Prediction, TokenTree
+
+KEPT = 64
+"""How many of the most likely tokens a compact prediction keeps."""
+TAIL_BINS = 120
+CHUNK = 512
+"""The most tokens that one pass takes: a long text is read in pieces, with a point to stop at between them."""
+
+
+class Engine(Protocol):
+    """Where predictions come from. `evaluate` is the mechanism; the rest is there so that it can be shared and stopped."""
+
+    def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
+        """Leave a prediction on each node and return their rows of log-probabilities, valid until the next call.
+
+        Whatever stands above a node and was not read yet is read on the way.
+        """
+        ...
+
+    def unread(self, node: Node) -> list[Node]:
+        """The part of the path to `node` that `evaluate` would have to read, from the top."""
+        ...
+
+    def read(self, nodes: Sequence[Node]) -> None:
+        """Take a chunk of a path into the cache without predicting anything."""
+        ...
+
+    def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
+        """Grow each node greedily down to that depth of the tree; yields after each pass, and may be left at any."""
+        ...
+
+    def forget(self, nodes: Sequence[Node]) -> None:
+        """Give back what is kept for nodes that the tree has forgotten."""
+        ...
+
+    def compact(self, tree: TokenTree) -> None:
+        """Close the gaps that forgotten nodes have left."""
+        ...
+
+    def usage(self, tree: TokenTree) -> tuple[int, int]:
+        """Live slots, and bytes allocated for them."""
+        ...
+
+
+def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
+    """What rolling out means, in terms of `evaluate`: one pass a level, all branches in it."""
+    frontier = list(nodes)
+    while frontier := [node for node in frontier if node.depth < depth and node.token_id not in stop]:
+        pending = [node for node in frontier if node.prediction is None]
+        if pending:
+            engine.evaluate(pending)
+        frontier = [node.tree.expand(node, best(node)) for node in frontier]
+        if pending:
+            yield frontier
+
+
+def best(node: Node) -> int:
+    """The most likely token after a node that has been evaluated."""
+    assert node.prediction is not None
+    return node.prediction.token_ids[0]
+
+
+def summarise(rows: torch.Tensor) -> list[Prediction]:
+    """Compact predictions from rows of log-probabilities."""
+    logprobs, token_ids = rows.topk(min(KEPT, rows.shape[-1]))
+    # exp(-inf) * -inf is not a number: a model that rules a token out must not lose its entropy.
+    finite = rows.clamp_min(torch.finfo(rows.dtype).min)
+    entropy = -(finite.exp() * finite).sum(-1)
+    tails = _tails(finite, logprobs[:, -1:])
+    return [
+        Prediction(tuple(ids), tuple(values), spread, tuple(tail))
+        for ids, values, spread, tail in zip(
+            token_ids.tolist(), logprobs.tolist(), entropy.tolist(), tails.tolist(), strict=True
+        )
+    ]
+
+
+def _tails(rows: torch.Tensor, last_kept: torch.Tensor) -> torch.Tensor:
+    """For each row, how many of the tokens below the last one kept lie how many bins below it."""
+    bins = ((last_kept - rows) / TAIL_BIN).clamp_(-1, TAIL_BINS - 1).floor_().to(torch.int64)
+    # Bin -1 is the kept tokens; the last kept one, and its equals, fall into bin 0 and are taken out again.
+    bins += torch.arange(1, len(rows) * (TAIL_BINS + 1), TAIL_BINS + 1, device=rows.device).unsqueeze(1)
+    counts = torch.bincount(bins.flatten(), minlength=len(rows) * (TAIL_BINS + 1)).view(len(rows), -1)
+    counts[:, 1] -= KEPT - counts[:, 0] if rows.shape[-1] > KEPT else rows.shape[-1] - counts[:, 0]
+    return counts[:, 1:]
+
+
+def grouped(nodes: Sequence[Node]) -> dict[TokenTree, list[Node]]:
+    """Nodes by the tree they belong to: every tree has a cache of its own."""
+    groups: dict[TokenTree, list[Node]] = {}
+    for node in nodes:
+        groups.setdefault(node.tree, []).append(node)
+    return groups

@@ -1,0 +1,173 @@
+"""Does the cached engine fit a model? First its configuration is asked, then a small copy of its architecture is tried.
+
+A trial on the model itself proves little: windows, chunks and rotation limits of 64 pass it at 50 tokens and are
+wrong at 100. So the copy is narrow, has two layers of each kind, and every such limit is shrunk to 8.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from lookahead_core.engines import twin as twins
+from lookahead_core.engines.cached import CachedEngine
+from lookahead_core.engines.masks import MaskPlan
+from lookahead_core.engines.uncached import GROWING_ROPES, UncachedEngine, rope_types
+from lookahead_core.tree import Node, TokenTree
+
+LIMIT = 8
+PROMPT, DEPTH, WAYS = 40, 12, 2
+TOLERANCE = 1e-4
+VOCABULARY = 96
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Whether the cached engine fits, under which attention, and why not where it does not."""
+
+    cached: bool
+    attention: str = ""
+    reason: str = ""
+
+
+def fit(hf_model: Any) -> Fit:
+    """Decide for a model, without touching it."""
+    config = hf_model.config
+    if reason := _refused_by(config):
+        return Fit(False, reason=reason)
+    reason = ""
+    for attention in _candidates(hf_model):
+        try:
+            apart = _difference(type(hf_model), small_copy(config), attention)
+        except Exception as error:  # whatever a foreign model raises here, it only means that the cache does not fit
+            reason = f"a small copy of it cannot be run that way ({type(error).__name__})"
+            continue
+        if apart <= TOLERANCE:
+            return Fit(True, attention)
+        reason = f"a small copy of it differs from a plain forward by {apart:.1e}"
+    return Fit(False, reason=reason)
+
+
+def _refused_by(config: Any) -> str:
+    """Why the configuration alone rules the cache out, or nothing."""
+    text = config.get_text_config(decoder=True)
+    if growing := rope_types(config) & GROWING_ROPES:
+        return f"its rotation is {', '.join(sorted(growing))}: earlier keys change as the text grows"
+    if getattr(text, "alibi", False) or getattr(text, "attn_config", None) is not None:
+        return "its attention adds a slope over slots, not over depth"
+    if getattr(text, "attention_chunk_size", None):
+        return "its attention is cut into chunks"
+    plan = MaskPlan.of(config)
+    if not plan.supported:
+        return f"it has layers of another kind ({', '.join(plan.kinds)})"
+    return ""
+
+
+def _candidates(hf_model: Any) -> list[str]:
+    """Ways to attend, best first: ours, where the model lets attention be chosen; its own; the plain one."""
+    own = str(hf_model.config._attn_implementation or "eager")
+    ours = [twins.ATTENTION] if getattr(hf_model, "_supports_attention_backend", False) else []
+    plain = own if own in ("sdpa", "eager") else "eager"
+    return list(dict.fromkeys([*ours, plain, "eager"]))
+
+
+def small_copy(config: Any) -> Any:
+    """The same architecture, narrow and shallow, with every limit shrunk."""
+    small = copy.deepcopy(config)
+    text = small.get_text_config(decoder=True)
+    _make_shallow(text)
+    _make_narrow(text)
+    _shrink_limits(text)
+    for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
+        setattr(text, name, None)
+    return small
+
+
+def _make_shallow(text: Any) -> None:
+    """Two layers of each kind, where there are kinds."""
+    kinds = list(dict.fromkeys(getattr(text, "layer_types", None) or ("only",)))
+    layers = [kind for kind in kinds for _ in range(2)]
+    if getattr(text, "layer_types", None):
+        text.layer_types = layers
+    if getattr(text, "attention_layers", None):
+        text.attention_layers = text.attention_layers[:2]
+    text.num_hidden_layers = len(layers)
+
+
+def _make_narrow(text: Any) -> None:
+    """Four heads of sixteen; shared key heads stay shared."""
+    heads = text.num_attention_heads
+    shared = getattr(text, "num_key_value_heads", None)
+    text.num_attention_heads = 4
+    if isinstance(shared, int):
+        text.num_key_value_heads = 4 if shared == heads else 1 if shared == 1 else 2
+    if isinstance(getattr(text, "num_kv_heads", None), int):
+        text.num_kv_heads = 4 if text.num_kv_heads == heads else 1 if text.num_kv_heads == 1 else 2
+    text.hidden_size = 64
+    text.vocab_size = VOCABULARY
+    small = {"head_dim": 16, "intermediate_size": 96, "n_inner": 96, "ffn_dim": 96, "ffn_hidden_size": 96}
+    small |= {"rotary_dim": 8, "word_embed_proj_dim": 64, "num_local_experts": 4, "num_experts": 4}
+    small |= {"moe_intermediate_size": 32, "shared_expert_intermediate_size": 32, "num_experts_per_tok": 2}
+    for name, value in small.items():
+        # Some families compute these from others, and refuse to be told.
+        with contextlib.suppress(AttributeError):
+            if isinstance(getattr(text, name, None), int):
+                setattr(text, name, value)
+
+
+def _shrink_limits(text: Any) -> None:
+    """Windows to 8, so that a short trial crosses them; room for the positions that the trial needs."""
+    if getattr(text, "sliding_window", None):
+        text.sliding_window = LIMIT
+    if isinstance(getattr(text, "window_size", None), int):
+        text.window_size = LIMIT
+    text.max_position_embeddings = 2 * (PROMPT + DEPTH)
+
+
+@contextlib.contextmanager
+def _own_dice(seed: int) -> Iterator[None]:
+    """Random weights from a seed, with the program's own random state put back afterwards."""
+    state = torch.random.get_rng_state()
+    torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        torch.random.set_rng_state(state)
+
+
+def _difference(model_class: type[Any], config: Any, attention: str) -> float:
+    """The largest difference between cached and plain log-probabilities on a small tree, relative to their size."""
+    own = attention if attention != twins.ATTENTION else "sdpa"
+    with _own_dice(0):
+        model = model_class._from_config(config, attn_implementation=own, dtype=torch.float32).eval()
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                torch.nn.init.normal_(parameter, std=0.2)
+    nodes = _trial_tree()
+    cached = CachedEngine(model, cache_bytes=1 << 30, attention=attention)
+    some = random.Random(1).sample(nodes, len(nodes))
+    rows = torch.cat([cached.evaluate(some[start : start + 7]).clone() for start in range(0, len(some), 7)])
+    plain = UncachedEngine(model).evaluate(some)
+    if not (torch.isfinite(rows).all() and torch.isfinite(plain).all()):
+        return float("inf")
+    return float((rows - plain).abs().max() / plain.abs().max())
+
+
+def _trial_tree() -> list[Node]:
+    """A prompt and two branches below it, deep enough to cross every shrunken limit."""
+    dice, tree = random.Random(0), TokenTree()
+    head = tree.descend(tree.root, (dice.randrange(VOCABULARY) for _ in range(PROMPT)))
+    tree.move_head(head)
+    nodes = [head]
+    for way in range(WAYS):
+        node = tree.expand(head, way)
+        for _ in range(DEPTH):
+            nodes.append(node)
+            node = tree.expand(node, dice.randrange(VOCABULARY))
+    return nodes
