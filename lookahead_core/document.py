@@ -1,0 +1,205 @@
+"""A document: what a person has written, the tree of what might follow, and an engine to grow it with."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lookahead_core.branches import Branch, Cost, Lookahead, LookaheadStep, make_branches
+from lookahead_core.errors import LookaheadError
+from lookahead_core.model import Model
+from lookahead_core.passage import Passage
+from lookahead_core.strategies import lookahead
+from lookahead_core.tree import Node, Prediction, TokenTree
+
+
+class Document:
+    """A text that can be looked ahead of, accepted into, rewound and edited, without computing anything twice."""
+
+    def __init__(self, model: Model, text: str = "", *, token_ids: Sequence[int] | None = None) -> None:
+        if text and token_ids is not None:
+            raise ValueError("text and token_ids are both given; a document starts from one of them.")
+        self.model = model
+        self.tree = TokenTree()
+        self._passage = Passage(model.codec)
+        self._typed: tuple[Node, lookahead.Typed] | None = None
+        self._room = 0
+        """The most tokens that anybody looked ahead here: kept free, so that the window does not move to and fro."""
+        if token_ids is not None:
+            self._passage.append([_checked_id(token_id, model.vocabulary) for token_id in token_ids])
+        elif model.tokenizer is not None:
+            self.text = text
+        elif text:
+            model.codec.require()
+        self._move()
+
+    @property
+    def text(self) -> str:
+        """What stands, as the person typed it and as the pieces were inserted."""
+        self.model.codec.require()
+        return self._passage.text
+
+    @text.setter
+    def text(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise ValueError(f"text is {type(text).__name__}, and must be a string.")
+        self._passage.edit(text)
+        self._move()
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The ids that stand, a start token included."""
+        return self._passage.token_ids or list(self.model.start_ids)
+
+    @property
+    def head(self) -> Node:
+        """The end of the trunk."""
+        return self.tree.head
+
+    def lookahead(self, **options: Any) -> Lookahead:
+        """Several continuations at once: `k` branches of `depth` tokens. See `strategies.lookahead.Options` for all."""
+        step = None
+        for step in self.lookahead_steps(**options):  # noqa: B007
+            pass
+        assert step is not None
+        return step.result
+
+    def lookahead_steps(self, **options: Any) -> Iterator[LookaheadStep]:
+        """The same, a step for each forward pass. It may be left at any step; what was computed is kept."""
+        return self._steps(lookahead.Options.of(options))
+
+    def predict(self, *, row: bool = False) -> Prediction:
+        """What the model says after the text; with `row`, all log-probabilities as well."""
+        self._move()
+        self._require_tokens()
+        head = self.tree.head
+        if row:
+            full = self.model.engine.evaluate([head])[0]
+            return dataclasses.replace(_said(head), row=full.clone())
+        if head.prediction is None:
+            self.model.engine.evaluate([head])
+        return _said(head)
+
+    def accept(self, branch: Branch | Sequence[int], tokens: int | None = None) -> str:
+        """Let the first tokens of a branch (or any ids) stand; stops before an end token. Returns what it inserts."""
+        healed = isinstance(branch, Branch) and branch.healed
+        token_ids = self._ids_of(branch)
+        if tokens is not None:
+            if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens <= len(token_ids):
+                raise ValueError(f"tokens is {tokens!r}, and must be a whole number from 0 to {len(token_ids)}.")
+            token_ids = token_ids[:tokens]
+        ends = [index for index, token_id in enumerate(token_ids) if token_id in self.model.end_token_ids]
+        token_ids = token_ids[: ends[0]] if ends else token_ids
+        if not token_ids:
+            return ""
+        inserted = self._passage.append(token_ids, replace_last=healed)
+        self._move()
+        return inserted
+
+    def rewind(self, tokens: int = 1) -> None:
+        """Take that many tokens back; a typed token that healing had replaced stands again."""
+        most = len(self._passage.stands) - self._passage.started
+        if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens <= most:
+            raise ValueError(f"tokens is {tokens!r}, and must be a whole number from 0 to {most}.")
+        self._passage.pop(tokens)
+        self._move()
+
+    def prune(self) -> None:
+        """Forget everything that is not in the latest view."""
+        self.model.engine.forget(self.tree.prune())
+
+    def compact(self) -> None:
+        """Close the gaps in the cache."""
+        self.model.engine.compact(self.tree)
+
+    def check(self) -> None:
+        """Raise AssertionError if tree, cache or text have lost what must always hold."""
+        self.tree.check()
+        self._passage.check()
+        if self.tree.cache is not None:
+            self.tree.cache.check()  # type: ignore[attr-defined]
+        assert [node.token_id for node in self.tree.path(self.tree.head)] == self._window()[0]
+
+    def _steps(self, options: lookahead.Options) -> Iterator[LookaheadStep]:
+        context = self.model.context_length
+        if context is not None and options.depth + self._passage.started >= context:
+            raise ValueError(f"depth is {options.depth}, and this model sees only {context} tokens in all.")
+        began, before = time.perf_counter(), dataclasses.replace(self.tree.work)
+        seen_from = self._move(options.depth)
+        self._require_tokens()
+        self.tree.new_view()
+        typed = self._reopened() if options.heal else None
+        origin, stop = self.tree.head, self.model.end_token_ids
+        to_read = len(self.model.engine.unread(origin))
+        given = typed.text.decode() if typed else ""
+
+        spot = self._passage.spot
+
+        def build(step: lookahead.Step, cost: Cost) -> Lookahead:
+            branches = make_branches(step.leaves, spot, stop, origin)
+            coverage = min(1.0, math.fsum(branch.share for branch in branches))
+            return Lookahead(branches, coverage, cost, given, seen_from)
+
+        for step in lookahead.lookahead(self.model.engine, origin, options, stop, typed):
+            cost = self._cost(before, began)
+            yield LookaheadStep(
+                to_read - step.tokens_to_read, step.tokens_to_read, lambda step=step, cost=cost: build(step, cost)
+            )
+
+    def _cost(self, before: Any, began: float) -> Cost:
+        work, usage = self.tree.work, self.model.engine.usage(self.tree)
+        return Cost(work.passes - before.passes, work.tokens - before.tokens, time.perf_counter() - began, *usage)
+
+    def _ids_of(self, branch: Branch | Sequence[int]) -> Sequence[int]:
+        if not isinstance(branch, Branch):
+            return [_checked_id(token_id, self.model.vocabulary) for token_id in branch]
+        if branch.origin is not self.tree.head:
+            raise LookaheadError("That branch was grown from another text than the one that stands; look ahead again.")
+        return branch.token_ids
+
+    def _move(self, room: int = 0) -> int:
+        """Bring the head to where the text ends; returns the character from which on the model reads."""
+        self._room = max(self._room, room)
+        token_ids, start = self._window()
+        self.tree.move_head(self.tree.descend(self.tree.root, token_ids))
+        return self._passage.stands[start - 1].end if start else 0
+
+    def _window(self) -> tuple[list[int], int]:
+        """The ids that the model reads, and how many it does not: none, unless the text would exceed its context.
+
+        What is left out grows by a quarter of the context at a time, so that the cache lives through many edits.
+        """
+        token_ids, context, room = self.token_ids, self.model.context_length, self._room
+        if context is None or len(token_ids) + room <= context:
+            return token_ids, 0
+        first = token_ids[: self._passage.started]
+        stride = max(1, min(context // 4, context - room - len(first)))
+        start = -(-(len(token_ids) + room - context) // stride) * stride + len(first)
+        return [*first, *token_ids[start:]], start
+
+    def _reopened(self) -> lookahead.Typed | None:
+        """What healing has to begin with, or nothing where there is nothing to heal."""
+        head, text = self.tree.head, self._passage.reopened()
+        if not text or head.parent is None or not head.parent.depth:
+            return None
+        if self._typed is None or self._typed[0] is not head:
+            self._typed = head, lookahead.Typed(text, self.model.codec.starting_with(text))
+        return self._typed[1]
+
+    def _require_tokens(self) -> None:
+        if not self.tree.head.depth:
+            raise LookaheadError("There is nothing to go on from: this model has no start token, so write something.")
+
+
+def _said(node: Node) -> Prediction:
+    assert node.prediction is not None
+    return node.prediction
+
+
+def _checked_id(token_id: Any, vocabulary: int) -> int:
+    if isinstance(token_id, bool) or not isinstance(token_id, int) or not 0 <= token_id < vocabulary:
+        raise ValueError(f"token_ids holds {token_id!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
+    return token_id
