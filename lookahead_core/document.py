@@ -24,12 +24,12 @@ class Document:
             raise ValueError("text and token_ids are both given; a document starts from one of them.")
         self.model = model
         self.tree = TokenTree()
-        self._passage = Passage(model.codec)
+        self._passage = Passage(model.codec, model.start_ids)
         self._typed: tuple[Node, lookahead.Typed] | None = None
         self._room = 0
         """The most tokens that anybody looked ahead here: kept free, so that the window does not move to and fro."""
         if token_ids is not None:
-            self._passage.append([_checked_id(token_id, model.vocabulary) for token_id in token_ids])
+            self._passage.stand([_checked_id(token_id, model.vocabulary) for token_id in token_ids])
         elif model.tokenizer is not None:
             self.text = text
         elif text:
@@ -52,7 +52,7 @@ class Document:
     @property
     def token_ids(self) -> list[int]:
         """The ids that stand, a start token included."""
-        return self._passage.token_ids or list(self.model.start_ids)
+        return self._passage.token_ids
 
     @property
     def head(self) -> Node:
@@ -101,7 +101,7 @@ class Document:
 
     def rewind(self, tokens: int = 1) -> None:
         """Take that many tokens back; a typed token that healing had replaced stands again."""
-        most = len(self._passage.stands) - self._passage.started
+        most = len(self.token_ids) - self._passage.started
         if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens <= most:
             raise ValueError(f"tokens is {tokens!r}, and must be a whole number from 0 to {most}.")
         self._passage.pop(tokens)

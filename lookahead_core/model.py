@@ -124,7 +124,7 @@ def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: S
         end_token_ids=end_tokens(hf_model, tokenizer),
         start_ids=codec.start_ids or _start_token(text_config, tokenizer),
         vocabulary=hf_model.get_input_embeddings().weight.shape[0],
-        context_length=getattr(text_config, "max_position_embeddings", None),
+        context_length=context_length(text_config),
     )
 
 
@@ -151,6 +151,15 @@ def end_tokens(hf_model: Any, tokenizer: Any) -> frozenset[int]:
         if found is not None:
             return frozenset(found if isinstance(found, list | tuple) else [found])
     return frozenset()
+
+
+def context_length(config: Any) -> int | None:
+    """How many tokens the model can see, or None where nothing limits it; a rotation that grows goes on by its factor."""
+    length = getattr(config, "max_position_embeddings", None)
+    rotation = getattr(config, "rope_parameters", None) or {}
+    if length and rotation.get("rope_type") == "dynamic":
+        return int(length * rotation.get("factor", 1.0))
+    return length
 
 
 def _start_token(config: Any, tokenizer: Any) -> tuple[int, ...]:

@@ -40,20 +40,23 @@ class Spot:
 class Passage:
     """The ids and the text of a document, changed together."""
 
-    def __init__(self, codec: TextCodec) -> None:
+    def __init__(self, codec: TextCodec, start_ids: tuple[int, ...] = ()) -> None:
         self.codec = codec
         self.text = ""
         self.stands: list[Stand] = []
+        self.start_ids = start_ids
+        """What an empty text starts from."""
 
     @property
     def token_ids(self) -> list[int]:
-        return [stand.token_id for stand in self.stands]
+        """The ids that stand; where none do, those that an empty text starts from."""
+        return [stand.token_id for stand in self.stands] or list(self.start_ids)
 
     @property
     def started(self) -> int:
-        """How many tokens stand before all text, put there by the tokenizer."""
-        first = self.codec.start_ids
-        return len(first) if tuple(stand.token_id for stand in self.stands[: len(first)]) == first else 0
+        """How many tokens stand before all text, and are no text themselves."""
+        first = self.start_ids
+        return len(first) if tuple(self.token_ids[: len(first)]) == first else 0
 
     @property
     def spot(self) -> Spot:
@@ -67,11 +70,23 @@ class Passage:
             return len(self.stands)
         keep = self._kept(len(os.path.commonprefix([self.text, text])))
         start = self.stands[keep - 1].end if keep else 0
-        rest = self.codec.encode(text[start:], continuing=start > 0)
+        if not start:
+            keep = 0
+        rest = self._typed(text[start:], start)
         first = [] if keep else [Stand(token_id, 0, typed=True) for token_id in self.codec.start_ids]
-        self.stands[keep:] = [*first, *(Stand(token.token_id, start + token.end, typed=True) for token in rest)]
+        self.stands[keep:] = [*first, *rest]
         self.text = text
         return keep
+
+    def _typed(self, text: str, start: int) -> list[Stand]:
+        """Tokens for what is typed from a character on; one may end within a character, but not the last."""
+        stands, spot = [], Spot(self.codec, b"", at_start=not start)
+        tokens = self.codec.encode(text, continuing=start > 0)
+        for token in tokens:
+            _, spot = spot.then(token.token_id)
+            held = b"" if token is tokens[-1] else spot.held
+            stands.append(Stand(token.token_id, start + token.end, held, typed=True))
+        return stands
 
     def _kept(self, same: int) -> int:
         """How many tokens stay when so many characters do: they end on a whole character, and one less for luck."""
@@ -79,26 +94,29 @@ class Passage:
         while keep and (self.stands[keep - 1].end > same or self.stands[keep - 1].held):
             keep -= 1
         keep -= 1
-        # Tokens without text of their own belong to the character that follows them.
-        while keep > 0 and self._is_silent(keep - 1):
+        while keep > 0 and self.stands[keep - 1].held:
             keep -= 1
         return max(keep, 0)
 
-    def _is_silent(self, index: int) -> bool:
-        return self.stands[index].end == (self.stands[index - 1].end if index else 0)
-
     def append(self, token_ids: Sequence[int], replace_last: bool = False) -> str:
         """Let tokens stand at the end, or in place of the last one; returns the characters that this inserts."""
-        before, spot, skip = len(self.text), self.spot, 0
+        if not self.stands:
+            self.stand(self.start_ids)
+        before, skip = len(self.text), 0
         replaced = self.stands.pop() if replace_last else None
         if replaced is not None:
             skip = len(self.text[self._end :].encode())
+        self.stand(token_ids, skip, replaced)
+        return self.text[before:]
+
+    def stand(self, token_ids: Sequence[int], skip: int = 0, replaced: Stand | None = None) -> None:
+        """Put tokens at the end as they are, the first bytes of the first left out where they stand already."""
+        spot = self.spot
         for token_id in token_ids:
             piece, spot = spot.then(token_id, skip)
             self.text += piece
             self.stands.append(Stand(token_id, len(self.text), spot.held, replaced=replaced))
             skip, replaced = 0, None
-        return self.text[before:]
 
     def pop(self, count: int) -> None:
         """Take the last tokens away; a typed token that one of them had replaced stands again."""

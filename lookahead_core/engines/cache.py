@@ -100,6 +100,11 @@ class FlatCache:
         return len(self.nodes) - len(self.slots)
 
     @property
+    def wasteful(self) -> bool:
+        """Whether most of the room is holes, or empty."""
+        return len(self.slots) * 2 < self.capacity
+
+    @property
     def bytes(self) -> int:
         return sum(layer.bytes for layer in self.layers)
 

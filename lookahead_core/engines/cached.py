@@ -70,7 +70,7 @@ class CachedEngine:
                 if tree.cache is not None:
                     cache = self._cache(tree)
                     cache.free(members)
-                    if cache.holes * 2 > cache.used:
+                    if cache.wasteful:
                         cache.compact()
 
     def compact(self, tree: TokenTree) -> None:
@@ -148,7 +148,7 @@ class CachedEngine:
         cache.last_use = self._uses
         if cache.used + slots <= cache.capacity:
             return
-        if cache.holes * 2 > cache.used:
+        if cache.wasteful:
             cache.compact()
         if cache.room_after(cache.used + slots) > self._allowed(cache):
             self._forget_unseen(tree, cache)

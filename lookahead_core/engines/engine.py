@@ -11,7 +11,7 @@ from lookahead_core.tree import TAIL_BIN, Node, Prediction, TokenTree
 
 KEPT = 64
 """How many of the most likely tokens a compact prediction keeps."""
-TAIL_BINS = 120
+TAIL_BINS = 240
 CHUNK = 512
 """The most tokens that one pass takes: a long text is read in pieces, with a point to stop at between them."""
 
@@ -75,23 +75,27 @@ def summarise(rows: torch.Tensor) -> list[Prediction]:
     # exp(-inf) * -inf is not a number: a model that rules a token out must not lose its entropy.
     finite = rows.clamp_min(torch.finfo(rows.dtype).min)
     entropy = -(finite.exp() * finite).sum(-1)
-    tails = _tails(finite, logprobs[:, -1:])
     return [
-        Prediction(tuple(ids), tuple(values), spread, tuple(tail))
+        Prediction(tuple(ids), tuple(values), spread, tail)
         for ids, values, spread, tail in zip(
-            token_ids.tolist(), logprobs.tolist(), entropy.tolist(), tails.tolist(), strict=True
+            token_ids.tolist(), logprobs.tolist(), entropy.tolist(), _tails(finite, token_ids), strict=True
         )
     ]
 
 
-def _tails(rows: torch.Tensor, last_kept: torch.Tensor) -> torch.Tensor:
-    """For each row, how many of the tokens below the last one kept lie how many bins below it."""
-    bins = ((last_kept - rows) / TAIL_BIN).clamp_(-1, TAIL_BINS - 1).floor_().to(torch.int64)
-    # Bin -1 is the kept tokens; the last kept one, and its equals, fall into bin 0 and are taken out again.
-    bins += torch.arange(1, len(rows) * (TAIL_BINS + 1), TAIL_BINS + 1, device=rows.device).unsqueeze(1)
-    counts = torch.bincount(bins.flatten(), minlength=len(rows) * (TAIL_BINS + 1)).view(len(rows), -1)
-    counts[:, 1] -= KEPT - counts[:, 0] if rows.shape[-1] > KEPT else rows.shape[-1] - counts[:, 0]
-    return counts[:, 1:]
+def _tails(rows: torch.Tensor, kept: torch.Tensor) -> list[tuple[tuple[int, float], ...]]:
+    """For each row, the tokens not kept, by how far below the last one kept they lie: counts and mean values."""
+    bins = ((rows.gather(1, kept[:, -1:]) - rows) / TAIL_BIN).clamp_(0, TAIL_BINS - 1).to(torch.int64)
+    bins.scatter_(1, kept, TAIL_BINS)
+    width = TAIL_BINS + 1
+    bins += torch.arange(0, len(rows) * width, width, device=rows.device).unsqueeze(1)
+    flat = bins.flatten()
+    counts = torch.bincount(flat, minlength=len(rows) * width).view(-1, width)[:, :TAIL_BINS]
+    sums = torch.bincount(flat, weights=rows.flatten(), minlength=len(rows) * width).view(-1, width)[:, :TAIL_BINS]
+    return [
+        tuple((count, total / count) for count, total in zip(some, totals, strict=True) if count)
+        for some, totals in zip(counts.tolist(), sums.tolist(), strict=True)
+    ]
 
 
 def grouped(nodes: Sequence[Node]) -> dict[TokenTree, list[Node]]:

@@ -1,0 +1,113 @@
+"""What many tests share: tiny tokenizers, tiny models with text, and the default model."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+import tokenizers
+import torch
+import transformers
+
+from lookahead_core import Model, load_model
+
+CORPUS = [
+    "Once upon a time there was a small lighthouse keeper who watched the sea and the sky.",
+    "After careful consideration of the risks, the old keeper climbed the stairs again and again.",
+    "Emoji 🙂👩‍👩‍👧 and 中文字符 and العربية and naïve café résumé, 1984!",
+] * 20
+
+
+def byte_level(corpus: list[str], vocabulary: int = 400) -> Any:
+    """A byte-level tokenizer, as GPT-2's, Llama 3's and the default model's are."""
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=["<|end|>", "<|start|>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator(corpus, trainer)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|end|>", bos_token="<|start|>")
+
+
+def byte_fallback(corpus: list[str], vocabulary: int = 400) -> Any:
+    """A tokenizer with spaces as signs and bytes as a last resort, as Llama 2's and Mistral's are."""
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.normalizer = tokenizers.normalizers.Sequence(
+        [tokenizers.normalizers.Prepend("▁"), tokenizers.normalizers.Replace(" ", "▁")]
+    )
+    made.decoder = tokenizers.decoders.Sequence(
+        [
+            tokenizers.decoders.Replace("▁", " "),
+            tokenizers.decoders.ByteFallback(),
+            tokenizers.decoders.Fuse(),
+            tokenizers.decoders.Strip(content=" ", left=1),
+        ]
+    )
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=vocabulary, special_tokens=[], show_progress=False)
+    made.train_from_iterator([line.replace(" ", "▁") for line in corpus], trainer)
+    learned = json.loads(made.to_str())["model"]
+    names = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *learned["vocab"]]
+    made.model = tokenizers.models.BPE(
+        vocab={name: index for index, name in enumerate(names)},
+        merges=[tuple(pair) for pair in learned["merges"]],
+        byte_fallback=True,
+        unk_token="<unk>",
+    )
+    made.add_special_tokens(["<unk>", "<s>", "</s>"])
+    made.post_processor = tokenizers.processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
+
+
+def tiny_llama(vocabulary: int, seed: int = 0, **options: Any) -> Any:
+    """A Llama of two narrow layers with random weights and opinions."""
+    config = transformers.LlamaConfig(
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        intermediate_size=64,
+        vocab_size=vocabulary,
+        **{"max_position_embeddings": 512, "eos_token_id": 0, "bos_token_id": None, "pad_token_id": None} | options,
+    )
+    torch.manual_seed(seed)
+    model = transformers.LlamaForCausalLM(config).eval()
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.2)
+    return model
+
+
+@pytest.fixture(scope="session")
+def byte_tokenizer() -> Any:
+    return byte_level(CORPUS)
+
+
+@pytest.fixture(scope="session")
+def fallback_tokenizer() -> Any:
+    return byte_fallback(CORPUS)
+
+
+@pytest.fixture(scope="session")
+def tiny_model(byte_tokenizer: Any) -> Model:
+    """A tiny model that reads and writes text, on the cached engine."""
+    return load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
+
+
+@pytest.fixture(scope="session")
+def default_model() -> Model:
+    """The default model in float32; the first run on a machine fetches and converts it."""
+    return load_model(os.environ.get("LOOKAHEAD_TEST_MODEL") or None, dtype="float32")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread_for_tiny_products() -> None:
+    """Tiny products are slower on two threads than on one, and far slower beside other programs."""
+    torch.set_num_threads(int(os.environ.get("LOOKAHEAD_TEST_THREADS", "1")))

@@ -1,0 +1,180 @@
+"""The house itself: who may import whom, what a prediction keeps, and settings that say what is wrong with them."""
+
+from __future__ import annotations
+
+import ast
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import lookahead_core
+from lookahead_core import Document, Model, Settings
+from lookahead_core.engines.engine import summarise
+from lookahead_core.tree import Prediction, TokenTree
+
+ROOT = Path(__file__).parent.parent
+# From the front door down; a file may import from its own line or from those below it.
+FLOORS = [
+    ["app.py"],
+    ["interface"],
+    ["lookahead_core/__init__.py", "lookahead_core/__main__.py"],
+    ["lookahead_core/api.py"],
+    ["lookahead_core/store.py"],
+    ["lookahead_core/scheduler.py"],
+    ["lookahead_core/view.py"],
+    ["lookahead_core/document.py"],
+    ["lookahead_core/branches.py"],
+    ["lookahead_core/strategies"],
+    ["lookahead_core/model.py"],
+    ["lookahead_core/weights.py"],
+    ["lookahead_core/engines"],
+    ["lookahead_core/passage.py"],
+    ["lookahead_core/text.py"],
+    ["lookahead_core/sampling.py"],
+    ["lookahead_core/tree.py"],
+    ["lookahead_core/settings.py", "lookahead_core/errors.py"],
+]
+TRANSFORMERS = ("lookahead_core/engines/", "lookahead_core/model.py", "lookahead_core/weights.py")
+
+
+def sources() -> Iterator[Path]:
+    yield ROOT / "app.py"
+    for folder in ("interface", "lookahead_core"):
+        yield from (ROOT / folder).rglob("*.py")
+
+
+def floor_of(place: str) -> int:
+    return next(
+        (index for index, entries in enumerate(FLOORS) for entry in entries if place == entry or place.startswith(f"{entry}/")),
+        -1,
+    )  # fmt: skip
+
+
+def imports_of(file: Path) -> Iterator[str]:
+    """The modules that a file imports, dotted."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def place_of(module: str) -> str | None:
+    """The file in this project behind a dotted name."""
+    path = ROOT / Path(*module.split("."))
+    for candidate in (path.with_suffix(".py"), path / "__init__.py"):
+        if candidate.is_file():
+            return candidate.relative_to(ROOT).as_posix()
+    return None
+
+
+def test_imports_point_down_the_list_of_rooms_only() -> None:
+    for file in sources():
+        place = file.relative_to(ROOT).as_posix()
+        assert floor_of(place) >= 0, f"{place} has no floor"
+        for module in imports_of(file):
+            target = place_of(module)
+            # A package's own door is open to all of its rooms.
+            if target and target != "lookahead_core/__init__.py":
+                assert floor_of(target) >= floor_of(place), f"{place} imports {module}, which lies above it"
+
+
+def test_only_the_engines_and_the_loaders_know_transformers_and_only_the_interface_knows_gradio() -> None:
+    for file in sources():
+        place = file.relative_to(ROOT).as_posix()
+        packages = {module.split(".")[0] for module in imports_of(file)}
+        assert "transformers" not in packages or place.startswith(TRANSFORMERS), place
+        assert "gradio" not in packages or place.startswith(("interface/", "app.py")), place
+
+
+def test_the_tree_is_made_of_the_standard_library_only() -> None:
+    packages = {module.split(".")[0] for module in imports_of(ROOT / "lookahead_core/tree.py")}
+    assert packages <= {"__future__", "collections", "dataclasses", "math"}
+
+
+def test_the_public_names_are_what_the_package_says() -> None:
+    for name in lookahead_core.__all__:
+        assert getattr(lookahead_core, name).__doc__
+
+
+def made_rows() -> list[torch.Tensor]:
+    """Rows of different shapes: peaked, flat, long-tailed, and the tiny vocabularies of toys."""
+    dice = torch.Generator().manual_seed(0)
+    flat = torch.randn(50_000, generator=dice) * 0.1
+    normal = torch.randn(50_000, generator=dice) * 3
+    peaked = normal.clone()
+    peaked[7] += 25
+    ranked = -1.1 * torch.log(torch.arange(1, 50_001).float())
+    return [torch.log_softmax(row, -1) for row in (flat, normal, peaked, ranked, normal[:80], normal[:10])]
+
+
+def assert_reheats(row: torch.Tensor) -> None:
+    said: Prediction = summarise(row[None])[0]
+    for temperature in (0.3, 0.7, 1.0, 1.3, 1.5, 2.0):
+        exact = torch.softmax(row.double() / temperature, -1)
+        shares, rest = said.reheated(temperature)
+        expected = exact[list(said.token_ids)]
+        assert torch.allclose(torch.tensor(shares).double(), expected, rtol=0.01, atol=1e-9)
+        assert rest == pytest.approx(1 - float(expected.sum()), abs=0.01)
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_reheated_shares_are_within_one_per_cent_of_the_full_row_up_to_temperature_two(number: int) -> None:
+    assert_reheats(made_rows()[number])
+
+
+def test_the_default_models_odds_can_be_reheated(default_model: Model) -> None:
+    document = Document(default_model, "After careful")
+    row: Any = document.predict(row=True).row
+    assert_reheats(row)
+    _, rest = document.predict().reheated(1.5)
+    assert rest == pytest.approx(0.60, abs=0.05), "the figure that a first measurement gave"
+
+
+def test_a_prediction_counts_every_token_and_knows_its_entropy() -> None:
+    for row in made_rows():
+        said = summarise(row[None])[0]
+        assert len(said.token_ids) + sum(count for count, _ in said.tail) == len(row)
+        assert said.entropy == pytest.approx(float(-(row.exp() * row).sum()), rel=1e-4)
+        assert said.logprobs == tuple(sorted(said.logprobs, reverse=True))
+
+
+def test_a_token_that_is_ruled_out_leaves_the_odds_in_order() -> None:
+    row = torch.log_softmax(torch.tensor([1.0, 2.0, -math.inf, 0.5]), -1)
+    said = summarise(row[None])[0]
+    assert math.isfinite(said.entropy) and all(map(math.isfinite, said.reheated(1.5)[0]))
+
+
+def test_pruning_forgets_the_longest_unseen_first_and_never_the_trunk() -> None:
+    tree = TokenTree()
+    head = tree.descend(tree.root, [1, 2, 3])
+    tree.move_head(head)
+    views = []
+    for token_id in (10, 20, 30):
+        tree.new_view()
+        views.append(tree.descend(head, [token_id, token_id + 1]))
+    gone = tree.prune(2)
+    assert gone == [views[0], views[0].parent]
+    tree.check()
+    tree.new_view()
+    tree.prune()
+    assert list(tree.nodes()) == tree.path(head)
+    tree.check()
+
+
+def test_a_setting_that_is_no_number_is_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOKAHEAD_CACHE_MB", "plenty")
+    with pytest.raises(ValueError, match="LOOKAHEAD_CACHE_MB is 'plenty', and must be a number"):
+        Settings.from_env()
+    monkeypatch.setenv("LOOKAHEAD_CACHE_MB", "-3")
+    with pytest.raises(ValueError, match="must be more than 0"):
+        Settings.from_env()
+    monkeypatch.setenv("LOOKAHEAD_CACHE_MB", "64")
+    assert Settings.from_env().cache_bytes == 64 * 1024 * 1024
+    assert os.environ["LOOKAHEAD_CACHE_MB"] == "64"

@@ -1,0 +1,245 @@
+"""Law 7 and healing: what was typed and what was inserted is the text of the path, whole characters only, in any script."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lookahead_core import Document, Model, TextError, load_model
+from lookahead_core.text import TextCodec
+from tests.conftest import tiny_llama
+from tests.families import plain_rows
+
+SCRIPTS = [
+    "👩‍👩‍👧‍👦🏳️‍🌈🇩🇪🙂🫠",
+    "中文字符漢字かなカナ한국어",
+    "العربية עברית فارسی",
+    "e\u0301o\u0308a\u030a\u0323 नमस्ते ไทย",
+    "\t\n\r  \u00a0\u2003\u200b",
+    "\u0000\u0007\u001b\u007f\u0085\u2028\ufeff\ufffd\u202e",
+    "The old keeper's “lighthouse”, 1984! x=y+1; café",
+    "𝔘𝔫𝔦𝔠𝔬𝔡𝔢 𐍈 \U0010ffff",
+]
+
+
+def random_text(dice: random.Random) -> str:
+    """A few runs of characters from different scripts, controls and spaces among them."""
+    return "".join(dice.choice(dice.choice(SCRIPTS)) for _ in range(dice.randrange(1, 24)))
+
+
+def decoded(tokenizer: Any, ids: list[int]) -> str:
+    """What the tokenizer itself makes of ids, special tokens apart."""
+    return tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+
+
+def assert_whole(text: str, decode: str) -> None:
+    """The text is the decode, up to a character at its end that is still incomplete."""
+    assert decode.startswith(text)
+    assert set(decode[len(text) :]) <= {"\ufffd"} and len(decode) - len(text) <= 3
+
+
+def accept_random(document: Document, dice: random.Random, typed: str, size: int) -> None:
+    """Accept random tokens a few at a time: the pieces returned add up to the text and to the decode."""
+    tokenizer = document.model.tokenizer
+    before, inserted = document.token_ids, ""
+    accepted: list[int] = []
+    for _ in range(4):
+        ids = [dice.randrange(size) for _ in range(dice.randrange(1, 5))]
+        inserted += document.accept(ids)
+        stop = next((place for place, token_id in enumerate(ids) if token_id in document.model.end_token_ids), None)
+        accepted += ids[:stop]
+        assert document.text == typed + inserted
+        document._passage.check()
+    assert document.token_ids == before + accepted
+    anchor = tokenizer("a", add_special_tokens=False).input_ids
+    assert_whole("a" + inserted, decoded(tokenizer, anchor + accepted))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_inserted_pieces_concatenate_to_the_decode_for_any_unicode(tiny_model: Model, part: int) -> None:
+    dice = random.Random(part)
+    for _ in range(500):
+        typed = random_text(dice)
+        document = Document(tiny_model, typed)
+        assert document.text == typed
+        assert decoded(tiny_model.tokenizer, document.token_ids) == typed
+        accept_random(document, dice, typed, len(tiny_model.tokenizer))
+
+
+def test_typed_texts_survive_a_tokenizer_with_signs_for_spaces_and_bytes_as_last_resort(
+    fallback_tokenizer: Any,
+) -> None:
+    model = load_model(tiny_llama(len(fallback_tokenizer), eos_token_id=2), tokenizer=fallback_tokenizer)
+    dice = random.Random(0)
+    for _ in range(300):
+        typed = random_text(dice)
+        document = Document(model, typed)
+        assert document.text == typed and document.token_ids[0] == fallback_tokenizer.bos_token_id
+        ids = fallback_tokenizer("a" + random_text(dice), add_special_tokens=False).input_ids[1:]
+        inserted = document.accept(ids)
+        assert document.text == typed + inserted
+        anchor = fallback_tokenizer("a", add_special_tokens=False).input_ids
+        assert_whole("a" + inserted, decoded(fallback_tokenizer, anchor + ids))
+
+
+def test_a_tokenizer_with_signs_for_spaces_starts_a_text_without_one(fallback_tokenizer: Any) -> None:
+    model = load_model(tiny_llama(len(fallback_tokenizer), eos_token_id=2), tokenizer=fallback_tokenizer)
+    ids = fallback_tokenizer("the sea").input_ids
+    assert Document(model, token_ids=ids).text == "the sea"
+    empty = Document(model)
+    assert empty.accept(ids[1:]) == "the sea" == empty.text
+
+
+@pytest.mark.parametrize("kind", ["byte_tokenizer", "fallback_tokenizer"])
+def test_every_edit_leaves_ids_that_spell_the_text(kind: str, request: pytest.FixtureRequest) -> None:
+    tokenizer = request.getfixturevalue(kind)
+    model = load_model(tiny_llama(len(tokenizer), eos_token_id=2), tokenizer=tokenizer)
+    dice = random.Random(5)
+    document, text = Document(model, ""), ""
+    for _ in range(400):
+        place = dice.randrange(len(text) + 1)
+        end = min(len(text), place + dice.choice([0, 0, 0, 1, 5, 30]))
+        text = text[:place] + random_text(dice)[: dice.randrange(8)] + text[end:]
+        if dice.random() < 0.3:
+            text = text[: dice.randrange(len(text) + 1)]
+        document.text = text
+        assert document.text == text
+        document._passage.check()
+        if text:
+            assert decoded(tokenizer, document.token_ids) == text
+
+
+def test_an_edit_keeps_the_ids_of_the_unchanged_beginning_less_the_last(tiny_model: Model) -> None:
+    document = Document(tiny_model, "once upon")
+    odd = tiny_model.tokenizer("x", add_special_tokens=False).input_ids
+    split = [token_id for letter in " time" for token_id in tiny_model.tokenizer(letter).input_ids]
+    document.accept(split)
+    before = document.token_ids
+    document.text = "once upon time there"
+    assert document.token_ids[: len(before) - 1] == before[:-1], "ids that no tokenizer would choose are kept"
+    document.text = "once upon time"
+    document.text = "Once upon time"
+    assert document.token_ids[0] != before[0] and odd
+
+
+def test_half_a_character_keeps_its_ids_and_holds_its_text_back(tiny_model: Model) -> None:
+    smile = tiny_model.tokenizer("🫠", add_special_tokens=False).input_ids
+    assert len(smile) > 1
+    document = Document(tiny_model, "the ")
+    for count, token_id in enumerate(smile, 1):
+        inserted = document.accept([token_id])
+        assert inserted == ("🫠" if count == len(smile) else "")
+        assert len(document.token_ids) == len(tiny_model.tokenizer("the ").input_ids) + count
+    document.rewind(1)
+    assert document.text == "the " and document.token_ids[-1] == smile[-2]
+    document.text = "the end"
+    assert decoded(tiny_model.tokenizer, document.token_ids) == "the end"
+
+
+def test_special_tokens_typed_by_a_person_are_plain_text(tiny_model: Model, fallback_tokenizer: Any) -> None:
+    for model in (tiny_model, load_model(tiny_llama(len(fallback_tokenizer)), tokenizer=fallback_tokenizer)):
+        typed = "a <|end|> b </s> <s> <|start|>"
+        document = Document(model, typed)
+        special = set(model.tokenizer.all_special_ids)
+        assert not special & set(document.token_ids[len(model.codec.start_ids) :])
+        assert document.text == typed
+
+
+def test_branches_with_equal_texts_stay_two() -> None:
+    import tokenizers
+    import transformers
+
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1, "<s>": 2, "<e>": 3}, unk_token="a"))
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>", eos_token="<e>")
+    model = load_model(tiny_llama(8, eos_token_id=3), tokenizer=tokenizer)
+    branches = Document(model, "a").lookahead(k=8, depth=2).branches
+    assert len(branches) == 8
+    assert len({branch.text for branch in branches}) < len({branch.token_ids for branch in branches})
+
+
+def test_half_of_a_surrogate_pair_gets_a_sentence(tiny_model: Model) -> None:
+    document = Document(tiny_model, "ab")
+    with pytest.raises(TextError, match="Character 1 of the text is half of a pair"):
+        document.text = "x\ud83d"
+    assert document.text == "ab"
+
+
+def healed_reference(model: Model, text: str, k: int) -> tuple[bytes, list[tuple[tuple[int, ...], float]]]:
+    """Healing by brute force: every token after the parent whose spelling begins with what was typed."""
+    codec = TextCodec(model.tokenizer)
+    ids = model.tokenizer(text, add_special_tokens=False).input_ids
+    typed = codec.bytes_of(ids[-1])
+    before, after = (torch.log_softmax(row, -1) for row in plain_rows(model.hf_model, [ids[:-1], ids]))
+    allowed = [i for i in range(len(model.tokenizer)) if codec.bytes_of(i).startswith(typed)]
+    total = math.log(sum(math.exp(before[i]) for i in allowed))
+    ways = [((i,), float(before[i]) - total) for i in allowed if i != ids[-1]]
+    through = float(before[ids[-1]]) - total
+    ways += [((ids[-1], i), through + float(after[i])) for i in range(len(after))]
+    return typed, sorted(ways, key=lambda way: -way[1])[:k]
+
+
+@pytest.mark.parametrize("text", ["the old keep", "Once upon a ", "watched the s", "again and a", "the  "])
+def test_a_healed_view_holds_the_likeliest_ways_that_begin_with_what_was_typed(tiny_model: Model, text: str) -> None:
+    typed, expected = healed_reference(tiny_model, text, 5)
+    document = Document(tiny_model, text)
+    ids = document.token_ids
+    result = document.lookahead(k=5, depth=4, heal=True)
+    assert result.given.encode() == typed
+    assert sum(branch.share for branch in result.branches) <= 1 + 1e-6
+    spelled = TextCodec(tiny_model.tokenizer).bytes_of
+    for branch, (path, logprob) in zip(result.branches, expected, strict=True):
+        assert branch.healed and branch.token_ids[: len(path)] == path and len(branch.token_ids) <= 4
+        assert math.fsum(branch.logprobs[: len(path)]) == pytest.approx(logprob, abs=1e-4)
+        fresh = Document(tiny_model, text)
+        shown = fresh.lookahead(k=5, depth=4, heal=True).branches[result.branches.index(branch)]
+        inserted = fresh.accept(shown)
+        assert fresh.text == text + inserted == text + branch.text
+        ended = branch.ended
+        assert fresh.token_ids == ids[:-1] + list(branch.token_ids[: -1 if ended else None])
+        whole = b"".join(spelled(token_id) for token_id in branch.token_ids)
+        assert whole.startswith(typed) and whole[len(typed) :].decode(errors="replace").startswith(branch.text)
+        fresh.rewind(len(branch.token_ids) - ended)
+        assert (fresh.text, fresh.token_ids) == (text, ids)
+    assert document.lookahead(k=5, depth=4, heal=True).cost.passes == 0
+
+
+@pytest.mark.parametrize("text", ["the keeper.", "the keeper\n", "", "!"])
+def test_a_text_that_ends_elsewhere_is_not_reopened(tiny_model: Model, text: str) -> None:
+    document = Document(tiny_model, text)
+    healed = document.lookahead(k=4, depth=3, heal=True)
+    assert healed.given == "" and healed.branches == document.lookahead(k=4, depth=3).branches
+
+
+def test_a_token_accepted_by_a_click_is_not_reopened(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the old.")
+    document.accept(tiny_model.tokenizer(" keep").input_ids)
+    assert document.lookahead(k=2, depth=2, heal=True).given == ""
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_a_codec_tiles_any_text_with_the_spans_of_its_tokens(first: str, second: str) -> None:
+    from tests.conftest import CORPUS, byte_level
+
+    codec = _CODECS.setdefault("byte", TextCodec(byte_level(CORPUS)))
+    for text, continuing in ((first, False), (second, True)):
+        try:
+            tokens = codec.encode(text, continuing)
+        except TextError:
+            assert any("\ud800" <= character <= "\udfff" for character in text)
+            continue
+        place = 0
+        for token in tokens:
+            assert token.start == place <= token.end
+            place = token.end
+        assert place == len(text)
+        assert b"".join(codec.bytes_of(token.token_id) for token in tokens).decode() == text
+
+
+_CODECS: dict[str, TextCodec] = {}
