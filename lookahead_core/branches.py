@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -87,9 +88,7 @@ class LookaheadStep:
 def make_branches(leaves: Sequence[Leaf], spot: Spot, stop: frozenset[int], origin: Node) -> tuple[Branch, ...]:
     """Branches from the leaves of a lookahead, in the leaves' order."""
     apart = _apart([leaf.token_ids for leaf in leaves])
-    return tuple(
-        _branch(leaf, count, spot, stop, origin) for leaf, count in zip(leaves, apart, strict=True)
-    )
+    return tuple(_branch(leaf, count, spot, stop, origin) for leaf, count in zip(leaves, apart, strict=True))
 
 
 def _branch(leaf: Leaf, apart: int, spot: Spot, stop: frozenset[int], origin: Node) -> Branch:
@@ -110,7 +109,7 @@ def _apart(paths: Sequence[tuple[int, ...]]) -> list[int]:
     """For each path, the length of the shortest beginning that no other path shares."""
     order = sorted(range(len(paths)), key=lambda index: paths[index])
     lengths = [1] * len(paths)
-    for first, second in zip(order, order[1:], strict=False):
+    for first, second in itertools.pairwise(order):
         same = _common(paths[first], paths[second])
         for index in (first, second):
             lengths[index] = max(lengths[index], same + 1)

@@ -48,6 +48,8 @@ class Document:
             raise ValueError(f"text is {type(text).__name__}, and must be a string.")
         self._passage.edit(text)
         self._move()
+        # What hung below the old text is out of sight now, and may be forgotten.
+        self.tree.new_view()
 
     @property
     def token_ids(self) -> list[int]:

@@ -20,7 +20,7 @@ from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.errors import ModelError
 from lookahead_core.settings import Settings
 from lookahead_core.text import TextCodec
-from lookahead_core.weights import load_weights, silent
+from lookahead_core.weights import DEFAULT_NAME, load_weights, silent
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -95,7 +95,9 @@ def load_model(
         name, revision=revision, trust_remote_code=trust_remote_code, dtype=wanted, settings=settings, report=report
     )
     hf_model = _placed(hf_model, _device(device), wanted)
-    return _assemble(name or "SmolLM2-135M-Instruct", hf_model, own if tokenizer is FROM_TOKENIZER else tokenizer, engine, settings)
+    return _assemble(
+        name or "SmolLM2-135M-Instruct", hf_model, own if tokenizer is FROM_TOKENIZER else tokenizer, engine, settings
+    )
 
 
 def _around(hf_model: Any, tokenizer: Any, dtype: str, device: str, engine: str, settings: Settings) -> Model:
@@ -154,7 +156,7 @@ def end_tokens(hf_model: Any, tokenizer: Any) -> frozenset[int]:
 
 
 def context_length(config: Any) -> int | None:
-    """How many tokens the model can see, or None where nothing limits it; a rotation that grows goes on by its factor."""
+    """How many tokens the model can see, if anything limits it; a rotation that grows goes on by its factor."""
     length = getattr(config, "max_position_embeddings", None)
     rotation = getattr(config, "rope_parameters", None) or {}
     if length and rotation.get("rope_type") == "dynamic":
@@ -177,7 +179,7 @@ def _device(asked: str) -> str:
     if asked == "auto":
         return next(name for name, available in there.items() if available)
     if not there[asked]:
-        raise ModelError(f"There is no {asked} device on this machine; leave device at \"auto\" or say \"cpu\".")
+        raise ModelError(f'There is no {asked} device on this machine; leave device at "auto" or say "cpu".')
     return asked
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -68,7 +67,7 @@ class Passage:
         """Take a new text; ids are kept up to the last token boundary before the change, less one. Returns how many."""
         if text == self.text:
             return len(self.stands)
-        keep = self._kept(len(os.path.commonprefix([self.text, text])))
+        keep = self._kept(_same(self.text, text))
         start = self.stands[keep - 1].end if keep else 0
         if not start:
             keep = 0
@@ -148,3 +147,15 @@ class Passage:
         ends = [stand.end for stand in self.stands]
         assert ends == sorted(ends), "tokens stand in order"
         assert self._end == len(self.text) or not self.stands, "the last token reaches the end of the text"
+
+
+def _same(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginning, found by halving."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -146,7 +146,7 @@ class TokenTree:
             waiting.extend(node.children.values())
 
     def prune(self, count: int | None = None) -> list[Node]:
-        """Forget what nobody can see, longest unseen first: all of it, or at least `count` nodes if there are as many."""
+        """Forget what nobody can see, longest unseen first: all of it, or `count` nodes if there are as many."""
         trunk = set(self.path(self.head))
         hidden = [node for node in self.nodes() if node.seen < self.clock and node not in trunk]
         # A parent is seen whenever its child is, so this order never removes a parent before its children.
@@ -163,8 +163,10 @@ class TokenTree:
         count = 0
         for node in self.nodes():
             count += 1
-            assert node.parent is not None and node.parent.children[node.token_id] is node
-            assert node.depth == node.parent.depth + 1 and node.tree is self
+            assert node.parent is not None
+            assert node.parent.children[node.token_id] is node
+            assert node.depth == node.parent.depth + 1
+            assert node.tree is self
             assert node.parent.seen >= node.seen, "a parent is seen whenever its child is"
         assert count == self.size, f"{count} nodes, {self.size} counted"
-        assert self.path(self.head) is not None and self.root.token_id == -1
+        assert self.path(self.head) is not None

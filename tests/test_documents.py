@@ -28,9 +28,7 @@ def continuations(hf_model: Any, ids: list[int], k: int, depth: int, stop: froze
     """What k separate runs give."""
     (logits,) = plain_rows(hf_model, [ids])
     firsts = logits.topk(k).indices.tolist()
-    return [
-        [first, *([] if first in stop else greedy(hf_model, [*ids, first], depth - 1, stop))] for first in firsts
-    ]
+    return [[first, *([] if first in stop else greedy(hf_model, [*ids, first], depth - 1, stop))] for first in firsts]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

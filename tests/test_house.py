@@ -32,6 +32,7 @@ FLOORS = [
     ["lookahead_core/strategies"],
     ["lookahead_core/model.py"],
     ["lookahead_core/weights.py"],
+    ["lookahead_core/wheel.py"],
     ["lookahead_core/engines"],
     ["lookahead_core/passage.py"],
     ["lookahead_core/text.py"],
@@ -49,10 +50,10 @@ def sources() -> Iterator[Path]:
 
 
 def floor_of(place: str) -> int:
-    return next(
-        (index for index, entries in enumerate(FLOORS) for entry in entries if place == entry or place.startswith(f"{entry}/")),
-        -1,
-    )  # fmt: skip
+    for index, entries in enumerate(FLOORS):
+        if any(place == entry or place.startswith(f"{entry}/") for entry in entries):
+            return index
+    return -1
 
 
 def imports_of(file: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Random edits, accepts, rewinds, prunes and lookaheads on one document, against a plain model of the same operations."""
+"""Random edits, accepts, rewinds, prunes and lookaheads, against a plain model of the same operations."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class DocumentMachine(RuleBasedStateMachine):
         assert self.document.text == self.text
         spelled = b"".join(CODEC.bytes_of(token_id) for token_id in self.document.token_ids)
         whole = self.text.encode()
-        assert spelled.startswith(whole) and len(spelled) - len(whole) <= 3 or "\ufffd" in self.text
+        assert (spelled.startswith(whole) and len(spelled) - len(whole) <= 3) or "\ufffd" in self.text
 
     @invariant()
     def the_head_says_what_a_plain_forward_says(self) -> None:

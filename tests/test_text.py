@@ -1,4 +1,4 @@
-"""Law 7 and healing: what was typed and what was inserted is the text of the path, whole characters only, in any script."""
+"""Law 7 and healing: what was typed and inserted is the text of the path, whole characters only, in any script."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ class FlatCache:
 
     def check(self) -> None:
         """Raise AssertionError if anything that must always hold does not."""
-        assert self.used <= self.capacity and len(self.sight) == self.used
+        assert len(self.sight) == self.used <= self.capacity
         assert all(self.nodes[slot] is node for node, slot in self.slots.items())
         assert len(self.slots) == sum(node is not None for node in self.nodes)
         for node, slot in self.slots.items():

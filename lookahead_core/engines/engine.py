@@ -17,7 +17,7 @@ CHUNK = 512
 
 
 class Engine(Protocol):
-    """Where predictions come from. `evaluate` is the mechanism; the rest is there so that it can be shared and stopped."""
+    """Where predictions come from. `evaluate` is the mechanism; the rest lets it be shared and stopped."""
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         """Leave a prediction on each node and return their rows of log-probabilities, valid until the next call.

@@ -1,4 +1,4 @@
-"""The uncached engine: a plain forward over each path. Slow, right for any model, and what the cached one must equal."""
+"""The uncached engine: a plain forward over each path. Slow, right for any model, what the cached one must equal."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class UncachedEngine:
         return 0, 0
 
     def _batches(self, nodes: list[Node]) -> Iterator[list[Node]]:
-        """Longest first, so that padding is least; of one length each where the model's rotation grows with the text."""
+        """Longest first, so that padding is least; of one length each where the rotation grows with the text."""
         batch: list[Node] = []
         for node in sorted(nodes, key=lambda node: -node.depth):
             full = batch and (len(batch) + 1) * batch[0].depth > BATCH_TOKENS
