@@ -18,14 +18,13 @@ TAIL_BIN = 0.125
 class Prediction:
     """What the model says after a node, small enough to keep for every node.
 
-    The tail is a histogram of the tokens not kept: for each bin that is not empty, how many there are in it, and their
-    mean log-probability.
+    `tail[i]` counts the tokens not kept that lie between `i` and `i + 1` bins below the most likely one.
     """
 
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     entropy: float
-    tail: tuple[tuple[int, float], ...] = ()
+    tail: tuple[int, ...] = ()
     row: object | None = field(default=None, repr=False, compare=False)
     """All log-probabilities, by token id: only where they were asked for."""
 
@@ -33,17 +32,25 @@ class Prediction:
         """The kept tokens' probabilities at another temperature, and the probability of all the others together."""
         if not temperature > 0:
             raise ValueError(f"temperature is {temperature!r}, and must be more than 0.")
-        top = self.logprobs[0]
-        weights = [math.exp((value - top) / temperature) for value in self.logprobs]
-        rest = self._tail_weight(temperature, top)
+        weights = [math.exp((value - self.logprobs[0]) / temperature) for value in self.logprobs]
+        rest = self._tail_weight(temperature) * self._tail_scale()
         total = sum(weights) + rest
         return tuple(weight / total for weight in weights), rest / total
 
-    def _tail_weight(self, temperature: float, top: float) -> float:
-        """The tail's weight against the top token's, each bin taken as evenly filled around its mean."""
+    def _tail_weight(self, temperature: float) -> float:
+        """The tail's weight, where the most likely token weighs 1 and each bin is evenly filled."""
         spread = TAIL_BIN / temperature / 2
         fill = math.sinh(spread) / spread
-        return fill * sum(count * math.exp((mean - top) / temperature) for count, mean in self.tail)
+        return fill * sum(
+            count * math.exp(-(index + 0.5) * TAIL_BIN / temperature) for index, count in enumerate(self.tail) if count
+        )
+
+    def _tail_scale(self) -> float:
+        """What makes the tail's weight exact at temperature 1, where it is known: what the kept tokens leave."""
+        left = 1 - math.fsum(map(math.exp, self.logprobs))
+        if left < 1e-3:
+            return 1.0
+        return left / (self._tail_weight(1.0) * math.exp(self.logprobs[0]))
 
 
 @dataclass(slots=True)

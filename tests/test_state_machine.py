@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import pytest
 import torch
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -164,4 +165,4 @@ DocumentMachine.TestCase.settings = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-TestDocument = DocumentMachine.TestCase
+TestDocument = pytest.mark.state_machine(DocumentMachine.TestCase)

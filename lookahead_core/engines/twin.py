@@ -7,7 +7,6 @@ shared and none copied, so that attention, products and the type of the last pro
 from __future__ import annotations
 
 import copy
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -114,10 +113,11 @@ def flipping_pays(rows: int = 5, width: int = 512) -> bool:
     """Measure on this machine whether a product of a few rows is faster from the left."""
     weight, few = torch.randn(3 * width, width), torch.randn(rows, width)
     plain, flipped = [], []
-    for _ in range(15):
+    for _ in range(30):
         plain.append(_seconds(lambda: functional.linear(few, weight)))
         flipped.append(_seconds(lambda: linear_flipped(few, weight, None)))
-    return statistics.median(flipped) * 1.1 < statistics.median(plain)
+    # The fastest of each, since another program on the machine can only slow a product down.
+    return min(flipped) * 1.1 < min(plain)
 
 
 def _seconds(action: Callable[[], object]) -> float:
