@@ -226,6 +226,54 @@ def test_the_cache_stays_within_its_bound_by_forgetting_what_nobody_sees(byte_to
         assert [list(branch.token_ids) for branch in document.lookahead(k=2, depth=3).branches] == expected
 
 
+def test_a_document_that_rests_makes_room_for_another_and_is_read_again_when_its_turn_comes(
+    byte_tokenizer: Any,
+) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
+    model.engine.cache_bytes = 100 * 256  # type: ignore[attr-defined]
+    dice = random.Random(0)
+    texts = [[dice.randrange(2, 300) for _ in range(70)] for _ in range(2)]
+    documents = [Document(model, token_ids=ids) for ids in texts]
+    for turn, document in enumerate([*documents, *documents]):
+        # What was predicted is kept though its slots are gone, so the second time asks for more than the first.
+        k, depth = (2, 3) if turn < 2 else (3, 4)
+        result = document.lookahead(k=k, depth=depth)
+        assert result.cost.tokens > 70
+        expected = continuations(model.hf_model, document.token_ids, k, depth, model.end_token_ids)
+        assert [list(branch.token_ids) for branch in result.branches] == expected
+        assert sum(cache.bytes for cache in model.engine._caches) <= 100 * 256  # type: ignore[attr-defined]
+        for each in documents:
+            each.check()
+
+
+def test_a_branch_ends_at_an_end_token_though_the_text_once_went_on_behind_it(byte_tokenizer: Any) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
+    end = Document(model, "the").predict().token_ids[0]
+    model = load_model(tiny_llama(len(byte_tokenizer), eos_token_id=end), tokenizer=byte_tokenizer)
+    start = model.tokenizer("the").input_ids
+    document = Document(model, token_ids=[*start, end, 9, 9])
+    document.lookahead(k=2, depth=3)
+    document.rewind(2)
+    document.predict()
+    document.rewind(1)
+    branch = document.lookahead(k=2, depth=5).branches[0]
+    assert branch.token_ids == (end,)
+    assert branch.ended
+
+
+def test_what_the_model_sees_does_not_move_to_and_fro_near_the_end_of_its_context(byte_tokenizer: Any) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer), max_position_embeddings=64), tokenizer=byte_tokenizer)
+    dice = random.Random(0)
+    document = Document(model, token_ids=[dice.randrange(2, 300) for _ in range(60)])
+    result = document.lookahead(k=2, depth=8)
+    depth = document.head.depth
+    assert depth < 60
+    document.predict()
+    assert document.head.depth == depth
+    document.accept(result.branches[0], 2)
+    assert document.head.depth == depth + 2
+
+
 def test_a_cache_too_small_for_the_text_says_so_and_loses_nothing(byte_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer, settings=Settings(cache_mb=1))
     model.engine.cache_bytes = 20 * 256  # type: ignore[attr-defined]

@@ -163,7 +163,9 @@ def test_pruning_forgets_the_longest_unseen_first_and_never_the_trunk() -> None:
     gone = tree.prune(2)
     assert gone == [views[0], views[0].parent]
     tree.check()
+    tree.move_head(tree.root)
     tree.new_view()
+    tree.move_head(head)
     tree.prune()
     assert list(tree.nodes()) == tree.path(head)
     tree.check()
