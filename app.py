@@ -1,0 +1,99 @@
+"""Start the page: `python app.py`, and open the address that it prints."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from lookahead_core import Settings
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
+CHOICES = {
+    "device": ("auto", "cpu", "cuda", "mps"),
+    "dtype": ("auto", "float32", "bfloat16", "float16"),
+    "engine": ("auto", "cached", "uncached"),
+}
+DESCRIPTION = "Write with a language model that shows where a text could go: several futures at once, with their odds."
+EPILOG = """\
+examples:
+  python app.py                                    the default model, fetched once and kept
+  python app.py --model gpt2 --dtype float32       a model of the Hub
+  python app.py --model ./folder --host 0.0.0.0    one on this machine, for everybody on this network
+
+environment:
+  LOOKAHEAD_MODEL, LOOKAHEAD_DEVICE, LOOKAHEAD_DTYPE and LOOKAHEAD_ENGINE stand for the arguments of the same names.
+  LOOKAHEAD_CACHE_DIR is where the default model is kept, LOOKAHEAD_CACHE_MB (2048) the most memory that the cache of
+  all documents may take, LOOKAHEAD_HUB_TIMEOUT (3) how many seconds to wait for the Hub before looking elsewhere.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence, without the page of usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{message[:1].upper()}{message[1:]}; see python app.py --help.\n")
+
+
+def parser() -> Parser:
+    made = Parser(description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = made.add_argument
+    add("--model", metavar="NAME", help="What to load: a name on the Hub, a folder or a .gguf file.")
+    add("--revision", metavar="NAME", help="Which branch, tag or commit of a model on the Hub.")
+    add("--device", choices=CHOICES["device"], help="Where the model runs; auto takes the best there is.")
+    add("--dtype", choices=CHOICES["dtype"], help="The type of its numbers; auto measures which is faster here.")
+    add("--engine", choices=CHOICES["engine"], help="How it is read; auto uses the cache wherever that is exact.")
+    add("--port", type=port, metavar="NUMBER", help="Where to listen; without it the first free one from 7860 on.")
+    add("--host", metavar="ADDRESS", help="Who may come: 127.0.0.1 is this computer only, 0.0.0.0 everybody.")
+    add("--share", action="store_true", help="Also open a public link, through a server of Gradio's.")
+    return made
+
+
+def port(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 1 to 65535")
+    return int(text)
+
+
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """What the environment says, and above it what the arguments say."""
+    from lookahead_core import Settings
+
+    given = {name: getattr(arguments, name) for name in ("model", *CHOICES) if getattr(arguments, name) is not None}
+    settings = replace(Settings.from_env(), **given)
+    for name, allowed in CHOICES.items():
+        if getattr(settings, name) not in allowed:
+            chosen = getattr(settings, name)
+            raise ValueError(f"LOOKAHEAD_{name.upper()} is {chosen!r}, and must be one of {', '.join(allowed)}.")
+    return settings
+
+
+def main() -> None:
+    arguments = parser().parse_args()
+    with suppress(ImportError):
+        import spaces  # noqa: F401  # on shared GPUs it has to come before torch
+    from interface import Loader, build, look
+    from lookahead_core import load_model
+
+    try:
+        settings = settings_of(arguments)
+    except ValueError as error:
+        parser().exit(2, f"{error}\n")
+    asked = {name: getattr(settings, name) for name in CHOICES}
+    loader = Loader(lambda report: load_model(revision=arguments.revision, settings=settings, report=report, **asked))
+    page = build(loader.start())
+    try:
+        page.launch(server_name=arguments.host, server_port=arguments.port, share=arguments.share, **look())
+    except OSError:
+        place = f"port {arguments.port}" if arguments.port else "any port from 7860 on"
+        place += f" of {arguments.host}" if arguments.host else ""
+        sys.exit(f"Nothing can listen on {place}, since it is taken or not to be had: choose another one.")
+
+
+if __name__ == "__main__":
+    main()

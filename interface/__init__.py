@@ -1,0 +1,54 @@
+"""What a person sees: the page, its tabs, and how it looks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from interface import writer
+from interface.desk import Desk
+from interface.header import Header
+from interface.loading import Loader
+from interface.theme import theme
+
+STYLE = Path(__file__).parent / "page.css"
+__all__ = ["Loader", "build", "look"]
+
+POLL = 0.5
+"""Seconds between two looks at how far the model is."""
+
+
+def build(loader: Loader) -> gr.Blocks:
+    """The whole page, usable before the model is there."""
+    with gr.Blocks(title="Lookahead", fill_width=True, analytics_enabled=False) as page:
+        header = Header(loader.loading.as_json())
+        writer.build(Desk(loader), header)
+        timer = gr.Timer(POLL)
+
+        def how_far() -> tuple[dict[str, Any], gr.Timer]:
+            return loader.loading.as_json(), gr.Timer(active=not loader.loading.done)
+
+        gr.on(
+            [page.load, timer.tick],
+            how_far,
+            None,
+            [header, timer],
+            queue=False,
+            show_progress="hidden",
+            api_visibility="private",
+        )
+    return page.queue(max_size=1024, default_concurrency_limit=None)
+
+
+def look() -> dict[str, Any]:
+    """What `launch` has to be told so that the page looks as it should and keeps to itself."""
+    return {
+        "theme": theme(),
+        "css_paths": STYLE,
+        "footer_links": [],
+        "run_history": False,
+        "enable_monitoring": False,
+        "ssr_mode": False,
+    }

@@ -1,0 +1,22 @@
+"""The page's header: its name, and the status of the model or the last mistake, as a state of the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+FOLDER = Path(__file__).parent
+
+
+class Header(gr.HTML):
+    """Shows a `Loading` as JSON; tells the page once, by a `lookahead:ready` event, that the model is there."""
+
+    def __init__(self, value: dict[str, Any]) -> None:
+        super().__init__(
+            value=value,
+            html_template=(FOLDER / "header.html").read_text(encoding="utf-8"),
+            js_on_load=(FOLDER / "header.js").read_text(encoding="utf-8"),
+            apply_default_css=False,
+        )

@@ -1,0 +1,73 @@
+"""The model, loaded beside the page, so that the page is up at once and says how far it is."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lookahead_core import Document, LookaheadError, Model
+
+Report = Callable[[str, "float | None"], None]
+UNFORESEEN = "The model could not be loaded for a reason nobody foresaw ({}): look at the terminal, or choose another."
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How far the model is, as a state of the page: loading, downloading, ready or error."""
+
+    state: str
+    sentence: str
+    fraction: float | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.state in ("ready", "error")
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Loader:
+    """Loads a model in a thread of its own; whoever wants to know looks at `loading` and `model`."""
+
+    def __init__(self, load: Callable[[Report], Model]) -> None:
+        self._load = load
+        self.model: Model | None = None
+        self.loading = Loading("loading", "Starting")
+
+    def start(self) -> Loader:
+        threading.Thread(target=self.run, name="loader", daemon=True).start()
+        return self
+
+    def run(self) -> None:
+        """Load, and say on the terminal how it ended; nothing that goes wrong here may end the server."""
+        try:
+            model = self._load(self._report)
+            self._report("Warming up", None)
+            _warm_up(model)
+        except (LookaheadError, ValueError) as error:
+            self._fail(str(error))
+        except Exception as error:
+            logging.getLogger(__name__).exception("The model could not be loaded.")
+            self._fail(UNFORESEEN.format(type(error).__name__))
+        else:
+            self.model, self.loading = model, Loading("ready", model.describe())
+            print(f"Ready: {model.describe()}", flush=True)
+
+    def _report(self, sentence: str, fraction: float | None) -> None:
+        state = "downloading" if sentence.startswith("Downloading") else "loading"
+        self.loading = Loading(state, sentence, fraction)
+
+    def _fail(self, sentence: str) -> None:
+        self.loading = Loading("error", sentence)
+        print(sentence, file=sys.stderr, flush=True)
+
+
+def _warm_up(model: Model) -> None:
+    """Pay once, before anybody waits, for what is made at first use: word lists and the first passes."""
+    model.codec.require()
+    Document(model, "The first w").lookahead(k=2, depth=2, heal=True)
