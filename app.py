@@ -84,8 +84,7 @@ def main() -> None:
         settings = settings_of(arguments)
     except ValueError as error:
         parser().exit(2, f"{error}\n")
-    asked = {name: getattr(settings, name) for name in CHOICES}
-    loader = Loader(lambda report: load_model(revision=arguments.revision, settings=settings, report=report, **asked))
+    loader = Loader(lambda report: load_model(revision=arguments.revision, settings=settings, report=report))
     page = build(loader.start())
     try:
         page.launch(server_name=arguments.host, server_port=arguments.port, share=arguments.share, **look())

@@ -95,7 +95,9 @@ def answers(held: Held, asked: Asked) -> Iterator[View]:
 
 def _begin(held: Held, asked: Asked) -> Iterator[LookaheadStep]:
     held.take(asked.text, asked.accepted)
-    return held.document.lookahead_steps(k=asked.k, depth=asked.depth, heal=True)
+    # The typed token that healing re-opens counts as one of a branch's, and is none that a person sees.
+    depth = asked.depth + bool(held.document.reopens)
+    return held.document.lookahead_steps(k=asked.k, depth=depth, heal=True)
 
 
 def _view(held: Held, asked: Asked, step: LookaheadStep) -> View:

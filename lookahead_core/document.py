@@ -57,6 +57,11 @@ class Document:
         return self._passage.token_ids
 
     @property
+    def reopens(self) -> str:
+        """The typed characters that a healed view starts from; none unless the text ends in a word or in spaces."""
+        return self._passage.reopened().decode()
+
+    @property
     def head(self) -> Node:
         """The end of the trunk."""
         return self.tree.head

@@ -57,7 +57,7 @@ class Model:
     def describe(self) -> str:
         """One line for people: name, device, type, engine."""
         kind = "cached" if isinstance(self.engine, CachedEngine) else "uncached"
-        return f"{self.name} · {self.device.upper()} · {self.dtype} · {kind}"
+        return f"{self.name.rstrip('/').rsplit('/')[-1]} · {self.device.upper()} · {self.dtype} · {kind}"
 
 
 def load_model(
@@ -77,6 +77,10 @@ def load_model(
     A model already held stays on its device and in its type, and behaves afterwards as it did before.
     """
     settings = settings or Settings.from_env()
+    dtype, device, engine = (
+        getattr(settings, name) if value == "auto" else value
+        for name, value in (("dtype", dtype), ("device", device), ("engine", engine))
+    )
     for name, value, allowed in (
         ("dtype", dtype, ("auto", *DTYPES)),
         ("device", device, DEVICES),

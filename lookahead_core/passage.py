@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from lookahead_core.text import TextCodec, split_bytes
 
+LONGEST_WORD = 64
+"""How many tokens an edit goes back at most to find the beginning of a word; some scripts have no spaces."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stand:
@@ -64,10 +67,14 @@ class Passage:
         return Spot(self.codec, held, at_start=not (self.text or held))
 
     def edit(self, text: str) -> int:
-        """Take a new text; ids are kept up to the last token boundary before the change, less one. Returns how many."""
+        """Take a new text; returns how many tokens are kept.
+
+        Those are the ones before the change, less the last, and less what was typed of the word that the change is in:
+        a word typed letter by letter must end as the tokens that the model knows it by.
+        """
         if text == self.text:
             return len(self.stands)
-        keep = self._kept(_same(self.text, text))
+        keep = self._word_start(self._kept(_same(self.text, text)), text)
         start = self.stands[keep - 1].end if keep else 0
         if not start:
             keep = 0
@@ -92,10 +99,17 @@ class Passage:
         keep = len(self.stands)
         while keep and (self.stands[keep - 1].end > same or self.stands[keep - 1].held):
             keep -= 1
-        keep -= 1
-        while keep > 0 and self.stands[keep - 1].held:
+        return max(keep - 1, 0)
+
+    def _word_start(self, keep: int, text: str) -> int:
+        """Back over typed tokens to where a word begins; tokens accepted by a click stay as they are."""
+        for _ in range(LONGEST_WORD):
+            if not keep or not self.stands[keep - 1].typed or _begins_word(text, self.stands[keep - 1].end):
+                break
             keep -= 1
-        return max(keep, 0)
+        while keep and self.stands[keep - 1].held:
+            keep -= 1
+        return keep
 
     def append(self, token_ids: Sequence[int], replace_last: bool = False) -> str:
         """Let tokens stand at the end, or in place of the last one; returns the characters that this inserts."""
@@ -147,6 +161,11 @@ class Passage:
         ends = [stand.end for stand in self.stands]
         assert ends == sorted(ends), "tokens stand in order"
         assert self._end == len(self.text) or not self.stands, "the last token reaches the end of the text"
+
+
+def _begins_word(text: str, place: int) -> bool:
+    """Whether a word, with the white space before it, begins at this character."""
+    return 0 < place < len(text) and text[place].isspace() and not text[place - 1].isspace()
 
 
 def _same(one: str, other: str) -> int:

@@ -50,7 +50,10 @@ def byte_fallback(corpus: list[str], vocabulary: int = 400) -> Any:
         ]
     )
     trainer = tokenizers.trainers.BpeTrainer(vocab_size=vocabulary, special_tokens=[], show_progress=False)
+    # Pieces do not reach over spaces, though nothing splits the text when it is read: as in the real ones.
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(prepend_scheme="never")
     made.train_from_iterator([line.replace(" ", "▁") for line in corpus], trainer)
+    made.pre_tokenizer = None
     learned = json.loads(made.to_str())["model"]
     names = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *learned["vocab"]]
     made.model = tokenizers.models.BPE(

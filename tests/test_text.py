@@ -128,6 +128,22 @@ def test_an_edit_keeps_the_ids_of_the_unchanged_beginning_less_the_last(tiny_mod
     assert document.token_ids[0] != before[0] and odd
 
 
+@pytest.mark.parametrize("kind", ["byte_tokenizer", "fallback_tokenizer"])
+def test_a_text_typed_letter_by_letter_ends_as_the_tokens_of_the_whole(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    tokenizer = request.getfixturevalue(kind)
+    model = load_model(tiny_llama(len(tokenizer), eos_token_id=2), tokenizer=tokenizer)
+    whole = "Once upon a time,  the keeper climbed\n\nthe stairs (1984!) again"
+    document = Document(model, "")
+    for end in range(1, len(whole) + 1):
+        document.text = whole[:end]
+        assert document.token_ids == Document(model, whole[:end]).token_ids, whole[:end]
+    for end in range(len(whole) - 1, 0, -1):
+        document.text = whole[:end]
+        assert document.token_ids == Document(model, whole[:end]).token_ids, whole[:end]
+
+
 def test_half_a_character_keeps_its_ids_and_holds_its_text_back(tiny_model: Model) -> None:
     smile = tiny_model.tokenizer("🫠", add_special_tokens=False).input_ids
     assert len(smile) > 1
