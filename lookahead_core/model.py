@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lookahead_core.engines import twin as twins
+from lookahead_core.engines import products
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.engine import Engine
 from lookahead_core.engines.probe import fit
@@ -142,9 +142,7 @@ def _engine(hf_model: Any, asked: str, settings: Settings) -> tuple[Engine, str]
             raise ModelError(f'This model cannot use the cached engine: {found.reason}; leave engine at "auto".')
         return UncachedEngine(hf_model), found.reason
     cached = CachedEngine(hf_model, cache_bytes=settings.cache_bytes, attention=found.attention)
-    twins.use_float32_head(cached.twin)
-    if cached.twin.device.type == "cpu" and cached.twin.dtype is torch.float32 and twins.flipping_pays():
-        twins.use_flipped_products(cached.twin)
+    products.prepare(cached.twin)
     return cached, ""
 
 
@@ -205,7 +203,7 @@ def _faster_dtype(hf_model: Any, device: str) -> torch.dtype:
     half = _block_seconds(shapes, torch.bfloat16, functional.linear)
     full = min(
         _block_seconds(shapes, torch.float32, functional.linear),
-        _block_seconds(shapes, torch.float32, lambda rows, weight: twins.linear_flipped(rows, weight, None)),
+        _block_seconds(shapes, torch.float32, lambda rows, weight: products.linear_flipped(rows, weight, None)),
     )
     return torch.bfloat16 if half < full else torch.float32
 

@@ -1,0 +1,162 @@
+"""The same products, asked for in the way that this machine does them best. Used in twins only; weights stay shared."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+TRIED = 60
+"""How many of a model's matrices are multiplied to see which way is faster."""
+FLIPPED_ROWS = 64
+"""From so many rows on, a product from the left gains nothing any more: measured in benchmarks/README.md."""
+COPY_BYTES = 1 << 29
+"""The most memory that a copy of weights may take: of the output matrix in float32, or of neighbours joined."""
+NEIGHBOURS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
+
+
+def prepare(twin: Any) -> None:
+    """Everything that pays for this twin, on its device and in its type."""
+    use_float32_head(twin)
+    if twin.device.type == "cpu":
+        if twin.dtype is torch.float32:
+            use_flipped_products(twin)
+        else:
+            join_neighbours(twin)
+
+
+class Float32Head(nn.Module):
+    """The output matrix with its product in float32: in bfloat16 a logit of 20 is only known to a sixteenth."""
+
+    def __init__(self, head: nn.Linear) -> None:
+        super().__init__()
+        self.weight = head.weight.detach().float()
+        self.bias = None if head.bias is None else head.bias.detach().float()
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        return linear_flipped(hidden.float(), self.weight, self.bias)
+
+
+class FlippedLinear(nn.Module):
+    """A linear layer that multiplies from the left: twice as fast for a few rows where the library favours it."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.weight, self.bias = linear.weight, linear.bias
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return linear_flipped(rows, self.weight, self.bias)
+
+
+def linear_flipped(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """The same product as `functional.linear`, asked for as weight · rowsᵀ."""
+    flat = rows.reshape(-1, rows.shape[-1])
+    if not 1 < len(flat) < FLIPPED_ROWS or rows.device.type != "cpu":
+        return functional.linear(rows, weight, bias)
+    # Laid out as anybody expects: attention falls back to a slow path on transposed queries.
+    product = (weight @ flat.t()).t().contiguous()
+    if bias is not None:
+        product += bias
+    return product.reshape(*rows.shape[:-1], weight.shape[0])
+
+
+class Joined:
+    """Linear layers that read the same rows, multiplied as one; each call of a round takes its part."""
+
+    def __init__(self, layers: list[nn.Linear]) -> None:
+        self.weight = torch.cat([layer.weight.detach() for layer in layers])
+        self.bias = torch.cat([layer.bias.detach() for layer in layers]) if layers[0].bias is not None else None
+        self.widths = [layer.weight.shape[0] for layer in layers]
+        self._rows: torch.Tensor | None = None
+        self._parts: tuple[torch.Tensor, ...] = ()
+
+    def part(self, index: int, rows: torch.Tensor) -> torch.Tensor:
+        """What layer `index` gives; the product is made once, by whoever comes first with new rows."""
+        if self._rows is not rows:
+            self._rows = rows
+            self._parts = functional.linear(rows, self.weight, self.bias).split(self.widths, -1)
+        found = self._parts[index]
+        if index == len(self.widths) - 1:
+            self._rows, self._parts = None, ()
+        return found
+
+
+class JoinedPart(nn.Module):
+    """One of the layers that were joined."""
+
+    def __init__(self, joined: Joined, index: int) -> None:
+        super().__init__()
+        self.joined, self.index = joined, index
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return self.joined.part(self.index, rows)
+
+
+def join_neighbours(twin: Any) -> None:
+    """Multiply query, key and value as one, gate and up as one, where a copy of their weights is bearable."""
+    found = [
+        (parent, names, layers)
+        for parent in twin.modules()
+        for names in NEIGHBOURS
+        if _can_be_joined(layers := [getattr(parent, name, None) for name in names])
+    ]
+    size = sum(layer.weight.nbytes for _, _, layers in found for layer in layers)
+    if size > COPY_BYTES:
+        return
+    for parent, names, layers in found:
+        joined = Joined(layers)
+        for index, name in enumerate(names):
+            setattr(parent, name, JoinedPart(joined, index))
+
+
+def _can_be_joined(layers: list[Any]) -> bool:
+    """Plain linear layers of one width, all with a bias or all without."""
+    plain = all(type(layer) is nn.Linear for layer in layers)
+    return plain and len({(layer.in_features, layer.bias is None) for layer in layers}) == 1
+
+
+def use_float32_head(twin: Any) -> None:
+    """Have the logits computed in float32, where the output matrix is a plain one of bearable size."""
+    head = twin.get_output_embeddings()
+    plain = type(head) is nn.Linear and head.weight.dtype in (torch.bfloat16, torch.float16)
+    if plain and head.weight.numel() * 4 <= COPY_BYTES:
+        twin.set_output_embeddings(Float32Head(head))
+
+
+def use_flipped_products(twin: Any) -> None:
+    """On a processor, in float32, replace the linear layers where a measurement says that it pays."""
+    found = [
+        (parent, name, child)
+        for parent in twin.modules()
+        for name, child in parent.named_children()
+        if type(child) is nn.Linear and child.weight.dtype is torch.float32 and child.weight.device.type == "cpu"
+    ]
+    if flipping_pays([child.weight for _, _, child in found]):
+        for parent, name, child in found:
+            setattr(parent, name, FlippedLinear(child))
+
+
+@torch.inference_mode()
+def flipping_pays(weights: list[torch.Tensor], rows: int = 5) -> bool:
+    """Measure on this machine whether products of a few rows are faster from the left.
+
+    Over different matrices, as a pass meets them: one matrix again and again would stay in the processor's caches.
+    """
+    few = [torch.randn(rows, weight.shape[1]) for weight in weights[:TRIED]]
+    pairs = list(zip(few, weights, strict=False))
+    plain, flipped = [], []
+    for _ in range(4):
+        plain.append(_seconds(lambda: [functional.linear(row, weight) for row, weight in pairs]))
+        flipped.append(_seconds(lambda: [linear_flipped(row, weight, None) for row, weight in pairs]))
+    # The fastest of each, since another program on the machine can only slow a product down.
+    return min(flipped) * 1.1 < min(plain)
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start

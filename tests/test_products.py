@@ -1,0 +1,70 @@
+"""Products asked for in another way are the same products, and cost the model in hand nothing."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from lookahead_core import Document, load_model
+from lookahead_core.engines import products
+from lookahead_core.engines.products import FlippedLinear, Float32Head, Joined, JoinedPart
+from lookahead_core.engines.twin import twin_of
+from tests.conftest import tiny_llama
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 63, 64, 200])
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_product_from_the_left_is_the_same_product(rows: int, bias: bool) -> None:
+    torch.manual_seed(rows)
+    linear = nn.Linear(48, 80, bias=bias)
+    given = torch.randn(1, rows, 48)
+    with torch.inference_mode():
+        made = FlippedLinear(linear)(given)
+        assert made.is_contiguous()
+        assert torch.allclose(made, linear(given), atol=1e-5)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_neighbours_multiplied_as_one_give_each_its_part(bias: bool) -> None:
+    layers = [nn.Linear(48, width, bias=bias).bfloat16() for width in (32, 16, 16)]
+    parts = [JoinedPart(joined, index) for joined in [Joined(layers)] for index in range(3)]
+    with torch.inference_mode():
+        for rows in (1, 7, 90):
+            given = torch.randn(1, rows, 48).bfloat16()
+            for layer, part in zip(layers, parts, strict=True):
+                assert torch.allclose(part(given).float(), layer(given).float(), atol=0.02)
+
+
+def test_the_head_in_float32_is_what_bfloat16_rounds() -> None:
+    head = nn.Linear(64, 500, bias=False).bfloat16()
+    hidden = (torch.randn(1, 5, 64) * 4).bfloat16()
+    with torch.inference_mode():
+        exact = hidden.double() @ head.weight.double().t()
+        assert torch.allclose(Float32Head(head)(hidden).double(), exact, rtol=1e-5, atol=1e-5)
+        assert not torch.allclose(head(hidden).double(), exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_prepared_twin_predicts_what_a_plain_one_does_and_leaves_the_model_alone(dtype: torch.dtype) -> None:
+    hf_model = tiny_llama(300).to(dtype)
+    kinds = [type(module) for module in hf_model.modules()]
+    plain, prepared = twin_of(hf_model), twin_of(hf_model)
+    products.prepare(prepared)
+    ids = torch.randint(0, 300, (1, 40), generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        one, other = plain(ids).logits.float(), prepared(ids).logits.float()
+    bound = 1e-5 if dtype is torch.float32 else 3e-2
+    assert float((one - other).abs().max()) <= bound * float(one.abs().max())
+    if dtype is torch.bfloat16:
+        assert any(isinstance(module, JoinedPart) for module in prepared.modules())
+    assert [type(module) for module in hf_model.modules()] == kinds
+    assert {id(p) for p in hf_model.parameters()} >= {id(p) for p in plain.parameters()}
+
+
+def test_a_twin_holds_no_second_copy_of_the_weights() -> None:
+    hf_model = tiny_llama(300)
+    held = {parameter.data_ptr() for parameter in hf_model.parameters()}
+    model = load_model(hf_model, tokenizer=None)
+    Document(model, token_ids=[1, 2, 3]).lookahead(k=2, depth=3)
+    assert {p.data_ptr() for p in model.engine.twin.parameters()} <= held  # type: ignore[attr-defined]
