@@ -1,0 +1,1 @@
+"""Measurements against the methods a person would otherwise use; `python -m benchmarks --help`."""

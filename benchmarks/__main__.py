@@ -1,0 +1,32 @@
+"""The command line: one subcommand for each question that is measured."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from benchmarks import branching
+
+# A module here has NAME, HELP, add_arguments(parser) and main(arguments) -> exit status.
+COMMANDS = (branching,)
+
+
+def parse(words: list[str] | None = None) -> argparse.Namespace:
+    """Read the command line; `arguments.main` is what to call."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    subcommands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        subcommand = subcommands.add_parser(command.NAME, help=command.HELP, description=command.HELP)
+        command.add_arguments(subcommand)
+        subcommand.set_defaults(main=command.main)
+    return parser.parse_args(words)
+
+
+def main() -> int:
+    """Run the subcommand that was asked for."""
+    arguments = parse()
+    return arguments.main(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

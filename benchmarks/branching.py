@@ -1,0 +1,126 @@
+"""What k branches cost, against the seed's methods, transformers' own, and the bare matrix products."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from transformers import PreTrainedModel
+
+from benchmarks.agreement import check_agreement, with_agreement
+from benchmarks.contestants import COLD, FLOOR, Contestant, contestants
+from benchmarks.environment import describe
+from benchmarks.peers import peers_model
+from benchmarks.plot import save_plot
+from benchmarks.prompts import Prompts
+from benchmarks.report import report
+from benchmarks.results import Case, LeftOut, Measure, Results, Run
+from benchmarks.timing import rotated
+from lookahead_core import Model, load_model
+
+NAME = "branching"
+HELP = "Measure what k branches cost, against other ways to get them."
+DTYPES = ("float32", "bfloat16")
+# A star: every arm leaves the middle case in one dimension.
+MIDDLE = Case(prompt=256, k=5, depth=10)
+FULL = (
+    Case(64, 5, 10), MIDDLE, Case(768, 5, 10), Case(2000, 5, 10),
+    Case(256, 1, 10), Case(256, 20, 10),
+    Case(256, 5, 2), Case(256, 5, 40),
+)  # fmt: skip
+PLOT = Path("benchmarks/out/branching.png")
+QUICK = (Case(64, 5, 10), MIDDLE)
+# Tokens that a method would have to evaluate in one attempt: above the first number it runs in the last repeat
+# only, above the second not at all. They bound the run to some 25 minutes on two slow cores.
+ONCE_ABOVE = 10_000
+LEFT_OUT_ABOVE = 40_000
+
+
+@dataclass(frozen=True)
+class Field:
+    """Everybody who takes part, our models, and the plain ones that judge; the models by type."""
+
+    contestants: tuple[Contestant, ...]
+    models: dict[str, Model]
+    judges: dict[str, PreTrainedModel]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this subcommand."""
+    parser.add_argument("--quick", action="store_true", help="64 and 256 tokens, k 5, depth 10, three repeats")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save every raw figure")
+    parser.add_argument("--plot", type=Path, metavar="FILE", default=PLOT, help=f"where to save the plot: {PLOT}")
+    parser.add_argument("--no-plot", dest="plot", action="store_const", const=None, help="draw nothing")
+    parser.add_argument("--model", help="what to load: a Hub id, a folder, a .gguf file; the default model if left out")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measure, print the tables, save what was asked for."""
+    cases, repeats = (QUICK, 3) if arguments.quick else (FULL, 5)
+    field = load_field(arguments.model, arguments.device, slots=max(case.tree_tokens for case in cases))
+    results = measure(field, cases, repeats)
+    print(report(results))
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(results.as_json(), indent=1))
+    if arguments.plot:
+        print(save_plot(results, arguments.plot))
+    return 0
+
+
+def load_field(name: str | None, device: str, slots: int) -> Field:
+    """Load ours and the peers' model, and make the floor, in each type."""
+    models = {dtype: load_model(name, dtype=dtype, device=device) for dtype in DTYPES}
+    judges = {dtype: peers_model(model.hf_model) for dtype, model in models.items()}
+    everybody = [contestants(models[dtype], judges[dtype], dtype, slots) for dtype in DTYPES]
+    return Field(tuple(chain.from_iterable(everybody)), models, judges)
+
+
+def measure(field: Field, cases: Sequence[Case], repeats: int) -> Results:
+    """Every case, every type and everybody in turns."""
+    prompts = Prompts(field.models[DTYPES[0]].tokenizer)
+    runs: list[Run] = []
+    for case in cases:
+        for repeat in range(repeats):
+            last = repeat == repeats - 1
+            runs.extend(one_repeat(field, case, repeat, last, prompts))
+            _tell(case, repeat, runs)
+    return Results(describe(field.models), tuple(runs), left_out(field, cases))
+
+
+def one_repeat(field: Field, case: Case, repeat: int, last: bool, prompts: Prompts) -> list[Run]:
+    """Everybody who is due once, on ids that are new to the process."""
+    ids = {dtype: prompts.draw(case.prompt) for dtype in DTYPES}
+    limit = LEFT_OUT_ABOVE if last else ONCE_ABOVE
+    measures: dict[str, list[Measure]] = {dtype: [] for dtype in DTYPES}
+    for contestant in rotated(field.contestants, repeat):
+        if contestant.tokens(case) <= limit:
+            measures[contestant.dtype].extend(contestant.attempt(case, ids[contestant.dtype]))
+    check_agreement(field.judges["float32"], ids["float32"], measures["float32"])
+    return [
+        Run(case, dtype, repeat, measure, same) for dtype in DTYPES for measure, same in with_agreement(measures[dtype])
+    ]
+
+
+def left_out(field: Field, cases: Sequence[Case]) -> tuple[LeftOut, ...]:
+    """Whom the second limit keeps out of which case, so that the table can say so."""
+    pairs = [(case, contestant, contestant.tokens(case)) for case in cases for contestant in field.contestants]
+    return tuple(
+        LeftOut(case, contestant.dtype, contestant.name, tokens)
+        for case, contestant, tokens in pairs
+        if tokens > LEFT_OUT_ABOVE
+    )
+
+
+def _tell(case: Case, repeat: int, runs: Sequence[Run]) -> None:
+    """One line of progress, apart from the report."""
+    latest = [run for run in runs if (run.case, run.repeat) == (case, repeat)]
+    shown = {(run.dtype, run.measure.method): run.measure.seconds for run in latest}
+    words = [f"{dtype} ours {shown[dtype, COLD]:.2f} s, floor {shown[dtype, FLOOR]:.2f} s" for dtype in DTYPES]
+    print(f"{case}, repeat {repeat + 1}: {'; '.join(words)}", file=sys.stderr, flush=True)

@@ -1,0 +1,105 @@
+"""The methods to compare with: the seed's two, re-written for transformers 5, and transformers' own.
+
+Each takes (model, ids, k, depth) and returns k branches of `depth` tokens. End tokens stop none of them,
+so that all do the same work; whoever compares trims.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import Cache, DynamicCache, GenerationConfig, PreTrainedModel
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The branches a peer found, and the cache it held at the end."""
+
+    branches: tuple[tuple[int, ...], ...]
+    slots: int = 0
+    cache_bytes: int = 0
+
+
+def peers_model(hf_model: PreTrainedModel) -> PreTrainedModel:
+    """A model for the peers alone, with a blank generation config: nothing of a checkpoint's own, no end tokens."""
+    model = copy.deepcopy(hf_model).eval()
+    model.generation_config = GenerationConfig()
+    return model
+
+
+@torch.inference_mode()
+def seed_cached(model: PreTrainedModel, ids: list[int], k: int, depth: int, last_only: bool = False) -> Rows:
+    """The seed's cached method: the prompt once, its cache repeated k times, then k rows a step.
+
+    The seed asks for the logits of the whole prompt; `last_only` is the kinder variant.
+    """
+    cache = DynamicCache(config=model.config)
+    logits = model(_row(model, ids), past_key_values=cache, use_cache=True, logits_to_keep=int(last_only)).logits
+    tokens = [logits[0, -1].topk(k).indices]
+    cache.batch_repeat_interleave(k)
+    for _ in range(depth - 1):
+        logits = model(tokens[-1][:, None], past_key_values=cache, use_cache=True).logits
+        tokens.append(logits[:, -1].argmax(dim=-1))
+    return _rows(torch.stack(tokens, dim=1), cache)
+
+
+@torch.inference_mode()
+def seed_uncached(model: PreTrainedModel, ids: list[int], k: int, depth: int, last_only: bool = False) -> Rows:
+    """The seed's uncached method: for each branch and each step a full forward over the whole sequence."""
+    first = _uncached_logits(model, ids, last_only).topk(k).indices.tolist()
+    sequences = [[*ids, token] for token in first]
+    for _ in range(depth - 1):
+        for sequence in sequences:
+            sequence.append(int(_uncached_logits(model, sequence, last_only).argmax()))
+    return Rows(tuple(tuple(sequence[len(ids) :]) for sequence in sequences))
+
+
+@torch.inference_mode()
+def generate_rows(model: PreTrainedModel, ids: list[int], k: int, depth: int) -> Rows:
+    """transformers' `generate`, greedy, on k rows of prompt and first token."""
+    first = _uncached_logits(model, ids, last_only=True).topk(k).indices
+    rows = torch.cat([_row(model, ids).expand(k, -1), first[:, None]], dim=1)
+    return _generate(model, rows, len(ids), _options(new_tokens=depth - 1, beams=1))
+
+
+@torch.inference_mode()
+def beam_search(model: PreTrainedModel, ids: list[int], k: int, depth: int) -> Rows:
+    """transformers' beam search with k beams: other branches than ours, the same number of them."""
+    return _generate(model, _row(model, ids), len(ids), _options(new_tokens=depth, beams=k))
+
+
+def _uncached_logits(model: PreTrainedModel, ids: list[int], last_only: bool) -> Tensor:
+    return model(_row(model, ids), use_cache=False, logits_to_keep=int(last_only)).logits[0, -1]
+
+
+def _row(model: PreTrainedModel, ids: list[int]) -> Tensor:
+    return torch.tensor([ids], device=model.device)
+
+
+def _options(new_tokens: int, beams: int) -> GenerationConfig:
+    return GenerationConfig(
+        max_new_tokens=new_tokens,
+        min_new_tokens=new_tokens,
+        do_sample=False,
+        num_beams=beams,
+        num_return_sequences=beams,
+        repetition_penalty=1.0,
+        no_repeat_ngram_size=0,
+        use_cache=True,
+        return_dict_in_generate=True,
+        **({"length_penalty": 1.0, "early_stopping": False} if beams > 1 else {}),
+    )
+
+
+def _generate(model: PreTrainedModel, rows: Tensor, prompt: int, options: GenerationConfig) -> Rows:
+    output = model.generate(rows, attention_mask=torch.ones_like(rows), generation_config=options)
+    return _rows(output.sequences[:, prompt:], output.past_key_values)
+
+
+def _rows(tokens: Tensor, cache: Cache) -> Rows:
+    keys = cache.layers[0].keys
+    size = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
+    return Rows(tuple(map(tuple, tokens.tolist())), slots=keys.shape[0] * keys.shape[2], cache_bytes=size)
