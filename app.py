@@ -10,7 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from lookahead_core import Settings
+    from collections.abc import Callable
+
+    from lookahead_core import Model, Settings
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
@@ -73,19 +75,28 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     return settings
 
 
+def loading(settings: Settings, revision: str | None) -> Callable[..., Model]:
+    """What the loader does in its thread; torch is imported there, so that the page need not wait for it."""
+
+    def load(report: Callable[[str, float | None], None]) -> Model:
+        from lookahead_core import load_model
+
+        return load_model(revision=revision, settings=settings, report=report)
+
+    return load
+
+
 def main() -> None:
     arguments = parser().parse_args()
     with suppress(ImportError):
         import spaces  # noqa: F401  # on shared GPUs it has to come before torch
     from interface import Loader, build, look
-    from lookahead_core import load_model
 
     try:
         settings = settings_of(arguments)
     except ValueError as error:
         parser().exit(2, f"{error}\n")
-    loader = Loader(lambda report: load_model(revision=arguments.revision, settings=settings, report=report))
-    page = build(loader.start())
+    page = build(Loader(loading(settings, arguments.revision)).start())
     try:
         page.launch(server_name=arguments.host, server_port=arguments.port, share=arguments.share, **look())
     except OSError:

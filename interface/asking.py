@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lookahead_core import Lookahead, LookaheadStep
 from lookahead_core.store import Held
 from lookahead_core.view import as_json
+
+if TYPE_CHECKING:
+    from lookahead_core import Lookahead, LookaheadStep
 
 MOST_CHARACTERS = 200_000
 MOST_BRANCHES = 20
@@ -64,8 +66,8 @@ def _text(value: object) -> str:
 
 
 def _ids(value: object) -> tuple[int, ...]:
-    """The accepted tokens; anything else than a short list of ids means that none were."""
-    if not isinstance(value, list) or len(value) > MOST_DEPTH or not all(type(item) is int for item in value):
+    """The accepted tokens, a re-opened one among them; anything else than a short list of ids means that none were."""
+    if not isinstance(value, list) or len(value) > MOST_DEPTH + 1 or not all(type(item) is int for item in value):
         return ()
     return tuple(value)
 

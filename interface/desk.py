@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from interface.asking import MOST_REVISION, Asked, View, answers, whole
 from interface.loading import Loader
-from lookahead_core import Document, LookaheadError
+from lookahead_core.errors import LookaheadError
 from lookahead_core.store import DocumentStore, Held
+
+if TYPE_CHECKING:
+    from lookahead_core import Document
 
 UNFORESEEN = "Something went wrong on the server; your text is untouched. Change it a little to try again."
 WAITING = "Branches appear here when the model is ready."
@@ -58,6 +61,8 @@ class Desk:
         return self.store.hold(request.session_hash or "")
 
     def _document(self) -> Document:
+        from lookahead_core import Document  # not before the page is up: it brings torch along
+
         assert self.loader.model is not None
         return Document(self.loader.model)
 

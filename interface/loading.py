@@ -7,9 +7,12 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lookahead_core import Document, LookaheadError, Model
+from lookahead_core.errors import LookaheadError
+
+if TYPE_CHECKING:
+    from lookahead_core import Model
 
 Report = Callable[[str, "float | None"], None]
 UNFORESEEN = "The model could not be loaded for a reason nobody foresaw ({}): look at the terminal, or choose another."
@@ -69,5 +72,7 @@ class Loader:
 
 def _warm_up(model: Model) -> None:
     """Pay once, before anybody waits, for what is made at first use: word lists and the first passes."""
+    from lookahead_core import Document  # not before the page is up: it brings torch along
+
     model.codec.require()
     Document(model, "The first w").lookahead(k=2, depth=2, heal=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,6 +15,9 @@ from lookahead_core.model import Model
 from lookahead_core.passage import Passage
 from lookahead_core.strategies import lookahead
 from lookahead_core.tree import Node, Prediction, TokenTree
+
+MOST_NODES = 4000
+"""How many nodes off the trunk a document keeps: some tens of megabytes of predictions."""
 
 
 class Document:
@@ -49,7 +53,7 @@ class Document:
         self._passage.edit(text)
         self._move()
         # What hung below the old text is out of sight now, and may be forgotten.
-        self.tree.new_view()
+        self._new_view()
 
     @property
     def token_ids(self) -> list[int]:
@@ -59,7 +63,8 @@ class Document:
     @property
     def reopens(self) -> str:
         """The typed characters that a healed view starts from; none unless the text ends in a word or in spaces."""
-        return self._passage.reopened().decode()
+        head = self.tree.head
+        return self._passage.reopened().decode() if head.parent is not None and head.parent.depth else ""
 
     @property
     def head(self) -> Node:
@@ -127,7 +132,7 @@ class Document:
         self.tree.check()
         self._passage.check()
         if self.tree.cache is not None:
-            self.tree.cache.check()  # type: ignore[attr-defined]
+            self.tree.cache.check()
         assert [node.token_id for node in self.tree.path(self.tree.head)] == self._window()[0]
 
     def _steps(self, options: lookahead.Options) -> Iterator[LookaheadStep]:
@@ -137,7 +142,8 @@ class Document:
         began, before = time.perf_counter(), dataclasses.replace(self.tree.work)
         seen_from = self._move(options.depth)
         self._require_tokens()
-        self.tree.new_view()
+        self._new_view()
+        view = self.tree.clock
         typed = self._reopened() if options.heal else None
         origin, stop = self.tree.head, self.model.end_token_ids
         to_read = len(self.model.engine.unread(origin))
@@ -155,6 +161,15 @@ class Document:
             yield LookaheadStep(
                 to_read - step.tokens_to_read, step.tokens_to_read, lambda step=step, cost=cost: build(step, cost)
             )
+            if self.tree.clock != view:
+                raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
+
+    def _new_view(self) -> None:
+        """Begin another view, and forget the oldest of what nobody can see where that has become too much."""
+        self.tree.new_view()
+        over = self.tree.size - self.tree.head.depth - MOST_NODES
+        if over > 0:
+            self.model.engine.forget(self.tree.prune(over + MOST_NODES // 4))
 
     def _cost(self, before: Any, began: float) -> Cost:
         work, usage = self.tree.work, self.model.engine.usage(self.tree)
@@ -189,8 +204,8 @@ class Document:
 
     def _reopened(self) -> lookahead.Typed | None:
         """What healing has to begin with, or nothing where there is nothing to heal."""
-        head, text = self.tree.head, self._passage.reopened()
-        if not text or head.parent is None or not head.parent.depth:
+        head, text = self.tree.head, self.reopens.encode()
+        if not text:
             return None
         if self._typed is None or self._typed[0] is not head:
             self._typed = head, lookahead.Typed(text, self.model.codec.starting_with(text))
@@ -207,6 +222,11 @@ def _said(node: Node) -> Prediction:
 
 
 def _checked_id(token_id: Any, vocabulary: int) -> int:
-    if isinstance(token_id, bool) or not isinstance(token_id, int) or not 0 <= token_id < vocabulary:
+    """A token id, also from arrays that have whole numbers of their own kind."""
+    try:
+        whole = -1 if isinstance(token_id, bool) else operator.index(token_id)
+    except TypeError:
+        whole = -1
+    if not 0 <= whole < vocabulary:
         raise ValueError(f"token_ids holds {token_id!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
-    return token_id
+    return whole

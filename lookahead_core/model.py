@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.errors import ModelError
 from lookahead_core.settings import Settings
 from lookahead_core.text import TextCodec
-from lookahead_core.weights import DEFAULT_NAME, load_weights, silent
+from lookahead_core.weights import DEFAULT_NAME, load_weights, out_of_memory, silent
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -65,6 +66,7 @@ def load_model(
     *,
     tokenizer: Any = FROM_TOKENIZER,
     revision: str | None = None,
+    model_name: str | None = None,
     dtype: str = "auto",
     device: str = "auto",
     engine: str = "auto",
@@ -74,24 +76,19 @@ def load_model(
 ) -> Model:
     """A model by Hub id, folder or .gguf file; the default where nothing is said; or around one already held.
 
-    A model already held stays on its device and in its type, and behaves afterwards as it did before.
+    A model already held stays on its device and in its type, and behaves afterwards as it did before. `model_name` is
+    for servers, which this version does not speak to yet.
     """
     settings = settings or Settings.from_env()
-    dtype, device, engine = (
-        getattr(settings, name) if value == "auto" else value
-        for name, value in (("dtype", dtype), ("device", device), ("engine", engine))
-    )
-    for name, value, allowed in (
-        ("dtype", dtype, ("auto", *DTYPES)),
-        ("device", device, DEVICES),
-        ("engine", engine, ENGINES),
-    ):
-        if value not in allowed:
-            raise ValueError(f"{name} is {value!r}, and must be one of {', '.join(allowed)}.")
-    if source is not None and not isinstance(source, str):
+    engine = settings.engine if engine == "auto" else engine
+    if source is not None and not isinstance(source, str | os.PathLike):
+        _check(dtype, device, engine)
         return _around(source, None if tokenizer is FROM_TOKENIZER else tokenizer, dtype, device, engine, settings)
-    name = source or settings.model
-    if name.startswith(("http://", "https://")):
+    dtype = settings.dtype if dtype == "auto" else dtype
+    device = settings.device if device == "auto" else device
+    _check(dtype, device, engine)
+    name = os.fspath(source or settings.model)
+    if model_name is not None or name.startswith(("http://", "https://")):
         raise ModelError(f"{name} is the address of a server, and this version loads models only by name or folder.")
     wanted = None if dtype == "auto" else DTYPES[dtype]
     hf_model, own = load_weights(
@@ -100,6 +97,16 @@ def load_model(
     hf_model = _placed(hf_model, _device(device), wanted)
     words = own if tokenizer is FROM_TOKENIZER else tokenizer
     return _assemble(name or DEFAULT_NAME, hf_model, words, engine, settings)
+
+
+def _check(dtype: str, device: str, engine: str) -> None:
+    for name, value, allowed in (
+        ("dtype", dtype, ("auto", *DTYPES)),
+        ("device", device, DEVICES),
+        ("engine", engine, ENGINES),
+    ):
+        if value not in allowed:
+            raise ValueError(f"{name} is {value!r}, and must be one of {', '.join(allowed)}.")
 
 
 def _around(hf_model: Any, tokenizer: Any, dtype: str, device: str, engine: str, settings: Settings) -> Model:
@@ -115,6 +122,8 @@ def _around(hf_model: Any, tokenizer: Any, dtype: str, device: str, engine: str,
 
 
 def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: Settings) -> Model:
+    if getattr(hf_model.config, "is_encoder_decoder", False):
+        raise ModelError(f"{name} reads one text and writes another; choose a model that continues a text.")
     codec = TextCodec(tokenizer)
     chosen, reason = _engine(hf_model, engine, settings)
     text_config = hf_model.config.get_text_config(decoder=True)
@@ -143,6 +152,7 @@ def _engine(hf_model: Any, asked: str, settings: Settings) -> tuple[Engine, str]
         return UncachedEngine(hf_model), found.reason
     cached = CachedEngine(hf_model, cache_bytes=settings.cache_bytes, attention=found.attention)
     products.prepare(cached.twin)
+    cached.weigh_a_slot()
     return cached, ""
 
 
@@ -157,7 +167,7 @@ def end_tokens(hf_model: Any, tokenizer: Any) -> frozenset[int]:
 
 def context_length(config: Any) -> int | None:
     """How many tokens the model can see, if anything limits it; a rotation that grows goes on by its factor."""
-    length = getattr(config, "max_position_embeddings", None)
+    length = getattr(config, "max_position_embeddings", None) or getattr(config, "max_seq_len", None)
     rotation = getattr(config, "rope_parameters", None) or {}
     if length and rotation.get("rope_type") == "dynamic":
         return int(length * rotation.get("factor", 1.0))
@@ -184,13 +194,28 @@ def _device(asked: str) -> str:
 
 
 def _placed(hf_model: Any, device: str, dtype: torch.dtype | None) -> Any:
-    """The model on its device and in its type; where no type was asked for, in the faster one."""
+    """The model on its device; where no type was asked for, in the faster one."""
     try:
-        return hf_model.to(device=device, dtype=dtype or _faster_dtype(hf_model, device))
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+        if dtype is None:
+            _cast(hf_model, _faster_dtype(hf_model, device))
+        return hf_model.to(device)
+    except Exception as error:
+        if not out_of_memory(error):
+            raise
         raise ModelError(
             f"There is not enough memory on {device} for this model; close other programs or choose a smaller one."
         ) from error
+
+
+def _cast(hf_model: Any, dtype: torch.dtype) -> None:
+    """Change the weights' type as transformers does at load: rotations, and what must stay in float32, stay so."""
+    held = hf_model.dtype
+    strict = {*(getattr(hf_model, "_keep_in_fp32_modules", None) or ())}
+    strict |= {*(getattr(hf_model, "_keep_in_fp32_modules_strict", None) or ())}
+    for name, parameter in hf_model.named_parameters():
+        if parameter.dtype is held and parameter.is_floating_point() and not strict & set(name.split(".")):
+            parameter.data = parameter.data.to(dtype)
+    hf_model.config.dtype = dtype
 
 
 def _faster_dtype(hf_model: Any, device: str) -> torch.dtype:
@@ -219,7 +244,11 @@ def _block_shapes(hf_model: Any) -> list[torch.Size]:
 
 def _block_seconds(shapes: list[torch.Size], dtype: torch.dtype, product: Callable[..., torch.Tensor]) -> float:
     """The shortest time of one block's products with five rows."""
-    pairs = [(torch.randn(5, shape[1]).to(dtype), torch.randn(shape).to(dtype)) for shape in shapes]
+    dice = torch.Generator().manual_seed(0)
+    pairs = [
+        (torch.randn(5, shape[1], generator=dice).to(dtype), torch.randn(shape, generator=dice).to(dtype))
+        for shape in shapes
+    ]
     times = []
     for _ in range(9):
         start = time.perf_counter()

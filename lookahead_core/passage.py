@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lookahead_core.text import TextCodec, split_bytes
 
+INSIDE = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Zs"})
+"""The kinds of characters after which a word, or white space, may go on: letters, marks, digits, spaces."""
 LONGEST_WORD = 64
 """How many tokens an edit goes back at most to find the beginning of a word; some scripts have no spaces."""
 
@@ -148,8 +151,7 @@ class Passage:
         """The text of the last token, where it was typed and the text ends inside a word or in spaces; else nothing."""
         if not self.text or not self.stands or not self.stands[-1].typed or self.stands[-1].held:
             return b""
-        last = self.text[-1]
-        if not (last.isalnum() or last in " \t\u00a0"):
+        if unicodedata.category(self.text[-1]) not in INSIDE and self.text[-1] not in "'’\t":
             return b""
         start = self.stands[-2].end if len(self.stands) > 1 else 0
         # The token may spell more than was typed (a space that the tokenizer adds): candidates must begin alike.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 MEBIBYTE = 1024 * 1024
@@ -25,7 +25,7 @@ class Settings:
     """auto, float32, bfloat16 or float16. LOOKAHEAD_DTYPE"""
     engine: str = "auto"
     """auto, cached or uncached. LOOKAHEAD_ENGINE"""
-    cache_dir: Path = Path()
+    cache_dir: Path = field(default_factory=_default_cache_dir)
     """Where the default model is kept once converted. LOOKAHEAD_CACHE_DIR"""
     cache_mb: int = 2048
     """The most memory, in MiB, that keys and values of all documents may take. LOOKAHEAD_CACHE_MB"""
@@ -39,11 +39,11 @@ class Settings:
     @classmethod
     def from_env(cls) -> Settings:
         """The settings that the environment gives, defaults where it is silent."""
-        values: dict[str, object] = {"cache_dir": _default_cache_dir()}
-        for field in fields(cls):
-            name = f"LOOKAHEAD_{field.name.upper()}"
+        values: dict[str, object] = {}
+        for each in fields(cls):
+            name = f"LOOKAHEAD_{each.name.upper()}"
             if raw := os.environ.get(name, "").strip():
-                values[field.name] = _parse(name, raw, str(field.type))
+                values[each.name] = _parse(name, raw, str(each.type))
         return cls(**values)  # type: ignore[arg-type]
 
 

@@ -6,9 +6,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from lookahead_core.branches import Branch, Lookahead
-from lookahead_core.document import Document
+if TYPE_CHECKING:
+    from lookahead_core.branches import Branch, Lookahead
+    from lookahead_core.document import Document
 
 
 class Held:
@@ -18,6 +20,7 @@ class Held:
         self.document = document
         self.lock = threading.Lock()
         """Taken for each pass and let go between passes, so that newer work never waits for older."""
+        self._noting = threading.Lock()
         self.newest = 0
         """The newest revision of the text that anybody asked about; it only grows."""
         self.shown: Lookahead | None = None
@@ -25,7 +28,8 @@ class Held:
 
     def note(self, revision: int) -> None:
         """Tell whoever works on an older revision to stop after this pass."""
-        self.newest = max(self.newest, revision)
+        with self._noting:
+            self.newest = max(self.newest, revision)
 
     def take(self, text: str, accepted: tuple[int, ...] = ()) -> None:
         """Bring the document to this text; tokens that were accepted from the latest view keep their ids."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import codecs
+import copy
 import functools
 import re
 from collections.abc import Sequence
@@ -36,7 +37,8 @@ class TextCodec:
     """A tokenizer, seen as a map between bytes and ids. Special tokens have no text and are never made from text."""
 
     def __init__(self, tokenizer: Any | None) -> None:
-        self.tokenizer = tokenizer
+        # A copy: reading special tokens as plain text is a switch on the tokenizer, and others may be using theirs.
+        self.tokenizer = copy.deepcopy(tokenizer)
         self.start_ids: tuple[int, ...] = ()
         if tokenizer is None:
             return
@@ -68,10 +70,6 @@ class TextCodec:
         if spelled is None:
             spelled = self._spelled_by[token_id] = self._spell(token_id)
         return spelled
-
-    def is_special(self, token_id: int) -> bool:
-        """Whether a token stands for no text at all."""
-        return self.tokenizer is not None and (token_id in self._special or token_id >= self._size)
 
     def first_bytes_of(self, token_id: int) -> bytes:
         """What a token spells at the very beginning of a text, where some tokenizers leave a space out."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 TAIL_BIN = 0.125
 """Width, in nats, of a bin of the tail's histogram: shares re-heated to any temperature up to 2 stay within 1 %."""
@@ -97,7 +98,7 @@ class TokenTree:
         self.head = self.root
         self.size = 0
         self.work = Work()
-        self.cache: object | None = None
+        self.cache: Any = None
         """Whatever an engine keeps beside this tree; it lives and dies with it."""
 
     def expand(self, parent: Node, token_id: int) -> Node:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lookahead_core.branches import Branch, Lookahead, Piece
-from lookahead_core.document import Document
 from lookahead_core.text import split_bytes
+
+if TYPE_CHECKING:
+    from lookahead_core.branches import Branch, Lookahead, Piece
+    from lookahead_core.document import Document
 
 TOP = 10
 """How many of the most likely next tokens a document shows."""

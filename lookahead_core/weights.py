@@ -119,7 +119,7 @@ def load_weights(
 def _sentence(name: str, revision: str | None, error: BaseException) -> str:
     """What to tell a person who asked for `name`."""
     fitting = (said for kind, words, said in _FAILURES if _is_caused_by(error, kind, words))
-    said = _NO_MEMORY if _out_of_memory(error) else next(fitting, _UNREAD)
+    said = _NO_MEMORY if out_of_memory(error) else next(fitting, _UNREAD)
     reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}".rstrip(".: ")
     return said.format(name=name, revision=revision, reason=reason)
 
@@ -131,7 +131,7 @@ def _is_caused_by(error: BaseException | None, kind: _Kind, words: str = "") -> 
     return error is not None
 
 
-def _out_of_memory(error: BaseException) -> bool:
+def out_of_memory(error: BaseException) -> bool:
     """Torch on a CPU and the system say so in words only."""
     return _is_caused_by(error, MemoryError) or _is_caused_by(error, Exception, "allocate memory")
 
@@ -157,7 +157,7 @@ def _attempt(request: _Request, report: Report) -> Loaded | None:
     try:
         model, tokenizer = _read(request, report)
     except Exception as error:
-        if _out_of_memory(error):
+        if out_of_memory(error):
             raise  # it is whole, and elsewhere it is no smaller
         return None
     return None if tokenizer is None else (model, tokenizer)

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from lookahead_core import CacheFull, Document, LookaheadError, Model, TextError, load_model
+from lookahead_core.engines.cache import SlotLayer
 from lookahead_core.settings import Settings
 from tests.conftest import tiny_llama
 from tests.families import FAMILIES, make, plain_rows
@@ -102,15 +103,22 @@ def test_typing_a_word_evaluates_that_word_and_the_new_branches_whatever_stood_b
 
 
 def test_an_edit_that_matches_a_branch_never_accepted_finds_it_in_the_cache(tiny_model: Model) -> None:
-    document = Document(tiny_model, "After careful")
-    result = document.lookahead(k=5, depth=6)
-    other = Document(tiny_model, token_ids=[*document.token_ids, *result.branches[3].token_ids[:4]])
-    retyped = tiny_model.codec.encode(other.text)
-    document.text = other.text
-    if [token.token_id for token in retyped] == other.token_ids:
-        assert document.predict().token_ids[0] == result.branches[3].token_ids[4]
-    document.text = "After careful"
-    assert document.lookahead(k=5, depth=6).cost.passes == 0
+    start = "After careful consideration of the"
+    for text in (start + " sea", start + " sky", start + " risks,"):
+        document = Document(tiny_model, start)
+        document.lookahead(k=20, depth=2)
+        grown = Document(tiny_model, text).token_ids
+        assert grown[:-1] == document.token_ids or len(grown) > len(document.token_ids)
+        # The branch is in the tree, as if it had been among the likeliest, and was never accepted.
+        node = document.tree.descend(document.head, grown[len(document.token_ids) :])
+        tiny_model.engine.evaluate([node])
+        work = document.tree.work.passes
+        document.text = text
+        assert document.head is node
+        document.predict()
+        assert document.tree.work.passes == work
+        document.text = start
+        assert document.lookahead(k=20, depth=2).cost.passes == 0
 
 
 def test_accepting_inserts_exactly_the_tokens_and_characters_shown(tiny_model: Model) -> None:
@@ -274,6 +282,95 @@ def test_what_the_model_sees_does_not_move_to_and_fro_near_the_end_of_its_contex
     assert document.head.depth == depth + 2
 
 
+def test_a_long_text_whose_room_was_taken_between_two_chunks_is_read_again_from_the_start(
+    byte_tokenizer: Any,
+) -> None:
+    hf_model = tiny_llama(len(byte_tokenizer), max_position_embeddings=4096)
+    model = load_model(hf_model, tokenizer=byte_tokenizer)
+    model.engine.cache_bytes = 2000 * 256  # type: ignore[attr-defined]
+    dice = random.Random(0)
+    one, other = (Document(model, token_ids=[dice.randrange(2, 300) for _ in range(size)]) for size in (1500, 1700))
+    steps = one.lookahead_steps(k=2, depth=2)
+    next(steps)
+    other.lookahead(k=2, depth=2)
+    *_, last = steps
+    one.check()
+    other.check()
+    expected = continuations(hf_model, one.token_ids, 2, 2, model.end_token_ids)
+    assert [list(branch.token_ids) for branch in last.result.branches] == expected
+    (logits,) = plain_rows(hf_model, [one.token_ids])
+    row = one.predict(row=True).row
+    assert float((row - torch.log_softmax(logits, -1)).abs().max()) <= 1e-5 * float(logits.abs().max())
+
+
+def test_everything_unseen_is_forgotten_before_a_cache_is_called_full(byte_tokenizer: Any) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
+    model.engine.cache_bytes = 40 * 256  # type: ignore[attr-defined]
+    document = Document(model)
+    for number in range(300):
+        document.text = f"{number} the"
+        document.lookahead(k=20, depth=1)
+        document.check()
+        assert document.tree.cache.bytes <= 40 * 256
+
+
+@pytest.mark.parametrize("engine", ["cached", "uncached"])
+def test_a_document_forgets_the_oldest_of_what_nobody_sees(
+    byte_tokenizer: Any, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lookahead_core.document.MOST_NODES", 200)
+    model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer, engine=engine)
+    document = Document(model)
+    for number in range(60):
+        document.text = f"{number} the"
+        document.lookahead(k=5, depth=3)
+        document.check()
+        assert document.tree.size <= 250
+
+
+def test_a_generator_left_behind_by_an_edit_says_so_and_touches_nothing(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the old")
+    steps = document.lookahead_steps(k=3, depth=6)
+    next(steps)
+    next(steps)
+    document.text = "something else"
+    document.prune()
+    with pytest.raises(LookaheadError, match="has changed while branches were growing"):
+        next(steps)
+    document.check()
+
+
+def test_a_mistake_while_gaps_are_closed_costs_time_and_no_truth(
+    byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
+    document = Document(model, "the old keeper")
+    result = document.lookahead(k=6, depth=6)
+    document.accept(result.branches[3], 2)
+    document.tree.new_view()
+    keep, calls = SlotLayer.keep, []
+
+    def failing(layer: SlotLayer, slots: torch.Tensor) -> None:
+        calls.append(layer)
+        if len(calls) == 2:
+            raise MemoryError
+        keep(layer, slots)
+
+    monkeypatch.setattr(SlotLayer, "keep", failing)
+    with pytest.raises(MemoryError):
+        _prune_and_compact(document)
+    monkeypatch.undo()
+    document.check()
+    (logits,) = plain_rows(model.hf_model, [document.token_ids])
+    row = document.predict(row=True).row
+    assert float((row - torch.log_softmax(logits, -1)).abs().max()) <= 1e-5 * float(logits.abs().max())
+
+
+def _prune_and_compact(document: Document) -> None:
+    document.prune()
+    document.compact()
+
+
 def test_a_cache_too_small_for_the_text_says_so_and_loses_nothing(byte_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer, settings=Settings(cache_mb=1))
     model.engine.cache_bytes = 20 * 256  # type: ignore[attr-defined]
@@ -357,6 +454,9 @@ def test_hostile_arguments_of_a_document_get_a_sentence(tiny_model: Model) -> No
         (lambda: document.accept(branch, 99), "tokens is 99"),
         (lambda: document.accept(branch, -1), "tokens is -1"),
         (lambda: document.accept([10**9]), "token_ids holds 1000000000"),
+        (lambda: document.accept([True]), "token_ids holds True"),
+        (lambda: document.accept([1.5]), "token_ids holds 1.5"),
+        (lambda: document.accept(torch.tensor([[1, 2]])), "token_ids holds tensor"),
         (lambda: document.rewind(10**6), "tokens is 1000000"),
         (lambda: setattr(document, "text", None), "text is NoneType"),
         (lambda: Document(tiny_model, "a", token_ids=[1]), "both given"),
@@ -364,3 +464,4 @@ def test_hostile_arguments_of_a_document_get_a_sentence(tiny_model: Model) -> No
         with pytest.raises(ValueError, match=sentence):
             call()
     assert document.text == "the sea"
+    assert Document(tiny_model, token_ids=list(torch.tensor([5, 6]))).token_ids == [5, 6]

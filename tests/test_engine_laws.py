@@ -102,7 +102,7 @@ def test_paths_padded_right_in_one_batch_equal_single_runs(family: str) -> None:
     assert_rows_equal_plain(hf_model, nodes, engine.evaluate(nodes).clone())
 
 
-@pytest.mark.parametrize("family", [*CACHED, "llama_dynamic_rope", "gpt_neo"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_predictions_hold_after_accepts_and_rewinds(family: str) -> None:
     hf_model = make(family)
     model = load_model(hf_model, tokenizer=None)
@@ -116,7 +116,7 @@ def test_predictions_hold_after_accepts_and_rewinds(family: str) -> None:
         document.check()
         row = document.predict(row=True).row
         (logits,) = plain_rows(hf_model, [document.token_ids])
-        assert float((row - torch.log_softmax(logits, -1)).abs().max()) <= 2e-5 * float(logits.abs().max())
+        assert float((row - torch.log_softmax(logits, -1)).abs().max()) <= 1e-5 * float(logits.abs().max())
 
 
 @pytest.mark.parametrize("family", ["llama", "mistral", "gemma3", "gpt2", "falcon", "llama_dynamic_rope", "mixtral"])
@@ -142,11 +142,14 @@ def test_a_model_in_hand_behaves_afterwards_as_it_did_before(family: str) -> Non
     before = run()
     weights = {name: (id(value), value.clone()) for name, value in hf_model.state_dict(keep_vars=True).items()}
     attention = hf_model.config._attn_implementation
+    forget_rotation(hf_model)
+    buffers = {name: buffer.clone() for name, buffer in hf_model.named_buffers()}
     document = Document(load_model(hf_model, tokenizer=None), token_ids=list(range(30)))
     result = document.lookahead(k=4, depth=6)
     document.accept(result.branches[1], 2)
     document.lookahead(k=4, depth=6)
-    forget_rotation(hf_model)
+    assert {name for name, _ in hf_model.named_buffers()} == set(buffers)
+    assert all(torch.equal(buffers[name], buffer) for name, buffer in hf_model.named_buffers())
     after = run()
     assert torch.equal(before.sequences, after.sequences)
     assert all(torch.equal(one, other) for one, other in zip(before.logits, after.logits, strict=True))

@@ -123,4 +123,5 @@ def test_shares_are_of_what_sets_a_row_apart_and_never_add_up_to_more_than_one(
         )
         assert branch.share == pytest.approx(odds.of(branch.token_ids[:length]), rel=1e-3)
         assert branch.probability == pytest.approx(odds.of(branch.token_ids), rel=1e-3)
-    assert result.coverage <= 1 + 1e-9
+    assert result.coverage == pytest.approx(sum(branch.share for branch in result.branches))
+    assert sum(odds.of(branch.token_ids) for branch in result.branches) <= result.coverage <= 1 + 1e-6

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -68,3 +70,35 @@ def test_a_twin_holds_no_second_copy_of_the_weights() -> None:
     model = load_model(hf_model, tokenizer=None)
     Document(model, token_ids=[1, 2, 3]).lookahead(k=2, depth=3)
     assert {p.data_ptr() for p in model.engine.twin.parameters()} <= held  # type: ignore[attr-defined]
+
+
+def test_a_model_in_half_precision_keeps_its_rotation_in_full(tmp_path: Path) -> None:
+    hf_model = tiny_llama(300)
+    hf_model.save_pretrained(tmp_path)
+    for dtype in ("bfloat16", "float32", "auto"):
+        model = load_model(str(tmp_path), dtype=dtype)
+        assert model.hf_model.model.rotary_emb.inv_freq.dtype is torch.float32
+        assert torch.equal(model.hf_model.model.rotary_emb.inv_freq, hf_model.model.rotary_emb.inv_freq)
+        if dtype != "auto":
+            assert model.dtype == dtype
+        row = Document(model, token_ids=list(range(2, 200))).predict(row=True).row
+        with torch.no_grad():
+            plain = twin_of(model.hf_model)(torch.arange(2, 200)[None]).logits[0, -1].float().log_softmax(-1)
+        assert float((row - plain).abs().max()) <= (1e-4 if model.dtype == "float32" else 0.2)
+
+
+def test_loading_leaves_the_programs_dice_alone() -> None:
+    hf_model = tiny_llama(300)
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    load_model(hf_model, tokenizer=None)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_the_memory_of_copies_is_bounded_and_a_larger_head_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    hf_model = tiny_llama(300).bfloat16()
+    monkeypatch.setattr(products, "COPY_BYTES", 1000)
+    prepared = twin_of(hf_model)
+    products.prepare(prepared)
+    assert not any(isinstance(module, JoinedPart | Float32Head) for module in prepared.modules())

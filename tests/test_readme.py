@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,12 @@ def test_the_code_in_the_readme_runs(
     # The model is the one that load_model() gives; it is not loaded a second time.
     monkeypatch.setattr(lookahead_core, "load_model", lambda: default_model)
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+        names: dict[str, Any] = {}
+        exec(compile(block, "README.md", "exec"), names)
     printed = capsys.readouterr().out
     assert "tokens: only what had not been seen" in printed
+    assert 0 < names["again"].cost.tokens < names["result"].cost.tokens
+    assert names["document"].text == "After careful thought"
 
 
 def test_every_link_and_every_room_in_the_readme_is_there() -> None:

@@ -86,7 +86,7 @@ class DocumentMachine(RuleBasedStateMachine):
     def look_ahead(self, k: int, depth: int, mode: str, heal: bool) -> None:
         k = min(k, 3) if mode == "every_level" else k
         self.result = self.document.lookahead(k=k, depth=depth, mode=mode, heal=heal, budget=20, branch_levels=2)
-        assert self.result.coverage <= 1
+        assert sum(branch.share for branch in self.result.branches) <= 1 + 1e-6
         if mode == "likely" and not self.result.given:
             self.check_greedy(k, depth)
 

@@ -200,7 +200,7 @@ def healed_reference(model: Model, text: str, k: int) -> tuple[bytes, list[tuple
     return typed, sorted(ways, key=lambda way: -way[1])[:k]
 
 
-@pytest.mark.parametrize("text", ["the old keep", "Once upon a ", "watched the s", "again and a", "the  "])
+@pytest.mark.parametrize("text", ["the old keep", "Once upon a ", "watched the s", "again and a", "the  ", "keeper'"])
 def test_a_healed_view_holds_the_likeliest_ways_that_begin_with_what_was_typed(tiny_model: Model, text: str) -> None:
     typed, expected = healed_reference(tiny_model, text, 5)
     document = Document(tiny_model, text)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
@@ -47,6 +48,11 @@ class SlotLayer(CacheLayerMixin):
             for kept in (self.keys, self.values):
                 kept[:, :, : len(slots)] = kept.index_select(2, slots.to(kept.device))
 
+    def drop(self) -> None:
+        """Give the room back."""
+        self.keys = self.values = None
+        self.is_initialized = False
+
     @property
     def bytes(self) -> int:
         if not self.is_initialized:
@@ -63,6 +69,7 @@ class SlotLayer(CacheLayerMixin):
         return -1
 
     def get_max_cache_shape(self) -> int:
+        """Asked for by transformers before 5.23."""
         return -1
 
 
@@ -110,7 +117,7 @@ class FlatCache:
 
     def sight_of(self, parent: Node | None) -> int:
         """What a child of `parent` sees before itself."""
-        return self.sight[self.slots[parent]] if parent in self.slots else 0
+        return self.sight[self.slots[parent]] if parent is not None and parent.depth else 0
 
     def reserve(self, slots: int, limit: int) -> None:
         """Have room for that many slots; up to the limit the room doubles, so that it is seldom moved."""
@@ -122,8 +129,9 @@ class FlatCache:
         return self.capacity if slots <= self.capacity else max(slots, 2 * self.capacity)
 
     def _resize(self, capacity: int) -> None:
-        for layer in self.layers:
-            layer.resize(capacity)
+        with self._whole_or_nothing():
+            for layer in self.layers:
+                layer.resize(capacity)
         depths = torch.zeros(capacity, dtype=torch.int32)
         depths[: self.used] = self.depths[: self.used]
         self.depths, self.capacity = depths, capacity
@@ -151,8 +159,9 @@ class FlatCache:
         if self.holes:
             kept = [node for node in self.nodes if node is not None]
             slots = torch.tensor([self.slots[node] for node in kept], dtype=torch.int64)
-            for layer in self.layers:
-                layer.keep(slots)
+            with self._whole_or_nothing():
+                for layer in self.layers:
+                    layer.keep(slots)
             self.nodes, self.sight, self.slots = [], [], {}
             self.add(kept)
         if self.used * 2 < self.capacity:
@@ -161,7 +170,18 @@ class FlatCache:
     def clear(self) -> None:
         """Let everything go; what is needed again is read again."""
         self.nodes, self.sight, self.slots = [], [], {}
-        self._resize(0)
+        self.depths, self.capacity = torch.zeros(0, dtype=torch.int32), 0
+        for layer in self.layers:
+            layer.drop()
+
+    @contextmanager
+    def _whole_or_nothing(self) -> Iterator[None]:
+        """Layers are moved one by one: whatever stops that half way must not leave them at odds with each other."""
+        try:
+            yield
+        except BaseException:
+            self.clear()
+            raise
 
     def check(self) -> None:
         """Raise AssertionError if anything that must always hold does not."""

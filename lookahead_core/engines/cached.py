@@ -57,9 +57,10 @@ class CachedEngine:
     def read(self, nodes: Sequence[Node]) -> None:
         with self._lock, torch.inference_mode():
             for tree, members in grouped(nodes).items():
-                cache = self._cache(tree)
-                for chunk in _chunks([node for node in members if node not in cache.slots]):
-                    self._pass(tree, cache, chunk, [])
+                # Meanwhile another document may have needed the room: what is missing above comes along.
+                missing = {node: None for member in members for node in self.unread(member)}
+                for chunk in _chunks(sorted(missing, key=lambda node: node.depth)):
+                    self._pass(tree, self._cache(tree), chunk, [])
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
         return base.roll_out(self, nodes, depth, stop)
@@ -82,11 +83,16 @@ class CachedEngine:
         cache = tree.cache
         return (len(cache.slots), cache.bytes) if isinstance(cache, FlatCache) else (0, 0)
 
+    def weigh_a_slot(self) -> None:
+        """Learn from one token what a slot takes, so that the bound on bytes holds from the first text on."""
+        tree = TokenTree()
+        self.read([tree.expand(tree.root, 0)])
+
     def _cache(self, tree: TokenTree) -> FlatCache:
         if tree.cache is None:
             tree.cache = FlatCache(self._layers)
-            self._caches.add(tree.cache)  # type: ignore[arg-type]
-        return tree.cache  # type: ignore[return-value]
+            self._caches.add(tree.cache)
+        return tree.cache
 
     def _evaluate_tree(self, tree: TokenTree, nodes: list[Node], rows: dict[Node, torch.Tensor]) -> None:
         """All that is missing above the nodes and the nodes themselves, parents first, in chunks."""
@@ -134,7 +140,7 @@ class CachedEngine:
         places = {node: start + index for index, node in enumerate(nodes)}
         sights: dict[Node, int] = {}
         for node, place in places.items():
-            above = sights.get(node.parent) if node.parent in places and node.parent not in cache.slots else None  # type: ignore[arg-type]
+            above = sights.get(node.parent) if node.parent in places and node.parent not in cache.slots else None
             sights[node] = (cache.sight_of(node.parent) if above is None else above) | 1 << place
         device = self.twin.device
         depths = torch.tensor([node.depth for node in nodes], dtype=torch.int32)
@@ -151,7 +157,7 @@ class CachedEngine:
         if cache.wasteful:
             cache.compact()
         if cache.room_after(cache.used + slots) > self._allowed(cache):
-            self._forget_unseen(tree, cache)
+            self._forget_unseen(tree, cache, slots)
         if cache.used + slots > self._allowed(cache):
             self._drop_idle(cache, cache.used + slots)
         if cache.used + slots > self._allowed(cache):
@@ -163,10 +169,13 @@ class CachedEngine:
         others = sum(other.bytes for other in self._caches if other is not cache)
         return max(0, self.cache_bytes - others) // self._slot_bytes
 
-    def _forget_unseen(self, tree: TokenTree, cache: FlatCache) -> None:
-        """Prune the older half of what nobody can see, or all of it where that is little."""
-        hidden = sum(node.seen < tree.clock for node in cache.slots)
-        cache.free(tree.prune(hidden if hidden < CHUNK else hidden // 2))
+    def _forget_unseen(self, tree: TokenTree, cache: FlatCache, slots: int) -> None:
+        """Prune what nobody can see, longest unseen first, until there is room for so many slots, and some over."""
+        while (len(cache.slots) + slots) * 4 > self._allowed(cache) * 3:
+            gone = tree.prune(CHUNK)
+            if not gone:
+                break
+            cache.free(gone)
         cache.compact()
 
     def _drop_idle(self, cache: FlatCache, slots: int) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,21 +129,12 @@ def _shrink_limits(text: Any) -> None:
     text.max_position_embeddings = 2 * (PROMPT + DEPTH)
 
 
-@contextlib.contextmanager
-def _own_dice(seed: int) -> Iterator[None]:
-    """Random weights from a seed, with the program's own random state put back afterwards."""
-    state = torch.random.get_rng_state()
-    torch.manual_seed(seed)
-    try:
-        yield
-    finally:
-        torch.random.set_rng_state(state)
-
-
 def _difference(model_class: type[Any], config: Any, attention: str) -> float:
     """The largest difference between cached and plain log-probabilities on a small tree, relative to their size."""
     own = attention if attention != twins.ATTENTION else "sdpa"
-    with _own_dice(0):
+    # The program's own random state is put back afterwards.
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
         model = model_class._from_config(config, attn_implementation=own, dtype=torch.float32).eval()
         for parameter in model.parameters():
             if parameter.dim() > 1:

@@ -99,9 +99,10 @@ class UncachedEngine:
         if self.same_length_only:
             for module in self.twin.modules():
                 for name in [name for name in vars(module) if name.endswith("max_seq_len_cached")]:
-                    prefix = name.removesuffix("max_seq_len_cached")
                     setattr(module, name, module.original_max_seq_len)
-                    getattr(module, f"{prefix}inv_freq").copy_(getattr(module, f"{prefix}original_inv_freq"))
+                for name, buffer in list(module.named_buffers(recurse=False)):
+                    if name.endswith("original_inv_freq"):
+                        getattr(module, name.replace("original_", "")).copy_(buffer)
 
 
 def _on(value: Any, device: torch.device) -> Any:

@@ -148,11 +148,13 @@ def lookahead(
 
 def _read(engine: Engine, head: Node) -> Iterator[Step]:
     """Take a long text in chunks; what is left of it at the end goes with the first prediction."""
-    unread = engine.unread(head)
-    while len(unread) > CHUNK:
+    # As many rounds as there are chunks now: where two long texts take each other's room, the last one reads it all.
+    for _ in range(len(engine.unread(head)) // CHUNK):
+        unread = engine.unread(head)
+        if len(unread) <= CHUNK:
+            return
         engine.read(unread[:CHUNK])
-        unread = unread[CHUNK:]
-        yield Step((), len(unread))
+        yield Step((), len(unread) - CHUNK)
 
 
 def _ways(leaf: Leaf, count: int) -> list[Leaf]:
@@ -181,7 +183,8 @@ def _odds_given(engine: Engine, head: Node, token_ids: Sequence[int]) -> dict[in
     """Log-probabilities after the head's parent among these tokens only; of the likeliest, and of the head."""
     assert head.parent is not None
     row = engine.evaluate([head.parent, head])[0]
-    allowed = torch.tensor(token_ids, device=row.device)
+    # A tokenizer may know more tokens than the model has odds for.
+    allowed = torch.tensor([token_id for token_id in token_ids if token_id < len(row)], device=row.device)
     logprobs = row[allowed].log_softmax(0)
     values, places = logprobs.topk(min(KEPT, len(allowed)))
     odds = dict(zip(allowed[places].tolist(), values.tolist(), strict=True))
