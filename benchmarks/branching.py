@@ -53,6 +53,9 @@ class Field:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this subcommand."""
     parser.add_argument("--quick", action="store_true", help="64 and 256 tokens, k 5, depth 10, three repeats")
+    parser.add_argument(
+        "--case", type=int, nargs=3, metavar=("PROMPT", "K", "DEPTH"), help="this one case, in five repeats"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="save every raw figure")
     parser.add_argument("--plot", type=Path, metavar="FILE", default=PLOT, help=f"where to save the plot: {PLOT}")
     parser.add_argument("--no-plot", dest="plot", action="store_const", const=None, help="draw nothing")
@@ -63,6 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Measure, print the tables, save what was asked for."""
     cases, repeats = (QUICK, 3) if arguments.quick else (FULL, 5)
+    if arguments.case:
+        cases = (Case(*arguments.case),)
     field = load_field(arguments.model, arguments.device, slots=max(case.tree_tokens for case in cases))
     results = measure(field, cases, repeats)
     print(report(results))
