@@ -88,14 +88,14 @@ def loading(settings: Settings, revision: str | None) -> Callable[..., Model]:
 
 def main() -> None:
     arguments = parser().parse_args()
-    with suppress(ImportError):
-        import spaces  # noqa: F401  # on shared GPUs it has to come before torch
-    from interface import Loader, build, look
-
     try:
         settings = settings_of(arguments)
     except ValueError as error:
         parser().exit(2, f"{error}\n")
+    with suppress(ImportError):
+        import spaces  # noqa: F401  # on shared GPUs it has to come before torch
+    from interface import Loader, build, look
+
     page = build(Loader(loading(settings, arguments.revision)).start())
     try:
         page.launch(server_name=arguments.host, server_port=arguments.port, share=arguments.share, **look())

@@ -56,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--case", type=int, nargs=3, metavar=("PROMPT", "K", "DEPTH"), help="this one case, in five repeats"
     )
+    parser.add_argument(
+        "--most", type=int, metavar="TOKENS", default=LEFT_OUT_ABOVE, help="leave out who would evaluate more than that"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="save every raw figure")
     parser.add_argument("--plot", type=Path, metavar="FILE", default=PLOT, help=f"where to save the plot: {PLOT}")
     parser.add_argument("--no-plot", dest="plot", action="store_const", const=None, help="draw nothing")
@@ -69,7 +72,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.case:
         cases = (Case(*arguments.case),)
     field = load_field(arguments.model, arguments.device, slots=max(case.tree_tokens for case in cases))
-    results = measure(field, cases, repeats)
+    results = measure(field, cases, repeats, arguments.most)
     print(report(results))
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
@@ -87,22 +90,22 @@ def load_field(name: str | None, device: str, slots: int) -> Field:
     return Field(tuple(chain.from_iterable(everybody)), models, judges)
 
 
-def measure(field: Field, cases: Sequence[Case], repeats: int) -> Results:
+def measure(field: Field, cases: Sequence[Case], repeats: int, most: int = LEFT_OUT_ABOVE) -> Results:
     """Every case, every type and everybody in turns."""
     prompts = Prompts(field.models[DTYPES[0]].tokenizer)
     runs: list[Run] = []
     for case in cases:
         for repeat in range(repeats):
             last = repeat == repeats - 1
-            runs.extend(one_repeat(field, case, repeat, last, prompts))
+            limit = most if last else min(most, ONCE_ABOVE)
+            runs.extend(one_repeat(field, case, repeat, limit, prompts))
             _tell(case, repeat, runs)
-    return Results(describe(field.models), tuple(runs), left_out(field, cases))
+    return Results(describe(field.models), tuple(runs), left_out(field, cases, most))
 
 
-def one_repeat(field: Field, case: Case, repeat: int, last: bool, prompts: Prompts) -> list[Run]:
+def one_repeat(field: Field, case: Case, repeat: int, limit: int, prompts: Prompts) -> list[Run]:
     """Everybody who is due once, on ids that are new to the process."""
     ids = {dtype: prompts.draw(case.prompt) for dtype in DTYPES}
-    limit = LEFT_OUT_ABOVE if last else ONCE_ABOVE
     measures: dict[str, list[Measure]] = {dtype: [] for dtype in DTYPES}
     for contestant in rotated(field.contestants, repeat):
         if contestant.tokens(case) <= limit:
@@ -113,13 +116,11 @@ def one_repeat(field: Field, case: Case, repeat: int, last: bool, prompts: Promp
     ]
 
 
-def left_out(field: Field, cases: Sequence[Case]) -> tuple[LeftOut, ...]:
+def left_out(field: Field, cases: Sequence[Case], most: int) -> tuple[LeftOut, ...]:
     """Whom the second limit keeps out of which case, so that the table can say so."""
     pairs = [(case, contestant, contestant.tokens(case)) for case in cases for contestant in field.contestants]
     return tuple(
-        LeftOut(case, contestant.dtype, contestant.name, tokens)
-        for case, contestant, tokens in pairs
-        if tokens > LEFT_OUT_ABOVE
+        LeftOut(case, contestant.dtype, contestant.name, tokens) for case, contestant, tokens in pairs if tokens > most
     )
 
 

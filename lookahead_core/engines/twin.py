@@ -15,7 +15,7 @@ from torch.nn import functional
 from transformers import AttentionInterface
 
 ATTENTION = "lookahead"
-BLOCK_ROWS = 128
+BLOCK_ROWS = 256
 """How many rows of a chunk attend at a time: measured in benchmarks/README.md."""
 FOLD_ROWS = 64
 """Up to so many rows, the heads that share a key are folded into the rows: measured in benchmarks/README.md."""
