@@ -54,19 +54,10 @@ def test_the_two_engines_show_the_same_branches(default_model: Model) -> None:
     assert first.cost.tokens < second.cost.tokens
 
 
-@pytest.mark.slow
-def test_two_thousand_random_unicode_texts_come_back_as_they_were(default_model: Model) -> None:
-    dice = random.Random(1)
-    for _ in range(2000):
-        typed = random_text(dice)
-        document = Document(default_model, typed)
-        assert document.text == typed == decoded(default_model.tokenizer, document.token_ids)
-        accept_random(document, dice, typed, 49152)
-
-
-def test_random_unicode_texts_come_back_as_they_were(default_model: Model) -> None:
-    dice = random.Random(2)
-    for _ in range(200):
+@pytest.mark.parametrize("texts", [200, pytest.param(2000, marks=pytest.mark.slow)])
+def test_random_unicode_texts_come_back_as_they_were(default_model: Model, texts: int) -> None:
+    dice = random.Random(texts)
+    for _ in range(texts):
         typed = random_text(dice)
         document = Document(default_model, typed)
         assert document.text == typed == decoded(default_model.tokenizer, document.token_ids)
