@@ -227,6 +227,7 @@ def test_nothing_scrolls_sideways_on_a_narrow_phone(browser: Any, tiny_page: str
         assert all(width >= 24 and height >= 24 for width, height in sizes), "a finger can meet every token"
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_loaded_is_a_sentence_on_the_page(browser: Any, tmp_path: Path) -> None:
     missing = str(tmp_path / "nowhere")
     with browsers.app(tmp_path / "log", "--model", missing) as started:

@@ -432,6 +432,7 @@ print(json.dumps(answered + [tell("tiny/model"), tell(""), tell("other/model")])
 """
 
 
+@pytest.mark.slow
 def test_the_hub_is_asked_briefly_and_its_cache_serves_when_it_is_gone(folder: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", HUB_SESSION, str(folder), str(tmp_path / "kept")]
     environment = {**os.environ, "HF_HOME": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "0", "no_proxy": "127.0.0.1"}
