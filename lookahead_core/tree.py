@@ -79,14 +79,6 @@ class Node:
     def __repr__(self) -> str:
         return f"Node(token_id={self.token_id}, depth={self.depth})"
 
-    @property
-    def logprob(self) -> float | None:
-        """The log-probability of this token after its parent, where the parent's prediction holds it."""
-        said = self.parent.prediction if self.parent else None
-        if said is None or self.token_id not in said.token_ids:
-            return None
-        return said.logprobs[said.token_ids.index(self.token_id)]
-
 
 class TokenTree:
     """All that anybody has looked at, below one root. The root itself is no token; paths begin under it."""
