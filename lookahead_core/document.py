@@ -7,14 +7,25 @@ import math
 import operator
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lookahead_core.branches import Branch, Cost, Lookahead, LookaheadStep, make_branches
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
-from lookahead_core.passage import Passage
+from lookahead_core.passage import Passage, Spot
 from lookahead_core.strategies import lookahead
 from lookahead_core.tree import Node, Prediction, TokenTree
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Tokens that were accepted elsewhere, after so many characters; healed ones stand in place of the last typed."""
+
+    before: int
+    token_ids: tuple[int, ...]
+    healed: bool = False
+
 
 MOST_NODES = 4000
 """How many nodes off the trunk a document keeps: some tens of megabytes of predictions."""
@@ -23,13 +34,22 @@ MOST_NODES = 4000
 class Document:
     """A text that can be looked ahead of, accepted into, rewound and edited, without computing anything twice."""
 
-    def __init__(self, model: Model, text: str = "", *, token_ids: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        text: str = "",
+        *,
+        token_ids: Sequence[int] | None = None,
+        opening: Sequence[int] | None = None,
+    ) -> None:
+        """`opening` stands before the text in place of the model's start tokens: an instruction, in its template."""
         if text and token_ids is not None:
             raise ValueError("text and token_ids are both given; a document starts from one of them.")
         self.model = model
         self.tree = TokenTree()
-        self._passage = Passage(model.codec, model.start_ids)
+        self._passage = Passage(model.codec, model.start_ids if opening is None else tuple(opening))
         self._typed: tuple[Node, lookahead.Typed] | None = None
+        self._seen_from = 0
         self._room = 0
         """The most tokens that anybody looked ahead here: kept free, so that the window does not move to and fro."""
         if token_ids is not None:
@@ -111,6 +131,27 @@ class Document:
         self._move()
         return inserted
 
+    def follow(self, text: str, accepted: Sequence[Accepted] = ()) -> None:
+        """Take a text that somebody went on with elsewhere; what they accepted on the way keeps its tokens.
+
+        What does not spell the text at its place is not believed, and taken for typed.
+        """
+        for one in accepted:
+            self._follow(text, one)
+        self.text = text
+
+    def _follow(self, text: str, one: Accepted) -> None:
+        known = all(0 <= token_id < self.model.vocabulary for token_id in one.token_ids)
+        if not known or not one.token_ids or not self.model.end_token_ids.isdisjoint(one.token_ids):
+            return
+        self.text = text[: one.before]
+        if one.healed and not self.reopens:
+            return
+        self._passage.append(one.token_ids, replace_last=one.healed)
+        if self._passage.spot.held or not text.startswith(self._passage.text):
+            self._passage.pop(len(one.token_ids))
+        self._move()
+
     def rewind(self, tokens: int = 1) -> None:
         """Take that many tokens back; a typed token that healing had replaced stands again."""
         most = len(self.token_ids) - self._passage.started
@@ -139,17 +180,44 @@ class Document:
         context = self.model.context_length
         if context is not None and options.depth + self._passage.started >= context:
             raise ValueError(f"depth is {options.depth}, and this model sees only {context} tokens in all.")
-        began, before = time.perf_counter(), dataclasses.replace(self.tree.work)
         seen_from = self._move(options.depth)
         self._require_tokens()
         self._new_view()
-        view = self.tree.clock
         typed = self._reopened() if options.heal else None
-        origin, stop = self.tree.head, self.model.end_token_ids
+        yield from self._grow(options, self.tree.head, self._passage.spot, seen_from, typed)
+
+    def steps_after(self, branch: Branch, tokens: int, **options: Any) -> Iterator[LookaheadStep]:
+        """What `lookahead_steps` would give once these tokens were accepted; the text stays as it is.
+
+        Gives nothing where accepting would move the window, since the model would read something else then.
+        """
+        checked, context = lookahead.Options.of(options), self.model.context_length
+        if context is not None and len(self.token_ids) + tokens + max(self._room, checked.depth) > context:
+            return
+        origin, spot = self._end_of(branch, tokens)
+        yield from self._grow(checked, origin, spot, self._seen_from, None)
+
+    def _end_of(self, branch: Branch, tokens: int) -> tuple[Node, Spot]:
+        """The node that the head would be, and how the text would go on there, after accepting so much."""
+        token_ids = self._ids_of(branch)[:tokens]
+        base, spot = self.tree.head, self._passage.spot
+        skip = 0
+        if branch.healed:
+            assert base.parent is not None
+            base, skip = base.parent, len(self.reopens.encode())
+        for token_id in token_ids:
+            _, spot = spot.then(token_id, skip)
+            skip = 0
+        return self.tree.descend(base, token_ids), spot
+
+    def _grow(
+        self, options: lookahead.Options, origin: Node, spot: Spot, seen_from: int, typed: lookahead.Typed | None
+    ) -> Iterator[LookaheadStep]:
+        """Branches below a node, or in place of it where it is re-opened."""
+        began, before = time.perf_counter(), dataclasses.replace(self.tree.work)
+        view, stop = self.tree.clock, self.model.end_token_ids
         to_read = len(self.model.engine.unread(origin))
         given = typed.text.decode() if typed else ""
-
-        spot = self._passage.spot
 
         def build(step: lookahead.Step, cost: Cost) -> Lookahead:
             branches = make_branches(step.leaves, spot, stop, origin)
@@ -187,7 +255,8 @@ class Document:
         self._room = max(self._room, room)
         token_ids, start = self._window()
         self.tree.move_head(self.tree.descend(self.tree.root, token_ids))
-        return self._passage.stands[start - 1].end if start else 0
+        self._seen_from = self._passage.stands[start - 1].end if start else 0
+        return self._seen_from
 
     def _window(self) -> tuple[list[int], int]:
         """The ids that the model reads, and how many it does not: none, unless the text would exceed its context.

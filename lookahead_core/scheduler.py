@@ -1,0 +1,148 @@
+"""Whose pass is next: people turn by turn, read-ahead when nobody waits. Itself an engine, around the real one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+
+from lookahead_core.engines.engine import Engine
+from lookahead_core.errors import LookaheadError
+from lookahead_core.tree import Node, TokenTree
+
+T = TypeVar("T")
+MOST_WAITING = 256
+"""How many people may wait at once."""
+_OVER: Any = object()
+
+
+@dataclass(eq=False, slots=True)
+class _Job:
+    """Steps that are somebody's, each at most one pass; who asked hears of every step, and of the end."""
+
+    steps: Iterator[Any]
+    step: Callable[[Any], None]
+    end: Callable[[Exception | None], None]
+
+
+class Scheduler:
+    """Runs everybody's steps in one thread, one at a time: whatever touches a shared document happens there.
+
+    A person has one request and one read-ahead at a time; a newer one silently takes the place of the older one, and a
+    request stops the read-ahead of the same person. What runs is stopped after its step.
+    """
+
+    def __init__(self, engine: Engine, *, idle: float = 30.0) -> None:
+        self.engine = engine
+        self._idle = idle
+        self._change = threading.Condition()
+        self._people: dict[Hashable, _Job] = {}
+        self._ahead: dict[Hashable, _Job] = {}
+        self._thread: threading.Thread | None = None
+
+    def submit(
+        self,
+        steps: Iterator[T],
+        person: Hashable,
+        *,
+        step: Callable[[T], None],
+        end: Callable[[Exception | None], None],
+        ahead: bool = False,
+    ) -> None:
+        """Run these steps when it is this person's turn; `step` and `end` are called in the scheduler's thread."""
+        with self._change:
+            self._ahead.pop(person, None)
+            queue = self._ahead if ahead else self._people
+            if len(queue) >= MOST_WAITING and person not in queue:
+                raise LookaheadError("So many people are asking at once that there is no turn left; try again soon.")
+            queue[person] = _Job(steps, step, end)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="scheduler", daemon=True)
+                self._thread.start()
+            self._change.notify()
+
+    def stop(self, person: Hashable) -> None:
+        """Drop what this person waits for; what runs ends after its step."""
+        with self._change:
+            self._people.pop(person, None)
+            self._ahead.pop(person, None)
+
+    @property
+    def awake(self) -> bool:
+        """Whether the thread is there; it ends after a while without work."""
+        return self._thread is not None
+
+    def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
+        return self._call(self.engine.evaluate, nodes)
+
+    def unread(self, node: Node) -> list[Node]:
+        return self._call(self.engine.unread, node)
+
+    def read(self, nodes: Sequence[Node]) -> None:
+        self._call(self.engine.read, nodes)
+
+    def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
+        steps = self.engine.roll_out(nodes, depth, stop)
+        while (frontier := self._call(next, steps, None)) is not None:
+            yield frontier
+
+    def forget(self, nodes: Sequence[Node]) -> None:
+        self._call(self.engine.forget, nodes)
+
+    def compact(self, tree: TokenTree) -> None:
+        self._call(self.engine.compact, tree)
+
+    def usage(self, tree: TokenTree) -> tuple[int, int]:
+        return self.engine.usage(tree)
+
+    def _call(self, function: Callable[..., T], *arguments: Any) -> T:
+        """One turn for whoever calls from another thread; within the scheduler's own, a turn is running already."""
+        if threading.current_thread() is self._thread:
+            return function(*arguments)
+        answer: Future[T] = Future()
+
+        def end(error: Exception | None) -> None:
+            if error is not None:
+                answer.set_exception(error)
+
+        steps = (function(*arguments) for _ in range(1))
+        self.submit(steps, threading.get_ident(), step=answer.set_result, end=end)
+        return answer.result()
+
+    def _work(self) -> None:
+        while (turn := self._next()) is not None:
+            queue, person, job = turn
+            over, error = _step(job)
+            with self._change:
+                current = queue.get(person) is job
+                if current:
+                    del queue[person]
+                    if not over:
+                        queue[person] = job  # at the end of the queue: turn by turn
+            if over and current:
+                job.end(error)
+
+    def _next(self) -> tuple[dict[Hashable, _Job], Hashable, _Job] | None:
+        """Whose turn it is; nothing after a while without anybody, and then the thread is over."""
+        with self._change:
+            if not self._change.wait_for(lambda: self._people or self._ahead, self._idle):
+                self._thread = None
+                return None
+            queue = self._people or self._ahead
+            person = next(iter(queue))
+            return queue, person, queue[person]
+
+
+def _step(job: _Job) -> tuple[bool, Exception | None]:
+    """Run one step; tells whether it was the last, and what went wrong."""
+    try:
+        fact = next(job.steps, _OVER)
+        if fact is not _OVER:
+            job.step(fact)
+    except Exception as error:
+        return True, error
+    return fact is _OVER, None

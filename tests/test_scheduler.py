@@ -1,0 +1,216 @@
+"""Whose pass is next: people before read-ahead, turn by turn, a pass at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lookahead_core import Document, LookaheadError, Model
+from lookahead_core.scheduler import MOST_WAITING, Scheduler
+
+
+class Gate:
+    """Steps that run when they are let, and say in which order they ran."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self.begun = threading.Event()
+        self.open = threading.Event()
+
+    def steps(self, name: str, count: int) -> Iterator[str]:
+        for _ in range(count):
+            self.begun.set()
+            self.open.wait(20)
+            self.order.append(name)
+            yield name
+
+
+class Answer:
+    """What a job has told so far."""
+
+    def __init__(self) -> None:
+        self.facts: list[Any] = []
+        self.error: Exception | None = None
+        self.over = threading.Event()
+
+    def end(self, error: Exception | None) -> None:
+        self.error = error
+        self.over.set()
+
+    def wait(self) -> list[Any]:
+        assert self.over.wait(20)
+        return self.facts
+
+
+@pytest.fixture
+def scheduler(tiny_model: Model) -> Scheduler:
+    return Scheduler(tiny_model.engine)
+
+
+def submit(scheduler: Scheduler, steps: Iterator[Any], person: str, ahead: bool = False) -> Answer:
+    answer = Answer()
+    scheduler.submit(steps, person, step=answer.facts.append, end=answer.end, ahead=ahead)
+    return answer
+
+
+def hold(scheduler: Scheduler, gate: Gate) -> Answer:
+    """Keep the model busy with one step until the gate opens."""
+    first = submit(scheduler, gate.steps("first", 1), "somebody")
+    assert gate.begun.wait(20)
+    return first
+
+
+def test_people_take_turns_pass_by_pass(scheduler: Scheduler) -> None:
+    gate = Gate()
+    first = hold(scheduler, gate)
+    answers = [submit(scheduler, gate.steps(name, 3), name) for name in "abc"]
+    gate.open.set()
+    for answer in (first, *answers):
+        answer.wait()
+    assert gate.order == ["first", *"abcabcabc"]
+
+
+def test_read_ahead_comes_after_everybody(scheduler: Scheduler) -> None:
+    gate = Gate()
+    first = hold(scheduler, gate)
+    ahead = submit(scheduler, gate.steps("ahead", 2), "a", ahead=True)
+    people = [submit(scheduler, gate.steps(name, 2), name) for name in "bc"]
+    gate.open.set()
+    for answer in (first, ahead, *people):
+        answer.wait()
+    assert gate.order == ["first", "b", "c", "b", "c", "ahead", "ahead"]
+
+
+def test_a_request_stops_the_same_persons_read_ahead_within_a_pass(scheduler: Scheduler) -> None:
+    gate = Gate()
+    submit(scheduler, gate.steps("ahead", 1000), "a", ahead=True)
+    assert gate.begun.wait(20)
+    request = submit(scheduler, gate.steps("request", 2), "a")
+    gate.open.set()
+    request.wait()
+    submit(scheduler, iter(()), "b").wait()
+    time.sleep(0.05)
+    assert gate.order == ["ahead", "request", "request"], "only the pass that ran when the request came"
+
+
+def test_another_persons_request_comes_before_the_next_pass_of_read_ahead(scheduler: Scheduler) -> None:
+    gate = Gate()
+    reading = submit(scheduler, gate.steps("ahead", 5), "a", ahead=True)
+    assert gate.begun.wait(20)
+    other = submit(scheduler, gate.steps("b", 2), "b")
+    gate.open.set()
+    other.wait()
+    reading.wait()
+    assert gate.order == ["ahead", "b", "b", *["ahead"] * 4]
+
+
+def test_a_newer_request_takes_the_place_of_the_older_one_in_the_queue(scheduler: Scheduler) -> None:
+    gate = Gate()
+    first = hold(scheduler, gate)
+    older = submit(scheduler, gate.steps("older", 1), "a")
+    other = submit(scheduler, gate.steps("b", 1), "b")
+    newer = submit(scheduler, gate.steps("newer", 1), "a")
+    gate.open.set()
+    for answer in (first, other, newer):
+        answer.wait()
+    assert gate.order == ["first", "newer", "b"]
+    assert older.facts == []
+
+
+def test_stopping_drops_what_waits_and_what_runs(scheduler: Scheduler) -> None:
+    gate = Gate()
+    first = hold(scheduler, gate)
+    waiting = submit(scheduler, gate.steps("a", 3), "a")
+    scheduler.stop("a")
+    scheduler.stop("somebody")
+    gate.open.set()
+    submit(scheduler, iter(()), "b").wait()
+    assert gate.order == ["first"]
+    assert waiting.facts == []
+    assert not first.over.is_set()
+
+
+def test_a_mistake_in_a_step_reaches_who_asked_and_nobody_else(scheduler: Scheduler) -> None:
+    def wrong() -> Iterator[int]:
+        yield 1
+        raise KeyError("mine")
+
+    answer = submit(scheduler, wrong(), "a")
+    answer.wait()
+    assert answer.facts == [1]
+    assert isinstance(answer.error, KeyError)
+    assert submit(scheduler, iter([2]), "b").wait() == [2]
+
+
+def test_steps_run_in_one_thread_and_never_side_by_side(scheduler: Scheduler) -> None:
+    threads, inside = set(), threading.Lock()
+
+    def steps() -> Iterator[None]:
+        for _ in range(20):
+            assert inside.acquire(blocking=False)
+            threads.add(threading.get_ident())
+            time.sleep(0.0005)
+            inside.release()
+            yield
+
+    answers = [submit(scheduler, steps(), str(index)) for index in range(10)]
+    for answer in answers:
+        answer.wait()
+        assert answer.error is None
+    assert len(threads) == 1
+
+
+def test_it_is_an_engine_around_the_real_one(tiny_model: Model, scheduler: Scheduler) -> None:
+    shared = replace(tiny_model, engine=scheduler)
+    expected = Document(tiny_model, "The old lighthouse").lookahead(k=4, depth=6)
+    results: list[Any] = []
+
+    def ask() -> None:
+        results.append(Document(shared, "The old lighthouse").lookahead(k=4, depth=6))
+
+    threads = [threading.Thread(target=ask) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result in results:
+        assert [branch.token_ids for branch in result.branches] == [branch.token_ids for branch in expected.branches]
+    document = Document(shared, "The old")
+    document.lookahead(k=2, depth=2)
+    assert scheduler.usage(document.tree)[0] > 0
+    document.prune()
+    document.compact()
+    document.check()
+
+
+def test_a_mistake_of_the_engine_is_raised_where_it_was_called(tiny_model: Model, scheduler: Scheduler) -> None:
+    shared = replace(tiny_model, engine=scheduler)
+    document = Document(shared, "The")
+    document.tree.cache = "no cache at all"
+    with pytest.raises(AttributeError):
+        document.predict()
+
+
+def test_a_crowd_is_told_to_come_again(scheduler: Scheduler) -> None:
+    gate = Gate()
+    hold(scheduler, gate)
+    for index in range(MOST_WAITING):
+        submit(scheduler, iter(()), str(index))
+    with pytest.raises(LookaheadError, match="at once"):
+        submit(scheduler, iter(()), "one too many")
+    gate.open.set()
+
+
+def test_the_thread_ends_when_there_is_nothing_to_do_and_comes_back(tiny_model: Model) -> None:
+    scheduler = Scheduler(tiny_model.engine, idle=0.05)
+    for _ in range(3):
+        assert submit(scheduler, iter([1]), "a").wait() == [1]
+        end = time.monotonic() + 20
+        while scheduler.awake and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not scheduler.awake
