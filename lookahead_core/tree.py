@@ -7,12 +7,15 @@ pasts are different nodes, and a node's prediction never goes stale.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 TAIL_BIN = 0.125
 """Width, in nats, of a bin of the tail's histogram: shares re-heated to any temperature up to 2 stay within 1 %."""
+
+MOST_NOTES = 256
+"""How many notes a node keeps: twenty streams drawn again a dozen times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Work:
 class Node:
     """A token in the tree. Read it freely; only its tree's methods change it, and an engine sets its prediction."""
 
-    __slots__ = ("children", "depth", "parent", "prediction", "seen", "token_id", "tree")
+    __slots__ = ("__weakref__", "children", "depth", "notes", "parent", "prediction", "seen", "token_id", "tree")
 
     def __init__(self, tree: TokenTree, parent: Node | None, token_id: int) -> None:
         self.tree = tree
@@ -74,6 +77,8 @@ class Node:
         self.depth: int = parent.depth + 1 if parent else 0
         self.children: dict[int, Node] = {}
         self.prediction: Prediction | None = None
+        self.notes: dict[Hashable, Any] | None = None
+        """What was read off the full row and would cost a pass to read again; gone when the node is."""
         self.seen = tree.clock
 
     def __repr__(self) -> str:
@@ -108,6 +113,14 @@ class TokenTree:
         for token_id in token_ids:
             node = self.expand(node, token_id)
         return node
+
+    def note(self, node: Node, key: Hashable, value: Any) -> None:
+        """Keep something that was read off a node's full row; the oldest goes where there are too many."""
+        if node.notes is None:
+            node.notes = {}
+        node.notes[key] = value
+        if len(node.notes) > MOST_NOTES:
+            del node.notes[next(iter(node.notes))]
 
     def path(self, node: Node, below: Node | None = None) -> list[Node]:
         """The nodes from under the root (or under `below`) down to `node`."""

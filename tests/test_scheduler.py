@@ -199,7 +199,7 @@ def test_a_mistake_of_the_engine_is_raised_where_it_was_called(tiny_model: Model
 def test_a_crowd_is_told_to_come_again(scheduler: Scheduler) -> None:
     gate = Gate()
     hold(scheduler, gate)
-    for index in range(MOST_WAITING):
+    for index in range(MOST_WAITING - 1):
         submit(scheduler, iter(()), str(index))
     with pytest.raises(LookaheadError, match="at once"):
         submit(scheduler, iter(()), "one too many")

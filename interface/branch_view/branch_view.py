@@ -1,4 +1,4 @@
-"""The branch view as a Gradio component: data in, events of the page out."""
+"""The branch view as a Gradio component: views in, events of the page out."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from typing import Any
 
 import gradio as gr
 
+from interface import scripts
+
 FOLDER = Path(__file__).parent
-NOTHING: dict[str, Any] = {"state": "empty", "revision": 0, "branches": []}
 
 
 class BranchView(gr.HTML):
-    """Rows of branches; what is built inside it stands between the coverage and the rows.
+    """Rows of branches with their odds; what is built inside it stands between the cover and the rows.
 
-    The template is static and the script sets text as text, so that no text of a model or a person becomes markup.
+    Its value is what a `show` event would bring, or None. The template is static and the script sets text as text, so
+    that no text of a model or a person becomes markup. The ids of its elements begin with `prefix`.
     """
 
     def __init__(self, value: dict[str, Any] | None = None, *, prefix: str = "", **options: Any) -> None:
         super().__init__(
-            value=value or NOTHING,
-            html_template=_read("template.html"),
+            value=value,
+            html_template=_read("template.html").replace("{prefix}", prefix),
             css_template=_read("style.css"),
-            js_on_load=_read("script.js"),
+            js_on_load=scripts.load("branch_view/script.js", "mount"),
             apply_default_css=False,
-            elem_id=f"{prefix}branches",
             prefix=prefix,
             **options,
         )
