@@ -1,0 +1,161 @@
+// The one history of a document: steps as differences, where in them the text stands, and what was left behind.
+import {apply, between, fits, growth, inverse} from './difference.js';
+import {edited, redone, undone, within} from './chosen.js';
+import {joins} from './grouping.js';
+import {excerpt} from './words.js';
+
+const MOST_STEPS = 2000;
+const MOST_LEFT = 50;
+const MOST_CHARACTERS = 8_000_000;
+const MOST_MOMENTS = 200;
+const CONTEXT = 48;   // characters before a piece, for the list
+
+const size = ({removed, inserted}) => removed.length + inserted.length;
+const forward = ({text, spans}, step) => ({text: apply(text, step), spans: redone(spans, step.marks, growth(step))});
+const back = ({text, spans}, step) => ({text: apply(text, inverse(step)), spans: undone(spans, step.marks, growth(step))});
+
+// The end of what stands before a piece, from the beginning of a word on.
+function context(text, start) {
+  const line = text.slice(Math.max(0, start - CONTEXT), start);
+  return excerpt(start > CONTEXT ? `…${line.replace(/^\S*\s/u, '')}` : line, CONTEXT);
+}
+
+// What leads from one state to another, with the marks of what it inserts.
+function way(from, to) {
+  const change = between(from.text, to.text);
+  return {...change, marks: within(to.spans, change.start, change.start + change.inserted.length)};
+}
+
+// A state is {text, spans}. The steps after `position` were undone and can be redone.
+export class History {
+  steps = [];
+  position = 0;
+  left = [];
+  #open = false;
+
+  // The step that this one would go on with, if any.
+  goesOn(step) {
+    const last = this.steps[this.position - 1];
+    return this.#open && this.position === this.steps.length && joins(last, step) ? last : null;
+  }
+
+  // `state` is the document before the step; what could be redone until now is left behind.
+  record(step, state, {instead = false} = {}) {
+    if (this.position < this.steps.length) this.#leave(state);
+    if (instead) this.steps.pop();
+    this.steps.push(step);
+    this.position = this.steps.length;
+    this.#open = true;
+    this.#bound();
+  }
+
+  undo() {
+    this.#open = false;
+    return this.position > 0 ? this.steps[--this.position] : null;
+  }
+
+  redo() {
+    this.#open = false;
+    return this.position < this.steps.length ? this.steps[this.position++] : null;
+  }
+
+  get canUndo() { return this.position > 0; }
+
+  get canRedo() { return this.position < this.steps.length; }
+
+  // Steps up to where the text stands that do not fit it (a file made by hand) are dropped.
+  forgetBefore() { this.#drop(this.position); }
+
+  forgetAfter() { this.steps.length = this.position; }
+
+  // What was accepted, undone and left, the newest first; each can be gone back to.
+  moments(state) {
+    const left = this.left.map((entry, index) => ({
+      kind: 'left', index, time: entry.time, before: entry.context, text: entry.inserted,
+    }));
+    return [...left, ...this.#accepted(state)].sort((one, other) => other.time - one.time).slice(0, MOST_MOMENTS);
+  }
+
+  // The document as it stood at one of the moments.
+  goal(moment, state) {
+    if (moment.kind !== 'left') return this.#at(moment.at, state);
+    const entry = this.left[moment.index], then = entry && this.#at(entry.at, state);
+    if (!then || !fits(then.text, entry)) return null;
+    return {text: apply(then.text, entry), spans: edited(then.spans, entry, entry.marks), caret: entry.caret};
+  }
+
+  state() {
+    return {steps: [...this.steps], position: this.position};
+  }
+
+  load({steps = [], position = 0} = {}, left = []) {
+    Object.assign(this, {steps: [...steps], position, left: [...left]});
+    this.#open = false;
+  }
+
+  #accepted(state) {
+    const found = [];
+    let {text} = state;
+    for (let index = this.position - 1; index >= 0 && found.length < MOST_MOMENTS; index -= 1) {
+      const step = this.steps[index];
+      text = apply(text, inverse(step));
+      if (step.kind === 'accept') found.push(this.#moment('accepted', index, text));
+    }
+    ({text} = state);
+    for (let index = this.position; index < this.steps.length; index += 1) {
+      if (this.steps[index].kind === 'accept') found.push(this.#moment('undone', index, text));
+      text = apply(text, this.steps[index]);
+    }
+    return found;
+  }
+
+  #moment(kind, index, text) {
+    const {time, start, inserted} = this.steps[index];
+    return {kind, at: index + 1, time, before: context(text, start), text: inserted};
+  }
+
+  #at(position, state) {
+    let then = state;
+    for (let index = this.position; index > position; index -= 1) then = back(then, this.steps[index - 1]);
+    for (let index = this.position; index < position; index += 1) then = forward(then, this.steps[index]);
+    return {...then, caret: this.steps[position - 1]?.after ?? [0, 0]};
+  }
+
+  #leave(state) {
+    // The older ones that hang further down must be reached from here now.
+    this.left = this.left.map(entry => (entry.at > this.position ? this.#reachedFrom(state, entry) : entry));
+    const gone = this.steps.slice(this.position);
+    while (gone.length && !gone[gone.length - 1].inserted) gone.pop();
+    if (gone.length) this.#keep(state, this.#at(this.position + gone.length, state), gone[gone.length - 1]);
+    this.steps.length = this.position;
+  }
+
+  #reachedFrom(state, entry) {
+    const then = this.#at(entry.at, state);
+    const tip = {text: apply(then.text, entry), spans: edited(then.spans, entry, entry.marks)};
+    return {...entry, ...way(state, tip), at: this.position};
+  }
+
+  #keep(state, tip, {after, time}) {
+    const found = way(state, tip);
+    if (!found.inserted) return;
+    const known = entry => entry.at === this.position && entry.start === found.start && entry.inserted === found.inserted;
+    const entry = {...found, at: this.position, caret: after, time, context: context(state.text, found.start)};
+    this.left = [...this.left.filter(older => !known(older)), entry].slice(-MOST_LEFT);
+  }
+
+  #bound() {
+    let characters = this.steps.reduce((sum, step) => sum + size(step), 0), dropped = 0;
+    while (this.steps.length - dropped > MOST_STEPS || (characters > MOST_CHARACTERS && dropped < this.steps.length - 1)) {
+      characters -= size(this.steps[dropped]);
+      dropped += 1;
+    }
+    if (dropped) this.#drop(dropped);
+  }
+
+  #drop(count) {
+    this.steps.splice(0, count);
+    this.position -= count;
+    this.left = this.left.map(entry => ({...entry, at: entry.at - count})).filter(entry => entry.at >= 0);
+  }
+}

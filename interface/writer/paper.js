@@ -1,0 +1,133 @@
+// What is drawn around the text without touching it: a mirror under the text box with the marks of what was chosen and
+// the ghost text after the caret; the strip of typed and chosen; the count of words.
+import {count} from './words.js';
+
+const LONG = 20_000;       // characters; of longer texts only the last paragraphs are mirrored
+const CELLS = 200;         // of the strip
+const COUNTS_SETTLE = 200; // milliseconds
+const BREAK = '\u200b';    // so that the ghost text does not pull the last word to the next line
+
+const adjoining = spans => spans.reduce((runs, [from, to]) => {
+  const last = runs[runs.length - 1];
+  if (last && last[1] === from) last[1] = to;
+  else runs.push([from, to]);
+  return runs;
+}, []);
+
+// Where the mirrored part of a text begins, or null where it has no paragraphs that are short enough.
+function beginning(text) {
+  if (text.length <= LONG) return 0;
+  const line = text.indexOf('\n', text.length - LONG);
+  return line < 0 ? null : line + 1;
+}
+
+function mark(text) {
+  const made = document.createElement('span');
+  made.className = 'chosen';
+  made.textContent = text;
+  return made;
+}
+
+// The text from `start` on as nodes; spaces around a piece are not underlined.
+function* nodes(text, spans, start) {
+  let done = start;
+  for (const [from, to] of adjoining(spans)) {
+    const piece = text.slice(Math.max(from, start), to), lead = piece.length - piece.trimStart().length;
+    if (to <= start || !piece.trim()) continue;
+    yield document.createTextNode(text.slice(done, Math.max(from, start) + lead));
+    yield mark(piece.trim());
+    done = Math.max(from, start) + lead + piece.trim().length;
+  }
+  yield document.createTextNode(text.slice(done) + BREAK);
+}
+
+function stripe(share, chosen) {
+  const made = document.createElement('i');
+  made.className = chosen ? 'of-chosen' : 'of-typed';
+  made.style.flexGrow = share;
+  return made;
+}
+
+function* stripes(length, spans) {
+  const cell = Math.max(1, length / CELLS), round = place => Math.round(place / cell) * cell;
+  let done = 0;
+  for (const [from, to] of adjoining(spans.map(([from, to]) => [round(from), Math.max(round(to), round(from) + cell)]))) {
+    if (to <= done) continue;
+    if (from > done) yield stripe(from - done, false);
+    yield stripe(to - Math.max(from, done), true);
+    done = to;
+  }
+  if (length > done) yield stripe(length - done, false);
+}
+
+export class Paper {
+  #ghost = '';
+  #frame = 0;
+  #counting = 0;
+
+  // `parts`: the mirror under the box, the strip, the line with the count.
+  constructor(draft, parts) {
+    Object.assign(this, {draft, box: draft.box, ...parts});
+    draft.addEventListener('change', event => this.#changed(event.detail.kind));
+    draft.addEventListener('caret', () => this.#soon());
+    this.box.addEventListener('input', () => this.#soon());
+    this.box.addEventListener('scroll', () => this.#scroll(), {passive: true});
+    new ResizeObserver(() => this.#soon()).observe(this.box);
+    this.#changed('load');
+  }
+
+  // What would be chosen, in grey after the caret; only where the caret stands at the end. Whether it is shown.
+  ghost(text) {
+    this.#ghost = text ?? '';
+    this.#soon();
+    return this.ghostShown;
+  }
+
+  get ghostShown() {
+    const {draft} = this;
+    return Boolean(this.#ghost) && !draft.composing && !draft.selected && draft.caret === draft.text.length
+      && beginning(draft.text) !== null;
+  }
+
+  #changed(kind) {
+    if (kind !== 'caret') this.#ghost = '';
+    this.#soon();
+    clearTimeout(this.#counting);
+    this.#counting = setTimeout(() => this.#tell(), kind === 'load' ? 0 : COUNTS_SETTLE);
+    // The browser shows the caret by itself only in a box that has the focus.
+    if (kind !== 'type' && kind !== 'caret' && this.draft.caret === this.draft.text.length) this.box.scrollTop = this.box.scrollHeight;
+  }
+
+  #soon() {
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#paint();
+    });
+  }
+
+  #paint() {
+    const {text, spans} = this.draft, start = beginning(text), page = this.mirror.firstElementChild;
+    this.mirror.style.width = `${this.box.clientWidth}px`;
+    this.mirror.style.height = `${this.box.clientHeight}px`;
+    page.style.minHeight = start ? `${this.box.scrollHeight}px` : '';
+    const ghost = document.createElement('span');
+    ghost.className = 'ghost';
+    ghost.textContent = this.ghostShown ? this.#ghost : '';
+    const body = document.createElement('div');
+    if (start !== null) body.append(...nodes(text, spans, start), ghost);
+    page.replaceChildren(body);
+    this.box.dataset.ghost = ghost.textContent ? 'shown' : '';
+    this.#scroll();
+  }
+
+  #scroll() {
+    this.mirror.firstElementChild.style.translate = `0 ${-this.box.scrollTop}px`;
+  }
+
+  #tell() {
+    const {text, spans} = this.draft, {words, chosen} = count(text, spans);
+    this.count.textContent = `${words} ${words === 1 ? 'word' : 'words'} · ${chosen} chosen`;
+    this.strip.replaceChildren(...stripes(text.length, spans));
+    this.strip.setAttribute('aria-label', `${chosen} of ${words} words were chosen, the others typed.`);
+  }
+}
