@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import functools
 import operator
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lookahead_core.branches import Branch, Cost, Lookahead, LookaheadStep, make_branches
+from lookahead_core.branches import Branch, Cost, Lookahead, LookaheadStep, Scene, make_lookahead
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.passage import Passage, Spot
@@ -148,7 +148,7 @@ class Document:
         if one.healed and not self.reopens:
             return
         self._passage.append(one.token_ids, replace_last=one.healed)
-        if self._passage.spot.held or not text.startswith(self._passage.text):
+        if not text.startswith(self._passage.text):
             self._passage.pop(len(one.token_ids))
         self._move()
 
@@ -187,18 +187,19 @@ class Document:
         yield from self._grow(options, self.tree.head, self._passage.spot, seen_from, typed)
 
     def steps_after(self, branch: Branch, tokens: int, **options: Any) -> Iterator[LookaheadStep]:
-        """What `lookahead_steps` would give once these tokens were accepted; the text stays as it is.
+        """What `lookahead_steps` would give once these tokens were accepted; the text stays as it is."""
+        checked, after = lookahead.Options.of(options), self.after(branch, tokens)
+        if after is not None:
+            yield from self._grow(checked, *after, self._seen_from, None)
 
-        Gives nothing where accepting would move the window, since the model would read something else then.
+    def after(self, branch: Branch, tokens: int) -> tuple[Node, Spot] | None:
+        """The node that the head would be after accepting so much, and how the text would go on there.
+
+        Nothing where accepting would move the window, since the model would read something else then.
         """
-        checked, context = lookahead.Options.of(options), self.model.context_length
-        if context is not None and len(self.token_ids) + tokens + max(self._room, checked.depth) > context:
-            return
-        origin, spot = self._end_of(branch, tokens)
-        yield from self._grow(checked, origin, spot, self._seen_from, None)
-
-    def _end_of(self, branch: Branch, tokens: int) -> tuple[Node, Spot]:
-        """The node that the head would be, and how the text would go on there, after accepting so much."""
+        length = len(self.token_ids)
+        if self._left_out(length) != self._left_out(length + tokens - branch.healed):
+            return None
         token_ids = self._ids_of(branch)[:tokens]
         base, spot = self.tree.head, self._passage.spot
         skip = 0
@@ -215,20 +216,14 @@ class Document:
     ) -> Iterator[LookaheadStep]:
         """Branches below a node, or in place of it where it is re-opened."""
         began, before = time.perf_counter(), dataclasses.replace(self.tree.work)
+        options.check_vocabulary(self.model.vocabulary)
         view, stop = self.tree.clock, self.model.end_token_ids
         to_read = len(self.model.engine.unread(origin))
-        given = typed.text.decode() if typed else ""
-
-        def build(step: lookahead.Step, cost: Cost) -> Lookahead:
-            branches = make_branches(step.leaves, spot, stop, origin)
-            coverage = min(1.0, math.fsum(branch.share for branch in branches))
-            return Lookahead(branches, coverage, cost, given, seen_from)
-
-        for step in lookahead.lookahead(self.model.engine, origin, options, stop, typed):
-            cost = self._cost(before, began)
-            yield LookaheadStep(
-                to_read - step.tokens_to_read, step.tokens_to_read, lambda step=step, cost=cost: build(step, cost)
-            )
+        scene = Scene(origin, spot, stop, options, typed, seen_from)
+        place = lookahead.Place(len(self.token_ids) - self.tree.head.depth, scene.complete())
+        for step in lookahead.lookahead(self.model.engine, origin, options, stop, typed, place):
+            build = functools.partial(make_lookahead, step.leaves, self._cost(before, began), scene)
+            yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
             if self.tree.clock != view:
                 raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
 
@@ -263,13 +258,17 @@ class Document:
 
         What is left out grows by a quarter of the context at a time, so that the cache lives through many edits.
         """
-        token_ids, context, room = self.token_ids, self.model.context_length, self._room
-        if context is None or len(token_ids) + room <= context:
-            return token_ids, 0
-        first = token_ids[: self._passage.started]
-        stride = max(1, min(context // 4, context - room - len(first)))
-        start = -(-(len(token_ids) + room - context) // stride) * stride + len(first)
-        return [*first, *token_ids[start:]], start
+        token_ids = self.token_ids
+        start = self._left_out(len(token_ids))
+        return ([*token_ids[: self._passage.started], *token_ids[start:]] if start else token_ids), start
+
+    def _left_out(self, length: int) -> int:
+        """Up to where a text of so many tokens is left out."""
+        context, room, first = self.model.context_length, self._room, self._passage.started
+        if context is None or length + room <= context:
+            return 0
+        stride = max(1, min(context // 4, context - room - first))
+        return -(-(length + room - context) // stride) * stride + first
 
     def _reopened(self) -> lookahead.Typed | None:
         """What healing has to begin with, or nothing where there is nothing to heal."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import codecs
 import math
+import weakref
 from typing import Any
 
 import pytest
 
-from lookahead_core import Document, load_model
+from lookahead_core import Document, Model, TextError, load_model
+from lookahead_core.boundaries import ends
+from tests.conftest import tiny_llama
 from tests.families import make, plain_rows
+from tests.test_sampling import reference_noise, reference_odds
 
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 
@@ -125,3 +131,350 @@ def test_shares_are_of_what_sets_a_row_apart_and_never_add_up_to_more_than_one(
         assert branch.probability == pytest.approx(odds.of(branch.token_ids), rel=1e-3)
     assert result.coverage == pytest.approx(sum(branch.share for branch in result.branches))
     assert sum(odds.of(branch.token_ids) for branch in result.branches) <= result.coverage <= 1 + 1e-6
+
+
+MODES = ["likely", "every_level", "forks", "best_first", "sampled"]
+PROMPT_TEXT = "After careful consideration of the"
+
+
+class Draws:
+    """What a stream draws: the plain forward's odds and the published generator's noise, token by token."""
+
+    def __init__(self, hf_model: Any, seed: int, temperature: float, top_p: float) -> None:
+        self.hf_model, self.seed, self.temperature, self.top_p = hf_model, seed, temperature, top_p
+
+    def token(self, ids: list[int], stream: int, position: int, allowed: Any = None) -> int:
+        """The token of a stream at a position, after these ids."""
+        (logits,) = plain_rows(self.hf_model, [ids])
+        odds = logits.softmax(-1).tolist()
+        if allowed is not None:
+            odds = [value if token_id in allowed else 0.0 for token_id, value in enumerate(odds)]
+        if self.temperature == 0:
+            return max(range(len(odds)), key=lambda token_id: odds[token_id])
+        law = reference_odds(odds, self.temperature, self.top_p)
+        scores = [
+            (math.log(value) + reference_noise(self.seed, stream, position, token_id), token_id)
+            for token_id, value in enumerate(law)
+            if value > 0
+        ]
+        return max(scores)[1]
+
+    def row(self, ids: list[int], stream: int, depth: int, stop: Any, unread: int = 0) -> tuple[int, ...]:
+        path: list[int] = []
+        while len(path) < depth and not (path and path[-1] in stop):
+            path.append(self.token(ids + path, stream, len(ids) + len(path) + unread))
+        return tuple(path)
+
+
+@pytest.mark.parametrize(
+    ("temperature", "top_p", "seed"), [(1, 1.0, 0), (0.7, 0.9, 12), (2.0, 0.5, 2**53), (0, 1.0, 4), (1.0, 1e-6, 9)]
+)
+def test_sampled_streams_draw_what_their_seed_and_place_say(
+    model: Any, temperature: float, top_p: float, seed: int
+) -> None:
+    draws = Draws(model.hf_model, seed, temperature, top_p)
+    asked = {"mode": "sampled", "depth": 5, "temperature": temperature, "top_p": top_p, "seed": seed}
+    expected = [draws.row(PROMPT, stream, 5, {7}) for stream in range(5)]
+    result = Document(model, token_ids=PROMPT).lookahead(k=5, **asked)
+    assert paths(result) == expected
+    assert result.cost.passes <= 5, "all streams grow in one pass a level"
+    single = Document(model, token_ids=PROMPT).lookahead(k=1, **asked)
+    assert paths(single) == expected[:1]
+    used = Document(model, token_ids=PROMPT)
+    for other in ({"temperature": 1.9}, {"top_p": 0.3}, {"seed": 77}, {"banned": expected[0][:1]}):
+        used.lookahead(k=5, **(asked | other))
+    assert paths(used.lookahead(k=5, **asked)) == expected, "what was drawn otherwise is not taken for it"
+    uncached = load_model(model.hf_model, tokenizer=None, engine="uncached")
+    assert paths(Document(uncached, token_ids=PROMPT).lookahead(k=5, **asked)) == expected
+
+
+def test_a_sampled_branch_goes_on_as_its_row_did_after_any_part_of_it_is_accepted(model: Any) -> None:
+    asked = {"mode": "sampled", "k": 4, "temperature": 1.3, "top_p": 0.95, "seed": 5}
+    long = Document(model, token_ids=PROMPT).lookahead(depth=12, **asked).branches
+    for stream in range(4):
+        for taken in (1, 3, 6):
+            document = Document(model, token_ids=PROMPT)
+            shown = document.lookahead(depth=7, **asked).branches[stream]
+            if taken >= len(shown.token_ids):
+                continue
+            document.accept(shown, taken)
+            after = document.lookahead(depth=6, **asked).branches[stream].token_ids
+            assert after == long[stream].token_ids[taken : taken + 6]
+
+
+def test_draws_keep_their_place_in_a_text_longer_than_the_context(byte_tokenizer: Any) -> None:
+    hf_model = tiny_llama(len(byte_tokenizer), max_position_embeddings=64)
+    document = Document(load_model(hf_model, tokenizer=byte_tokenizer), "the sea and the sky " * 12)
+    result = document.lookahead(mode="sampled", k=3, depth=6, seed=8)
+    window = [node.token_id for node in document.tree.path(document.head)]
+    unread = len(document.token_ids) - len(window)
+    assert unread > 0
+    draws = Draws(hf_model, 8, 1.0, 1.0)
+    stop = document.model.end_token_ids
+    assert paths(result) == [draws.row(window, stream, 6, stop, unread) for stream in range(3)]
+
+
+def test_a_sampled_view_asked_for_again_costs_no_pass_and_keeps_nothing_alive(tiny_model: Model) -> None:
+    document = Document(tiny_model, PROMPT_TEXT)
+    asked = {"mode": "sampled", "k": 6, "depth": 5, "temperature": 1.5}
+    first = document.lookahead(**asked, seed=1)
+    assert first.cost.passes == 5
+    again = [document.lookahead(**asked, seed=seed) for seed in range(60)][1]
+    assert again.branches == first.branches and again.cost.passes == 0
+    assert document.lookahead(**asked, seed=59).cost.passes == 0
+    assert len(document.head.notes or ()) <= 256, "the oldest of sixty times six go"
+    document.text = "something else"
+    gone = [weakref.ref(node) for node in document.tree.nodes() if node.notes and node is not document.head]
+    document.prune()
+    gc.collect()
+    assert gone and not any(node() for node in gone)
+
+
+def test_equal_rows_stay_as_many_and_are_covered_once(model: Any, odds: Odds) -> None:
+    result = Document(model, token_ids=PROMPT).lookahead(mode="sampled", k=5, depth=4, temperature=0)
+    assert len(paths(result)) == 5 and len(set(paths(result))) == 1
+    assert result.coverage == pytest.approx(odds.after(())[0][0], rel=1e-4)
+    for seed in range(8):
+        result = Document(model, token_ids=PROMPT).lookahead(mode="sampled", k=8, depth=3, temperature=0.6, seed=seed)
+        rows = sorted(set(paths(result)))
+        beginnings = [
+            next((row[:n] for n in range(1, len(row)) if not any(o[:n] == row[:n] for o in rows if o != row)), row)
+            for row in rows
+        ]
+        assert result.coverage == pytest.approx(math.fsum(odds.of(path) for path in beginnings), rel=1e-3)
+        shares = {branch.token_ids: branch.share for branch in result.branches}
+        assert result.coverage == pytest.approx(sum(shares.values()))
+
+
+@pytest.mark.parametrize("text", ["the old keep", "Once upon a ", "watched the s", "the  "])
+def test_a_healed_sample_is_drawn_among_what_begins_with_what_was_typed(tiny_model: Model, text: str) -> None:
+    document = Document(tiny_model, text)
+    ids, spelled = document.token_ids, tiny_model.codec.bytes_of
+    result = document.lookahead(mode="sampled", k=6, depth=4, heal=True, seed=3, temperature=1.5)
+    allowed = {i for i in range(len(tiny_model.tokenizer)) if spelled(i).startswith(spelled(ids[-1]))}
+    draws = Draws(tiny_model.hf_model, 3, 1.5, 1.0)
+    for stream, branch in enumerate(result.branches):
+        first = draws.token(ids[:-1], stream, len(ids) - 1, allowed)
+        rest = draws.row([*ids[:-1], first], stream, 3, tiny_model.end_token_ids)
+        assert branch.healed and branch.token_ids == (first, *rest)
+    again = document.lookahead(mode="sampled", k=6, depth=4, heal=True, seed=3, temperature=1.5)
+    assert again.cost.passes == 0 and again.branches == result.branches
+
+
+def decoded(model: Model, start: list[int], path: tuple[int, ...]) -> list[tuple[str, int]]:
+    """Pieces by the tokenizer's own decoder: what each token adds once its characters are whole."""
+    pieces, known = [], model.tokenizer.decode(start)
+    for place in range(len(path)):
+        if path[place] in model.end_token_ids:
+            break
+        text = model.tokenizer.decode([*start, *path[: place + 1]], skip_special_tokens=True)
+        if text != known:
+            pieces.append((text[len(known) :], place + 1))
+            known = text
+    return pieces
+
+
+LEVELS = {"word": 1, "clause": 2, "sentence": 3, "line": 4}
+
+
+@pytest.mark.parametrize("until", LEVELS)
+@pytest.mark.parametrize("mode", ["likely", "sampled"])
+def test_a_branch_grows_to_the_first_boundary_and_no_further(tiny_model: Model, until: str, mode: str) -> None:
+    cuts = 0
+    # Only tokens made of whole characters, so that the decoder's text of any beginning is plain to see.
+    banned = [i for i in range(400) if "\ufffd" in tiny_model.codec.bytes_of(i).decode(errors="replace")]
+    asked = {"mode": mode, "k": 8, "depth": 14, "seed": 2, "banned": banned}
+    for text in (PROMPT_TEXT, "the sea", "Once upon a time"):
+        whole = Document(tiny_model, text)
+        rows = whole.lookahead(**asked)
+        document = Document(tiny_model, text)
+        result = document.lookahead(until=until, **asked)
+        needed = set()
+        for row, branch in zip(rows.branches, result.branches, strict=True):
+            expected, seen = cut_by_decoding(tiny_model, whole.token_ids, row.token_ids, text, LEVELS[until])
+            assert branch.token_ids == expected
+            cuts += len(expected) < 14
+            needed |= {row.token_ids[:count] for count in range(seen)}
+        assert result.cost.tokens == len(whole.token_ids) + len(needed) - 1, "only what is incomplete costs a pass"
+    assert cuts or until == "line"
+
+
+def cut_by_decoding(
+    model: Model, start: list[int], row: tuple[int, ...], text: str, level: int
+) -> tuple[tuple[int, ...], int]:
+    """What stays of a row, and how many of its tokens had to be known."""
+    for known in range(1, len(row) + 1):
+        pieces = decoded(model, start, row[:known])
+        if row[known - 1] in model.end_token_ids:
+            break
+        for (_, size), flag in zip(pieces, ends([piece for piece, _ in pieces], text), strict=True):
+            if flag >= level:
+                return row[:size], known
+    return row, len(row)
+
+
+@pytest.mark.parametrize("mode", ["every_level", "forks", "best_first"])
+def test_modes_with_a_tree_show_each_complete_path_once_and_none_that_goes_on_behind_it(
+    tiny_model: Model, mode: str
+) -> None:
+    asked = {"mode": mode, "k": 4, "cutoff": 0.02, "branch_levels": 3, "budget": 40}
+    for until, level in LEVELS.items():
+        document = Document(tiny_model, PROMPT_TEXT)
+        result = document.lookahead(until=until, depth=8, **asked)
+        rows = paths(result)
+        assert len(set(rows)) == len(rows) and result.coverage <= 1
+        for branch in result.branches:
+            for piece in branch.pieces[:-1]:
+                assert piece.ends < level, "nothing grows behind a boundary"
+            complete = branch.pieces and branch.pieces[-1].ends >= level
+            assert complete or branch.ended or mode == "best_first" or len(branch.token_ids) == 8
+        assert document.lookahead(until=until, depth=8, **asked).cost.passes == 0
+
+
+def test_a_path_that_another_goes_on_from_is_covered_with_it() -> None:
+    from lookahead_core.branches import _apart, _coverage
+
+    half = math.log(0.5)
+    rows = {(1,): (half,), (1, 2): (half, half), (1, 2, 3): (half, half, half), (4, 5): (2 * half, half)}
+    apart = _apart([*rows, (4, 5)])
+    assert apart == {(1,): 1, (1, 2): 2, (1, 2, 3): 3, (4, 5): 1}
+    assert _coverage(rows, apart) == pytest.approx(0.5 + 0.25)
+
+
+def test_without_a_tokenizer_there_are_no_words_to_end_with(model: Any) -> None:
+    with pytest.raises(TextError, match="without a tokenizer"):
+        Document(model, token_ids=PROMPT).lookahead(until="word")
+
+
+@pytest.mark.parametrize("count", [3, 60, 80])
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_banned_is_never_offered_and_odds_stay_as_they_are(
+    model: Any, odds: Odds, mode: str, count: int
+) -> None:
+    """Of a vocabulary of 96, of which a prediction keeps 64: with 60 or 80 banned the full row has to tell."""
+    banned = {token_id for _, token_id in odds.after(())[:count]}
+    document = Document(model, token_ids=PROMPT)
+    result = document.lookahead(mode=mode, k=4, depth=4, banned=banned, cutoff=0.001, temperature=2)
+    assert result.branches
+    for branch in result.branches:
+        assert not banned & set(branch.token_ids)
+        assert branch.probability == pytest.approx(odds.of(branch.token_ids), rel=1e-3)
+    again = document.lookahead(mode=mode, k=4, depth=4, banned=list(banned), cutoff=0.001, temperature=2)
+    assert again.cost.passes == 0 and again.branches == result.branches
+    if mode == "likely":
+        assert paths(result) == [greedy_without(odds, (first,), banned) for first in allowed(odds, (), banned)[:4]]
+    if mode == "every_level":
+        firsts = [(one, two) for one in allowed(odds, (), banned)[:4] for two in allowed(odds, (one,), banned)[:4]]
+        ways = [(one, two) if one != 7 else (one,) for one, two in firsts]
+        assert paths(result) == [greedy_without(odds, way, banned) for way in dict.fromkeys(ways)]
+
+
+def allowed(odds: Odds, path: tuple[int, ...], banned: set[int]) -> list[int]:
+    return [token_id for _, token_id in odds.after(path) if token_id not in banned]
+
+
+def greedy_without(odds: Odds, path: tuple[int, ...], banned: set[int]) -> tuple[int, ...]:
+    while len(path) < 4 and path[-1] != 7:
+        path = (*path, allowed(odds, path, banned)[0])
+    return path
+
+
+def test_a_sample_with_bans_is_drawn_from_what_is_left(model: Any) -> None:
+    banned = {5, 9, 11, 20, 33}
+    draws = Draws(model.hf_model, 6, 1.2, 0.9)
+    result = Document(model, token_ids=PROMPT).lookahead(
+        mode="sampled", k=5, depth=1, banned=banned, temperature=1.2, top_p=0.9, seed=6
+    )
+    left = set(range(96)) - banned
+    assert paths(result) == [(draws.token(PROMPT, stream, len(PROMPT), left),) for stream in range(5)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_bans_hold_where_the_last_token_is_reopened_and_what_stands_there_is_none_of_them(
+    tiny_model: Model, mode: str
+) -> None:
+    document = Document(tiny_model, "the old keep")
+    asked = {"mode": mode, "k": 5, "depth": 4, "heal": True, "cutoff": 0.0, "temperature": 2}
+    free = document.lookahead(**asked)
+    banned = {branch.token_ids[0] for branch in free.branches} | {document.head.token_id}
+    banned |= {branch.token_ids[1] for branch in free.branches}
+    for branch in document.lookahead(**asked, banned=banned).branches:
+        through = branch.token_ids[0] == document.head.token_id
+        assert not banned & set(branch.token_ids[through:])
+    assert document.lookahead(**asked, banned=banned).cost.passes == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_rest_is_what_else_the_model_finds_likely_first(model: Any, odds: Odds, mode: str) -> None:
+    document = Document(model, token_ids=PROMPT)
+    result = document.lookahead(mode=mode, k=3, depth=3, banned={odds.after(())[1][1]})
+    firsts = {path[0] for path in paths(result)} | {odds.after(())[1][1]}
+    expected = [(i, p) for p, i in odds.after(())[:64] if i not in firsts]
+    assert [other.token_ids for other in result.rest] == [(token_id,) for token_id, _ in expected]
+    for other, (token_id, probability) in zip(result.rest, expected, strict=True):
+        assert math.exp(*other.logprobs) == pytest.approx(probability, rel=1e-3)
+        assert (other.text, other.ended) == (None, token_id == 7)
+
+
+def test_the_rest_of_a_healed_view_says_what_would_still_be_inserted(tiny_model: Model) -> None:
+    document = Document(tiny_model, "watched the s")
+    ids, spelled = document.token_ids, tiny_model.codec.bytes_of
+    result = document.lookahead(k=2, depth=3, heal=True)
+    before, after = plain_rows(tiny_model.hf_model, [ids[:-1], ids])
+    allowed = [i for i in range(len(tiny_model.tokenizer)) if spelled(i).startswith(spelled(ids[-1]))]
+    given = dict(zip(allowed, before[allowed].softmax(0).tolist(), strict=True))
+    following = after.softmax(0).tolist()
+    odds = {(i,): p for i, p in given.items() if i != ids[-1]}
+    odds |= {(ids[-1], i): given[ids[-1]] * p for i, p in enumerate(following)}
+    begun = {branch.token_ids[: 1 + (branch.token_ids[0] == ids[-1])] for branch in result.branches}
+    expected = sorted((path for path in odds if path not in begun), key=lambda path: -odds[path])
+    assert [other.token_ids for other in result.rest][:40] == expected[:40]
+    for other in result.rest:
+        path = b"".join(map(spelled, other.token_ids))[len(spelled(ids[-1])) :]
+        text = codecs.getincrementaldecoder("utf-8")("replace").decode(path)
+        assert other.text == (text if text and "\ufffd" not in text else None)
+        assert math.exp(sum(other.logprobs)) == pytest.approx(odds[other.token_ids], rel=1e-3)
+    logits = before
+    assert result.said is not None
+    for temperature in (0.5, 1.0, 2.0):
+        shares, rest = result.said.reheated(temperature)
+        exact = (logits[list(result.said.token_ids)] / temperature).softmax(0).tolist()
+        assert shares == pytest.approx(exact, rel=0.01) and rest == pytest.approx(0, abs=0.01)
+
+
+def test_a_row_that_begins_with_a_control_token_has_its_first_piece_after_it(byte_tokenizer: Any) -> None:
+    """A start token that comes up as a continuation is no end and no text: the piece that follows takes it along."""
+    model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
+    start, (letter,) = byte_tokenizer.bos_token_id, byte_tokenizer("k", add_special_tokens=False).input_ids
+    document = Document(model, "the sea")
+    banned = set(range(len(byte_tokenizer))) - {start, letter}
+    result = document.lookahead(mode="every_level", k=2, branch_levels=2, depth=2, banned=banned)
+    branches = {branch.token_ids: branch for branch in result.branches}
+    assert len(branches) == 4
+    (piece,) = branches[start, letter].pieces
+    assert (piece.text, piece.token_ids, piece.tokens) == ("k", (start, letter), 2)
+    assert branches[start, start].pieces == () and not branches[start, start].ended
+    assert document.accept(branches[start, letter], piece.tokens) == "k"
+    assert document.text == "the seak" and document.token_ids[-2:] == [start, letter]
+
+
+def test_where_the_text_would_end_everything_is_complete(byte_tokenizer: Any) -> None:
+    (letter,) = byte_tokenizer("k", add_special_tokens=False).input_ids
+    model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
+    banned = set(range(len(byte_tokenizer))) - {letter, 0}
+    asked = {"mode": "every_level", "k": 2, "branch_levels": 2, "depth": 2, "banned": banned}
+    for until in ("tokens", "word", "line"):
+        branches = {b.token_ids: b for b in Document(model, "the sea").lookahead(until=until, **asked).branches}
+        assert set(branches) == {(0,), (letter, 0), (letter, letter)}
+        assert branches[letter, 0].ended and [piece.ends for piece in branches[letter, 0].pieces] == [4]
+        assert [piece.ends for piece in branches[letter, letter].pieces] == [0, 0]
+
+
+def test_a_branch_keeps_no_tree_alive(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the sea")
+    result = document.lookahead(k=2, depth=3)
+    head = weakref.ref(document.head)
+    assert result.branches[0].origin is document.head
+    del document
+    gc.collect()
+    assert head() is None and result.branches[0].origin is None

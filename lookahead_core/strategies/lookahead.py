@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -61,9 +62,8 @@ def _first(growth: Growth, head: Node) -> list[Leaf]:
 def _greedy(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[Step]:
     """Each leaf on its own, always the most likely token, to the bottom."""
     # Where nothing is banned and depth alone decides, an engine may have a faster way than pass by pass.
-    passes = _rolled(growth, leaves) if growth.plain else _stepped(growth, leaves)
-    for leaves in passes:  # noqa: B020
-        yield Step(tuple(leaves))
+    for grown in _rolled(growth, leaves) if growth.plain else _stepped(growth, leaves):
+        yield Step(tuple(grown))
 
 
 def _rolled(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
@@ -139,8 +139,8 @@ def _best_first(growth: Growth, leaves: list[Leaf]) -> Iterator[Step]:
         passed = growth.evaluate(chosen, options.k)
         spent += len(chosen)
         opened = {leaf.token_ids for leaf in chosen}
-        grown = [way for leaf in leaves for way in (growth.ways(leaf, options.k) if leaf.token_ids in opened else [leaf])]
-        leaves = growth.distinct(grown)
+        grown = [[leaf] if leaf.token_ids not in opened else growth.ways(leaf, options.k) for leaf in leaves]
+        leaves = growth.distinct(list(itertools.chain.from_iterable(grown)))
         if passed:
             yield Step(tuple(_likeliest(leaves, options.k)))
     yield Step(tuple(sorted(_likeliest(leaves, options.k), key=lambda leaf: -leaf.logprob)))

@@ -1,0 +1,103 @@
+"""Drawing from a row: the noise by another route, and the law of the draws by counting them."""
+
+from __future__ import annotations
+
+import collections
+import math
+
+import pytest
+import torch
+
+from lookahead_core.sampling import draw, heat, noise, nucleus, without
+
+ODDS = [0.4, 0.3, 0.2, 0.1]
+ROW = torch.tensor(ODDS).log()
+UNLIKELY = {1: 15.1, 2: 18.4, 3: 21.1, 7: 29.9}
+"""What chi-square stays below 9,999 times of 10,000, by degrees of freedom."""
+
+
+def mixed(state: int) -> int:
+    """SplitMix64's finaliser as it is published, on whole numbers without bounds."""
+    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    state = (state ^ (state >> 27)) * 0x94D049BB133111EB % 2**64
+    return state ^ (state >> 31)
+
+
+def reference_noise(seed: int, stream: int, position: int, token_id: int) -> float:
+    gamma, state = 0x9E3779B97F4A7C15, 0
+    for part in (seed, stream, position):
+        state = mixed(((state ^ part) + gamma) % 2**64)
+    bits = mixed((state + (token_id + 1) * gamma) % 2**64)
+    return -math.log(-math.log(((bits >> 12) + 0.5) / 2**52))
+
+
+def reference_odds(odds: list[float], temperature: float, top_p: float) -> list[float]:
+    """The exact law: heated, cut where the mass before a token reaches the bound, and made to add up to one."""
+    heated = [value ** (1 / temperature) for value in odds]
+    heated = [value / sum(heated) for value in heated]
+    order = sorted(range(len(odds)), key=lambda index: -heated[index])
+    kept = [index for place, index in enumerate(order) if sum(heated[other] for other in order[:place]) < top_p]
+    total = sum(heated[index] for index in kept)
+    return [heated[index] / total if index in kept else 0.0 for index in range(len(odds))]
+
+
+def test_the_generator_gives_the_published_numbers_and_no_machine_gives_others() -> None:
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
+    assert [mixed((1234567 + (index + 1) * 0x9E3779B97F4A7C15) % 2**64) for index in range(4)] == published
+    for seed, stream, position in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (2**53, 19, 123456)):
+        expected = [reference_noise(seed, stream, position, token_id) for token_id in range(50)]
+        assert noise(seed, stream, position, 50).tolist() == pytest.approx(expected, rel=1e-12)
+        assert torch.equal(noise(seed, stream, position, 7), noise(seed, stream, position, 50)[:7])
+
+
+def test_noise_of_one_place_says_nothing_about_another() -> None:
+    places = [(seed, stream, position) for seed in (0, 1, 7) for stream in range(4) for position in (0, 1, 5, 400)]
+    rows = torch.stack([noise(*place, 2000) for place in places])
+    assert float((torch.corrcoef(rows) - torch.eye(len(places))).abs().max()) < 0.1
+    assert float(rows.mean()) == pytest.approx(0.5772, abs=0.02), "Euler's constant"
+    assert float(rows.std()) == pytest.approx(math.pi / 6**0.5, abs=0.02)
+
+
+@pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.5, 1.0), (2.0, 1.0), (1.0, 0.8), (1.5, 0.6)])
+@pytest.mark.parametrize("over", ["seed", "stream", "position"])
+def test_draws_follow_the_law_whichever_of_seed_stream_and_position_runs(
+    temperature: float, top_p: float, over: str
+) -> None:
+    place = {"seed": 11, "stream": 3, "position": 17}
+    counts = collections.Counter(
+        draw(ROW, temperature=temperature, top_p=top_p, **(place | {over: number})) for number in range(1500)
+    )
+    law = reference_odds(ODDS, temperature, top_p)
+    assert {token_id for token_id in counts if law[token_id] == 0} == set()
+    expected = {token_id: value * 1500 for token_id, value in enumerate(law) if value}
+    chi_square = sum((counts[token_id] - value) ** 2 / value for token_id, value in expected.items())
+    assert len(expected) == 1 or chi_square < UNLIKELY[len(expected) - 1]
+
+
+def test_the_cut_is_inclusive_and_keeps_at_least_one() -> None:
+    assert nucleus(ROW, 0.8).exp().tolist() == pytest.approx([0.4, 0.3, 0.2, 0.0])
+    assert nucleus(ROW, 1e-9).exp().tolist() == pytest.approx([0.4, 0.0, 0.0, 0.0])
+    assert torch.equal(nucleus(ROW, 1.0), ROW)
+
+
+@pytest.mark.parametrize(("spread", "top_p"), [(5.0, 0.9), (2.0, 0.9), (1.0, 0.95), (0.1, 0.99)])
+def test_a_wide_row_is_cut_where_sorting_all_of_it_would_cut_it(spread: float, top_p: float) -> None:
+    row = (torch.randn(20_000, generator=torch.Generator().manual_seed(0)) * spread).double().log_softmax(-1)
+    mass, kept = 0.0, set()
+    for value, token_id in sorted(((float(value), index) for index, value in enumerate(row)), reverse=True):
+        if mass >= top_p:
+            break
+        kept.add(token_id)
+        mass += math.exp(value)
+    cut = nucleus(row, top_p)
+    assert abs(int(cut.isfinite().sum()) - len(kept)) <= 1, "but for rounding at the very edge"
+    assert len(set(cut.isfinite().nonzero()[:, 0].tolist()) ^ kept) <= 1
+
+
+def test_heat_without_temperature_is_greed_and_bans_leave_the_others_as_they_are() -> None:
+    assert heat(ROW, 0).exp().tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert heat(ROW, 2.0).exp().tolist() == pytest.approx(reference_odds(ODDS, 2.0, 1.0))
+    assert without(ROW, {0, 2}).exp().tolist() == pytest.approx([0.0, 0.3, 0.0, 0.1])
+    assert torch.equal(without(ROW, ()), ROW)
+    for seed in range(20):
+        assert draw(ROW, temperature=0, top_p=0.5, seed=seed, stream=seed, position=seed) == 0

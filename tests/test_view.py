@@ -1,0 +1,225 @@
+"""A view as JSON: what a page computes from the packed odds, against the full rows; and a whole tree for files."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import time
+from typing import Any
+
+import pytest
+import torch
+
+from lookahead_core import Cost, Document, Model, load_model
+from lookahead_core.branches import Scene, make_lookahead
+from lookahead_core.engines.engine import summarise
+from lookahead_core.strategies.options import Options
+from lookahead_core.view import _packed, as_json, document_as_json, tree_as_json
+from tests.conftest import tiny_llama
+from tests.families import plain_rows
+from tests.test_house import made_rows
+
+TEXT = "After careful consideration of the"
+
+
+class Node:
+    """What a page makes of a packed node, by the formula of the contract and nothing else."""
+
+    def __init__(self, packed: str) -> None:
+        raw = base64.b64decode(packed)
+        numbers = [raw[place] + 256 * raw[place + 1] for place in range(0, len(raw), 2)]
+        self.sums = [number / 5000 for number in numbers[:20]]
+        self.below = [number / 2000 for number in numbers[20:]]
+        self.top = -self.sums[9]
+
+    def probability(self, logprob: float, tenths: int) -> float:
+        return math.exp((logprob - self.top) / (tenths / 10) - self.sums[tenths - 1])
+
+    def kept(self, tenths: int) -> list[float]:
+        return [self.probability(self.top - below, tenths) for below in self.below]
+
+
+def assert_shares(node: Node, row: torch.Tensor, coldest: int = 1) -> None:
+    """Within one per cent of the full row's softmax at every temperature up to 2."""
+    order = row.argsort(descending=True, stable=True)[: len(node.below)]
+    for tenths in range(coldest, 21):
+        exact = torch.softmax(row.double() / (tenths / 10), -1)[order].tolist()
+        for place, (share, expected) in enumerate(zip(node.kept(tenths), exact, strict=True)):
+            # In steps of 1/2000 nat and 1/5000; what is too unlikely to be drawn as a pixel may be further off.
+            assert share == pytest.approx(expected, rel=0.01, abs=1e-5), (tenths, place)
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_a_page_can_heat_packed_odds_to_within_one_per_cent_of_the_full_row(number: int) -> None:
+    row = made_rows()[number]
+    (packed,) = _packed(summarise(row[None]), 64)
+    node = Node(packed)
+    assert len(node.below) == min(64, len(row)) and node.below[0] == 0
+    # A row as flat as the first is no model's: far below temperature 1 its tail's histogram is too coarse.
+    assert_shares(node, row, coldest=1 if number else 4)
+
+
+def test_packed_odds_are_those_of_a_reheated_prediction_for_many_at_once() -> None:
+    rows = made_rows()
+    said = [summarise(row[None])[0] for row in rows]
+    for packed, one in zip(_packed(said, 20), said, strict=True):
+        node = Node(packed)
+        assert len(node.below) == min(20, len(one.logprobs))
+        for tenths in (2, 5, 10, 15, 20):
+            expected = one.reheated(tenths / 10)[0][:20]
+            assert node.kept(tenths) == pytest.approx(expected, rel=0.003 if tenths < 5 else 0.001, abs=1e-6)
+
+
+def test_the_default_models_view_can_be_heated_at_every_node(default_model: Model) -> None:
+    document = Document(default_model, "After careful")
+    result = document.lookahead(k=3, depth=4)
+    view = as_json(result)
+    start = document.token_ids
+    for shown, branch in zip(view["branches"], result.branches, strict=True):
+        rows = plain_rows(default_model.hf_model, [start + list(branch.token_ids[:n]) for n in range(4)])
+        for place, row in enumerate(rows):
+            node = Node(view["nodes"][shown["at"][place]])
+            assert_shares(node, torch.log_softmax(row, -1))
+            for tenths in (5, 10, 20):
+                exact = float(torch.softmax(row.double() * 10 / tenths, -1)[branch.token_ids[place]])
+                assert node.probability(shown["logprobs"][place], tenths) == pytest.approx(exact, rel=0.01)
+
+
+@pytest.mark.parametrize("mode", ["likely", "every_level", "forks", "best_first", "sampled"])
+@pytest.mark.parametrize("heal", [False, True])
+def test_a_view_is_json_and_says_what_its_result_says(tiny_model: Model, mode: str, heal: bool) -> None:
+    document = Document(tiny_model, "the old keep")
+    result = document.lookahead(k=4, depth=4, mode=mode, heal=heal, seed=9, until="clause", cutoff=0.01)
+    view = json.loads(json.dumps(as_json(result)))
+    assert set(view) == {"branches", "nodes", "rest", "given", "seen_from", "cost", "alone", "asked"}
+    assert view["asked"] == {
+        "k": 4, "depth": 4, "mode": mode, "until": "clause", "temperature": 1, "top_p": 1, "seed": 9
+    }  # fmt: skip
+    for shown, branch in zip(view["branches"], result.branches, strict=True):
+        assert set(shown) == {"ids", "logprobs", "at", "pieces", "ended", "healed"}
+        assert shown["ids"] == list(branch.token_ids) and shown["at"][0] == 0
+        assert "".join(piece["text"] for piece in shown["pieces"]) == branch.text
+        assert [piece["tokens"] for piece in shown["pieces"]] == [piece.tokens for piece in branch.pieces]
+        for place, logprob, one in zip(shown["at"], shown["logprobs"], branch.said, strict=True):
+            node = Node(view["nodes"][place])
+            assert node.top == pytest.approx(one.logprobs[0], abs=1e-3)
+            assert node.probability(logprob, 10) == pytest.approx(math.exp(logprob), rel=0.002)
+    assert [other["ids"] for other in view["rest"]] == [list(other.token_ids) for other in result.rest]
+    for shown, other in zip(view["rest"], result.rest, strict=True):
+        for place, logprob, one in zip(shown["at"], other.logprobs, other.said, strict=True):
+            assert Node(view["nodes"][place]).probability(logprob, 10) == pytest.approx(math.exp(logprob), rel=0.002)
+            assert one.logprobs[0] >= logprob
+    assert view["given"] == result.given and bool(view["given"]) == heal
+    assert as_json(result, kept=5, rest=3)["rest"] == view["rest"][:3]
+    assert len(Node(as_json(result, kept=5)["nodes"][0]).below) == min(5, len(result.said.logprobs))
+    length = len(document.token_ids)
+    assert view["alone"] == sum(length - shown["healed"] + len(shown["ids"]) - 1 for shown in view["branches"])
+
+
+def test_each_node_is_sent_once(tiny_model: Model) -> None:
+    result = Document(tiny_model, TEXT).lookahead(k=3, depth=4, mode="every_level", branch_levels=3)
+    view = as_json(result)
+    paths = {tuple(shown["ids"][:place]) for shown in view["branches"] for place in range(len(shown["ids"]))}
+    assert len(view["nodes"]) == len(paths)
+    known = {tuple(b["ids"][:place]): b["at"][place] for b in view["branches"] for place in range(len(b["ids"]))}
+    assert len(set(known.values())) == len(paths)
+    for shown in view["branches"]:
+        assert shown["at"] == [known[tuple(shown["ids"][:place])] for place in range(len(shown["ids"]))]
+
+
+def test_a_view_while_the_text_is_read_has_no_branches(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the sea")
+    scene = Scene(document.head, document._passage.spot, tiny_model.end_token_ids, Options())
+    view = as_json(make_lookahead((), Cost(0, 0, 0.0, 0, 0), scene))
+    assert (view["branches"], view["nodes"], view["rest"], view["alone"]) == ([], [], [], 0)
+
+
+def test_packing_a_view_of_twenty_five_nodes_takes_milliseconds() -> None:
+    row = made_rows()[1]
+    said = summarise(row.repeat(25, 1))
+    times = []
+    for _ in range(9):
+        began = time.perf_counter()
+        _packed(said, 64)
+        times.append(time.perf_counter() - began)
+    assert min(times) < 0.02, "about 0.0015 where nothing else runs"
+
+
+def test_a_document_as_json_holds_its_text_ids_and_what_comes_next(tiny_model: Model) -> None:
+    document = Document(tiny_model, "The lighthouse")
+    assert document_as_json(document)["top"] == []
+    prediction = document.predict()
+    shown = json.loads(json.dumps(document_as_json(document)))
+    assert (shown["text"], shown["token_ids"]) == ("The lighthouse", document.token_ids)
+    assert [top["id"] for top in shown["top"]] == list(prediction.token_ids[:10])
+
+
+def flat(trees: list[dict[str, Any]], above: tuple[int, ...]) -> set[tuple[int, ...]]:
+    found = set()
+    for tree in trees:
+        path = (*above, tree["id"])
+        found |= {path} | flat(tree["children"], path)
+    return found
+
+
+def test_an_exported_tree_holds_all_that_is_known_and_its_odds(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the sea")
+    start = len(document.token_ids)
+    result = document.lookahead(k=3, depth=4)
+    document.accept(result.branches[1], 2)
+    document.lookahead(k=2, depth=3)
+    tree = json.loads(json.dumps(tree_as_json(document)))
+    assert [token["id"] for token in tree["trunk"]] == document.token_ids
+    assert "".join(token["text"] for token in tree["trunk"]) == document.text
+    assert tree["trunk"][start]["probability"] == pytest.approx(math.exp(result.branches[1].logprobs[0]))
+    ids = document.token_ids
+    got = {path for one in tree["below"] for path in flat([one], tuple(ids[: one["at"]]))}
+    trunk = {tuple(ids[:place]) for place in range(1, len(ids) + 1)}
+    known = {tuple(node.token_id for node in document.tree.path(each)) for each in document.tree.nodes()}
+    assert got == known - trunk
+    for one in tree["below"]:
+        for branch in result.branches:
+            if one["at"] == start and one["id"] == branch.token_ids[0]:
+                assert one["probability"] == pytest.approx(math.exp(branch.logprobs[0]))
+                assert one["text"] in ("", branch.pieces[0].text if branch.pieces else "")
+
+
+def test_a_deep_or_wide_tree_is_exported_without_end(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the sea")
+    node = document.head
+    for token_id in range(3000):
+        node = document.tree.expand(node, 5 + token_id % 90)
+    for token_id in range(300):
+        document.tree.expand(document.head, 5 + token_id)
+    tree = json.loads(json.dumps(tree_as_json(document, most=250)))
+    assert len([one for one in tree["below"]]) == 250
+    assert json.loads(json.dumps(tree_as_json(document)))["below"]
+    deep = Document(tiny_model, token_ids=list(range(5, 95)) * 5)
+    assert len(tree_as_json(deep)["trunk"]) == 450
+
+
+def test_half_a_character_has_no_text_in_a_tree_until_it_is_whole(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the ")
+    smile = tiny_model.tokenizer("🫠", add_special_tokens=False).input_ids
+    document.tree.descend(document.head, smile)
+    (tree,) = tree_as_json(document)["below"]
+    texts = []
+    while tree:
+        texts.append(tree["text"])
+        tree = tree["children"][0] if tree["children"] else None
+    assert texts == [""] * (len(smile) - 1) + ["🫠"]
+    document.accept(smile[:1])
+    below = tree_as_json(document)
+    assert below["trunk"][-1]["text"] == "" and below["below"][0]["id"] == smile[1]
+
+
+def test_a_tree_of_a_text_longer_than_the_context_hangs_where_it_belongs(byte_tokenizer: Any) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer), max_position_embeddings=64), tokenizer=byte_tokenizer)
+    document = Document(model, "the sea and the sky " * 20)
+    result = document.lookahead(k=3, depth=4)
+    assert result.seen_from > 0
+    tree = tree_as_json(document)
+    assert "".join(token["text"] for token in tree["trunk"]) == document.text
+    assert {one["at"] for one in tree["below"]} == {len(document.token_ids)}
+    assert {one["id"] for one in tree["below"]} == {branch.token_ids[0] for branch in result.branches}
