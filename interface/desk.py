@@ -1,73 +1,100 @@
-"""What the writer's page asks of the server: branches for its text, each person's from a document of their own."""
+"""How a request is answered: a view after each pass, in the scheduler's thread, and then what might be clicked next."""
 
 from __future__ import annotations
 
-import logging
+import json
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import gradio as gr
-
-from interface.asking import MOST_REVISION, Asked, View, answers, whole
-from interface.loading import Loader
-from lookahead_core.errors import LookaheadError
-from lookahead_core.store import DocumentStore, Held
+from interface.asked import Asked
 
 if TYPE_CHECKING:
-    from lookahead_core import Document
+    from lookahead_core import Document, Lookahead, Model
 
-UNFORESEEN = "Something went wrong on the server; your text is untouched. Change it a little to try again."
-WAITING = "Branches appear here when the model is ready."
+PAINT = 0.03
+"""Seconds between two views that are worth painting."""
+AHEAD_BYTES = 64 * 1024
+AHEAD_KEPT = 16
+"""How many odds a view read ahead carries for each node, and how many words of everything else."""
+AHEAD_NODES = 512
 
-Status = dict[str, Any]
+View = dict[str, Any]
 
 
 class Desk:
-    """Handlers that a tab gives to Gradio. Whatever goes wrong in them comes out as a sentence for the status."""
+    """One page's document, and the request that it is at."""
 
-    def __init__(self, loader: Loader) -> None:
-        self.loader = loader
-        self.store = DocumentStore(self._document)
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.document: Document | None = None
+        self._instruction: str | None = None
+        self._shown: Lookahead | None = None
 
-    def note(self, revision: object, request: gr.Request) -> None:
-        """A newer text is there: whoever works on an older one of the same page stops after this pass."""
-        if self.loader.model is not None and request.session_hash:
-            try:
-                self._held(request).note(whole("revision", revision, 0, MOST_REVISION))
-            except ValueError:
-                return  # who sends nonsense stops nobody
+    def answers(self, asked: Asked) -> Iterator[View]:
+        """What is new after each pass: how far the reading is, or a view; the last one is settled."""
+        if not asked.text and asked.instruction is None:
+            yield {"state": "empty", "view": {"branches": [], "nodes": [], "rest": []}}
+            return
+        document = self._take(asked)
+        # The typed token that healing re-opens counts as one of a branch's, and is none that a person sees.
+        options = {**asked.options, "depth": asked.options["depth"] + bool(document.reopens)}
+        step, next_paint = None, 0.0
+        for step in document.lookahead_steps(**options, heal=True):
+            if step.tokens_to_read:
+                yield {"state": "thinking", "reading": [step.tokens_read, step.tokens_read + step.tokens_to_read]}
+            elif (began := time.perf_counter()) >= next_paint:
+                view = self._view(step.result, asked)
+                # Large views are made less often: most of the time belongs to the model.
+                next_paint = time.perf_counter() + max(PAINT, 5 * (time.perf_counter() - began))
+                yield {"state": "thinking", "view": view}
+            else:
+                yield {}
+        assert step is not None
+        self._shown = step.result
+        yield {"state": "settled", "view": self._view(step.result, asked)}
 
-    def answer(self, given: object, k: object, depth: object, request: gr.Request) -> Iterator[tuple[View, Status]]:
-        """Views for the text, one after each pass, and the status that goes with them."""
-        try:
-            asked = Asked.of(given, k, depth)
-            for view in self._views(asked, request):
-                yield view, self.loader.loading.as_json()
-        except (LookaheadError, ValueError) as error:
-            yield _mistake(given, str(error))
-        except Exception:
-            logging.getLogger(__name__).exception("A request could not be answered.")
-            yield _mistake(given, UNFORESEEN)
+    def ahead(self, asked: Asked) -> Iterator[View]:
+        """Views that are a click away from the settled one, the likeliest first, within what a page is sent."""
+        from lookahead_core.ahead import read_ahead
+        from lookahead_core.view import as_json
 
-    def _views(self, asked: Asked, request: gr.Request) -> Iterator[View]:
-        if self.loader.model is not None:
-            yield from answers(self._held(request), asked)
-        elif self.loader.loading.state == "error":
-            yield {"state": "error", "revision": asked.revision}
-        elif asked.text:
-            yield {"state": "thinking", "revision": asked.revision, "note": WAITING}
+        document, shown = self.document, self._shown
+        assert document is not None and shown is not None
+        began, sent = document.tree.work.tokens, 0
+        for found in read_ahead(document, shown, most_nodes=AHEAD_NODES, **asked.options):
+            if found is None:
+                yield {}
+                continue
+            view = as_json(found.result, kept=AHEAD_KEPT, rest=AHEAD_KEPT)
+            sent += len(json.dumps(view))
+            if sent > AHEAD_BYTES:
+                return
+            key = " ".join(map(str, found.token_ids))
+            yield {"ahead": (key, view), "tokens_ahead": document.tree.work.tokens - began}
 
-    def _held(self, request: gr.Request) -> Held:
-        return self.store.hold(request.session_hash or "")
+    def tree(self) -> dict[str, Any] | None:
+        """All that is known of the document, for a file."""
+        from lookahead_core.view import tree_as_json
 
-    def _document(self) -> Document:
-        from lookahead_core import Document  # not before the page is up: it brings torch along
+        return None if self.document is None else tree_as_json(self.document)
 
-        assert self.loader.model is not None
-        return Document(self.loader.model)
+    def _take(self, asked: Asked) -> Document:
+        """The document, brought to the text that the page has."""
+        from lookahead_core import Document
+        from lookahead_core.chat import opening
 
+        if self.document is None or asked.instruction != self._instruction:
+            told = None if asked.instruction is None else opening(self.model.tokenizer, asked.instruction)
+            self.document = Document(self.model, opening=told)
+            self._instruction = asked.instruction
+        self._shown = None
+        self.document.follow(asked.text, asked.accepted)
+        return self.document
 
-def _mistake(given: object, sentence: str) -> tuple[View, Status]:
-    revision = given.get("revision") if isinstance(given, dict) else None
-    view = {"state": "error", "revision": revision if type(revision) is int else 0}
-    return view, {"state": "error", "sentence": sentence, "fraction": None}
+    def _view(self, result: Lookahead, asked: Asked) -> View:
+        from lookahead_core.view import as_json
+
+        view = as_json(result)
+        view["asked"]["depth"] = asked.options["depth"]
+        return view

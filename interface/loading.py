@@ -6,13 +6,14 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
     from lookahead_core import Model
+    from lookahead_core.scheduler import Scheduler
 
 Report = Callable[[str, "float | None"], None]
 UNFORESEEN = "The model could not be loaded for a reason nobody foresaw ({}): look at the terminal, or choose another."
@@ -40,6 +41,7 @@ class Loader:
     def __init__(self, load: Callable[[Report], Model]) -> None:
         self._load = load
         self.model: Model | None = None
+        """The model, with the scheduler around its engine."""
         self.loading = Loading("loading", "Starting")
 
     def start(self) -> Loader:
@@ -49,7 +51,7 @@ class Loader:
     def run(self) -> None:
         """Load, and say on the terminal how it ended; nothing that goes wrong here may end the server."""
         try:
-            model = self._load(self._report)
+            model = _shared(self._load(self._report))
             self._report("Warming up", None)
             _warm_up(model)
         except (LookaheadError, ValueError) as error:
@@ -61,6 +63,11 @@ class Loader:
             self.model, self.loading = model, Loading("ready", model.describe())
             print(f"Ready: {model.describe()}", flush=True)
 
+    @property
+    def scheduler(self) -> Scheduler:
+        assert self.model is not None
+        return cast("Scheduler", self.model.engine)
+
     def _report(self, sentence: str, fraction: float | None) -> None:
         state = "downloading" if sentence.startswith("Downloading") else "loading"
         self.loading = Loading(state, sentence, fraction)
@@ -68,6 +75,13 @@ class Loader:
     def _fail(self, sentence: str) -> None:
         self.loading = Loading("error", sentence)
         print(sentence, file=sys.stderr, flush=True)
+
+
+def _shared(model: Model) -> Model:
+    """The same model, with its passes given out in turns."""
+    from lookahead_core.scheduler import Scheduler  # not before the page is up: it brings torch along
+
+    return replace(model, engine=Scheduler(model.engine))
 
 
 def _warm_up(model: Model) -> None:

@@ -57,7 +57,7 @@ class Model:
 
     def describe(self) -> str:
         """One line for people: name, device, type, engine."""
-        kind = "cached" if isinstance(self.engine, CachedEngine) else "uncached"
+        kind = "uncached" if self.engine_reason else "cached"
         return f"{self.name.rstrip('/').rsplit('/')[-1]} · {self.device.upper()} · {self.dtype} · {kind}"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future
@@ -76,6 +78,10 @@ class Scheduler:
         """Whether the thread is there; it ends after a while without work."""
         return self._thread is not None
 
+    async def turn(self, function: Callable[..., T], *arguments: Any) -> T:
+        """One turn for something that is no pass, without blocking."""
+        return await asyncio.wrap_future(self._ask(function, *arguments))
+
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         return self._call(self.engine.evaluate, nodes)
 
@@ -100,9 +106,12 @@ class Scheduler:
         return self.engine.usage(tree)
 
     def _call(self, function: Callable[..., T], *arguments: Any) -> T:
-        """One turn for whoever calls from another thread; within the scheduler's own, a turn is running already."""
+        """One turn for whoever calls from another thread; within the scheduler's own a turn is running already."""
         if threading.current_thread() is self._thread:
             return function(*arguments)
+        return self._ask(function, *arguments).result()
+
+    def _ask(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         answer: Future[T] = Future()
 
         def end(error: Exception | None) -> None:
@@ -110,8 +119,8 @@ class Scheduler:
                 answer.set_exception(error)
 
         steps = (function(*arguments) for _ in range(1))
-        self.submit(steps, threading.get_ident(), step=answer.set_result, end=end)
-        return answer.result()
+        self.submit(steps, answer, step=answer.set_result, end=end)
+        return answer
 
     def _work(self) -> None:
         while (turn := self._next()) is not None:
@@ -124,7 +133,7 @@ class Scheduler:
                     if not over:
                         queue[person] = job  # at the end of the queue: turn by turn
             if over and current:
-                job.end(error)
+                _end(job, error)
 
     def _next(self) -> tuple[dict[Hashable, _Job], Hashable, _Job] | None:
         """Whose turn it is; nothing after a while without anybody, and then the thread is over."""
@@ -146,3 +155,11 @@ def _step(job: _Job) -> tuple[bool, Exception | None]:
     except Exception as error:
         return True, error
     return fact is _OVER, None
+
+
+def _end(job: _Job, error: Exception | None) -> None:
+    """Tell who asked that it is over; whoever cannot hear it any more does not end the thread for the others."""
+    try:
+        job.end(error)
+    except Exception:
+        logging.getLogger(__name__).exception("The end of a request could not be told.")

@@ -1,0 +1,75 @@
+"""Reading ahead: the views that are one click away, computed while somebody reads, the likeliest first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lookahead_core.branches import Branch, Lookahead
+from lookahead_core.document import Document
+from lookahead_core.strategies.together import grow_together
+
+WIDTH = 32
+"""Nodes that one pass grows: so many cost little more than one, and whoever asks next waits no longer than this takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What one would see after accepting these tokens of a branch."""
+
+    token_ids: tuple[int, ...]
+    result: Lookahead
+
+
+@dataclass(frozen=True, slots=True)
+class _Click:
+    branch: Branch
+    tokens: int
+
+
+def read_ahead(
+    document: Document, result: Lookahead, *, most_nodes: int = 512, **options: Any
+) -> Iterator[Ahead | None]:
+    """A view of the document for each token that might be clicked; a step for each pass, and one for each view.
+
+    It ends when so many tokens went through the model. The document must stand as it stood when the view was made.
+    """
+    k, depth, work = options.get("k", 5), options.get("depth", 5), document.tree.work
+    most = work.tokens + most_nodes
+    together = options.get("mode", "likely") == "likely" and options.get("until", "tokens") == "tokens"
+    for clicks in _grouped(_clicks(result), max(1, WIDTH // k)):
+        if work.tokens >= most:
+            return
+        if together and not options.get("banned"):
+            after = [document.after(click.branch, click.tokens) for click in clicks]
+            origins = [end[0] for end in after if end]
+            for _ in grow_together(document.model.engine, origins, k, depth, document.model.end_token_ids):
+                yield None
+        for click in clicks:
+            yield from _view(document, click, options)
+
+
+def _view(document: Document, click: _Click, options: dict[str, Any]) -> Iterator[Ahead | None]:
+    step = None
+    for step in document.steps_after(click.branch, click.tokens, **options):
+        yield None
+    if step is not None:
+        yield Ahead(click.branch.token_ids[: click.tokens], step.result)
+
+
+def _clicks(result: Lookahead) -> list[_Click]:
+    """Every piece of every branch, once for each path: first words first, then by how probable the path to them is."""
+    found: dict[tuple[int, ...], tuple[bool, float, _Click]] = {}
+    for branch in result.branches:
+        for index, piece in enumerate(branch.pieces):
+            path = branch.token_ids[: piece.tokens]
+            odds = math.fsum(branch.logprobs[: piece.tokens])
+            found.setdefault(path, (index > 0, -odds, _Click(branch, piece.tokens)))
+    return [click for _, _, click in sorted(found.values(), key=lambda entry: entry[:2])]
+
+
+def _grouped(clicks: Sequence[_Click], size: int) -> Iterator[Sequence[_Click]]:
+    for start in range(0, len(clicks), size):
+        yield clicks[start : start + size]

@@ -1,0 +1,374 @@
+"""What the page may ask of the server: views as they come, read-ahead after them, and sentences for hostile input."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from interface import Loader
+from interface.asked import Asked
+from interface.service import UNFORESEEN, Service
+from lookahead_core import Document, Model, ModelError
+from lookahead_core.store import Store
+
+PAGE = "a-page-of-somebody"
+Ask = Callable[..., Awaitable[list[Any]]]
+
+
+@pytest.fixture
+def service(tiny_model: Model) -> Service:
+    loader = Loader(lambda report: tiny_model)
+    loader.run()
+    return Service(loader)
+
+
+class Page:
+    """A page as its script behaves: one request after the other, and all the news of each."""
+
+    def __init__(self, service: Service, name: str = PAGE) -> None:
+        self.functions = {function.__name__: function for function in service.functions}
+        self.name = name
+        self.number = 0
+
+    def request(self, text: str, /, **given: Any) -> dict[str, Any]:
+        self.number += 1
+        known = {"page": self.name, "number": self.number, "revision": self.number, "text": text, "ahead": False}
+        return known | given
+
+    async def ask(self, text: str, /, **given: Any) -> list[Any]:
+        """All news of one request, to its end."""
+        news = [await self.functions["ask"](self.request(text, **given))]
+        while not news[-1].get("over", True):
+            more = {"page": self.name, "number": self.number, "seen": news[-1]["seen"]}
+            news.append(await self.functions["more"](more))
+        return news
+
+    async def view(self, text: str, /, **given: Any) -> Any:
+        """The settled view."""
+        return [one["view"] for one in await self.ask(text, **given) if "view" in one][-1]
+
+
+def rows(view: Any) -> list[str]:
+    return ["".join(piece["text"] for piece in branch["pieces"]) for branch in view["branches"]]
+
+
+def expected(model: Model, text: str, **options: Any) -> list[str]:
+    document = Document(model, text)
+    options["depth"] = options.get("depth", 5) + bool(document.reopens)
+    return [branch.text for branch in document.lookahead(heal=True, **options).branches]
+
+
+def run(*steps: Awaitable[Any]) -> Any:
+    async def all_of_them() -> list[Any]:
+        return [await step for step in steps]
+
+    return asyncio.run(all_of_them())
+
+
+def test_views_come_pass_by_pass_and_the_last_one_is_settled(service: Service, tiny_model: Model) -> None:
+    news = asyncio.run(Page(service).ask("The sea and", k=3, depth=6))
+    states = [one["state"] for one in news]
+    assert states == sorted(states, reverse=True), "thinking, and then settled"
+    assert states[-1] == "settled"
+    views = [json.loads(json.dumps(one["view"])) for one in news if "view" in one]
+    assert rows(views[-1]) == expected(tiny_model, "The sea and", k=3, depth=6)
+    assert all(len(view["branches"]) == 3 for view in views)
+    assert news[-1]["over"]
+
+
+def test_what_is_a_click_away_is_read_ahead_and_equals_what_a_request_gives(
+    service: Service, tiny_model: Model
+) -> None:
+    text = "The old keeper said, "
+    news = asyncio.run(Page(service).ask(text, k=4, depth=4, ahead=True))
+    view = [one["view"] for one in news if "view" in one][-1]
+    ahead = {key: found for one in news for key, found in one["ahead"].items()}
+    branches = [branch for branch in view["branches"] if branch["pieces"]]
+    assert len(branches) >= 3
+    for branch in branches:
+        ids = branch["ids"][: branch["pieces"][0]["tokens"]]
+        found = ahead[" ".join(map(str, ids))]
+        document = Document(tiny_model, text)
+        document.follow(text + branch["pieces"][0]["text"], [accepted(len(text), ids, branch["healed"])])
+        assert rows(found) == [one.text for one in document.lookahead(k=4, depth=4).branches]
+    assert sum(len(json.dumps(found)) for found in ahead.values()) <= 64 * 1024
+
+
+def accepted(before: int, ids: list[int], healed: bool) -> Any:
+    return Asked.of(
+        {"page": PAGE, "number": 1, "revision": 1, "text": "", "accepted": [[before, ids, healed]]}
+    ).accepted[0]
+
+
+def test_the_view_after_a_click_that_was_read_ahead_costs_no_pass(service: Service) -> None:
+    page = Page(service)
+
+    async def click() -> tuple[Any, Any]:
+        news = await page.ask("The light", k=3, depth=4, ahead=True)
+        branch = [one["view"] for one in news if "view" in one][-1]["branches"][1]
+        piece = branch["pieces"][0]
+        given = [[len("The light"), branch["ids"][: piece["tokens"]], branch["healed"]]]
+        return piece, await page.view("The light" + piece["text"], k=3, depth=4, accepted=given)
+
+    piece, view = asyncio.run(click())
+    assert piece["text"]
+    assert (view["cost"]["passes"], view["cost"]["tokens"]) == (0, 0)
+
+
+def test_nothing_is_read_ahead_where_that_is_not_wanted(service: Service) -> None:
+    news = asyncio.run(Page(service).ask("The light", ahead=False))
+    assert all(not one["ahead"] for one in news)
+    assert news[-1]["tokens_ahead"] == 0
+
+
+def test_a_newer_request_ends_the_older_one_at_once(service: Service) -> None:
+    page = Page(service)
+
+    async def both() -> tuple[Any, Any]:
+        older = asyncio.ensure_future(page.functions["ask"](page.request("The sea", depth=40)))
+        await asyncio.sleep(0)
+        newer = await page.view("The sea and the sky")
+        return await page.functions["more"]({"page": PAGE, "number": 1, "seen": 0}), (await older, newer)
+
+    late, (older, newer) = asyncio.run(both())
+    assert late.get("unknown")
+    assert older.get("superseded") or older["number"] == 1
+    assert rows(newer)
+
+
+def test_an_older_request_that_comes_late_is_not_answered(service: Service) -> None:
+    page = Page(service)
+    old = page.request("The sea")
+
+    async def ask() -> Any:
+        await page.view("The sea and")
+        return await page.functions["ask"](old)
+
+    assert asyncio.run(ask())["superseded"]
+
+
+def test_many_requests_at_once_end_with_the_newest(service: Service, tiny_model: Model) -> None:
+    text, page = "The lighthouse keeper", Page(service)
+
+    async def type_it() -> list[Any]:
+        asked = [asyncio.ensure_future(page.ask(text[:length])) for length in range(1, len(text) + 1)]
+        return [await one for one in asked]
+
+    answers = asyncio.run(type_it())
+    view = [one["view"] for one in answers[-1] if "view" in one][-1]
+    assert rows(view) == expected(tiny_model, text)
+    document = service.places.hold(PAGE).desk.document
+    assert document is not None
+    assert document.text == text
+    document.check()
+
+
+def test_every_level_never_makes_more_rows_than_anybody_reads(service: Service) -> None:
+    page = Page(service)
+    for k, least, most in ((3, 5, 9), (10, 50, 100), (20, 15, 20)):
+        view = asyncio.run(page.view("The sea.", mode="every_level", k=k))
+        assert least <= len(view["branches"]) <= most
+
+
+def test_stopping_leaves_the_request_where_it_is(service: Service) -> None:
+    page = Page(service)
+
+    async def stop() -> Any:
+        await page.functions["ask"](page.request("The sea", depth=40))
+        await page.functions["stop"]({"page": PAGE, "number": page.number})
+        return await page.functions["more"]({"page": PAGE, "number": page.number, "seen": 0})
+
+    news = asyncio.run(stop())
+    assert (news["over"], news["state"]) == (True, "settled")
+
+
+def test_an_empty_text_asks_the_model_nothing(service: Service) -> None:
+    (news,) = asyncio.run(Page(service).ask(""))
+    assert news["state"] == "empty"
+    assert news["view"]["branches"] == []
+
+
+HOSTILE: list[Any] = [
+    {"k": 0},
+    {"k": 21},
+    {"k": "five"},
+    {"k": 2.5},
+    {"k": True},
+    {"depth": 1000},
+    {"depth": None},
+    {"mode": "magic"},
+    {"mode": ["likely"]},
+    {"until": "forever"},
+    {"mode": "sampled", "temperature": "hot"},
+    {"mode": "sampled", "temperature": float("nan")},
+    {"mode": "sampled", "top_p": 0},
+    {"mode": "sampled", "seed": -1},
+    {"mode": "sampled", "seed": 2**99},
+    {"banned": [-1]},
+    {"banned": [10**12]},
+    {"banned": "the"},
+    {"banned": [[]]},
+    {"revision": float("nan")},
+    {"revision": -1},
+    {"number": 2**60},
+    {"text": None},
+    {"text": ["a"]},
+    {"text": "half a pair \ud83d"},
+    {"text": "x" * 200_001},
+    {"page": ""},
+    {"page": "../../etc"},
+    {"page": 7},
+    {"instruction": 7},
+    {"instruction": "x" * 5000},
+]
+
+
+@pytest.mark.parametrize("wrong", HOSTILE, ids=lambda wrong: f"{wrong!r:.40}")
+def test_hostile_input_gets_a_sentence_and_stops_nobody(service: Service, wrong: dict[str, Any]) -> None:
+    (news,) = asyncio.run(Page(service).ask("Hello", **wrong))
+    assert news["state"] == "error"
+    assert news["sentence"].rstrip(".") != UNFORESEEN.rstrip(".")
+    assert news["sentence"].endswith((".", "again."))
+    assert "<" not in news["sentence"]
+    assert asyncio.run(Page(service, "another-page-of-theirs").view("Hello"))
+
+
+@pytest.mark.parametrize("given", [None, "text", [], 7, {}, {"page": PAGE}])
+def test_nonsense_in_place_of_a_request_gets_a_sentence(service: Service, given: Any) -> None:
+    for name, function in Page(service).functions.items():
+        news = asyncio.run(function(given))
+        assert name == "tree" or news["sentence"], name
+
+
+def test_hostile_ids_change_nothing(service: Service, tiny_model: Model) -> None:
+    page = Page(service)
+    wrong: list[Any] = [
+        None, "1", [None], [[0, [True], False]], [[0, [10**30], False]], [[-1, [5], False]], [[0, [], False]],
+        [[0, [0], False]], [[1, [5, 6], True]], [[10**9, [5], False]], [[2, list(range(40)), False]],
+        [[0, [5], False]] * 1000, {"a": 1},
+    ]  # fmt: skip
+    for trail in wrong:
+        assert rows(asyncio.run(page.view("Hello", accepted=trail))) == expected(tiny_model, "Hello")
+    document = service.places.hold(PAGE).desk.document
+    assert document is not None
+    assert document.token_ids == Document(tiny_model, "Hello").token_ids
+
+
+def test_what_was_accepted_keeps_its_ids_with_typing_in_between(service: Service, tiny_model: Model) -> None:
+    page = Page(service)
+
+    async def steer() -> tuple[str, list[int]]:
+        text, trail, ids = "The light", [], []
+        for typed in (" was", ", and"):
+            view = await page.view(text, accepted=trail)
+            branch = max(view["branches"], key=lambda one: len(one["pieces"]))
+            piece = branch["pieces"][-1]
+            ids = branch["ids"][: piece["tokens"]]
+            trail = [[len(text), ids, branch["healed"]]]
+            text += "".join(one["text"] for one in branch["pieces"]) + typed
+        await page.view(text, accepted=trail)
+        return text, ids
+
+    text, ids = asyncio.run(steer())
+    document = service.places.hold(PAGE).desk.document
+    assert document is not None
+    assert document.text == text
+    document.check()
+    # Typing right behind them may re-open the last of them, as any edit does.
+    assert " ".join(map(str, ids[:-1])) in " ".join(map(str, document.token_ids))
+
+
+def test_each_page_has_a_document_of_its_own(service: Service) -> None:
+    async def two() -> tuple[Any, Any]:
+        await Page(service, "page-of-the-first").view("The secret of the first")
+        return (
+            await Page(service, "page-of-the-second").view("The"),
+            await Page(service, "page-of-the-third-").view("The"),
+        )
+
+    second, third = asyncio.run(two())
+    assert rows(second) == rows(third)
+    assert service.places.hold("page-of-the-first").desk.document.text == "The secret of the first"
+
+
+def test_somebody_elses_number_tells_nothing(service: Service) -> None:
+    asyncio.run(Page(service, "page-of-the-first").view("The secret of the first"))
+    other = Page(service, "page-of-the-second").functions["more"]
+    assert asyncio.run(other({"page": "page-of-the-second", "number": 1, "seen": 0})).get("unknown")
+
+
+def test_before_the_model_is_there_a_request_is_told_how_far_it_is(tiny_model: Model) -> None:
+    service = Service(Loader(lambda report: tiny_model))
+    (news,) = asyncio.run(Page(service).ask("Hello"))
+    assert news["state"] == "waiting"
+    assert news["loading"]["state"] == "loading"
+
+    def fail(report: Any) -> Model:
+        raise ModelError("There is no such model: choose another.")
+
+    loader = Loader(fail)
+    loader.run()
+    (news,) = asyncio.run(Page(Service(loader)).ask("Hello"))
+    assert news["loading"] == {
+        "state": "error",
+        "sentence": "There is no such model: choose another.",
+        "fraction": None,
+    }
+
+
+def test_a_mistake_of_the_model_is_a_sentence_without_its_inner_workings(
+    service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = service.loader.scheduler.engine
+    calls: list[int] = []
+    plain = engine.evaluate
+
+    def fail(nodes: Any) -> Any:
+        calls.append(len(nodes))
+        if len(calls) == 3:
+            raise RuntimeError("inner workings")
+        return plain(nodes)
+
+    monkeypatch.setattr(engine, "evaluate", fail)
+    page = Page(service)
+    news = asyncio.run(page.ask("The sea and", depth=8))
+    assert (news[-1]["state"], news[-1]["sentence"]) == ("error", UNFORESEEN)
+    assert "inner workings" in caplog.text
+    assert rows(asyncio.run(page.view("The sea and", depth=8)))
+
+
+def test_an_instruction_comes_before_the_text_and_never_into_it(service: Service, tiny_model: Model) -> None:
+    (news,) = asyncio.run(Page(service).ask("Hello", instruction="Write a poem."))
+    assert news["state"] == "error", "the tiny model has no template for conversations"
+    assert "template" in news["sentence"]
+
+
+def test_the_tree_of_a_document_is_there_for_a_file(service: Service) -> None:
+    page = Page(service)
+
+    async def export() -> Any:
+        before = await page.functions["tree"]({"page": PAGE})
+        await page.view("The light")
+        return before, await page.functions["tree"]({"page": PAGE})
+
+    before, tree = asyncio.run(export())
+    assert before is None
+    assert json.loads(json.dumps(tree))
+
+
+def test_the_store_is_bounded_and_forgets_the_idle() -> None:
+    now = [0.0]
+    store: Store[object] = Store(object, most=3, seconds=10, clock=lambda: now[0])
+    kept = [store.hold(name) for name in "abc"]
+    assert store.hold("a") is kept[0]
+    store.hold("d")
+    assert len(store) == 3
+    assert store.hold("a") is kept[0], "the longest unused one went"
+    assert store.hold("b") is not kept[1]
+    now[0] = 20.0
+    store.hold("e")
+    assert len(store) == 1
