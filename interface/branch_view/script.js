@@ -1,241 +1,236 @@
-// Branches as rows of buttons. Built with textContent alone: what a model or a person wrote is never markup.
-const root = document.getElementById(`${props.prefix}branches`);
-const part = name => element.querySelector(`.${name}`);
-const rows = part('rows');
-const PLAIN_NOTE = 'A row’s share: the raw odds of its first token. Click any token to write up to it.';
-const REFUSAL = 'That branch was for another text: it was not inserted.';
+// The branch view on its element of the page: it hears what to show, and tells what was chosen. It knows of no other
+// part of the page, and asks nobody for anything.
+import {choiceOf, choiceOfOther, nextWord, textUpTo} from './choice.js';
+import {paintCover, paintMeter, paintRest} from './frame.js';
+import {focusAt, keepTabStop, listenToKeys, placeOf} from './keys.js';
+import {set, write} from './nodes.js';
+import {markAhead, markInert, paintRows} from './paint.js';
+import {Pointing} from './pointing.js';
+import {listenToPresses} from './presses.js';
+import {covers, shape, shapePinned} from './shape.js';
+import * as words from './words.js';
 
-let expected = 0;   // the revision that is wanted
-let answered = -1;  // the revision of the latest view
-let shown = -1;     // the revision that the rows belong to: a view without branches leaves them as they were
-let chosen = null;  // what lay under the pointer when it went down: a paint may come before it goes up
-let refusing = 0;   // the timer that takes a refusal away
+const REFUSED_FOR = 2500;   // milliseconds
+const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1}, wanted: {}, given: '', firsts: true};
 
-part('cover').id = `${props.prefix}coverage`;
-part('meter').id = `${props.prefix}meter`;
-
-function percent(share) {
-  const hundredths = share * 100;
-  if (hundredths >= 99.5 && hundredths < 99.995) return '> 99 %';
-  if (hundredths < 0.00005) return hundredths > 0 ? '< 0.0001 %' : '0 %';
-  return `${hundredths >= 9.95 ? Math.round(hundredths) : Number(hundredths.toPrecision(hundredths >= 0.1 ? 2 : 1))} %`;
+export function mount({element, props, watch}) {
+  const root = element.querySelector('.branch-view');
+  const branches = new Branches(root, element.querySelector('.cover'));
+  const hear = (name, listener) => root.addEventListener(name, event => listener(event.detail || {}));
+  hear('show', detail => branches.show(detail));
+  hear('expect', detail => branches.expect(detail.revision));
+  hear('settings', detail => branches.set(detail));
+  hear('state', detail => branches.enter(detail));
+  hear('ahead', detail => branches.readAhead(detail));
+  hear('refuse', () => branches.refuse());
+  const given = () => { if (props.value) branches.show(props.value); };
+  watch('value', given);
+  given();
+  root.dispatchEvent(new CustomEvent('mounted', {bubbles: true}));
 }
 
-const plain = number => Math.round(number).toLocaleString('en');
-const write = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+class Branches {
+  constructor(root, cover) {
+    Object.assign(this, {root, cover, drawn: NOTHING, settings: {}});
+    this.expected = 0;   // the revision that is wanted
+    this.seen = null;    // the newest view, what was pinned with it, and its revision
+    this.pin = null;     // what was pinned since: it stands above the rows of that view until the next
+    this.said = {state: 'empty'};
+    this.ahead = {keys: new Set(), tokens: 0};
+    this.refusing = 0;
+    for (const name of ['rows', 'rest', 'note', 'meter', 'announcement']) this[name] = root.querySelector(`.${name}`);
+    this.rows.addEventListener('scroll', ({target}) => set(target, 'data-scrolled', target.scrollLeft !== 0), {capture: true, passive: true});
+    this.pointing = new Pointing(root, () => this.paintNote());
+    listenToPresses(this);
+    listenToKeys(root, {
+      takeWord: branch => this.choose(branch, nextWord(this.drawn.rows[branch] || {pieces: []}), {byKeyboard: true}),
+      ban: button => this.ban(button),
+    });
+    root.branchView = {
+      rows: () => this.drawn.rows,
+      choiceOf: (branch, token) => this.choiceOf(branch, token),
+      choose: (branch, token, options) => this.choose(branch, token, options),
+      nextWord: branch => nextWord(this.drawn.rows[branch] || {pieces: []}),
+      ready: (settings, view = this.seen?.view) => Boolean(view && covers(view, settings)),
+    };
+  }
 
-function make(tag, className, parent) {
-  const node = document.createElement(tag);
-  node.className = className;
-  parent.append(node);
-  return node;
+  // A newer revision's word counts; an older run's last word may have been overtaken on the way.
+  show({revision = this.expected, view, state = view ? 'settled' : 'thinking', note, reading, pinned, stored}) {
+    if (revision < this.expected) return;
+    const newer = revision > Number(this.root.dataset.revision);
+    this.expected = revision;
+    this.said = {state, note, reading};
+    if (state === 'empty' && !view) this.forget();
+    else if (view) [this.seen, this.pin] = [{view, pinned, revision, stored, growing: state === 'thinking'}, null];
+    else if (pinned && revision !== this.seen?.revision) this.pin = {pinned, revision};
+    if (newer && (view || pinned)) this.startAnew(revision);
+    this.paint();
+    if (state === 'settled' && view) write(this.announcement, words.announcement(this.drawn));
+  }
+
+  forget() {
+    this.seen = this.pin = null;
+    this.root.dataset.revision = this.expected;
+    this.root.dataset.aheadReady = 0;
+  }
+
+  startAnew(revision) {
+    this.root.dataset.revision = revision;
+    this.ahead.keys = new Set();
+    this.root.dataset.aheadReady = 0;
+    for (const tokens of this.rows.querySelectorAll('.tokens')) if (tokens.scrollLeft) tokens.scrollLeft = 0;
+  }
+
+  expect(revision) {
+    this.expected = Math.max(this.expected, revision);
+    this.said = {state: 'thinking'};
+    this.paintState();
+  }
+
+  set(settings) {
+    this.settings = settings;
+    if (this.seen || this.pin) this.paint();
+  }
+
+  enter({state, note}) {
+    this.said = {...this.said, state, note};
+    if (state === 'empty') this.forget();
+    this.paint();
+  }
+
+  readAhead({ready, keys, tokens = this.ahead.tokens}) {
+    this.ahead = {keys: new Set(keys), tokens};
+    this.root.dataset.aheadReady = ready;
+    markAhead(this.rows, this.drawn.rows, this.ahead.keys);
+    paintMeter(this.meter, this.seen?.view, tokens);
+  }
+
+  draw() {
+    const {view, pinned, revision, growing} = this.seen || {};
+    const drawn = view ? shape(view, this.settings, pinned, growing) : {...NOTHING, wanted: this.settings};
+    const rows = drawn.rows.map(row => ({...row, revision}));
+    if (this.pin) rows.unshift({...shapePinned(this.pin.pinned, drawn.wanted), revision: this.pin.revision});
+    return {...drawn, rows};
+  }
+
+  paint() {
+    const place = placeOf(this.root);
+    this.drawn = this.draw();
+    this.markOld();
+    paintRows(this.rows, this.drawn.rows);
+    paintCover(this.cover, this.drawn, this.seen?.stored);
+    paintRest(this.rest, this.drawn);
+    paintMeter(this.meter, this.seen?.view, this.ahead.tokens);
+    markAhead(this.rows, this.drawn.rows, this.ahead.keys);
+    if (place && !placeOf(this.root)) focusAt(this.root, place);
+    this.paintState();
+    keepTabStop(this.root);
+  }
+
+  markOld() {
+    for (const row of this.drawn.rows) row.inert = row.revision < this.expected;
+  }
+
+  get stale() {
+    return Number(this.root.dataset.revision) < this.expected && this.drawn.rows.length > 0;
+  }
+
+  paintState() {
+    const old = Boolean(this.seen && this.seen.revision < this.expected);
+    this.markOld();
+    markInert(this.rows, this.drawn.rows);
+    set(this.root, 'data-state', this.said.state);
+    set(this.root, 'data-stale', String(this.stale));
+    set(this.rest, 'data-inert', old || null);
+    set(this.cover, 'data-stale', String(old));
+    this.paintNote();
+  }
+
+  // The line under the rows: a refusal, what is pointed at, or what there is to say of the whole.
+  paintNote() {
+    const pointed = this.about(this.pointing.current), from = this.seen?.view.seen_from;
+    const sentence = this.refusing ? words.REFUSAL : pointed ? pointed.sentence : words.summary(this.said, this.drawn, from);
+    write(this.note.querySelector('.words'), sentence);
+    write(this.note.querySelector('.progress'), this.refusing || pointed ? '' : this.progress());
+    this.note.querySelector('.ban').hidden = !pointed || Boolean(this.refusing);
+    this.tellPointed(pointed ? pointed.text : null);
+  }
+
+  // What a button stands for: the text up to it, its own, the token's id, and what to say of it.
+  about(button) {
+    if (!button || button.closest('[data-inert]')) return null;
+    if (button.dataset.rest) {
+      const other = this.drawn.others[button.dataset.rest];
+      return other && {text: other.text, own: other.text, id: other.ids.at(-1), sentence: words.aboutOther(other)};
+    }
+    const row = this.drawn.rows[button.closest('.branch').dataset.branch], token = Number(button.dataset.token);
+    const piece = row?.pieces[token];
+    return piece && {text: textUpTo(row, token), own: piece.text, id: piece.ids.at(-1), sentence: words.aboutToken(row, piece)};
+  }
+
+  tellPointed(text) {
+    if (text === this.told) return;
+    this.told = text;
+    this.root.dispatchEvent(new CustomEvent('point', {detail: {text}, bubbles: true}));
+  }
+
+  progress() {
+    const {state, reading} = this.said, growing = state === 'thinking' && this.seen?.revision === this.expected;
+    return words.progress(reading, growing && this.drawn.rows, this.seen?.view.asked);
+  }
+
+  choiceOf(branch, token) {
+    const row = this.drawn.rows[branch];
+    return row?.pieces[token] ? choiceOf(row, branch, token) : null;
+  }
+
+  // What a button means now: it is decided when it is pressed, for a paint may come before it is let go.
+  meaningOf(button) {
+    if (button.dataset.token) return this.choiceOf(Number(button.closest('.branch').dataset.branch), Number(button.dataset.token));
+    const other = this.drawn.others[button.dataset.rest], {view, revision} = this.seen || {};
+    const healed = Boolean(view?.branches.some(branch => branch.healed));
+    return other ? choiceOfOther(other, Number(button.dataset.rest), {revision, healed}) : null;
+  }
+
+  choose(branch, token, {byKeyboard = false, pointer = null} = {}) {
+    return this.accept(this.choiceOf(branch, token), {byKeyboard, pointer});
+  }
+
+  // A choice among rows of an older text is refused; so is what a listener cancels.
+  accept(choice, {byKeyboard, pointer}) {
+    if (!choice) return false;
+    const detail = {...choice, byKeyboard, pointer};
+    const event = new CustomEvent('accept', {detail, bubbles: true, cancelable: true});
+    if (choice.revision >= this.expected && this.root.dispatchEvent(event)) return true;
+    this.refuse();
+    return false;
+  }
+
+  ban(button) {
+    const about = this.about(button);
+    if (about) this.root.dispatchEvent(new CustomEvent('ban', {detail: {id: about.id, text: about.own}, bubbles: true}));
+  }
+
+  refuse() {
+    clearTimeout(this.refusing);
+    this.root.dataset.refused = true;
+    this.refusing = setTimeout(() => this.endRefusal(), REFUSED_FOR);
+    this.paintNote();
+    write(this.announcement, words.REFUSAL);
+  }
+
+  endRefusal() {
+    this.refusing = 0;
+    delete this.root.dataset.refused;
+    if (this.announcement.textContent === words.REFUSAL) write(this.announcement, '');   // so that the next is heard too
+    this.paintNote();
+  }
+
+  toggleRest() {
+    const more = this.rest.querySelector('.more');
+    more.setAttribute('aria-expanded', String(more.getAttribute('aria-expanded') !== 'true'));
+    paintRest(this.rest, this.drawn);
+    keepTabStop(this.root);
+  }
 }
-
-// Signs for what cannot be seen: line breaks, tabs, lone spaces, and characters without any width.
-function visible(text) {
-  const signed = text.replace(/\n/g, '↵').replace(/\r/g, '␍').replace(/\t/g, '⇥');
-  if (/^ +$/.test(signed)) return signed.replace(/ /g, '␣');
-  if (/^[\p{C}\p{Z}\p{M}]+$/u.test(signed) && !/^\p{M}+$/u.test(signed))
-    return [...signed].map(sign => `U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`).join(' ');
-  return signed;
-}
-
-function makeRow(index) {
-  const row = make('div', 'branch', rows);
-  row.dataset.branch = index;
-  row.setAttribute('role', 'group');
-  write(make('kbd', 'key', row), String(index + 1));
-  const share = make('div', 'share', row);
-  make('span', 'figure', share);
-  make('i', 'fill', make('span', 'bar', share));
-  make('div', 'tokens', row).dir = 'auto';
-  return row;
-}
-
-function paintRow(row, branch, widest) {
-  Object.assign(row.dataset, {share: branch.share, pathProbability: branch.probability, end: branch.ended});
-  row.setAttribute('aria-label', `Branch ${Number(row.dataset.branch) + 1}, ${percent(branch.share)}`);
-  write(row.querySelector('.figure'), percent(branch.share));
-  row.querySelector('.fill').style.width = `${100 * branch.share / (widest || 1)}%`;
-  const tokens = row.querySelector('.tokens'), buttons = tokens.getElementsByTagName('button');
-  tokens.querySelector('.end')?.remove();
-  while (buttons.length > branch.pieces.length) buttons[buttons.length - 1].remove();
-  branch.pieces.forEach((piece, index) => paintToken(buttons[index] || makeToken(tokens, index), piece));
-  if (branch.ended) paintEnd(make('span', 'end', tokens), branch.end_probability);
-}
-
-function makeToken(tokens, index) {
-  const button = make('button', 'token', tokens);
-  button.type = 'button';
-  button.tabIndex = -1;
-  button.dataset.token = index;
-  return button;
-}
-
-function paintToken(button, piece) {
-  Object.assign(button.dataset, {text: piece.text, ids: piece.ids.join(' '), p: piece.probability});
-  write(button, visible(piece.text));
-  button.setAttribute('aria-label', `${visible(piece.text)}, ${percent(piece.probability)}`);
-  button.style.setProperty('--odds', `${Math.round(18 + 82 * Math.sqrt(piece.probability))}%`);
-}
-
-function paintEnd(chip, probability) {
-  write(chip, `end ${percent(probability)}`);
-  chip.title = 'Here the model would stop. An ending inserts nothing.';
-}
-
-function paintCover(view) {
-  const count = view.branches.length, cover = part('cover');
-  cover.hidden = !count;
-  cover.dataset.coverage = view.coverage ?? '';
-  write(part('count'), count === 1 ? 'This one holds' : `These ${count} hold`);
-  write(part('held'), percent(view.coverage || 0));
-  write(part('of'), view.given ? `of what could come next, given “${visible(view.given.trimStart() || view.given)}”` : 'of what the model thinks could come next');
-  part('stack').replaceChildren(...view.branches.map((branch, index) => {
-    const slice = document.createElement('i');
-    slice.style.width = `${100 * branch.share}%`;
-    slice.style.opacity = 1 - 0.7 * index / count;
-    return slice;
-  }));
-}
-
-function paintMeter(view) {
-  const cost = view.cost, meter = part('meter');
-  meter.hidden = !cost;
-  if (!cost) return;
-  Object.assign(meter.dataset, {passes: cost.passes, tokens: cost.tokens, seconds: cost.seconds});
-  meter.replaceChildren();
-  paintFigure(meter, counted(cost.passes, 'pass', 'passes'), cost.passes ? ' for this view' : ' for this view: all of it was known');
-  paintFigure(meter, counted(cost.tokens, 'token', 'tokens'), ` read, where one request a branch reads ${plain(view.alone || 0)}`);
-  paintFigure(meter, cost.seconds < 1 ? `${plain(cost.seconds * 1000)} ms` : `${cost.seconds.toFixed(1)} s`, '');
-}
-
-const counted = (number, one, many) => `${plain(number)} ${number === 1 ? one : many}`;
-
-function paintFigure(meter, figure, rest) {
-  const span = make('span', '', meter);
-  write(make('b', '', span), figure);
-  span.append(rest);
-}
-
-// The line under the rows: a refusal, what is under the pointer or in focus, or what the view has to say.
-function paintNote() {
-  const pointed = root.dataset.stale !== 'true' && (rows.querySelector('button:hover') || rows.querySelector('button:focus-visible'));
-  write(part('note'), refusing ? REFUSAL : pointed ? about(pointed) : said());
-}
-
-function said() {
-  const {reading, seen_from: from, note} = props.value;
-  if (expected > answered) return rows.children.length ? PLAIN_NOTE : '';
-  if (root.dataset.state === 'error') return 'There are no branches for this text: the reason stands at the top of the page.';
-  const found = [reading && `Reading: ${plain(reading[0])} of ${plain(reading[1])} tokens.`,
-    from && `The model reads from character ${plain(from + 1)} on.`, note];
-  return found.filter(Boolean).join(' ') || PLAIN_NOTE;
-}
-
-function about(button) {
-  const row = button.closest('.branch'), odds = upTo(button).map(token => Number(token.dataset.p));
-  return `“${visible(button.dataset.text)}” ${percent(odds.at(-1))} after what stands before it · ` +
-    `up to here ${percent(odds.reduce((all, one) => all * one, 1))} · whole row ${percent(Number(row.dataset.pathProbability))}`;
-}
-
-const upTo = button => [...button.parentElement.getElementsByTagName('button')].slice(0, Number(button.dataset.token) + 1);
-
-function paintState() {
-  root.dataset.state = expected > answered ? 'thinking' : props.value.state;
-  root.dataset.stale = shown < Math.max(expected, answered);
-  paintNote();
-}
-
-function paint() {
-  const view = props.value;
-  if (view.revision < answered) return;   // an older run's last word, overtaken on the way
-  answered = view.revision;
-  if (view.branches) paintBranches(view);
-  paintState();
-  if (root.dataset.state === 'settled') announce(view);
-}
-
-function paintBranches(view) {
-  const focus = rows.contains(document.activeElement) ? document.activeElement : null;
-  const place = focus && [focus.closest('.branch').dataset.branch, Number(focus.dataset.token)];
-  const widest = Math.max(...view.branches.map(branch => branch.share));
-  while (rows.children.length > view.branches.length) rows.lastChild.remove();
-  view.branches.forEach((branch, index) => {
-    paintRow(rows.children[index] || makeRow(index), branch, widest);
-    if (view.revision > shown) rows.children[index].querySelector('.tokens').scrollLeft = 0;
-  });
-  shown = root.dataset.revision = view.revision;
-  paintCover(view);
-  paintMeter(view);
-  if (place && !rows.contains(document.activeElement)) refocus(...place);
-  if (!rows.querySelector('[tabindex="0"]')) rows.querySelector('button')?.setAttribute('tabindex', 0);
-}
-
-function refocus(branch, token) {
-  const row = rows.children[Math.min(branch, rows.children.length - 1)];
-  const buttons = row ? [...row.getElementsByTagName('button')] : [];
-  focusOn(buttons[Math.min(token, buttons.length - 1)] || rows.querySelector('button'));
-}
-
-// One tab stop for all branches; arrows move it.
-function focusOn(button) {
-  if (!button) return;
-  rows.querySelectorAll('[tabindex="0"]').forEach(other => { other.tabIndex = -1; });
-  button.tabIndex = 0;
-  button.focus({preventScroll: false});
-}
-
-function announce(view) {
-  const beginnings = view.branches.map(branch => branch.pieces.slice(0, 3).map(piece => visible(piece.text)).join(''));
-  write(part('announcement'), `${part('cover').textContent.trim()}: ${beginnings.join('; ')}`);
-}
-
-// What a click means, all tokens of the row up to this one.
-function choiceOf(button) {
-  const tokens = upTo(button), row = button.closest('.branch');
-  return {
-    revision: shown, branch: Number(row.dataset.branch), token: Number(button.dataset.token),
-    text: tokens.map(token => token.dataset.text).join(''),
-    ids: tokens.flatMap(token => token.dataset.ids.split(' ').map(Number)),
-  };
-}
-
-function accept(choice, byKeyboard) {
-  const event = new CustomEvent('accept', {detail: {...choice, byKeyboard}, bubbles: true, cancelable: true});
-  if (!root.dispatchEvent(event)) refuse();
-}
-
-function refuse() {
-  clearTimeout(refusing);
-  root.dataset.refused = true;
-  refusing = setTimeout(() => { refusing = 0; delete root.dataset.refused; paintNote(); }, 2500);
-  paintNote();
-  write(part('announcement'), REFUSAL);
-}
-
-rows.addEventListener('pointerdown', event => {
-  const button = event.target.closest('button');
-  chosen = button && {button, choice: choiceOf(button)};
-});
-rows.addEventListener('mousedown', event => event.preventDefault());   // the caret stays where it is
-rows.addEventListener('click', event => {
-  const button = event.target.closest('button');
-  if (!button) return;
-  const byKeyboard = event.detail === 0;
-  accept(!byKeyboard && chosen?.button === button ? chosen.choice : choiceOf(button), byKeyboard);
-  chosen = null;
-});
-rows.addEventListener('keydown', event => {
-  const button = event.target.closest('button');
-  const step = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[event.key];
-  if (!button || !step || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  event.preventDefault();
-  const row = Number(button.closest('.branch').dataset.branch) + step[0];
-  if (row >= 0 && Number(button.dataset.token) + step[1] >= 0) refocus(row, Number(button.dataset.token) + step[1]);
-});
-for (const name of ['pointerover', 'pointerleave', 'focusin', 'focusout']) rows.addEventListener(name, paintNote);
-root.addEventListener('expect', event => { expected = event.detail.revision; paintState(); });
-
-watch('value', paint);
-paint();

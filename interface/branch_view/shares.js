@@ -1,0 +1,47 @@
+// What sets rows apart from each other, and what they hold together.
+import {product, sum} from './odds.js';
+
+// For each path, the length of the shortest beginning that no other shares; all of it where there is none.
+export function apart(paths) {
+  const lengths = paths.map(path => path.length);
+  const part = (indices, depth) => {
+    for (const [id, group] of grouped(indices, index => paths[index][depth])) {
+      if (id === undefined) continue;
+      if (group.length === 1) lengths[group[0]] = depth + 1;
+      else part(group, depth + 1);
+    }
+  };
+  part(paths.map((_, index) => index), 0);
+  return lengths;
+}
+
+function grouped(items, keyOf) {
+  const groups = new Map();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (groups.has(key)) groups.get(key).push(item);
+    else groups.set(key, [item]);
+  }
+  return groups;
+}
+
+// Gives each of `targets` its share, the odds of what sets it apart among `rows`; returns what all rows hold together.
+export function setShares(rows, targets = rows) {
+  const lengths = apart(rows.map(row => row.ids)), beginnings = new Map();
+  rows.forEach((row, index) => {
+    const length = lengths[index], share = product(row.figures.slice(0, length));
+    beginnings.set(row.ids.slice(0, length).join(' '), share);
+    if (targets.includes(row))
+      Object.assign(row, {apart: length, share, cut: share.p === 0, rawShare: total(row.branch.logprobs.slice(0, length))});
+  });
+  return sum([...beginnings.keys()].filter(key => !hasShorter(key, beginnings)).map(key => beginnings.get(key)));
+}
+
+export const total = numbers => numbers.reduce((all, one) => all + one, 0);
+
+// Whether another beginning is a beginning of this one: then what this one holds is counted there.
+function hasShorter(key, beginnings) {
+  for (let end = key.lastIndexOf(' '); end > 0; end = key.lastIndexOf(' ', end - 1))
+    if (beginnings.has(key.slice(0, end))) return true;
+  return false;
+}

@@ -1,0 +1,86 @@
+// What the branch view says: figures, signs for what cannot be seen, and sentences.
+const PLAIN_HINT = 'Click any word to write up to it.';
+export const REFUSAL = 'That branch was for another text: it was not inserted.';
+export const PART = '◌';   // a token that holds no whole character, or no text at all
+
+const plainNumber = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
+export const plain = number => plainNumber.format(number);
+export const counted = (number, one, many = `${one}s`) => `${plain(number)} ${number === 1 ? one : many}`;
+
+export function percent({p, bound = false, atLeast = false}) {
+  if (bound) return `≤ ${p < 0.0000005 ? '0.0001 %' : p >= 0.995 ? '100 %' : percent({p})}`;
+  if (atLeast) return `≥ ${p >= 0.995 ? '99 %' : p < 0.0000005 ? '0 %' : percent({p})}`;
+  const hundredths = p * 100;
+  if (hundredths >= 99.5 && hundredths < 99.995) return '> 99 %';
+  if (hundredths < 0.00005) return hundredths > 0 ? '< 0.0001 %' : '0 %';
+  return `${hundredths >= 9.95 ? Math.round(hundredths) : Number(hundredths.toPrecision(hundredths >= 0.1 ? 2 : 1))} %`;
+}
+
+// Signs for what cannot be seen: line breaks, tabs, lone spaces, and characters without any width.
+export function visible(text) {
+  const signed = text.replace(/\n/g, '↵').replace(/\r/g, '␍').replace(/\t/g, '⇥');
+  if (/^ +$/.test(signed)) return signed.replace(/ /g, '␣');
+  if (/^[\p{C}\p{Z}\p{M}]+$/u.test(signed) && !/^\p{M}+$/u.test(signed))
+    return [...signed].map(sign => `U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`).join(' ');
+  return signed;
+}
+
+const quoted = text => `“${visible(text.trim() || text)}”`;
+
+// Which of the figures a row's share is, and under which settings.
+export function caption({firsts, given, wanted}) {
+  const typed = given ? `, given what you typed: ${quoted(given)}` : '';
+  return `Share: the odds of ${firsts ? 'its first word' : 'what sets it apart'}, ${heated(wanted)}${typed}.`;
+}
+
+function heated({temperature = 1, top_p: topP = 1}) {
+  if (temperature === 1 && topP >= 1) return 'raw';
+  if (temperature <= 0) return 'at temperature 0: the likeliest is certain';
+  return [`at temperature ${temperature}`, topP < 1 ? `top-p ${topP}` : ''].filter(Boolean).join(', ');
+}
+
+export const ofWhat = ({given}) =>
+  given ? `of what could come next, given ${quoted(given)}` : 'of what the model thinks could come next';
+
+export const howMany = count => (count === 1 ? 'This one holds' : `These ${count} hold`);
+
+export function aboutToken(row, piece) {
+  const kind = row.raw ? ' · raw odds' : '';
+  return `${quoted(piece.text)} ${percent(piece.odds)} after what stands before it · up to here ${percent(piece.upTo)} · ` +
+    `whole row ${percent(row.path)}${kind}`;
+}
+
+export const aboutOther = other => `${quoted(other.text)} ${percent(other.odds)} · none of the rows begins with it`;
+
+// How far the text is read, or how deep the rows of a view that still grows are.
+export function progress(reading, growing, asked) {
+  if (reading) return `Reading: ${plain(reading[0])} of ${counted(reading[1], 'token')}`;
+  const lengths = growing ? growing.filter(row => !row.extra && !row.ended).map(row => row.branch.ids.length - Number(row.healed)) : [];
+  if (!lengths.length) return '';
+  const deep = Math.max(0, Math.min(...lengths));
+  return !asked.until || asked.until === 'tokens' ? `Thinking, ${deep} of ${asked.depth} deep` : `Thinking, ${deep} deep`;
+}
+
+// What there is to say of the whole, while nothing is pointed at.
+export function summary({state, note, reading}, drawn, seenFrom) {
+  if (state === 'error') return note || 'There are no branches for this text.';
+  if (state === 'paused') return note || 'Paused: no branches are looked for until you go on.';
+  if (state === 'thinking' && !drawn.rows.length && !note) return reading ? 'Your text is read first.' : 'Looking ahead …';
+  const from = seenFrom ? `The model reads from character ${plain(seenFrom + 1)} on.` : '';
+  return [from, note || (drawn.count ? `${caption(drawn)} ${PLAIN_HINT}` : '')].filter(Boolean).join(' ');
+}
+
+// The meter's figures, each as [figure, what it is].
+export function costs({cost, alone}, ahead) {
+  return [
+    [counted(cost.passes, 'pass', 'passes'), cost.passes ? 'for this view' : 'for this view: it was read ahead'],
+    [counted(cost.tokens, 'token'), alone ? `read, where one request a branch reads ${plain(alone)}` : 'read'],
+    [cost.seconds < 1 ? `${plain(cost.seconds * 1000)} ms` : `${cost.seconds.toFixed(1)} s`, ''],
+    ...(ahead ? [[counted(ahead, 'token'), 'read ahead so far']] : []),
+  ];
+}
+
+export function announcement({count, coverage, rows}) {
+  const beginnings = rows.map(row => row.pieces.slice(0, 3).map(piece => visible(piece.text)).join('') || 'end');
+  return `${howMany(count)} ${percent(coverage)}: ${beginnings.join('; ')}`;
+}
