@@ -7,10 +7,10 @@ from typing import Any
 
 import gradio as gr
 
-from interface import writer
-from interface.desk import Desk
+from interface import scripts, writer
 from interface.header import Header
 from interface.loading import Loader
+from interface.service import Service
 from interface.theme import theme
 
 STYLE = Path(__file__).parent / "page.css"
@@ -20,11 +20,11 @@ POLL = 0.5
 """Seconds between two looks at how far the model is."""
 
 
-def build(loader: Loader) -> gr.Blocks:
-    """The whole page, usable before the model is there."""
+def build(loader: Loader, address: str | None = None) -> gr.Blocks:
+    """The whole page, usable before the model is there. `address` is where others can reach it, if that is known."""
     with gr.Blocks(title="Lookahead", fill_width=True, analytics_enabled=False) as page:
         header = Header(loader.loading.as_json())
-        writer.build(Desk(loader), header)
+        writer.build(Service(loader), address)
         timer = gr.Timer(POLL)
 
         def how_far() -> tuple[dict[str, Any], gr.Timer]:
@@ -51,4 +51,5 @@ def look() -> dict[str, Any]:
         "run_history": False,
         "enable_monitoring": False,
         "ssr_mode": False,
+        "app_kwargs": {"routes": [scripts.route()]},
     }

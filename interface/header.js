@@ -1,21 +1,38 @@
-// How far the model is, and what went wrong, as a state of the page.
-const status = element.querySelector('#status');
-const sentence = status.querySelector('.sentence');
-const progress = status.querySelector('progress');
-let ready = false;
+// The status at the top of the page: how far the model is, or what went wrong, as a state.
+let status = null, loading = {state: 'loading', sentence: 'Starting'}, trouble = null;
 
-function paint() {
-  const {state, sentence: said, fraction} = props.value;
-  status.dataset.state = state;
-  if (sentence.textContent !== said) sentence.textContent = said;
-  status.title = said;
-  progress.hidden = fraction == null;
-  progress.value = fraction ?? 0;
-  if (state === 'ready' && !ready) {
-    ready = true;
-    document.dispatchEvent(new CustomEvent('lookahead:ready'));
-  }
+// From Python comes how far the model is; `lookahead:ready` is told once, when it is there.
+export function mount({element, props, watch}) {
+  status = element.querySelector('#status');
+  const take = () => {
+    const was = loading.state;
+    loading = props.value;
+    paint();
+    if (loading.state === 'ready' && was !== 'ready') document.dispatchEvent(new CustomEvent('lookahead:ready'));
+  };
+  watch('value', take);
+  take();
 }
 
-watch('value', paint);
-paint();
+// A mistake stands above how far the model is, until it is taken back with null.
+export function complain(sentence) {
+  trouble = sentence && {state: 'error', sentence, fraction: null};
+  paint();
+}
+
+// What a page learns elsewhere of how far the model is.
+export const state = () => loading.state;
+
+// The model's name, as files and links carry it; null before it is there.
+export const model = () => (loading.state === 'ready' ? loading.sentence.split(' · ')[0] : null);
+
+function paint() {
+  if (!status) return;
+  const {state, sentence, fraction} = trouble || loading;
+  const line = status.querySelector('.sentence'), progress = status.querySelector('progress');
+  status.dataset.state = state;
+  if (line.textContent !== sentence) line.textContent = sentence;
+  status.title = sentence;
+  progress.hidden = fraction == null;
+  progress.value = fraction ?? 0;
+}

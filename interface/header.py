@@ -7,16 +7,18 @@ from typing import Any
 
 import gradio as gr
 
+from interface import scripts
+
 FOLDER = Path(__file__).parent
 
 
 class Header(gr.HTML):
-    """Shows a `Loading` as JSON; tells the page once, by a `lookahead:ready` event, that the model is there."""
+    """Shows a `Loading` as JSON; its script tells the rest of the page when the model is there."""
 
     def __init__(self, value: dict[str, Any]) -> None:
         super().__init__(
             value=value,
             html_template=(FOLDER / "header.html").read_text(encoding="utf-8"),
-            js_on_load=(FOLDER / "header.js").read_text(encoding="utf-8"),
+            js_on_load=scripts.load("header.js", "mount"),
             apply_default_css=False,
         )

@@ -1,0 +1,170 @@
+"""How long a person waits on the page: from click, key or slider to the paint that answers it, in a real browser."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests import browser as browsers
+from tests.browser import Visit
+
+NAME = "page"
+HELP = "Measure from click, key or slider to paint, in a headless Chromium."
+PROMPT = "The old lighthouse keeper climbed the stairs again and looked out over the sea. He"
+Times = dict[str, list[float]]
+
+# In the page: the time from an event to the frame that shows what a condition waits for.
+WATCH = """
+window.measure = (type, target, condition) => new Promise(resolve => {
+  const root = document.getElementById('branches'), revision = Number(root.dataset.revision);
+  const holds = () => condition(root, revision);
+  document.querySelector(target).addEventListener(type, event => {
+    const began = performance.now(), done = () => requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - began)));
+    if (holds()) return done();
+    const observer = new MutationObserver(() => { if (holds()) { observer.disconnect(); done(); } });
+    queueMicrotask(() => { if (holds()) { observer.disconnect(); done(); } });
+    observer.observe(root, {attributes: true, childList: true, subtree: true, characterData: true});
+  }, {capture: true, once: true});
+});
+window.fresh = (root, revision) => Number(root.dataset.revision) > revision && root.dataset.stale === 'false'
+  && root.querySelectorAll('[data-branch]:not([data-inert])').length >= Number(document.getElementById('k').value);
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this subcommand."""
+    parser.add_argument("--repeats", type=int, default=30, help="how often each wait is measured (30)")
+    parser.add_argument("--delay", type=int, default=0, help="milliseconds of network delay added to every request")
+    parser.add_argument("--model", help="what to load in place of the default model")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write every time to this file")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measure everything in turns and print a table."""
+    words = ["--model", arguments.model] if arguments.model else []
+    times: Times = {}
+    with _visit(words, arguments.delay) as visit:
+        for _ in range(arguments.repeats):
+            for name, measure in MEASURES.items():
+                times.setdefault(name, []).append(measure(visit))
+    print(_table(times, arguments.delay))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(times))
+    return 0
+
+
+@contextmanager
+def _visit(words: list[str], delay: int) -> Iterator[Visit]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        browsers.app(Path(folder) / "log", *words) as app,
+        browsers.chromium() as chromium,
+        browsers.visit(chromium, app.url) as visit,
+    ):
+        visit.wait_for_status("ready")
+        visit.page.evaluate(WATCH)
+        if delay:
+            network = visit.page.context.new_cdp_session(visit.page)
+            network.send("Network.enable")
+            conditions = {"offline": False, "latency": delay, "downloadThroughput": -1, "uploadThroughput": -1}
+            network.send("Network.emulateNetworkConditions", conditions)
+        yield visit
+
+
+def _settle(visit: Visit, ahead: bool = True) -> None:
+    """Start again from the prompt, with its branches there; also all that is read ahead, or nothing of it."""
+    visit.fill("")
+    visit.wait_for_view("empty")
+    visit.fill(PROMPT)
+    visit.wait_until_settled()
+    if ahead:
+        visit.page.wait_for_function(
+            "document.getElementById('branches').dataset.aheadReady === document.getElementById('k').value"
+        )
+
+
+def _measured(visit: Visit, event: str, target: str, condition: str, act: Callable[[], Any]) -> float:
+    script = f"() => {{ window.took = measure({event!r}, {target!r}, {condition}); }}"
+    visit.page.evaluate(script)
+    act()
+    return float(visit.page.evaluate("window.took"))
+
+
+def _click_ahead(visit: Visit) -> float:
+    _settle(visit)
+    return _measured(visit, "click", "#branches", "fresh", visit.token(1, 0).click)
+
+
+def _click_cold(visit: Visit) -> float:
+    """On words that no view was read ahead for: reading ahead is switched off by asking while paused."""
+    _settle(visit, ahead=False)
+    visit.page.evaluate("document.querySelector('#rest .more').click()")
+    other = visit.page.locator("#rest [data-rest]").nth(1)
+    return _measured(visit, "click", "#branches", "fresh", other.click)
+
+
+def _key(visit: Visit) -> float:
+    _settle(visit, ahead=False)
+    visit.page.locator("#document textarea").focus()
+    return _measured(visit, "keydown", "#document textarea", "fresh", lambda: visit.page.keyboard.press("Space"))
+
+
+def _slider(visit: Visit) -> float:
+    _settle(visit)
+    act = "() => { const k = document.getElementById('k'); k.value = 3; k.dispatchEvent(new Event('input', {bubbles: true})); }"
+    took = _measured(
+        visit,
+        "input",
+        "#k",
+        "root => root.querySelectorAll('[data-branch]').length === 3",
+        lambda: visit.page.evaluate(act),
+    )
+    visit.page.evaluate(act.replace("= 3", "= 5"))
+    return took
+
+
+def _temperature(visit: Visit) -> float:
+    _settle(visit)
+    share = visit.page.locator("#branches [data-branch='0']").get_attribute("data-share")
+    act = "value => { const t = document.getElementById('temperature'); t.value = value; t.dispatchEvent(new Event('input', {bubbles: true})); }"
+    took = _measured(
+        visit,
+        "input",
+        "#temperature",
+        f"root => root.querySelector('[data-branch]').dataset.share !== {share!r}",
+        lambda: visit.page.evaluate(act, "0.5"),
+    )
+    visit.page.evaluate(act, "1")
+    return took
+
+
+def _frame(visit: Visit) -> float:
+    """A click that changes nothing: what the browser itself takes."""
+    return _measured(visit, "click", "h1", "() => true", visit.page.locator("h1").click)
+
+
+MEASURES: dict[str, Callable[[Visit], float]] = {
+    "a frame (click that changes nothing)": _frame,
+    "click to paint, read ahead": _click_ahead,
+    "click to paint, not read ahead": _click_cold,
+    "key to first paint": _key,
+    "fewer branches to paint": _slider,
+    "temperature to paint": _temperature,
+}
+
+
+def _table(times: Times, delay: int) -> str:
+    floor = statistics.median(times[next(iter(MEASURES))])
+    lines = [f"{delay} ms of network delay added; milliseconds", "", "| | median | 95th percentile | in frames |"]
+    lines.append("| --- | --- | --- | --- |")
+    for name, values in times.items():
+        late = sorted(values)[max(0, round(0.95 * len(values)) - 1)]
+        middle = statistics.median(values)
+        lines.append(f"| {name} | {middle:.0f} | {late:.0f} | {middle / floor:.1f} |")
+    return "\n".join(lines)
