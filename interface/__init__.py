@@ -47,6 +47,7 @@ def look() -> dict[str, Any]:
     return {
         "theme": theme(),
         "css_paths": STYLE,
+        "head": scripts.head(),
         "footer_links": [],
         "run_history": False,
         "enable_monitoring": False,

@@ -18,9 +18,14 @@ def load(module: str, start: str) -> str:
     return f"import(new URL('.{PATH}/{module}', document.baseURI)).then(module => module.{start}({given}));"
 
 
+def head() -> str:
+    """Lines for the page's head that fetch all modules early, so that buttons work as soon as they are seen."""
+    return "\n".join(f'<link rel="modulepreload" href=".{PATH}/{name}">' for name in _files())
+
+
 def route() -> Route:
     """A route for the server that Gradio starts; only files that were there at the start can be had."""
-    files = {file.relative_to(FOLDER).as_posix(): file for file in FOLDER.rglob("*.js")}
+    files = _files()
 
     async def script(request: Request) -> Response:
         file = files.get(request.path_params["name"])
@@ -29,3 +34,7 @@ def route() -> Route:
         return FileResponse(file, media_type="text/javascript", headers={"Cache-Control": "no-cache"})
 
     return Route(f"{PATH}/{{name:path}}", script, methods=["GET", "HEAD"])
+
+
+def _files() -> dict[str, Path]:
+    return {file.relative_to(FOLDER).as_posix(): file for file in sorted(FOLDER.rglob("*.js"))}

@@ -14,10 +14,10 @@ COLOURS = {
     "block_label_text_color": ("#6b665f", "#a49d93"),
     "block_title_text_color": ("#6b665f", "#a49d93"),
     "border_color_primary": ("#e6e2db", "#37342f"),
-    "border_color_accent": ("#b4552d", "#e58e62"),
+    "border_color_accent": ("#a64b26", "#e58e62"),
     "color_accent_soft": ("#f6e7df", "#3a2a22"),
     "input_background_fill": ("#ffffff", "#22211f"),
-    "slider_color": ("#b4552d", "#e58e62"),
+    "slider_color": ("#a64b26", "#e58e62"),
     "input_placeholder_color": ("#a49d93", "#7d766c"),
 }
 FONT = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
@@ -28,4 +28,4 @@ def theme() -> Base:
     """The theme; everything of ours is drawn with its variables, so that dark mode follows."""
     values = {name: light for name, (light, _) in COLOURS.items()}
     values |= {f"{name}_dark": dark for name, (_, dark) in COLOURS.items()}
-    return Base(font=FONT, font_mono=MONOSPACE).set(color_accent="#b4552d", **values)
+    return Base(font=FONT, font_mono=MONOSPACE).set(color_accent="#a64b26", **values)

@@ -12,7 +12,7 @@ from lookahead_core.document import Document
 from lookahead_core.strategies.together import grow_together
 
 WIDTH = 32
-"""Nodes that one pass grows: so many cost little more than one, and whoever asks next waits no longer than this takes."""
+"""Nodes that one pass grows: so many cost little more than one, and nobody who asks meanwhile waits for longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,12 @@ def read_ahead(
 
 
 def _view(document: Document, click: _Click, options: dict[str, Any]) -> Iterator[Ahead | None]:
-    step = None
+    last = None
     for step in document.steps_after(click.branch, click.tokens, **options):
         yield None
-    if step is not None:
-        yield Ahead(click.branch.token_ids[: click.tokens], step.result)
+        last = step
+    if last is not None:
+        yield Ahead(click.branch.token_ids[: click.tokens], last.result)
 
 
 def _clicks(result: Lookahead) -> list[_Click]:

@@ -47,7 +47,7 @@ class Document:
             raise ValueError("text and token_ids are both given; a document starts from one of them.")
         self.model = model
         self.tree = TokenTree()
-        self._passage = Passage(model.codec, model.start_ids if opening is None else tuple(opening))
+        self._passage = Passage(model.codec, model.start_ids, None if opening is None else tuple(opening))
         self._typed: tuple[Node, lookahead.Typed] | None = None
         self._seen_from = 0
         self._room = 0

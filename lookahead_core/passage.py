@@ -45,12 +45,15 @@ class Spot:
 class Passage:
     """The ids and the text of a document, changed together."""
 
-    def __init__(self, codec: TextCodec, start_ids: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, codec: TextCodec, start_ids: tuple[int, ...] = (), opening: tuple[int, ...] | None = None
+    ) -> None:
         self.codec = codec
         self.text = ""
         self.stands: list[Stand] = []
-        self.start_ids = start_ids
+        self.start_ids = start_ids if opening is None else opening
         """What an empty text starts from."""
+        self._before_text = codec.start_ids if opening is None else opening
 
     @property
     def token_ids(self) -> list[int]:
@@ -82,7 +85,7 @@ class Passage:
         if not start:
             keep = 0
         rest = self._typed(text[start:], start)
-        first = [] if keep else [Stand(token_id, 0, typed=True) for token_id in self.codec.start_ids]
+        first = [] if keep else [Stand(token_id, 0, typed=True) for token_id in self._before_text]
         self.stands[keep:] = [*first, *rest]
         self.text = text
         return keep

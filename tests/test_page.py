@@ -1,10 +1,10 @@
-"""The page, in a real browser: typing is sacred, a click inserts exactly what the button says, errors are sentences."""
+"""Steering in a real browser: typing is sacred, a click inserts just what its button says, and what comes is ready."""
 
 from __future__ import annotations
 
-import threading
+import itertools
+import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +12,11 @@ import pytest
 from lookahead_core import Document, Model
 from tests import browser as browsers
 from tests.browser import PATIENCE, App, Visit
+from tests.parrot import parrot
 
 pytestmark = pytest.mark.browser
 
-PROMPT = "Once upon a time"
+PROMPT = "The old lighthouse keeper"
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,32 @@ def tiny(browser: Any, tiny_page: str) -> Iterator[Visit]:
         yield opened
 
 
+def accept(visit: Visit, branch: int, token: int) -> str:
+    """Click a token of settled branches; what it inserts."""
+    visit.wait_until_settled()
+    pieces = visit.pieces(branch)
+    token = min(token, len(pieces) - 1)
+    visit.token(branch, token).click()
+    return "".join(pieces[: token + 1])
+
+
+def press(visit: Visit, *keys: str) -> None:
+    for key in keys:
+        visit.page.keyboard.press(key)
+
+
+def put_caret(visit: Visit, place: int) -> None:
+    visit.page.evaluate(
+        "place => { const box = document.querySelector('#document textarea'); box.focus(); "
+        "box.setSelectionRange(place, place); }",
+        place,
+    )
+
+
+def slide(visit: Visit, name: str, value: str) -> None:
+    visit.page.locator(f"#{name}").fill(value)
+
+
 def test_a_click_inserts_exactly_the_tokens_up_to_it_and_new_branches_follow(visit: Visit) -> None:
     visit.type(PROMPT)
     before = visit.wait_until_settled()
@@ -65,6 +92,74 @@ def test_a_click_inserts_exactly_the_tokens_up_to_it_and_new_branches_follow(vis
     assert visit.text == PROMPT + "".join(pieces[:3])
 
 
+def test_each_undo_takes_back_exactly_one_accept_and_redo_gives_it_back(visit: Visit) -> None:
+    visit.type(PROMPT)
+    texts = [PROMPT]
+    for branch, token in ((1, 2), (0, 0), (2, 1)):
+        texts.append(texts[-1] + accept(visit, branch, token))
+        assert visit.text == texts[-1]
+    visit.page.locator("#document textarea").focus()
+    for text in texts[-2::-1]:
+        press(visit, "Control+z")
+        assert visit.text == text
+    for text in texts[1:]:
+        press(visit, "Control+y")
+        assert visit.text == text
+    press(visit, *["Control+z"] * 3)
+    typed = "Chapter 12, 1984!"
+    visit.type(typed, delay=10)
+    assert visit.text == PROMPT + typed
+    visit.wait_until_settled()
+    assert visit.text == PROMPT + typed
+
+
+def test_the_same_session_with_keys_alone(visit: Visit) -> None:
+    visit.page.locator("#document textarea").focus()
+    visit.page.keyboard.type(PROMPT, delay=5)
+    visit.wait_until_settled()
+    words = visit.pieces(1)
+    press(visit, "Alt+2")
+    text = visit.text
+    assert text.startswith(PROMPT) and (PROMPT + "".join(words)).startswith(text) and text != PROMPT
+    visit.wait_until_settled()
+    whole = "".join(visit.pieces(0))
+    press(visit, "Alt+Shift+1")
+    assert visit.text == text + whole
+    visit.wait_until_settled()
+    visit.page.wait_for_function("document.querySelector('.ghost').textContent.length > 0", timeout=PATIENCE)
+    ghost = visit.page.locator(".ghost").inner_text()
+    press(visit, "Tab")
+    assert visit.text == text + whole + ghost
+    for shorter in (text + whole, text, PROMPT):
+        press(visit, "Control+z")
+        assert visit.text == shorter
+    visit.wait_until_settled()
+    visit.page.wait_for_function("document.querySelector('.ghost').textContent.length > 0", timeout=PATIENCE)
+    press(visit, "Escape", "Tab")
+    assert visit.text == PROMPT, "without ghost text, Tab leaves the box as everywhere"
+    press(visit, "Escape")
+    visit.page.locator("#branches [data-token][tabindex='0']").focus()
+    press(visit, "ArrowDown", "ArrowRight")
+    pieces = visit.pieces(1)
+    press(visit, "Enter")
+    assert visit.text == PROMPT + "".join(pieces[:2])
+    assert visit.page.evaluate("document.activeElement.matches('#branches [data-token]')")
+
+
+def test_ctrl_right_takes_the_first_branchs_next_word_only_at_the_end(tiny: Visit) -> None:
+    tiny.type("The sea and")
+    tiny.wait_until_settled()
+    first = "".join(tiny.pieces(0))
+    put_caret(tiny, 3)
+    press(tiny, "Control+ArrowRight")
+    assert tiny.text == "The sea and"
+    put_caret(tiny, len("The sea and"))
+    tiny.wait_until_settled()
+    press(tiny, "Control+ArrowRight")
+    assert tiny.text != "The sea and"
+    assert ("The sea and" + first).startswith(tiny.text)
+
+
 def test_what_is_read_is_only_what_the_click_brought(visit: Visit) -> None:
     visit.type(PROMPT)
     visit.wait_until_settled()
@@ -75,23 +170,12 @@ def test_what_is_read_is_only_what_the_click_brought(visit: Visit) -> None:
     assert int(meter.get_attribute("data-passes")) <= 5
 
 
-def test_typing_over_branches_loses_no_key(visit: Visit) -> None:
-    long = " and then, one day, she looked up from her book and saw the sea."
-    visit.type(PROMPT)
-    visit.wait_until_settled()
-    visit.type(long, delay=15)
-    assert visit.text == PROMPT + long
-    visit.wait_until_settled()
-    assert visit.text == PROMPT + long
-
-
 def test_typing_and_clicking_in_turns_keeps_every_character(visit: Visit) -> None:
     expected = ""
     for words in (PROMPT, " and", " so", ", they"):
         visit.type(words)
-        visit.wait_until_settled()
-        expected += words + "".join(visit.pieces(0)[:2])
-        visit.token(0, 1).click()
+        expected += words
+        expected += accept(visit, 0, 1)
         assert visit.text == expected
     visit.wait_until_settled()
     assert visit.text == expected
@@ -115,43 +199,379 @@ def test_a_stale_branch_refuses_the_click_and_says_so(visit: Visit) -> None:
     assert visit.text == PROMPT + " long ago"
 
 
-def test_accepting_happens_at_the_caret_and_leaves_what_follows_it(tiny: Visit) -> None:
-    tiny.type(PROMPT + ". The end.")
-    tiny.wait_until_settled()
-    tiny.page.evaluate(f"document.querySelector('#document textarea').setSelectionRange({len(PROMPT)}, {len(PROMPT)})")
-    tiny.wait_for_view("thinking")
-    tiny.wait_until_settled()
-    first = tiny.pieces(0)[0]
-    tiny.token(0, 0).click()
-    assert tiny.text == PROMPT + first + ". The end."
+def test_in_the_middle_of_a_text_what_follows_the_caret_is_never_touched(visit: Visit) -> None:
+    after = ". The end, and 🙂 nothing more."
+    visit.fill(PROMPT + after)
+    visit.wait_until_settled()
+    put_caret(visit, len(PROMPT))
+    visit.wait_for_view("thinking")
+    first = accept(visit, 0, 0)
+    assert visit.text == PROMPT + first + after
+    second = accept(visit, 1, 1)
+    assert visit.text == PROMPT + first + second + after
+    visit.page.locator("#document textarea").focus()
+    press(visit, "Control+z")
+    assert visit.text == PROMPT + first + after
+    press(visit, "Control+z")
+    assert visit.text == PROMPT + after
+    assert visit.page.evaluate("document.querySelector('#document textarea').selectionStart") == len(PROMPT)
 
 
-def test_a_selection_is_never_overwritten_by_a_click(tiny: Visit) -> None:
+@pytest.mark.parametrize("text", ["The old lighthouse ", "The old lighth", "The  old  "])
+def test_what_was_typed_of_a_word_or_of_spaces_stays_and_the_odds_say_so(visit: Visit, text: str) -> None:
+    visit.type(text)
+    visit.wait_until_settled()
+    assert "given" in visit.page.locator("#coverage").inner_text()
+    inserted = accept(visit, 0, 0)
+    assert visit.text == text + inserted
+    assert not (text.endswith(" ") and inserted.startswith(" "))
+    assert "  " not in visit.text.removeprefix(text[:9])
+
+
+def test_a_selection_pauses_branching_and_is_never_overwritten_by_a_click(tiny: Visit) -> None:
     tiny.fill(PROMPT)
     tiny.wait_until_settled()
     tiny.page.locator("#document textarea").select_text()
+    tiny.wait_for_view("paused")
     tiny.token(0, 0).click()
+    assert tiny.text == PROMPT
+    put_caret(tiny, len(PROMPT))
+    tiny.wait_until_settled()
+
+
+def test_pausing_is_one_key_and_asks_for_nothing_until_one_goes_on(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.wait_until_settled()
+    press(tiny, "Alt+p")
+    tiny.wait_for_view("paused")
+    tiny.page.wait_for_timeout(300)
+    asked = len(tiny.requests)
+    tiny.type(" and")
+    tiny.page.wait_for_timeout(500)
+    assert not [url for url in tiny.requests[asked:] if "component_server" in url]
+    assert tiny.text == PROMPT + " and"
+    tiny.page.locator("#pause").click()
+    tiny.wait_until_settled()
+    assert tiny.text == PROMPT + " and"
+
+
+class Passes:
+    """When the engine itself ran its passes, by the clock that pages have too."""
+
+    def __init__(self, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.times: list[float] = []
+        plain = model.engine._pass  # type: ignore[attr-defined]
+
+        def counted(*arguments: Any) -> Any:
+            self.times.append(time.time() * 1000)
+            return plain(*arguments)
+
+        monkeypatch.setattr(model.engine, "_pass", counted)
+
+    def between(self, start: float, end: float) -> int:
+        return sum(start <= when <= end for when in self.times)
+
+
+CLICK = """branch => new Promise(resolve => {
+    const root = document.getElementById('branches'), before = root.dataset.revision;
+    const painted = () => root.dataset.revision !== before && root.dataset.stale === 'false'
+        && root.querySelectorAll('[data-branch]:not([data-inert])').length;
+    const start = performance.timeOrigin + performance.now();
+    root.querySelector(`[data-branch="${branch}"] [data-token="0"]`).click();
+    const look = () => painted()
+        ? resolve({start, end: performance.timeOrigin + performance.now(), rows: painted()})
+        : requestAnimationFrame(look);
+    requestAnimationFrame(look);
+})"""
+
+
+@pytest.mark.parametrize("delay", [0, 150])
+def test_a_click_that_was_read_ahead_paints_all_rows_without_a_pass(
+    browser: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch, delay: int
+) -> None:
+    passes, k = Passes(tiny_model, monkeypatch), 5
+    with browsers.page_of(lambda report: tiny_model) as url, browsers.visit(browser, url) as opened:
+        opened.wait_for_status("ready")
+        if delay:
+            network = opened.page.context.new_cdp_session(opened.page)
+            conditions = {"offline": False, "latency": delay, "downloadThroughput": -1, "uploadThroughput": -1}
+            network.send("Network.emulateNetworkConditions", conditions)
+        for branch in range(k):
+            opened.fill("")
+            opened.wait_for_view("empty")
+            opened.fill("The old keeper said, and")
+            opened.page.wait_for_selector(f"#branches[data-ahead-ready='{k}']", timeout=PATIENCE)
+            ran = len(passes.times)
+            assert ran > 0
+            click = opened.page.evaluate(CLICK, branch)
+            assert click["rows"] == k
+            assert passes.between(click["start"], click["end"]) == 0
+            assert opened.page.locator("#branches").get_attribute("data-state") == "settled"
+
+
+def test_read_ahead_is_thrown_away_at_the_next_key(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
+    ready, text = tiny.page.evaluate(
+        """() => {
+            document.querySelector('#document textarea').focus();
+            document.execCommand('insertText', false, 's');
+            const ready = document.querySelector('#branches').dataset.aheadReady;
+            document.querySelector('#branches [data-token]').click();
+            return [ready, document.querySelector('#document textarea').value];
+        }"""
+    )
+    assert (ready, text) == ("0", PROMPT + "s")
+
+
+def test_sliders_are_answered_from_what_is_there_and_no_request_leaves(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
+    tiny.page.wait_for_timeout(600)
+    asked = len(tiny.requests)
+    rows = tiny.page.locator("#branches [data-branch]")
+    raw = float(rows.first.get_attribute("data-share"))
+    slide(tiny, "k", "3")
+    assert tiny.rows == 3
+    slide(tiny, "depth", "2")
+    assert max(len(tiny.pieces(branch)) for branch in range(3)) <= 2
+    slide(tiny, "temperature", "0.5")
+    assert float(rows.first.get_attribute("data-share")) > raw
+    slide(tiny, "temperature", "2")
+    assert float(rows.first.get_attribute("data-share")) < raw
+    slide(tiny, "temperature", "1")
+    slide(tiny, "top-p", "0.5")
+    assert float(rows.first.get_attribute("data-share")) > raw
+    slide(tiny, "top-p", "1")
+    tiny.page.locator("#order").select_option("alphabet")
+    texts = ["".join(tiny.pieces(branch)).strip() for branch in range(3)]
+    tiny.page.locator("#order").select_option("share")
+    slide(tiny, "depth", "5")
+    slide(tiny, "k", "5")
+    assert tiny.rows == 5
+    assert float(rows.first.get_attribute("data-share")) == pytest.approx(raw)
+    assert len(texts) == 3
+    assert tiny.requests[asked:] == []
+
+
+def test_what_the_sliders_do_not_find_is_asked_for(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.wait_until_settled()
+    slide(tiny, "k", "8")
+    tiny.page.wait_for_function("document.querySelectorAll('#branches [data-branch]').length === 8", timeout=PATIENCE)
+    slide(tiny, "depth", "12")
+    tiny.page.wait_for_function(
+        "[...document.querySelectorAll('#branches .tokens')].some(row => row.querySelectorAll('button').length > 6)",
+        timeout=PATIENCE,
+    )
+    tiny.wait_until_settled()
     assert tiny.text == PROMPT
 
 
-def test_arrows_and_enter_choose_a_token_and_focus_stays_among_the_branches(tiny: Visit) -> None:
-    tiny.fill(PROMPT)
+@pytest.mark.parametrize("mode", ["every_level", "forks", "best_first", "sampled"])
+def test_every_mode_shows_what_the_library_gives(tiny: Visit, tiny_model: Model, mode: str) -> None:
+    text = "The old keeper said and saw."
+    tiny.page.locator("#mode").select_option(mode)
+    if mode == "sampled":
+        tiny.page.locator("#seed").fill("7")
+    slide(tiny, "k", "3")
+    tiny.fill(text)
     tiny.wait_until_settled()
-    tiny.page.locator("#branches [data-token][tabindex='0']").focus()
-    for key in ("ArrowDown", "ArrowRight"):
-        tiny.page.keyboard.press(key)
-    pieces = tiny.pieces(1)
-    tiny.page.keyboard.press("Enter")
-    assert tiny.text == PROMPT + "".join(pieces[:2])
-    assert tiny.page.evaluate("document.activeElement.matches('#branches [data-token]')")
+    options = {"seed": 7} if mode == "sampled" else {}
+    expected = Document(tiny_model, text).lookahead(k=3, depth=5, mode=mode, **options)
+    shown = sorted("".join(tiny.pieces(branch)) for branch in range(tiny.rows))
+    assert shown == sorted(branch.text for branch in expected.branches)
+
+
+def test_again_draws_with_another_seed_and_the_same_seed_draws_the_same(tiny: Visit) -> None:
+    def rows() -> list[str]:
+        tiny.wait_until_settled()
+        return ["".join(tiny.pieces(branch)) for branch in range(tiny.rows)]
+
+    tiny.page.locator("#mode").select_option("sampled")
+    tiny.page.locator("#seed").fill("7")
+    tiny.fill("The old keeper said and saw.")
+    first = rows()
+    tiny.page.locator("#again").click()
+    assert tiny.page.locator("#seed").input_value() != "7"
+    tiny.page.wait_for_timeout(200)
+    assert rows() != first
+    tiny.page.locator("#seed").fill("7")
+    tiny.page.wait_for_timeout(200)
+    assert rows() == first
+
+
+def test_branches_end_where_a_word_or_a_sentence_does(visit: Visit) -> None:
+    visit.page.locator("#length").select_option("sentence")
+    visit.type(PROMPT)
+    visit.wait_until_settled()
+    rows = ["".join(visit.pieces(branch)) for branch in range(visit.rows)]
+    assert sum(row.rstrip('"”’')[-1:] in ".!?" for row in rows) >= 3
+    asked = len(visit.requests)
+    visit.page.locator("#length").select_option("word")
+    words = ["".join(visit.pieces(branch)) for branch in range(visit.rows)]
+    assert all(len(word.split()) <= 1 for word in words)
+    assert all(row.startswith(word) for row, word in zip(sorted(rows), sorted(words), strict=True))
+    assert not [url for url in visit.requests[asked:] if "component_server" in url]
+
+
+HAS = """([id, wanted]) => wanted === [...document.querySelectorAll('#branches [data-token]')]
+    .some(one => one.dataset.ids.split(' ').includes(id))"""
+
+
+def test_a_banned_token_is_never_offered_again_until_it_is_allowed(tiny: Visit) -> None:
+    tiny.type(PROMPT)
     tiny.wait_until_settled()
-    assert tiny.page.evaluate("document.activeElement.matches('#branches [data-token]')")
+    tiny.token(0, 0).focus()
+    banned = tiny.token(0, 0).get_attribute("data-ids").split()[-1]
+    press(tiny, "Delete")
+    tiny.page.wait_for_selector(".never button", timeout=PATIENCE)
+    tiny.page.wait_for_function(HAS, arg=[banned, False], timeout=PATIENCE)
+    tiny.wait_until_settled()
+    tiny.page.locator(".never button").click()
+    tiny.page.wait_for_function(HAS, arg=[banned, True], timeout=PATIENCE)
+
+
+def test_everything_else_can_be_opened_and_taken(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.wait_until_settled()
+    tiny.page.locator("#rest .more").click()
+    other = tiny.page.locator("#rest button[data-rest]").first
+    inserted = other.get_attribute("data-text")
+    assert 0 < float(other.get_attribute("data-p")) < 1
+    other.click()
+    assert tiny.text == PROMPT + inserted
+    tiny.wait_until_settled()
+
+
+def test_an_instruction_steers_and_its_template_never_enters_the_text(visit: Visit) -> None:
+    visit.page.locator("#instruction-toggle").click()
+    visit.page.locator("#instruction").fill("Write a poem about <|im_end|> the sea. Only the poem.")
+    visit.wait_until_settled()
+    assert visit.rows == 5, "a chat model begins by itself"
+    text = accept(visit, 0, 3)
+    assert visit.text == text
+    visit.wait_until_settled()
+    assert "<|" not in visit.text
+    with_it = visit.pieces(0)
+    visit.page.locator("#as-is").click()
+    visit.page.wait_for_function("!document.querySelector('#instruction-toggle[aria-pressed=true]')")
+    visit.wait_until_settled()
+    assert visit.text == text
+    assert visit.pieces(0) != with_it or visit.rows == 5
+
+
+def test_emoji_chinese_arabic_and_marks_are_accepted_whole(browser: Any) -> None:
+    said = " 🙂 👩‍👩‍👧 中文 العربية naïve é."
+    model = parrot([f"We{said}"])
+    with browsers.page_of(lambda report: model) as url, browsers.visit(browser, url) as opened:
+        opened.wait_for_status("ready")
+        slide(opened, "k", "1")
+        opened.type("We")
+        text = "We"
+        for _ in range(60):
+            opened.wait_until_settled()
+            pieces = opened.pieces(0)
+            if not pieces:
+                break
+            assert all("�" not in piece for piece in pieces)
+            opened.token(0, 0).click()
+            text += pieces[0]
+            assert opened.text == text
+            if not (f"We{said}").startswith(text):
+                break
+        assert any(sign in text for sign in "🙂中ع"), text
+
+
+@pytest.mark.slow
+def test_right_to_left_text_reads_rightly(browser: Any) -> None:
+    model = parrot(["السلام عليكم."])
+    with browsers.page_of(lambda report: model) as url, browsers.visit(browser, url) as opened:
+        opened.wait_for_status("ready")
+        opened.type("السلام")
+        opened.wait_until_settled()
+        direction = "one => getComputedStyle(one).direction"
+        assert opened.page.locator("#document textarea").evaluate(direction) == "rtl"
+        row = opened.page.locator("#branches [data-branch='0'] .tokens")
+        assert row.evaluate(direction) == "rtl"
+        places = row.locator("[data-token]").evaluate_all("all => all.map(one => one.getBoundingClientRect().x)")
+        assert places == sorted(places, reverse=True)
+
+
+INSIDE = "([place, ours]) => document.querySelector(place)?.closest(ours) !== null"
+
+
+@pytest.mark.parametrize("look", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 360, "height": 740}}])
+def test_axe_finds_nothing_serious_in_what_is_ours(browser: Any, tiny_page: str, look: dict[str, Any]) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    with browsers.visit(browser, tiny_page, **look) as opened:
+        opened.wait_for_status("ready")
+        opened.type(PROMPT)
+        opened.wait_until_settled()
+        opened.page.locator("#rest .more").click()
+        found = Axe().run(opened.page).response["violations"]
+        ours = ("#branches", "#coverage", ".sheet", ".controls", "#status", ".masthead", "#rest")
+        serious = [
+            (problem["id"], node["html"][:120])
+            for problem in found
+            if problem["impact"] in ("serious", "critical")
+            for node in problem["nodes"]
+            if opened.page.evaluate(INSIDE, [node["target"][0], ", ".join(ours)])
+        ]
+        assert serious == []
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        {"viewport": {"width": 360, "height": 740}},
+        {"viewport": {"width": 640, "height": 430}, "device_scale_factor": 2, "color_scheme": "dark"},
+    ],
+    ids=["a phone", "zoomed to 200 %, dark"],
+)
+def test_on_narrow_pages_every_token_can_be_reached_and_nothing_overlaps(
+    browser: Any, tiny_page: str, look: dict[str, Any]
+) -> None:
+    with browsers.visit(browser, tiny_page, **look) as opened:
+        opened.wait_for_status("ready")
+        slide(opened, "depth", "40")
+        opened.type(PROMPT)
+        opened.wait_until_settled()
+        assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        boxes = opened.page.locator("#branches [data-branch]").evaluate_all(
+            "rows => rows.map(row => { const {top, bottom} = row.getBoundingClientRect(); return [top, bottom]; })"
+        )
+        assert all(above[1] <= below[0] + 1 for above, below in itertools.pairwise(boxes))
+        sizes = opened.page.locator("#branches [data-token]").evaluate_all(
+            "tokens => tokens.map(token => [token.offsetWidth, token.offsetHeight])"
+        )
+        assert all(width >= 24 and height >= 24 for width, height in sizes), "a finger can meet every token"
+        last = len(opened.pieces(0)) - 1
+        assert last > 10
+        inserted = "".join(opened.pieces(0))
+        opened.token(0, last).click()
+        assert opened.text == PROMPT + inserted
+
+
+def test_accepting_by_touch_leaves_the_keyboard_down(browser: Any, tiny_page: str) -> None:
+    look = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+    with browsers.visit(browser, tiny_page, **look) as opened:
+        opened.wait_for_status("ready")
+        opened.type(PROMPT)
+        opened.wait_until_settled()
+        opened.page.evaluate("document.activeElement.blur()")
+        piece = opened.pieces(0)[0]
+        opened.token(0, 0).tap()
+        assert opened.text == PROMPT + piece
+        assert opened.page.evaluate("document.activeElement === document.body"), "nothing to type into has the focus"
+        opened.wait_until_settled()
 
 
 def test_an_ending_is_a_chip_with_its_odds_and_inserts_nothing(tiny: Visit, tiny_model: Model) -> None:
     text, ended = text_that_may_end(tiny_model)
     for slider, value in (("k", "20"), ("depth", "40")):
-        tiny.page.locator(f"#{slider} input[type=range]").fill(value)
+        slide(tiny, slider, value)
     tiny.fill(text)
     tiny.wait_until_settled()
     row = tiny.page.locator(f"#branches [data-branch='{ended}']")
@@ -174,17 +594,6 @@ def text_that_may_end(model: Model) -> tuple[str, int]:
     raise AssertionError("The tiny model never ends.")
 
 
-def test_fewer_branches_come_when_the_slider_moves(tiny: Visit) -> None:
-    tiny.fill(PROMPT)
-    before = tiny.wait_until_settled()
-    tiny.page.locator("#k input[type=range]").fill("3")
-    tiny.page.wait_for_function(
-        "before => Number(document.querySelector('#branches').dataset.revision) > before", arg=before, timeout=PATIENCE
-    )
-    tiny.wait_until_settled()
-    assert tiny.rows == 3
-
-
 def test_an_emptied_box_shows_no_branches(tiny: Visit) -> None:
     tiny.fill(PROMPT)
     tiny.wait_until_settled()
@@ -193,68 +602,7 @@ def test_an_emptied_box_shows_no_branches(tiny: Visit) -> None:
     tiny.page.wait_for_function("!document.querySelector('#branches [data-branch]')", timeout=PATIENCE)
 
 
-def test_markup_in_a_text_stays_text(tiny: Visit) -> None:
-    tiny.type("<b>bold</b> ${1+1} {{value}} `x` <img src=x onerror=alert(1)> light", delay=2)
-    tiny.wait_until_settled()
-    assert tiny.page.locator("#branches img, #branches b b, #status img").count() == 0
-    assert tiny.rows == 5
-
-
-def test_a_text_that_is_too_long_gets_a_sentence_and_stays(tiny: Visit) -> None:
-    tiny.fill("a b " * 50_001)
-    assert "200,000" in tiny.wait_for_status("error")
-    assert len(tiny.text) == 200_004
-    tiny.fill(PROMPT)
-    tiny.wait_until_settled()
-    tiny.wait_for_status("ready")
-
-
 def test_a_text_longer_than_the_context_says_from_where_the_model_reads(tiny: Visit) -> None:
     tiny.fill("The old keeper climbed the stairs again. " * 100)
     tiny.wait_until_settled()
     assert "The model reads from character" in tiny.page.locator("#branches .note").inner_text()
-
-
-def test_nothing_scrolls_sideways_on_a_narrow_phone(browser: Any, tiny_page: str) -> None:
-    with browsers.visit(browser, tiny_page, viewport={"width": 360, "height": 740}) as opened:
-        opened.wait_for_status("ready")
-        opened.fill(PROMPT)
-        opened.wait_until_settled()
-        assert opened.page.evaluate("document.documentElement.scrollWidth") == 360
-        sizes = opened.page.locator("#branches [data-token]").evaluate_all(
-            "tokens => tokens.map(token => [token.offsetWidth, token.offsetHeight])"
-        )
-        assert all(width >= 24 and height >= 24 for width, height in sizes), "a finger can meet every token"
-
-
-@pytest.mark.slow
-def test_a_model_that_cannot_be_loaded_is_a_sentence_on_the_page(browser: Any, tmp_path: Path) -> None:
-    missing = str(tmp_path / "nowhere")
-    with browsers.app(tmp_path / "log", "--model", missing) as started:
-        with browsers.visit(browser, started.url) as opened:
-            sentence = opened.wait_for_status("error")
-            assert missing in sentence
-            opened.type("My text stays")
-            opened.wait_for_view("error")
-            assert opened.text == "My text stays"
-        assert sentence in started.said
-        assert "Traceback" not in started.said
-        assert started.process.poll() is None
-
-
-def test_the_page_is_usable_before_the_model_is_there(browser: Any, tiny_model: Model) -> None:
-    arrived = threading.Event()
-
-    def load(report: Any) -> Model:
-        report("Downloading Tiny", 0.25)
-        arrived.wait(120)
-        return tiny_model
-
-    with browsers.page_of(load) as url, browsers.visit(browser, url) as opened:
-        assert "Downloading Tiny" in opened.wait_for_status("downloading")
-        opened.type("The lighthouse")
-        arrived.set()
-        opened.wait_for_status("ready")
-        opened.wait_until_settled()
-        assert opened.text == "The lighthouse"
-        assert opened.rows == 5

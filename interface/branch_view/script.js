@@ -77,12 +77,19 @@ class Branches {
 
   startAnew(revision) {
     this.root.dataset.revision = revision;
-    this.ahead.keys = new Set();
-    this.root.dataset.aheadReady = 0;
+    this.forgetAhead();
     for (const tokens of this.rows.querySelectorAll('.tokens')) if (tokens.scrollLeft) tokens.scrollLeft = 0;
   }
 
+  // What was read ahead belonged to another text.
+  forgetAhead() {
+    this.ahead.keys = new Set();
+    this.root.dataset.aheadReady = 0;
+    markAhead(this.rows, this.drawn.rows, this.ahead.keys);
+  }
+
   expect(revision) {
+    if (revision > this.expected) this.forgetAhead();
     this.expected = Math.max(this.expected, revision);
     this.said = {state: 'thinking'};
     this.paintState();
