@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,9 +63,9 @@ class App:
 
 
 @contextmanager
-def app(log: Path, *arguments: str) -> Iterator[App]:
-    """The app on a free port, up and answering; ended when the test is over."""
-    port = free_port()
+def app(log: Path, *arguments: str, port: int | None = None) -> Iterator[App]:
+    """The app on this port or a free one, up and answering; ended when the test is over."""
+    port = port or free_port()
     command = [sys.executable, "app.py", "--port", str(port), *arguments]
     with log.open("w") as output:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output, text=True)
@@ -109,13 +109,29 @@ def model_arguments() -> list[str]:
 def chromium() -> Iterator[Any]:
     """A real browser without a window; the test is skipped where there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed.")
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("There is no chromium on this machine.")
+    found = _chromium()
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
         yield browser
         browser.close()
+
+
+@asynccontextmanager
+async def chromium_of_many() -> AsyncIterator[Any]:
+    """The same for tests that do many things at once."""
+    playwright = pytest.importorskip("playwright.async_api", reason="Playwright for Python is not installed.")
+    found = _chromium()
+    async with playwright.async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield browser
+        await browser.close()
+
+
+def _chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("There is no chromium on this machine.")
+    return found
 
 
 @dataclass

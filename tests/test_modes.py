@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import codecs
+import gc
 import math
 import weakref
 from typing import Any
