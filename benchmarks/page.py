@@ -25,13 +25,19 @@ window.measure = (type, target, condition) => new Promise(resolve => {
   const root = document.getElementById('branches'), revision = Number(root.dataset.revision);
   const holds = () => condition(root, revision);
   document.querySelector(target).addEventListener(type, event => {
-    const began = performance.now(), done = () => requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - began)));
+    const began = performance.now(), painted = () => resolve(performance.now() - began);
+    const done = () => requestAnimationFrame(() => setTimeout(painted));
     if (holds()) return done();
     const observer = new MutationObserver(() => { if (holds()) { observer.disconnect(); done(); } });
     queueMicrotask(() => { if (holds()) { observer.disconnect(); done(); } });
     observer.observe(root, {attributes: true, childList: true, subtree: true, characterData: true});
   }, {capture: true, once: true});
 });
+window.put = (id, value) => {
+  const input = document.getElementById(id);
+  input.value = value;
+  input.dispatchEvent(new Event('input', {bubbles: true}));
+};
 window.fresh = (root, revision) => Number(root.dataset.revision) > revision && root.dataset.stale === 'false'
   && root.querySelectorAll('[data-branch]:not([data-inert])').length >= Number(document.getElementById('k').value);
 """
@@ -102,7 +108,7 @@ def _click_ahead(visit: Visit) -> float:
 
 
 def _click_cold(visit: Visit) -> float:
-    """On words that no view was read ahead for: reading ahead is switched off by asking while paused."""
+    """On one of everything else, after which nothing is read ahead."""
     _settle(visit, ahead=False)
     visit.page.evaluate("document.querySelector('#rest .more').click()")
     other = visit.page.locator("#rest [data-rest]").nth(1)
@@ -117,31 +123,23 @@ def _key(visit: Visit) -> float:
 
 def _slider(visit: Visit) -> float:
     _settle(visit)
-    act = "() => { const k = document.getElementById('k'); k.value = 3; k.dispatchEvent(new Event('input', {bubbles: true})); }"
-    took = _measured(
-        visit,
-        "input",
-        "#k",
-        "root => root.querySelectorAll('[data-branch]').length === 3",
-        lambda: visit.page.evaluate(act),
-    )
-    visit.page.evaluate(act.replace("= 3", "= 5"))
+    three = "root => root.querySelectorAll('[data-branch]').length === 3"
+    took = _measured(visit, "input", "#k", three, lambda: _put(visit, "k", 3))
+    _put(visit, "k", 5)
     return took
 
 
 def _temperature(visit: Visit) -> float:
     _settle(visit)
     share = visit.page.locator("#branches [data-branch='0']").get_attribute("data-share")
-    act = "value => { const t = document.getElementById('temperature'); t.value = value; t.dispatchEvent(new Event('input', {bubbles: true})); }"
-    took = _measured(
-        visit,
-        "input",
-        "#temperature",
-        f"root => root.querySelector('[data-branch]').dataset.share !== {share!r}",
-        lambda: visit.page.evaluate(act, "0.5"),
-    )
-    visit.page.evaluate(act, "1")
+    other = f"root => root.querySelector('[data-branch]').dataset.share !== {share!r}"
+    took = _measured(visit, "input", "#temperature", other, lambda: _put(visit, "temperature", 0.5))
+    _put(visit, "temperature", 1)
     return took
+
+
+def _put(visit: Visit, name: str, value: float) -> None:
+    visit.page.evaluate("([name, value]) => put(name, value)", [name, value])
 
 
 def _frame(visit: Visit) -> float:

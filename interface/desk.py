@@ -60,7 +60,8 @@ class Desk:
         from lookahead_core.view import as_json
 
         document, shown = self.document, self._shown
-        assert document is not None and shown is not None
+        assert document is not None
+        assert shown is not None
         began, sent = document.tree.work.tokens, 0
         for found in read_ahead(document, shown, most_nodes=AHEAD_NODES, **asked.options):
             if found is None:

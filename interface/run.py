@@ -15,7 +15,7 @@ News = dict[str, Any]
 
 
 class Run:
-    """Collects what the scheduler's thread tells, in the thread of the server; `news` waits for what is not known yet."""
+    """Collects, in the server's thread, what the scheduler's tells; `news` waits for what a page does not know yet."""
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked

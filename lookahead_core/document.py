@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lookahead_core.branches import Branch, Cost, Lookahead, LookaheadStep, Scene, make_lookahead
+from lookahead_core.branches import Branch, Cost, Lookahead, LookaheadStep
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.passage import Passage, Spot
+from lookahead_core.scene import Scene, make_lookahead
 from lookahead_core.strategies import lookahead
 from lookahead_core.tree import Node, Prediction, TokenTree
 

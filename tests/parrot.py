@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ def parrot(texts: Sequence[str], words: Sequence[str] = ()) -> Model:
     follows = torch.full((size, size), UNHEARD)
     for text in texts:
         ids = [*tokenizer(text, add_special_tokens=False).input_ids, tokenizer.eos_token_id]
-        for place, (one, other) in enumerate(zip(ids, ids[1:], strict=False)):
+        for place, (one, other) in enumerate(itertools.pairwise(ids)):
             # What was taught first is the likelier.
             follows[one, other] = max(float(follows[one, other]), 0.0) + 1.0 / (1 + place)
     return load_model(_bigrams(follows), tokenizer=tokenizer)

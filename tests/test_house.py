@@ -29,6 +29,7 @@ FLOORS = [
     ["lookahead_core/view.py"],
     ["lookahead_core/ahead.py"],
     ["lookahead_core/document.py"],
+    ["lookahead_core/scene.py"],
     ["lookahead_core/branches.py"],
     ["lookahead_core/strategies"],
     ["lookahead_core/model.py"],

@@ -332,7 +332,7 @@ def test_modes_with_a_tree_show_each_complete_path_once_and_none_that_goes_on_be
 
 
 def test_a_path_that_another_goes_on_from_is_covered_with_it() -> None:
-    from lookahead_core.branches import _apart, _coverage
+    from lookahead_core.scene import _apart, _coverage
 
     half = math.log(0.5)
     rows = {(1,): (half,), (1, 2): (half, half), (1, 2, 3): (half, half, half), (4, 5): (2 * half, half)}

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from lookahead_core import Cost, Document, Model, load_model
-from lookahead_core.branches import Scene, make_lookahead
 from lookahead_core.engines.engine import summarise
+from lookahead_core.scene import Scene, make_lookahead
 from lookahead_core.strategies.options import Options
 from lookahead_core.view import _packed, as_json, document_as_json, tree_as_json
 from tests.conftest import tiny_llama
