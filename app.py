@@ -31,7 +31,8 @@ examples:
 environment:
   LOOKAHEAD_MODEL, LOOKAHEAD_DEVICE, LOOKAHEAD_DTYPE and LOOKAHEAD_ENGINE stand for the arguments of the same names.
   LOOKAHEAD_CACHE_DIR is where the default model is kept, LOOKAHEAD_CACHE_MB (2048) the most memory that the cache of
-  all documents may take, LOOKAHEAD_HUB_TIMEOUT (3) how many seconds to wait for the Hub before looking elsewhere.
+  all documents may take, LOOKAHEAD_HUB_TIMEOUT (3) how many seconds to wait for the Hub before looking elsewhere,
+  LOOKAHEAD_ADDRESS where other people reach the page, for the links that it makes.
 """
 
 
@@ -68,6 +69,8 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 
     given = {name: getattr(arguments, name) for name in ("model", *CHOICES) if getattr(arguments, name) is not None}
     settings = replace(Settings.from_env(), **given)
+    if settings.address and not settings.address.startswith(("http://", "https://")):
+        raise ValueError(f"LOOKAHEAD_ADDRESS is {settings.address!r}, and must begin with http:// or https://.")
     for name, allowed in CHOICES.items():
         if getattr(settings, name) not in allowed:
             chosen = getattr(settings, name)
@@ -96,7 +99,7 @@ def main() -> None:
         import spaces  # noqa: F401  # on shared GPUs it has to come before torch
     from interface import Loader, build, look
 
-    page = build(Loader(loading(settings, arguments.revision)).start())
+    page = build(Loader(loading(settings, arguments.revision)).start(), settings.address or None)
     try:
         page.launch(server_name=arguments.host, server_port=arguments.port, share=arguments.share, **look())
     except OSError:

@@ -31,6 +31,8 @@ class Settings:
     """The most memory, in MiB, that keys and values of all documents may take. LOOKAHEAD_CACHE_MB"""
     hub_timeout: float = 3.0
     """Seconds to wait for the Hub before looking elsewhere. LOOKAHEAD_HUB_TIMEOUT"""
+    address: str = ""
+    """Where other people reach the page, for the links that it makes. LOOKAHEAD_ADDRESS"""
 
     @property
     def cache_bytes(self) -> int:

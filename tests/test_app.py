@@ -35,7 +35,7 @@ def test_help_names_every_argument_and_every_variable() -> None:
     assert ended.returncode == 0
     for word in ("--model", "--revision", "--device", "--dtype", "--engine", "--port", "--host", "--share"):
         assert word in ended.stdout
-    for word in ("LOOKAHEAD_MODEL", "LOOKAHEAD_CACHE_DIR", "LOOKAHEAD_CACHE_MB", "LOOKAHEAD_HUB_TIMEOUT"):
+    for word in ("LOOKAHEAD_MODEL", "LOOKAHEAD_CACHE_DIR", "LOOKAHEAD_CACHE_MB", "LOOKAHEAD_HUB_TIMEOUT", "LOOKAHEAD_ADDRESS"):
         assert word in ended.stdout
 
 
@@ -50,7 +50,13 @@ def test_a_bad_argument_is_one_sentence_and_exit_code_2(arguments: list[str]) ->
 
 
 @pytest.mark.parametrize(
-    "environment", [{"LOOKAHEAD_CACHE_MB": "much"}, {"LOOKAHEAD_DTYPE": "float12"}, {"LOOKAHEAD_ENGINE": "steam"}]
+    "environment",
+    [
+        {"LOOKAHEAD_CACHE_MB": "much"},
+        {"LOOKAHEAD_DTYPE": "float12"},
+        {"LOOKAHEAD_ENGINE": "steam"},
+        {"LOOKAHEAD_ADDRESS": "javascript:alert(1)"},
+    ],
 )
 def test_a_bad_variable_is_one_sentence_that_names_it(environment: dict[str, str]) -> None:
     ended = run_app(**environment)
