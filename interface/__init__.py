@@ -52,5 +52,6 @@ def look() -> dict[str, Any]:
         "run_history": False,
         "enable_monitoring": False,
         "ssr_mode": False,
+        "max_file_size": 1,  # nothing here is uploaded: files are opened in the page
         "app_kwargs": {"routes": [scripts.route()]},
     }

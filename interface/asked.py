@@ -117,10 +117,11 @@ def _accepted(value: object) -> tuple[Accepted, ...]:
 
     if not isinstance(value, list) or len(value) > MOST_ACCEPTED:
         return ()
-    found = []
+    found: list[Accepted] = []
     for entry in value:
         match entry:
-            case [int(before), list(ids), bool(healed)] if before >= 0 and len(ids) <= MOST_DEPTH + 1:
-                if all(type(token_id) is int for token_id in ids):
+            # Only ever further down the text: going back and forth in a long one would keep everybody waiting.
+            case [int(before), list(ids), bool(healed)] if before > (found[-1].before if found else -1):
+                if len(ids) <= MOST_DEPTH + 1 and all(type(token_id) is int for token_id in ids):
                     found.append(Accepted(before, tuple(ids), healed))
     return tuple(found)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from interface.asked import Asked
+from interface.asked import MOST_ROWS, Asked
 
 if TYPE_CHECKING:
     from lookahead_core import Document, Lookahead, Model
@@ -18,6 +19,8 @@ AHEAD_BYTES = 64 * 1024
 AHEAD_KEPT = 16
 """How many odds a view read ahead carries for each node, and how many words of everything else."""
 AHEAD_NODES = 512
+AHEAD_FIRSTS = 300
+"""Nodes that the views after the first words may take, all together."""
 
 View = dict[str, Any]
 
@@ -52,23 +55,28 @@ class Desk:
                 yield {}
         assert step is not None
         self._shown = step.result
-        yield {"state": "settled", "view": self._view(step.result, asked)}
+        yield {"state": "settled", "view": self._view(step.result, asked), "note": _note(asked)}
 
     def ahead(self, asked: Asked) -> Iterator[View]:
         """Views that are a click away from the settled one, the likeliest first, within what a page is sent."""
         from lookahead_core.ahead import read_ahead
         from lookahead_core.view import as_json
 
-        document, shown = self.document, self._shown
+        document, shown, options = self.document, self._shown, asked.options
         assert document is not None
         assert shown is not None
         began, sent = document.tree.work.tokens, 0
-        for found in read_ahead(document, shown, most_nodes=AHEAD_NODES, **asked.options):
+        shallow = {**options, "depth": ahead_depth(options)}
+        for found in read_ahead(document, shown, most_nodes=AHEAD_NODES, **shallow):
             if found is None:
                 yield {}
                 continue
-            view = as_json(found.result, kept=AHEAD_KEPT, rest=AHEAD_KEPT)
-            sent += len(json.dumps(view))
+            for kept in (AHEAD_KEPT, AHEAD_KEPT // 4, 0):
+                view = as_json(found.result, kept=kept, rest=kept)
+                size = len(json.dumps(view, separators=(",", ":")))
+                if size <= AHEAD_BYTES // options["k"]:
+                    break
+            sent += size
             if sent > AHEAD_BYTES:
                 return
             key = " ".join(map(str, found.token_ids))
@@ -99,3 +107,18 @@ class Desk:
         view = as_json(result)
         view["asked"]["depth"] = asked.options["depth"]
         return view
+
+
+def ahead_depth(options: Mapping[str, Any]) -> int:
+    """How deep to read ahead: so deep that the first words of all branches get their views within the budget.
+
+    Modes whose rows depend on how deep they go cannot be cut short.
+    """
+    k, depth = options["k"], options["depth"]
+    return min(depth, 1 + AHEAD_FIRSTS // k**2) if options["mode"] in ("likely", "sampled") else depth
+
+
+def _note(asked: Asked) -> str | None:
+    if asked.options.get("branch_levels") == 1:
+        return f"With more than {math.isqrt(MOST_ROWS)} branches only the first level branches."
+    return None

@@ -20,6 +20,12 @@ export function complain(sentence) {
   paint();
 }
 
+// A server that was started anew is loading its model once more; until this is taken back by `complain(null)`.
+export function meanwhile(loading) {
+  trouble = loading;
+  paint();
+}
+
 // What a page learns elsewhere of how far the model is.
 export const state = () => loading.state;
 

@@ -74,7 +74,7 @@ class Run:
     def _take(self, fact: News) -> None:
         if not fact or self.over:
             return
-        for name in ("state", "reading"):
+        for name in ("state", "reading", "note"):
             if name in fact:
                 self._state[name] = fact[name]
         if "view" in fact:

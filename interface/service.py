@@ -72,13 +72,13 @@ class Service:
     async def tree(self, given: Any) -> Any:
         """Everything known of a page's document, for a file."""
         page = page_of(given)
-        if self.loader.model is None:
-            return None
-        return await self.loader.scheduler.turn(self.places.hold(page).desk.tree)
+        place = self.places.find(page)
+        return None if place is None else await self.loader.scheduler.turn(place.desk.tree)
 
     def _run(self, given: Any) -> Run | None:
         page, number = page_of(given), whole("number", given.get("number"), 0, MOST_NUMBER)
-        return None if self.loader.model is None else self.places.hold(page).at(number)
+        place = self.places.find(page)
+        return None if place is None else place.at(number)
 
     def _begin(self, desk: Desk, run: Run) -> None:
         def end(error: Exception | None) -> None:
@@ -104,7 +104,10 @@ class Service:
                 logging.getLogger(__name__).warning("Reading ahead has ended early: %s", error)
             run.in_loop(run.finish)
 
-        self.loader.scheduler.submit(desk.ahead(run.asked), run.asked.page, step=run.told, end=end, ahead=True)
+        try:
+            self.loader.scheduler.submit(desk.ahead(run.asked), run.asked.page, step=run.told, end=end, ahead=True)
+        except LookaheadError:
+            run.finish()  # so many people are there that nobody is read ahead for
 
     def _place(self) -> Place:
         assert self.loader.model is not None
@@ -134,4 +137,8 @@ def sentence(error: Exception) -> str:
 def _known(given: Any) -> News:
     """Number and revision of a request, as far as they make sense."""
     found = given if isinstance(given, dict) else {}
-    return {name: found[name] if type(found.get(name)) is int else 0 for name in ("number", "revision")}
+    return {name: found[name] if _countable(found.get(name)) else 0 for name in ("number", "revision")}
+
+
+def _countable(value: object) -> bool:
+    return type(value) is int and 0 <= value <= MOST_NUMBER

@@ -48,14 +48,18 @@ def read_ahead(
             for _ in grow_together(document.model.engine, origins, k, depth, document.model.end_token_ids):
                 yield None
         for click in clicks:
-            yield from _view(document, click, options)
+            yield from _view(document, click, options, most)
 
 
-def _view(document: Document, click: _Click, options: dict[str, Any]) -> Iterator[Ahead | None]:
-    last = None
+def _view(document: Document, click: _Click, options: dict[str, Any], most: int) -> Iterator[Ahead | None]:
+    """One of the views; none if it takes more than there is left."""
+    work, last, over = document.tree.work, None, False
+    began = work.tokens
     for step in document.steps_after(click.branch, click.tokens, **options):
+        if over:
+            return
         yield None
-        last = step
+        last, over = step, work.tokens >= most and work.tokens > began
     if last is not None:
         yield Ahead(click.branch.token_ids[: click.tokens], last.result)
 

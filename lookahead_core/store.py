@@ -39,6 +39,12 @@ class Store(Generic[T]):
                 self._held.popitem(last=False)
             return thing
 
+    def find(self, key: str) -> T | None:
+        """The same if it is there; nothing is made, nor kept for longer."""
+        with self._lock:
+            self._forget_idle()
+            return self._held[key][0] if key in self._held else None
+
     def __len__(self) -> int:
         return len(self._held)
 

@@ -12,7 +12,7 @@ import pytest
 from tests import browser as browsers
 from tests.workbench import workbench
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 BODY = "<textarea id=box></textarea><textarea id=other></textarea><button id=branch>a token</button>"
 MOUNT = """async () => {

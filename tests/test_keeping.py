@@ -16,7 +16,7 @@ import pytest
 from tests import browser as browsers
 from tests.workbench import workbench
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 FOLDER = Path(__file__).parents[1] / "interface" / "writer"
 PAPER = (FOLDER / "paper.html").read_text(encoding="utf-8")

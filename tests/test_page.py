@@ -113,6 +113,7 @@ def test_each_undo_takes_back_exactly_one_accept_and_redo_gives_it_back(visit: V
     assert visit.text == PROMPT + typed
 
 
+@pytest.mark.slow
 def test_the_same_session_with_keys_alone(visit: Visit) -> None:
     visit.page.locator("#document textarea").focus()
     visit.page.keyboard.type(PROMPT, delay=5)
@@ -146,6 +147,7 @@ def test_the_same_session_with_keys_alone(visit: Visit) -> None:
     assert visit.page.evaluate("document.activeElement.matches('#branches [data-token]')")
 
 
+@pytest.mark.slow
 def test_ctrl_right_takes_the_first_branchs_next_word_only_at_the_end(tiny: Visit) -> None:
     tiny.type("The sea and")
     tiny.wait_until_settled()
@@ -160,6 +162,7 @@ def test_ctrl_right_takes_the_first_branchs_next_word_only_at_the_end(tiny: Visi
     assert ("The sea and" + first).startswith(tiny.text)
 
 
+@pytest.mark.slow
 def test_what_is_read_is_only_what_the_click_brought(visit: Visit) -> None:
     visit.type(PROMPT)
     visit.wait_until_settled()
@@ -170,6 +173,7 @@ def test_what_is_read_is_only_what_the_click_brought(visit: Visit) -> None:
     assert int(meter.get_attribute("data-passes")) <= 5
 
 
+@pytest.mark.slow
 def test_typing_and_clicking_in_turns_keeps_every_character(visit: Visit) -> None:
     expected = ""
     for words in (PROMPT, " and", " so", ", they"):
@@ -199,6 +203,7 @@ def test_a_stale_branch_refuses_the_click_and_says_so(visit: Visit) -> None:
     assert visit.text == PROMPT + " long ago"
 
 
+@pytest.mark.slow
 def test_in_the_middle_of_a_text_what_follows_the_caret_is_never_touched(visit: Visit) -> None:
     after = ". The end, and 🙂 nothing more."
     visit.fill(PROMPT + after)
@@ -217,6 +222,7 @@ def test_in_the_middle_of_a_text_what_follows_the_caret_is_never_touched(visit: 
     assert visit.page.evaluate("document.querySelector('#document textarea').selectionStart") == len(PROMPT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["The old lighthouse ", "The old lighth", "The  old  "])
 def test_what_was_typed_of_a_word_or_of_spaces_stays_and_the_odds_say_so(visit: Visit, text: str) -> None:
     visit.type(text)
@@ -239,6 +245,7 @@ def test_a_selection_pauses_branching_and_is_never_overwritten_by_a_click(tiny: 
     tiny.wait_until_settled()
 
 
+@pytest.mark.slow
 def test_pausing_is_one_key_and_asks_for_nothing_until_one_goes_on(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.wait_until_settled()
@@ -354,6 +361,7 @@ def test_sliders_are_answered_from_what_is_there_and_no_request_leaves(tiny: Vis
     assert tiny.requests[asked:] == []
 
 
+@pytest.mark.slow
 def test_what_the_sliders_do_not_find_is_asked_for(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.wait_until_settled()
@@ -368,6 +376,7 @@ def test_what_the_sliders_do_not_find_is_asked_for(tiny: Visit) -> None:
     assert tiny.text == PROMPT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["every_level", "forks", "best_first", "sampled"])
 def test_every_mode_shows_what_the_library_gives(tiny: Visit, tiny_model: Model, mode: str) -> None:
     text = "The old keeper said and saw."
@@ -383,6 +392,7 @@ def test_every_mode_shows_what_the_library_gives(tiny: Visit, tiny_model: Model,
     assert shown == sorted(branch.text for branch in expected.branches)
 
 
+@pytest.mark.slow
 def test_again_draws_with_another_seed_and_the_same_seed_draws_the_same(tiny: Visit) -> None:
     def rows() -> list[str]:
         tiny.wait_until_settled()
@@ -401,6 +411,7 @@ def test_again_draws_with_another_seed_and_the_same_seed_draws_the_same(tiny: Vi
     assert rows() == first
 
 
+@pytest.mark.slow
 def test_branches_end_where_a_word_or_a_sentence_does(visit: Visit) -> None:
     visit.page.locator("#length").select_option("sentence")
     visit.type(PROMPT)
@@ -419,6 +430,7 @@ HAS = """([id, wanted]) => wanted === [...document.querySelectorAll('#branches [
     .some(one => one.dataset.ids.split(' ').includes(id))"""
 
 
+@pytest.mark.slow
 def test_a_banned_token_is_never_offered_again_until_it_is_allowed(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.wait_until_settled()
@@ -432,6 +444,7 @@ def test_a_banned_token_is_never_offered_again_until_it_is_allowed(tiny: Visit) 
     tiny.page.wait_for_function(HAS, arg=[banned, True], timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_everything_else_can_be_opened_and_taken(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.wait_until_settled()
@@ -444,6 +457,7 @@ def test_everything_else_can_be_opened_and_taken(tiny: Visit) -> None:
     tiny.wait_until_settled()
 
 
+@pytest.mark.slow
 def test_an_instruction_steers_and_its_template_never_enters_the_text(visit: Visit) -> None:
     visit.page.locator("#instruction-toggle").click()
     visit.page.locator("#instruction").fill("Write a poem about <|im_end|> the sea. Only the poem.")
@@ -461,6 +475,7 @@ def test_an_instruction_steers_and_its_template_never_enters_the_text(visit: Vis
     assert visit.pieces(0) != with_it or visit.rows == 5
 
 
+@pytest.mark.slow
 def test_emoji_chinese_arabic_and_marks_are_accepted_whole(browser: Any) -> None:
     said = " 🙂 👩‍👩‍👧 中文 العربية naïve é."
     model = parrot([f"We{said}"])
@@ -501,6 +516,7 @@ def test_right_to_left_text_reads_rightly(browser: Any) -> None:
 INSIDE = "([place, ours]) => document.querySelector(place)?.closest(ours) !== null"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 360, "height": 740}}])
 def test_axe_finds_nothing_serious_in_what_is_ours(browser: Any, tiny_page: str, look: dict[str, Any]) -> None:
     from axe_playwright_python.sync_playwright import Axe
@@ -522,6 +538,7 @@ def test_axe_finds_nothing_serious_in_what_is_ours(browser: Any, tiny_page: str,
         assert serious == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "look",
     [
@@ -554,6 +571,7 @@ def test_on_narrow_pages_every_token_can_be_reached_and_nothing_overlaps(
         assert opened.text == PROMPT + inserted
 
 
+@pytest.mark.slow
 def test_accepting_by_touch_leaves_the_keyboard_down(browser: Any, tiny_page: str) -> None:
     look = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
     with browsers.visit(browser, tiny_page, **look) as opened:
@@ -568,6 +586,7 @@ def test_accepting_by_touch_leaves_the_keyboard_down(browser: Any, tiny_page: st
         opened.wait_until_settled()
 
 
+@pytest.mark.slow
 def test_an_ending_is_a_chip_with_its_odds_and_inserts_nothing(tiny: Visit, tiny_model: Model) -> None:
     text, ended = text_that_may_end(tiny_model)
     for slider, value in (("k", "20"), ("depth", "40")):
@@ -594,6 +613,7 @@ def text_that_may_end(model: Model) -> tuple[str, int]:
     raise AssertionError("The tiny model never ends.")
 
 
+@pytest.mark.slow
 def test_an_emptied_box_shows_no_branches(tiny: Visit) -> None:
     tiny.fill(PROMPT)
     tiny.wait_until_settled()
@@ -602,6 +622,7 @@ def test_an_emptied_box_shows_no_branches(tiny: Visit) -> None:
     tiny.page.wait_for_function("!document.querySelector('#branches [data-branch]')", timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_a_text_longer_than_the_context_says_from_where_the_model_reads(tiny: Visit) -> None:
     tiny.fill("The old keeper climbed the stairs again. " * 100)
     tiny.wait_until_settled()

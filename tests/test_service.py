@@ -95,7 +95,7 @@ def test_what_is_a_click_away_is_read_ahead_and_equals_what_a_request_gives(
         document = Document(tiny_model, text)
         document.follow(text + branch["pieces"][0]["text"], [accepted(len(text), ids, branch["healed"])])
         assert rows(found) == [one.text for one in document.lookahead(k=4, depth=4).branches]
-    assert sum(len(json.dumps(found)) for found in ahead.values()) <= 64 * 1024
+    assert sum(len(json.dumps(found, separators=(",", ":"))) for found in ahead.values()) <= 64 * 1024
 
 
 def accepted(before: int, ids: list[int], healed: bool) -> Any:

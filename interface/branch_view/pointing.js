@@ -23,7 +23,7 @@ export class Pointing {
     if (event.pointerType === 'touch') return;
     if (event.target.closest('.note')) return clearTimeout(this.timer);
     const button = event.target.closest(CHOICES);
-    const near = button && (!this.current || button.parentElement === this.current.parentElement);
+    const near = button && !button.closest('.others') && (!this.current || button.parentElement === this.current.parentElement);
     this.aim(button, near ? 0 : button ? PASSING : LEAVING);
   }
 

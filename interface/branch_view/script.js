@@ -50,6 +50,7 @@ class Branches {
       rows: () => this.drawn.rows,
       choiceOf: (branch, token) => this.choiceOf(branch, token),
       choose: (branch, token, options) => this.choose(branch, token, options),
+      choosePointed: () => this.accept(this.pointing.current && this.meaningOf(this.pointing.current), {byKeyboard: true, pointer: null}),
       nextWord: branch => nextWord(this.drawn.rows[branch] || {pieces: []}),
       ready: (settings, view = this.seen?.view) => Boolean(view && covers(view, settings)),
     };
@@ -157,10 +158,10 @@ class Branches {
   // The line under the rows: a refusal, what is pointed at, or what there is to say of the whole.
   paintNote() {
     const pointed = this.about(this.pointing.current), from = this.seen?.view.seen_from;
-    const sentence = this.refusing ? words.REFUSAL : pointed ? pointed.sentence : words.summary(this.said, this.drawn, from);
+    const sentence = this.refusing ? this.because : pointed ? pointed.sentence : words.summary(this.said, this.drawn, from);
     write(this.note.querySelector('.words'), sentence);
     write(this.note.querySelector('.progress'), this.refusing || pointed ? '' : this.progress());
-    this.note.querySelector('.ban').hidden = !pointed || Boolean(this.refusing);
+    this.note.querySelector('.ban').hidden = !pointed?.bannable || Boolean(this.refusing);
     this.tellPointed(pointed ? pointed.text : null);
   }
 
@@ -169,11 +170,19 @@ class Branches {
     if (!button || button.closest('[data-inert]')) return null;
     if (button.dataset.rest) {
       const other = this.drawn.others[button.dataset.rest];
-      return other && {text: other.text, own: other.text, id: other.ids.at(-1), sentence: words.aboutOther(other)};
+      return other && {...this.banOf(other, other.ids.length < 2), text: other.text, sentence: words.aboutOther(other)};
     }
     const row = this.drawn.rows[button.closest('.branch').dataset.branch], token = Number(button.dataset.token);
     const piece = row?.pieces[token];
-    return piece && {text: textUpTo(row, token), own: piece.text, id: piece.ids.at(-1), sentence: words.aboutToken(row, piece)};
+    return piece && {...this.banOf(piece, row.healed && !token), text: textUpTo(row, token), sentence: words.aboutToken(row, piece)};
+  }
+
+  // What never to offer again: a token. One that stands in place of what was typed is named whole; of a character of
+  // several tokens none can be left out without leaving out others.
+  banOf({text, ids}, first) {
+    const {stored, view} = this.seen, healed = view.branches.some(branch => branch.healed) && first;
+    const typed = healed && ids.length === 1 ? view.given : '';
+    return {own: typed + text, id: ids.at(-1), bannable: !stored && ids.length <= 1 + Number(healed)};
   }
 
   tellPointed(text) {
@@ -210,21 +219,22 @@ class Branches {
     const detail = {...choice, byKeyboard, pointer};
     const event = new CustomEvent('accept', {detail, bubbles: true, cancelable: true});
     if (choice.revision >= this.expected && this.root.dispatchEvent(event)) return true;
-    this.refuse();
+    this.refuse(detail.because);
     return false;
   }
 
   ban(button) {
     const about = this.about(button);
-    if (about) this.root.dispatchEvent(new CustomEvent('ban', {detail: {id: about.id, text: about.own}, bubbles: true}));
+    if (about?.bannable) this.root.dispatchEvent(new CustomEvent('ban', {detail: {id: about.id, text: about.own}, bubbles: true}));
   }
 
-  refuse() {
+  refuse(because = words.REFUSAL) {
     clearTimeout(this.refusing);
+    this.because = because;
     this.root.dataset.refused = true;
     this.refusing = setTimeout(() => this.endRefusal(), REFUSED_FOR);
     this.paintNote();
-    write(this.announcement, words.REFUSAL);
+    write(this.announcement, because);
   }
 
   endRefusal() {

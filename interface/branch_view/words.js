@@ -7,13 +7,14 @@ const plainNumber = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
 export const plain = number => plainNumber.format(number);
 export const counted = (number, one, many = `${one}s`) => `${plain(number)} ${number === 1 ? one : many}`;
 
+// Figures do not break over lines.
 export function percent({p, bound = false, atLeast = false}) {
-  if (bound) return `≤ ${p < 0.0000005 ? '0.0001 %' : p >= 0.995 ? '100 %' : percent({p})}`;
-  if (atLeast) return `≥ ${p >= 0.995 ? '99 %' : p < 0.0000005 ? '0 %' : percent({p})}`;
+  if (bound) return `≤ ${p < 0.0000005 ? '0.0001 %' : p >= 0.995 ? '100 %' : percent({p})}`;
+  if (atLeast) return `≥ ${p >= 0.995 ? '99 %' : p < 0.0000005 ? '0 %' : percent({p})}`;
   const hundredths = p * 100;
-  if (hundredths >= 99.5 && hundredths < 99.995) return '> 99 %';
-  if (hundredths < 0.00005) return hundredths > 0 ? '< 0.0001 %' : '0 %';
-  return `${hundredths >= 9.95 ? Math.round(hundredths) : Number(hundredths.toPrecision(hundredths >= 0.1 ? 2 : 1))} %`;
+  if (hundredths >= 99.5 && hundredths < 99.995) return '> 99 %';
+  if (hundredths < 0.00005) return hundredths > 0 ? '< 0.0001 %' : '0 %';
+  return `${hundredths >= 9.95 ? Math.round(hundredths) : Number(hundredths.toPrecision(hundredths >= 0.1 ? 2 : 1))} %`;
 }
 
 // Signs for what cannot be seen: line breaks, tabs, lone spaces, and characters without any width.
@@ -30,11 +31,11 @@ const quoted = text => `“${visible(text.trim() || text)}”`;
 // Which of the figures a row's share is, and under which settings.
 export function caption({firsts, given, wanted}) {
   const typed = given ? `, given what you typed: ${quoted(given)}` : '';
-  return `Share: the odds of ${firsts ? 'its first word' : 'what sets it apart'}, ${heated(wanted)}${typed}.`;
+  return `Share: the odds of ${firsts ? 'its first piece' : 'what sets it apart'}, ${heated(wanted)}${typed}.`;
 }
 
 function heated({temperature = 1, top_p: topP = 1}) {
-  if (temperature === 1 && topP >= 1) return 'raw';
+  if (temperature === 1 && topP >= 1) return 'as the model gives them';
   if (temperature <= 0) return 'at temperature 0: the likeliest is certain';
   return [`at temperature ${temperature}`, topP < 1 ? `top-p ${topP}` : ''].filter(Boolean).join(', ');
 }
@@ -73,9 +74,9 @@ export function summary({state, note, reading}, drawn, seenFrom) {
 // The meter's figures, each as [figure, what it is].
 export function costs({cost, alone}, ahead) {
   return [
-    [counted(cost.passes, 'pass', 'passes'), cost.passes ? 'for this view' : 'for this view: it was read ahead'],
+    [counted(cost.passes, 'pass', 'passes'), cost.passes ? 'for this view' : 'for this view: all of it was known'],
     [counted(cost.tokens, 'token'), alone ? `read, where one request a branch reads ${plain(alone)}` : 'read'],
-    [cost.seconds < 1 ? `${plain(cost.seconds * 1000)} ms` : `${cost.seconds.toFixed(1)} s`, ''],
+    [cost.seconds < 1 ? `${plain(cost.seconds * 1000)} ms` : `${cost.seconds.toFixed(1)} s`, 'in all'],
     ...(ahead ? [[counted(ahead, 'token'), 'read ahead so far']] : []),
   ];
 }

@@ -2,10 +2,10 @@
 export class Ghost {
   #hidden = false;   // by Esc, until the next edit
   #pointed = null;
-  #text = '';
 
-  constructor({branches, draft, show}) {
-    Object.assign(this, {branches, draft, show});
+  // `show(text)` draws it; `shown()` tells whether there is room for it.
+  constructor({branches, draft, show, shown}) {
+    Object.assign(this, {branches, draft, show, shown});
     branches.addEventListener('point', ({detail}) => {
       this.#pointed = detail.text;
       this.painted();
@@ -13,33 +13,31 @@ export class Ghost {
     draft.addEventListener('caret', () => this.painted());
   }
 
-  get visible() { return Boolean(this.#text); }
-
-  // Where the text stands that is shown: branch and token.
-  get place() {
-    const rows = this.branches.branchView.rows();
-    for (const [branch, {pieces}] of rows.entries()) {
-      let text = '';
-      for (const [token, piece] of pieces.entries()) {
-        text += piece.text;
-        if (text === this.#text) return [branch, token];
-      }
-    }
-    return [0, -1];
+  // Accept what is shown; whether there was anything.
+  take() {
+    if (!this.shown()) return false;
+    const {rows, choose, choosePointed} = this.branches.branchView;
+    if (this.#pointed !== null) choosePointed();
+    else choose(0, rows()[0].pieces.length - 1, {byKeyboard: true});
+    return true;
   }
 
   // Whether there was anything to hide.
   hide() {
-    const was = this.visible;
+    const was = Boolean(this.shown());
     this.#hidden = this.#hidden || was;
-    this.#paint('');
+    this.show('');
     return was;
   }
 
   edited() {
     this.#hidden = false;
+    this.moved();
+  }
+
+  moved() {
     this.#pointed = null;
-    this.#paint('');
+    this.show('');
   }
 
   painted() {
@@ -47,12 +45,6 @@ export class Ghost {
     const possible = !this.#hidden && !draft.selected && !draft.composing && draft.caret === draft.text.length && draft.text;
     const fresh = branches.dataset.stale !== 'true';
     const own = first ? first.pieces.map(piece => piece.text).join('') : '';
-    this.#paint(possible && fresh ? this.#pointed ?? own : '');
-  }
-
-  #paint(text) {
-    if (text === this.#text) return;
-    this.#text = text;
-    this.show(text);
+    this.show(possible && fresh ? this.#pointed ?? own : '');
   }
 }

@@ -6,7 +6,7 @@ const DIGIT = /^Digit([1-9])$/;
 export function listenToKeys({box, draft, does}) {
   document.addEventListener('keydown', event => {
     if (event.isComposing || draft.composing || event.getModifierState('AltGraph')) return;
-    const done = isPause(event) ? does.pause() : event.target === box && inBox(event, draft, does);
+    const done = isPause(event) && !event.target.closest('dialog, #instruction') ? does.pause() : event.target === box && inBox(event, draft, does);
     if (done) event.preventDefault();
   }, {capture: true});
 }

@@ -18,7 +18,8 @@ export class Known {
 
   // The view of a revision of the text; complete, or still growing.
   take(revision, text, view, complete) {
-    if (revision !== this.revision) this.#stand(revision, view, complete);
+    // What was read ahead of another view is of no use beside this one.
+    if (revision !== this.revision || complete) this.#stand(revision, view, complete);
     else [this.view, this.complete] = [view, complete];
     if (complete) this.#remember(text, view);
   }
@@ -26,8 +27,11 @@ export class Known {
   // A view read ahead: what there is after accepting these tokens.
   add(key, view) { this.ahead.set(key, view); }
 
-  // The view after accepting tokens of the one that is shown.
-  after(ids, settings) { return enough(this.ahead.get(keyOf(ids)), settings); }
+  // The view after accepting tokens of the one that is shown; its rows may be shorter than they are to be.
+  after(ids, settings) { return begun(this.ahead.get(keyOf(ids)), settings); }
+
+  // Of which tokens that is there.
+  ready(settings) { return [...this.ahead].filter(([, view]) => begun(view, settings)).map(([key]) => key); }
 
   // The view of a text that stood here before, as after an undo.
   at(text, settings) { return enough(this.#recent.get(text), settings); }
@@ -41,4 +45,11 @@ export class Known {
   }
 }
 
-const enough = (view, settings) => (view && covers(view, settings) ? view : null);
+// Whether a view is all that was asked for.
+export const isWhole = (view, settings) =>
+  covers(view, settings) && (view.asked.until === 'tokens' || view.asked.depth >= settings.depth);
+
+const begun = (view, settings) =>
+  (view && covers(view, {...settings, depth: Math.min(settings.depth, view.asked.depth)}) ? view : null);
+
+const enough = (view, settings) => (view && isWhole(view, settings) ? view : null);

@@ -1,17 +1,17 @@
 // The writer's tab: between the person's draft, the controls, the branches and the server. The server is told what
 // stands before the caret, and answers with views; only a person's hand changes the text.
 import * as header from '../header.js';
-import {covers} from '../branch_view/shape.js';
 import {Controls} from './controls.js';
 import {mountPaper} from './drawers.js';
 import {Ghost} from './ghost.js';
 import {listenToKeys} from './keys.js';
-import {Known, keyOf} from './known.js';
+import {Known, isWhole, keyOf} from './known.js';
 import {Requests} from './requests.js';
 
 const MOST_DEPTH = 40;
 const WAITING = 'Branches appear here when the model is ready.';
 const SELECTION = 'A selection pauses branching.';
+const STOPPED = 'Stopped before there were branches. Change the text or a setting to look again.';
 const BEGIN = 'Click any word to begin with it, or write something of your own.';
 const PLACEHOLDER = 'Once upon a time …';
 
@@ -43,18 +43,19 @@ class Writer {
       given: () => this.given(),
       heard: (news, request) => this.heard(news, request),
       lost: sentence => header.complain(sentence),
+      unknown: () => { this.heardOf = 0; },
     });
     this.paper = mountPaper({element: paper, hooks: {
       settings: () => this.controls.settings,
       applySettings: settings => this.controls.set(settings),
-      view: () => this.known.view,
+      view: () => (this.known.revision === this.draft.revision ? this.known.view : null),
       tree: () => this.requests.tree(),
       model: header.model,
       publicAddress: () => address,
       also: () => [branches],
     }});
     this.draft = this.paper.draft;
-    this.ghost = new Ghost({branches, draft: this.draft, show: text => this.paper.ghost(text)});
+    this.ghost = new Ghost({branches, draft: this.draft, show: text => this.paper.ghost(text), shown: () => this.paper.ghostShown});
   }
 
   async start() {
@@ -69,7 +70,9 @@ class Writer {
 
   listen() {
     const {branches, draft, controls} = this;
-    draft.addEventListener('change', ({detail}) => { if (detail.kind !== 'accept') this.look(); });
+    draft.addEventListener('change', ({detail}) => { if (detail.kind !== 'accept') this.look(detail.kind); });
+    // A composition that is given up changes nothing, but what was to be asked meanwhile has waited for its end.
+    draft.box.addEventListener('compositionend', () => setTimeout(() => this.look('caret')));
     draft.addEventListener('caret', () => this.selecting());
     controls.addEventListener('change', () => this.adjust());
     draft.addEventListener('instruction', () => this.adjust());
@@ -81,7 +84,7 @@ class Writer {
     listenToKeys({box: draft.box, draft, does: {
       word: branch => this.choose(branch, branches.branchView.nextWord(branch)),
       whole: branch => this.choose(branch, (branches.branchView.rows()[branch]?.pieces.length ?? 0) - 1),
-      ghost: () => this.ghost.visible && this.choose(...this.ghost.place),
+      ghost: () => this.ghost.take(),
       hide: () => this.ghost.hide(),
       pause: () => this.pause(),
     }});
@@ -98,10 +101,12 @@ class Writer {
   tell(name, detail) { this.branches.dispatchEvent(new CustomEvent(name, {detail})); }
 
   // The text, or the caret in it, is another: show what is known of it, and ask.
-  look() {
+  look(kind = 'caret') {
     const {draft, known} = this, revision = draft.sync(), text = draft.before;
+    if (draft.composing) return;
     this.pinned = null;
-    this.ghost.edited();
+    if (kind === 'caret') this.ghost.moved();
+    else this.ghost.edited();
     if (!text && !this.paper.instruction()) return this.rest(revision);
     this.endExample();
     const view = known.revision === revision ? known.view : known.at(text, this.settings);
@@ -135,13 +140,15 @@ class Writer {
 
   ask() {
     if (this.paused) return this.tell('state', {state: 'paused'});
-    if (this.draft.selected) return this.selecting();
+    if (this.draft.selected) return this.hold();
     this.halting(true);
     this.requests.ask({length: this.draft.caret});
   }
 
+  // What to ask, as it is when the request leaves; nothing while an input method composes: its text is nobody's yet.
   given() {
     const {draft, controls} = this, text = draft.before;
+    if (draft.composing) return null;
     return {
       ...this.settings, revision: draft.revision, text, instruction: this.paper.instruction(),
       banned: controls.settings.banned.map(({id}) => id),
@@ -161,36 +168,45 @@ class Writer {
   }
 
   paint(news, {revision, text}) {
-    const {state, view = null, reading = null} = news, known = this.known;
-    const whole = state === 'settled', had = known.revision === revision && known.complete;
-    if (view && (whole || !had)) known.take(revision, text, view, whole);
-    if (had && !whole) return;
+    const {state, view = null, reading = null, note = null} = news, known = this.known;
+    const whole = state === 'settled', had = known.revision === revision && known.view;
+    // What was read ahead may reach deeper than what comes first.
+    if (!whole && had && (known.complete || !view || depthOf(view) < depthOf(had))) return;
+    if (view) known.take(revision, text, view, whole);
     if (view || reading || this.branches.dataset.state !== state)
-      this.tell('show', {revision, state, view, reading, pinned: this.pinned});
+      this.tell('show', {revision, state, view, reading, note, pinned: this.pinned});
     this.ghost.painted();
   }
 
   present(revision, text, view) {
-    this.known.take(revision, text, view, true);
-    this.tell('show', {revision, state: this.paused ? 'paused' : 'settled', view, pinned: this.pinned});
+    const whole = isWhole(view, this.settings);
+    this.known.take(revision, text, view, whole);
+    this.tell('show', {revision, state: this.paused ? 'paused' : whole ? 'settled' : 'thinking', view, pinned: this.pinned});
     this.ghost.painted();
   }
 
   readAhead({ahead = {}, tokens_ahead: tokens = 0}, revision) {
     if (revision !== this.known.revision) return;
     for (const [key, view] of Object.entries(ahead)) this.known.add(key, view);
-    const keys = [...this.known.ahead.keys()];
-    this.tell('ahead', {ready: this.ready(), keys, tokens});
+    this.known.tokens = tokens;
+    this.tellAhead();
+  }
+
+  tellAhead() {
+    const {known, settings} = this;
+    this.tell('ahead', {ready: this.ready(), keys: known.ready(settings), tokens: known.tokens});
   }
 
   // How many of the rows have the view after their first piece; where there is nothing to click, nothing is missing.
   ready() {
-    const rows = this.branches.branchView.rows().filter(row => !row.extra);
-    return rows.filter(({pieces, ids}) => !pieces.length || this.known.ahead.has(keyOf(ids.slice(0, pieces[0].tokens)))).length;
+    const rows = this.branches.branchView.rows().filter(row => !row.extra), keys = new Set(this.known.ready(this.settings));
+    return rows.filter(({pieces, ids}) => !pieces.length || keys.has(keyOf(ids.slice(0, pieces[0].tokens)))).length;
   }
 
   wait({loading}, revision) {
     this.halting(false);
+    if (header.state() === 'ready') header.meanwhile(loading);
+    else header.complain(null);
     if (loading.state === 'error') return this.tell('show', {revision, state: 'error', view: null});
     this.tell('show', {revision, state: 'thinking', view: null, note: WAITING});
   }
@@ -207,6 +223,7 @@ class Writer {
     const inserted = stored ? this.example.text + text : text;
     const how = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(stored ? {} : {ids, healed})};
     const next = known.revision === revision ? known.after(ids, this.settings) : null;
+    if (draft.selected) event.detail.because = SELECTION;
     if (!draft.accept(inserted, how)) return event.preventDefault();
     this.endExample();
     this.ghost.edited();
@@ -230,8 +247,8 @@ class Writer {
     this.told = told;
     this.paper.settingsChanged();
     this.tell('settings', this.settings);
-    if (known.view && known.revision === this.draft.revision && covers(known.view, this.settings)) {
-      this.tell('ahead', {ready: this.ready(), keys: [...known.ahead.keys()], tokens: known.tokens});
+    if (known.complete && known.revision === this.draft.revision && isWhole(known.view, this.settings)) {
+      this.tellAhead();
       this.ghost.painted();
     } else {
       this.look();
@@ -241,14 +258,18 @@ class Writer {
   selecting() {
     const {draft} = this;
     if (draft.selected && !this.holding) {
-      this.holding = true;
-      this.requests.drop();
-      this.halting(false);
-      this.tell('state', {state: 'paused', note: SELECTION});
+      this.hold();
     } else if (!draft.selected && this.holding) {
       this.holding = false;
       this.resume();
     }
+  }
+
+  hold() {
+    this.holding = true;
+    this.requests.drop();
+    this.halting(false);
+    this.tell('state', {state: 'paused', note: SELECTION});
   }
 
   pause() {
@@ -265,19 +286,24 @@ class Writer {
   }
 
   resume() {
-    const {known, draft} = this;
-    if (known.complete && known.revision === draft.revision && !this.paused) this.tell('state', {state: 'settled'});
+    const {known, draft} = this, there = known.complete && known.revision === draft.revision;
+    if (there && isWhole(known.view, this.settings) && !this.paused) this.tell('state', {state: 'settled'});
     else this.look();
   }
 
   stop() {
+    const {known, draft} = this;
     this.requests.drop();
     this.halting(false);
-    this.tell('state', {state: 'settled'});
+    if (known.view && known.revision === draft.revision) this.tell('state', {state: 'settled'});
+    else this.tell('state', {state: 'paused', note: STOPPED});
   }
 
   halting(possible) { this.controls.at('stop').disabled = !possible; }
 }
+
+// How deep all rows of a view are at least.
+const depthOf = ({branches}) => Math.min(...branches.filter(({ended}) => !ended).map(({ids}) => ids.length));
 
 // Characters as Python counts them.
 const characters = text => [...text].length;
