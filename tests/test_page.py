@@ -331,6 +331,92 @@ def test_read_ahead_is_thrown_away_at_the_next_key(tiny: Visit) -> None:
     assert (ready, text) == ("0", PROMPT + "s")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "depth"), [("10", "10"), ("20", "40"), ("5", "40")])
+def test_the_first_words_of_many_or_long_branches_are_read_ahead_too(
+    browser: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch, k: str, depth: str
+) -> None:
+    passes = Passes(tiny_model, monkeypatch)
+    with browsers.page_of(lambda report: tiny_model) as url, browsers.visit(browser, url) as opened:
+        opened.wait_for_status("ready")
+        slide(opened, "k", k)
+        slide(opened, "depth", depth)
+        opened.fill("The old keeper said, and")
+        opened.page.wait_for_selector(f"#branches[data-ahead-ready='{k}']", timeout=PATIENCE)
+        click = opened.page.evaluate(CLICK, 1)
+        assert click["rows"] == int(k)
+        assert passes.between(click["start"], click["end"]) == 0
+        opened.wait_until_settled()
+        longest = max(len(opened.pieces(branch)) for branch in range(opened.rows))
+        assert longest > int(depth) // 2, "what was there at once has grown since"
+
+
+@pytest.mark.slow
+def test_what_is_ready_is_ready_for_the_settings_as_they_are(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
+    slide(tiny, "k", "9")
+    assert int(tiny.page.locator("#branches").get_attribute("data-ahead-ready")) <= 5
+    tiny.page.wait_for_selector("#branches[data-ahead-ready='9']", timeout=PATIENCE)
+    assert tiny.rows == 9
+
+
+@pytest.mark.slow
+def test_a_slider_under_a_selection_leaves_the_page_paused_with_its_reason(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.wait_until_settled()
+    press(tiny, "Shift+ArrowLeft")
+    tiny.wait_for_view("paused")
+    slide(tiny, "k", "12")
+    tiny.wait_for_view("paused")
+    assert "selection" in tiny.page.locator("#branches .note").inner_text()
+    tiny.page.locator("#document textarea").focus()
+    press(tiny, "ArrowRight")
+    tiny.wait_until_settled()
+    assert tiny.rows == 12
+
+
+@pytest.mark.slow
+def test_what_an_input_method_composes_is_never_asked_about(tiny: Visit) -> None:
+    tiny.type("The old")
+    tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
+    tiny.page.wait_for_timeout(800)
+    keyboard = tiny.page.context.new_cdp_session(tiny.page)
+    keyboard.send("Input.imeSetComposition", {"text": "qqz", "selectionStart": 3, "selectionEnd": 3})
+    asked = len(tiny.requests)
+    # Without taking the focus, which would end the composition.
+    tiny.page.evaluate(
+        "() => { const k = document.querySelector('#k'); k.value = 9; "
+        "k.dispatchEvent(new Event('input', {bubbles: true})); }"
+    )
+    tiny.page.wait_for_timeout(500)
+    assert not [url for url in tiny.requests[asked:] if "component_server" in url]
+    keyboard.send("Input.imeSetComposition", {"text": "", "selectionStart": 0, "selectionEnd": 0})
+    tiny.page.evaluate(
+        "document.querySelector('#document textarea').dispatchEvent(new CompositionEvent('compositionend'))"
+    )
+    tiny.page.wait_for_function("document.querySelectorAll('#branches [data-branch]').length === 9", timeout=PATIENCE)
+    assert "qqz" not in tiny.text
+
+
+@pytest.mark.slow
+def test_stopping_before_there_are_branches_says_how_to_go_on(
+    browser: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = tiny_model.engine._pass  # type: ignore[attr-defined]
+    monkeypatch.setattr(tiny_model.engine, "_pass", lambda *given: time.sleep(0.5) or plain(*given))
+    with browsers.page_of(lambda report: tiny_model) as url, browsers.visit(browser, url) as opened:
+        opened.wait_for_status("ready")
+        opened.fill(PROMPT)
+        opened.page.wait_for_selector("#stop:enabled", timeout=PATIENCE)
+        opened.page.locator("#stop").click()
+        opened.wait_for_view("paused")
+        assert "to look again" in opened.page.locator("#branches .note").inner_text()
+        opened.type(" and")
+        opened.wait_until_settled()
+        assert opened.text == PROMPT + " and"
+
+
 def test_sliders_are_answered_from_what_is_there_and_no_request_leaves(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
