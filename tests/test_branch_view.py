@@ -1088,3 +1088,15 @@ def test_a_slider_repaints_the_elements_that_are_there_and_makes_none(bench: Ben
     )
     assert made == 0
 
+
+def test_a_row_that_does_not_come_to_the_end_asked_for_says_so(bench: Bench) -> None:
+    view = likely()
+    for branch in view["branches"]:
+        for piece in branch["pieces"]:
+            piece["ends"] = 1
+    view["branches"][0]["pieces"][2]["ends"] = 3
+    bench.show(view | {"asked": view["asked"] | {"until": "sentence"}})
+    bench.set(**ASKED | {"until": "sentence"})
+    signs = [row.locator(".sign").count() for row in bench.page.locator(".branch").all()]
+    assert signs[0] == 0
+    assert all(count == 1 for count in signs[1:])

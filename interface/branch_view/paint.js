@@ -49,6 +49,7 @@ function paintTokens(tokens, row) {
   });
   if (row.unsaid) tokens.append(makeSign(row.unsaid));
   if (row.ended) tokens.append(makeEnd(row.end));
+  if (row.open) tokens.append(makeOpen());
 }
 
 function makeToken(tokens, index) {
@@ -71,6 +72,13 @@ function paintToken(button, {text, ids, odds}) {
 
 // A surer token is underlined more heavily and more colourfully: it reads without colour too.
 const underline = p => `--odds: ${Math.round(18 + 82 * Math.sqrt(p))}%; --weight: ${(1 + 4 * Math.sqrt(p)).toFixed(1)}px`;
+
+// A row that has not come to the end that is asked for.
+function makeOpen() {
+  const sign = document.createElement('span');
+  Object.assign(sign, {className: 'sign', textContent: '…', title: 'It goes on: its end is not known.'});
+  return sign;
+}
 
 function makeSign(count) {
   const sign = document.createElement('span');

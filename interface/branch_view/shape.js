@@ -88,7 +88,7 @@ function makeRow(branch, source, wanted, odds) {
     branch, nodes: source.nodes, ids: branch.ids.slice(0, length), figures, pieces, ended, healed: Boolean(branch.healed),
     path: product(figures), rawPath: total(branch.logprobs.slice(0, length)),
     end: ended ? figures.at(-1) : null, unsaid: length - held - Number(ended), raw: figures.some(figure => figure.raw),
-    pinned: false, extra: false,
+    pinned: false, extra: false, open: !ended && !isLength(wanted.until) && !pieces.some(piece => piece.ends >= ENDS[wanted.until]),
   };
 }
 

@@ -12,6 +12,8 @@ from interface.branch_view import BranchView
 from interface.service import Service
 
 FOLDER = Path(__file__).parent
+COLOPHON = """<p class="colophon">What you write is computed on this server and not stored there.
+Branches are what a language model thinks likely, not what is true.</p>"""
 
 
 def build(service: Service, address: str | None = None) -> None:
@@ -21,6 +23,7 @@ def build(service: Service, address: str | None = None) -> None:
             _part("paper")
         with gr.Column(elem_classes="card", scale=6, min_width=300), BranchView():
             _part("controls")
+    gr.HTML(html_template=COLOPHON, apply_default_css=False)
     gr.HTML(
         value={"example": json.loads(_read("example.json")), "address": address},
         html_template="",
