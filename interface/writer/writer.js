@@ -276,7 +276,7 @@ class Writer {
     this.paused = !this.paused;
     const button = this.controls.at('pause');
     button.setAttribute('aria-pressed', this.paused);
-    button.querySelector('.sign').textContent = this.paused ? '▶' : '❚❚';
+    button.querySelector('.icon').textContent = this.paused ? '▶' : '❚❚';
     button.querySelector('.says').textContent = this.paused ? 'Go on' : 'Pause';
     if (this.paused) this.requests.drop();
     this.halting(false);
