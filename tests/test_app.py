@@ -35,8 +35,8 @@ def test_help_names_every_argument_and_every_variable() -> None:
     assert ended.returncode == 0
     for word in ("--model", "--revision", "--device", "--dtype", "--engine", "--port", "--host", "--share"):
         assert word in ended.stdout
-    for word in ("LOOKAHEAD_MODEL", "LOOKAHEAD_CACHE_DIR", "LOOKAHEAD_CACHE_MB", "LOOKAHEAD_HUB_TIMEOUT", "LOOKAHEAD_ADDRESS"):
-        assert word in ended.stdout
+    for name in ("MODEL", "CACHE_DIR", "CACHE_MB", "HUB_TIMEOUT", "ADDRESS"):
+        assert f"LOOKAHEAD_{name}" in ended.stdout
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,7 @@ def test_what_was_typed_of_a_word_or_of_spaces_stays_and_the_odds_say_so(visit: 
     assert "  " not in visit.text.removeprefix(text[:9])
 
 
+@pytest.mark.slow
 def test_a_selection_pauses_branching_and_is_never_overwritten_by_a_click(tiny: Visit) -> None:
     tiny.fill(PROMPT)
     tiny.wait_until_settled()
@@ -316,6 +317,7 @@ def test_a_click_that_was_read_ahead_paints_all_rows_without_a_pass(
             assert opened.page.locator("#branches").get_attribute("data-state") == "settled"
 
 
+@pytest.mark.slow
 def test_read_ahead_is_thrown_away_at_the_next_key(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
