@@ -715,3 +715,17 @@ def test_a_text_longer_than_the_context_says_from_where_the_model_reads(tiny: Vi
     tiny.fill("The old keeper climbed the stairs again. " * 100)
     tiny.wait_until_settled()
     assert "The model reads from character" in tiny.page.locator("#branches .note").inner_text()
+
+
+@pytest.mark.slow
+def test_a_ban_belongs_to_its_document(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.wait_until_settled()
+    tiny.token(0, 0).focus()
+    press(tiny, "Delete")
+    tiny.page.wait_for_selector(".never button", timeout=PATIENCE)
+    tiny.page.wait_for_timeout(600)
+    tiny.page.locator("#documents").click()
+    tiny.page.locator("#new-document").click()
+    tiny.page.wait_for_function("!document.querySelector('.never button')", timeout=PATIENCE)
+    assert tiny.text == ""

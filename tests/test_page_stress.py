@@ -159,6 +159,7 @@ class Writer:
 
     async def compose(self) -> None:
         """As an input method does: signs that come and go, a choice that must not break them, and what is meant."""
+        await self.page.wait_for_function(CURRENT, timeout=PATIENCE)
         *growing, meant = self.dice.choice(COMPOSED)
         for text in growing:
             place = {"selectionStart": len(text), "selectionEnd": len(text)}

@@ -39,7 +39,7 @@ const upTo = button => {
 };
 const rowOf = ({altKey, code}) => {
   const digit = /^Digit([1-9])$/.exec(code);
-  return digit && altKey && document.querySelector(`#branches [data-branch="${digit[1] - 1}"]`);
+  return digit && altKey ? document.querySelector(`#branches [data-branch="${digit[1] - 1}"]`) : null;
 };
 const ofKeys = (row, {shiftKey}) => {
   const pieces = [...(row?.querySelectorAll('[data-token]') ?? [])].map(one => one.dataset.text);

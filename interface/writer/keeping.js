@@ -107,7 +107,7 @@ export class Keeping {
   show(kept) {
     this.draft.load(kept);
     this.instruction.set(kept.instruction ?? '', kept.instructed ?? false);
-    this.hooks.applySettings({banned: [], ...kept.settings});
+    if (kept.settings) this.hooks.applySettings(kept.settings);
     this.#settings = JSON.stringify(this.hooks.settings());
   }
 

@@ -3,6 +3,7 @@
 import * as header from '../header.js';
 import {Controls} from './controls.js';
 import {mountPaper} from './drawers.js';
+import {Example} from './example.js';
 import {Ghost} from './ghost.js';
 import {listenToKeys} from './keys.js';
 import {Known, isWhole, keyOf} from './known.js';
@@ -12,8 +13,6 @@ const MOST_DEPTH = 40;
 const WAITING = 'Branches appear here when the model is ready.';
 const SELECTION = 'A selection pauses branching.';
 const STOPPED = 'Stopped before there were branches. Change the text or a setting to look again.';
-const BEGIN = 'Click any word to begin with it, or write something of your own.';
-const PLACEHOLDER = 'Once upon a time …';
 
 export async function start({element, props, server}) {
   const page = await there({paper: '.sheet', controls: '.controls', branches: '#branches'});
@@ -32,7 +31,6 @@ async function there(places) {
 class Writer {
   constructor({paper, controls, branches}, server, {example, address}) {
     this.branches = branches;
-    this.example = example;
     this.known = new Known();
     this.paused = false;
     this.heardOf = 0;   // the newest revision of which the server has answered
@@ -55,13 +53,14 @@ class Writer {
       also: () => [branches],
     }});
     this.draft = this.paper.draft;
+    this.example = new Example(this.draft.box, example, detail => this.tell('show', detail));
     this.ghost = new Ghost({branches, draft: this.draft, show: text => this.paper.ghost(text), shown: () => this.paper.ghostShown});
   }
 
   async start() {
     await this.paper.ready;
     const {shelf} = this.paper, others = (await shelf.list()).filter(card => card.id !== shelf.current?.id);
-    if (this.draft.text || others.length) this.example = null;
+    if (this.draft.text || others.length) this.example.end();
     this.listen();
     this.told = this.telling();
     this.tell('settings', this.settings);
@@ -70,7 +69,10 @@ class Writer {
 
   listen() {
     const {branches, draft, controls} = this;
-    draft.addEventListener('change', ({detail}) => { if (detail.kind !== 'accept') this.look(detail.kind); });
+    draft.addEventListener('change', ({detail}) => {
+      if (detail.kind === 'load') controls.set({banned: []});   // bans are a document's own; it brings them along next
+      if (detail.kind !== 'accept') this.look(detail.kind);
+    });
     // A composition that is given up changes nothing, but what was to be asked meanwhile has waited for its end.
     draft.box.addEventListener('compositionend', () => setTimeout(() => this.look('caret')));
     draft.addEventListener('caret', () => this.selecting());
@@ -108,7 +110,7 @@ class Writer {
     if (kind === 'caret') this.ghost.moved();
     else this.ghost.edited();
     if (!text && !this.paper.instruction()) return this.rest(revision);
-    this.endExample();
+    this.example.end();
     const view = known.revision === revision ? known.view : known.at(text, this.settings);
     if (view && known.revision !== revision) this.present(revision, text, view);
     else this.tell('expect', {revision});
@@ -122,20 +124,7 @@ class Writer {
     if (header.state() !== 'error') header.complain(null);
     this.known.take(revision, '', null, false);
     this.tell('show', {revision, state: 'empty', view: null});
-    if (this.example && !this.draft.text) this.showExample(revision);
-  }
-
-  // On a first visit, until something is written: branches that were stored, of a text that is not the person's.
-  showExample(revision) {
-    const {text, model, view} = this.example;
-    this.draft.box.placeholder = `${text} …`;
-    this.tell('show', {revision, state: 'empty', view, stored: true, note: `After “${text}”, as ${model} saw it. ${BEGIN}`});
-  }
-
-  endExample() {
-    if (!this.example) return;
-    this.example = null;
-    this.draft.box.placeholder = PLACEHOLDER;
+    if (!this.draft.text) this.example.show(revision);
   }
 
   ask() {
@@ -170,8 +159,8 @@ class Writer {
   paint(news, {revision, text}) {
     const {state, view = null, reading = null, note = null} = news, known = this.known;
     const whole = state === 'settled', had = known.revision === revision && known.view;
-    // What was read ahead may reach deeper than what comes first.
-    if (!whole && had && (known.complete || !view || depthOf(view) < depthOf(had))) return;
+    // What is there already may reach deeper than what comes first.
+    if (!whole && had && !(view && tellsMore(view, had))) return;
     if (view) known.take(revision, text, view, whole);
     if (view || reading || this.branches.dataset.state !== state)
       this.tell('show', {revision, state, view, reading, note, pinned: this.pinned});
@@ -219,13 +208,12 @@ class Writer {
 
   accept(event) {
     const {revision, text, ids, healed, logprobs, rest, byKeyboard, pointer} = event.detail, {draft, known} = this;
-    const stored = !draft.text && this.example;
-    const inserted = stored ? this.example.text + text : text;
+    const stored = draft.text ? '' : this.example.text;
     const how = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(stored ? {} : {ids, healed})};
     const next = known.revision === revision ? known.after(ids, this.settings) : null;
     if (draft.selected) event.detail.because = SELECTION;
-    if (!draft.accept(inserted, how)) return event.preventDefault();
-    this.endExample();
+    if (!draft.accept(stored + text, how)) return event.preventDefault();
+    this.example.end();
     this.ghost.edited();
     this.pinned = stored ? null : rest;
     if (next) this.present(draft.revision, draft.before, next);
@@ -247,8 +235,8 @@ class Writer {
     this.told = told;
     this.paper.settingsChanged();
     this.tell('settings', this.settings);
+    this.tellAhead();
     if (known.complete && known.revision === this.draft.revision && isWhole(known.view, this.settings)) {
-      this.tellAhead();
       this.ghost.painted();
     } else {
       this.look();
@@ -301,6 +289,10 @@ class Writer {
 
   halting(possible) { this.controls.at('stop').disabled = !possible; }
 }
+
+// Whether a view that still grows shows something that another one does not.
+const tellsMore = (view, had) => view.asked.mode !== had.asked.mode || view.branches.length > had.branches.length
+  || depthOf(view) > depthOf(had);
 
 // How deep all rows of a view are at least.
 const depthOf = ({branches}) => Math.min(...branches.filter(({ended}) => !ended).map(({ids}) => ids.length));
