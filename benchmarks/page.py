@@ -74,7 +74,7 @@ def _visit(words: list[str], delay: int) -> Iterator[Visit]:
         browsers.visit(chromium, app.url) as visit,
     ):
         visit.wait_for_status("ready")
-        visit.page.evaluate(WATCH)
+        visit.page.evaluate(f"() => {{ {WATCH} }}")
         if delay:
             network = visit.page.context.new_cdp_session(visit.page)
             network.send("Network.enable")
