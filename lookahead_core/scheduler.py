@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ T = TypeVar("T")
 MOST_WAITING = 256
 """How many people may wait at once."""
 _OVER: Any = object()
+_SCHEDULERS: weakref.WeakSet[Scheduler] = weakref.WeakSet()
 
 
 @dataclass(eq=False, slots=True)
@@ -45,6 +48,8 @@ class Scheduler:
         self._people: dict[Hashable, _Job] = {}
         self._ahead: dict[Hashable, _Job] = {}
         self._thread: threading.Thread | None = None
+        self._closed = False
+        _SCHEDULERS.add(self)
 
     def submit(
         self,
@@ -57,6 +62,8 @@ class Scheduler:
     ) -> None:
         """Run these steps when it is this person's turn; `step` and `end` are called in the scheduler's thread."""
         with self._change:
+            if self._closed:
+                raise LookaheadError("The server is ending; start it again to go on.")
             self._ahead.pop(person, None)
             queue = self._ahead if ahead else self._people
             if len(queue) >= MOST_WAITING and person not in queue:
@@ -72,6 +79,17 @@ class Scheduler:
         with self._change:
             self._people.pop(person, None)
             self._ahead.pop(person, None)
+
+    def close(self) -> None:
+        """Drop everything and wait for the pass that runs: an interpreter must not end in the middle of one."""
+        with self._change:
+            self._closed = True
+            self._people.clear()
+            self._ahead.clear()
+            self._change.notify()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
 
     @property
     def awake(self) -> bool:
@@ -138,7 +156,8 @@ class Scheduler:
     def _next(self) -> tuple[dict[Hashable, _Job], Hashable, _Job] | None:
         """Whose turn it is; nothing after a while without anybody, and then the thread is over."""
         with self._change:
-            if not self._change.wait_for(lambda: self._people or self._ahead, self._idle):
+            self._change.wait_for(lambda: self._people or self._ahead or self._closed, self._idle)
+            if not self._people and not self._ahead:
                 self._thread = None
                 return None
             queue = self._people or self._ahead
@@ -163,3 +182,9 @@ def _end(job: _Job, error: Exception | None) -> None:
         job.end(error)
     except Exception:
         logging.getLogger(__name__).exception("The end of a request could not be told.")
+
+
+@atexit.register
+def _close_all() -> None:
+    for scheduler in list(_SCHEDULERS):
+        scheduler.close()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lookahead_core import Document, LookaheadError, Model
 from lookahead_core.scheduler import MOST_WAITING, Scheduler
+
+ROOT = Path(__file__).parents[1]
 
 
 class Gate:
@@ -214,3 +219,30 @@ def test_the_thread_ends_when_there_is_nothing_to_do_and_comes_back(tiny_model: 
         while scheduler.awake and time.monotonic() < end:
             time.sleep(0.01)
         assert not scheduler.awake
+
+
+ENDING = """
+import itertools, threading, torch
+from lookahead_core.scheduler import Scheduler
+begun, matrix = threading.Event(), torch.randn(1500, 1500)
+def passes():
+    for _ in itertools.count():
+        begun.set()
+        yield matrix @ matrix
+Scheduler(None).submit(passes(), "somebody", step=lambda fact: None, end=print)
+begun.wait()
+"""
+
+
+def test_an_interpreter_that_ends_during_a_pass_ends_quietly() -> None:
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", ENDING], cwd=ROOT, capture_output=True, text=True, timeout=120)
+        assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_after_its_end_nobody_waits_for_a_turn(scheduler: Scheduler) -> None:
+    submit(scheduler, iter([1]), "a").wait()
+    scheduler.close()
+    assert not scheduler.awake
+    with pytest.raises(LookaheadError, match="ending"):
+        submit(scheduler, iter([1]), "a")
