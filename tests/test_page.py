@@ -92,6 +92,7 @@ def test_a_click_inserts_exactly_the_tokens_up_to_it_and_new_branches_follow(vis
     assert visit.text == PROMPT + "".join(pieces[:3])
 
 
+@pytest.mark.slow
 def test_each_undo_takes_back_exactly_one_accept_and_redo_gives_it_back(visit: Visit) -> None:
     visit.type(PROMPT)
     texts = [PROMPT]
@@ -185,6 +186,7 @@ def test_typing_and_clicking_in_turns_keeps_every_character(visit: Visit) -> Non
     assert visit.text == expected
 
 
+@pytest.mark.slow
 def test_a_stale_branch_refuses_the_click_and_says_so(visit: Visit) -> None:
     visit.type(PROMPT)
     visit.wait_until_settled()

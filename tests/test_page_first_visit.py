@@ -117,6 +117,7 @@ def said(visit: Visit, branch: int) -> str:
     return "".join(visit.pieces(branch))
 
 
+@pytest.mark.slow
 def test_what_was_typed_meanwhile_branches_when_the_model_is_there(first: Visit, arriving: Arriving) -> None:
     first.type("The old keeper")
     assert first.text == "The old keeper"

@@ -293,6 +293,7 @@ def test_a_mistake_in_reading_ahead_is_no_matter_of_the_persons(visit: Visit, fa
 # Storage
 
 
+@pytest.mark.slow
 def test_blocked_storage_is_a_sentence_and_everything_else_works(person: Any, url: str) -> None:
     person.add_init_script(NO_STORAGE)
     with browsers.visit(person, url) as visit:
