@@ -27,7 +27,7 @@ WORDS = ["the", "a", "sea", "ship", "keeper", "saw", "he", "lamp", "said", "down
 END = 299
 
 
-# A made-up model, and views of it packed as the contract says, by other code than the app's.
+# A made-up model, and views of it packed by other code than the app's.
 
 
 @cache

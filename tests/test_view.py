@@ -24,7 +24,7 @@ TEXT = "After careful consideration of the"
 
 
 class Node:
-    """What a page makes of a packed node, by the formula of the contract and nothing else."""
+    """What a page makes of a packed node, by the formula alone."""
 
     def __init__(self, packed: str) -> None:
         raw = base64.b64decode(packed)
