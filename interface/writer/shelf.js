@@ -7,6 +7,7 @@ import {count, excerpt} from './words.js';
 
 const DEBOUNCE = 300;   // milliseconds
 const KEY = 'lookahead:document';
+const LEFT = 'lookahead:left';   // what was open and not yet saved when this tab left the page
 const BLOCKED = 'Not saved: this browser keeps nothing here. Export before you leave.';
 const FULL = 'Not saved: the browser\'s storage is full. Export now.';
 const TITLE = 48;       // characters
@@ -90,6 +91,8 @@ export class Shelf extends EventTarget {
 
   // The record of the document that this tab had open, or else of the one that was opened last; or null.
   async last() {
+    const left = this.#takeLeft();
+    if (left && left.edited >= ((await this.store.read(left.id))?.edited ?? 0)) return left;
     for (const id of storages().map(storage => attempt(() => storage.getItem(KEY)))) {
       const record = id && await this.store.read(id);
       if (record) return record;
@@ -220,9 +223,19 @@ export class Shelf extends EventTarget {
   #leave() {
     if (!this.#dirty || !this.current) return;
     const record = this.#record();
+    this.#leaveHere(record);
     this.store.writeNow(record, cardOf(record));
     this.current.version = record.version;
     this.#remember();
+  }
+
+  // A database may not finish while a page is closed; this is there at once when the same tab comes back.
+  #leaveHere(record) { attempt(() => sessionStorage.setItem(LEFT, JSON.stringify(record))); }
+
+  #takeLeft() {
+    const left = attempt(() => JSON.parse(sessionStorage.getItem(LEFT)));
+    attempt(() => sessionStorage.removeItem(LEFT));
+    return left && typeof left.id === 'string' && typeof left.text === 'string' ? left : null;
   }
 
   #remember() {
