@@ -1,11 +1,13 @@
-"""What a lookahead shows: branches with their text and odds, as frozen facts."""
+"""What a lookahead and a beam search show: branches with their text and odds, as frozen facts."""
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from lookahead_core.strategies.beam import FATES, BeamOptions
 from lookahead_core.strategies.lookahead import Options
 from lookahead_core.tree import Node, Prediction
 
@@ -51,6 +53,11 @@ class Branch:
         return "".join(piece.text for piece in self.pieces)
 
     @property
+    def logprob(self) -> float:
+        """The sum of the tokens' log-probabilities."""
+        return math.fsum(self.logprobs)
+
+    @property
     def origin(self) -> Node | None:
         """The node that it was grown from, while that is still there: a branch keeps no tree alive."""
         return self._origin() if self._origin is not None else None
@@ -69,6 +76,35 @@ class Other:
     """Whether it is an ending."""
     said: tuple[Prediction, ...] = field(default=(), repr=False, compare=False)
     """What the model said before each of the tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beam(Branch):
+    """A branch that a beam search found."""
+
+    score: float = 0.0
+    """What the search ranks by: the sum of its scores over a power of its length, or the plain sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeamNode:
+    """A path that a beam search looked at, told by its last token."""
+
+    parent: int | None
+    """Which node it goes on from, by its place in the list; none where it is a first token."""
+    token_id: int
+    text: str
+    logprob: float
+    total: float
+    """The sum of the scores so far."""
+    step: int
+    fate: str
+    """What became of it: a key of `FATES`."""
+
+    @property
+    def reason(self) -> str:
+        """What became of it, in words."""
+        return FATES[self.fate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +142,32 @@ class Lookahead:
     def alone(self) -> int:
         """How many tokens the model would have read with one request a branch, each from the start."""
         return sum(self.read - branch.healed + len(branch.token_ids) - 1 for branch in self.branches)
+
+
+@dataclass(frozen=True, slots=True)
+class Beams:
+    """What a beam search found, and all that it looked at on the way."""
+
+    branches: tuple[Beam, ...]
+    """Best first."""
+    tree: tuple[BeamNode, ...]
+    """Every path that was ever among the candidates, parents first, the dead ones with the reason."""
+    steps: int
+    """How many levels it has gone down."""
+    cost: Cost
+    options: BeamOptions = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BeamStep:
+    """What stands after one more level. The result is built only when it is asked for."""
+
+    step: int
+    _build: Callable[[], Beams] = field(repr=False)
+
+    @property
+    def result(self) -> Beams:
+        return self._build()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,26 @@ import dataclasses
 import functools
 import operator
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from lookahead_core.branches import Branch, Cost, Lookahead, LookaheadStep
+import torch
+
+from lookahead_core.branches import Beams, BeamStep, Branch, Cost, Lookahead, LookaheadStep
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.passage import Passage, Spot
-from lookahead_core.scene import Scene, make_lookahead
+from lookahead_core.scene import Scene, make_beams, make_lookahead
 from lookahead_core.strategies import lookahead
+from lookahead_core.strategies.beam import BeamOptions, BeamSearch, beam_search
+from lookahead_core.strategies.checks import checked
+from lookahead_core.strategies.decode import Line, StreamOptions, model_scores
+from lookahead_core.strategies.rules import Rules, Ruling
+from lookahead_core.stream import Reader, Stream, read_lines
 from lookahead_core.tree import Node, Prediction, TokenTree
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +113,84 @@ class Document:
         """The same, a step for each forward pass. It may be left at any step; what was computed is kept."""
         return self._steps(lookahead.Options.of(options))
 
+    def stream(self, **options: Any) -> Stream:
+        """One continuation, token by token, greedy or drawn; the text stays as it is. See `StreamOptions` for all.
+
+        `for step in document.stream(...)`, or `document.stream(...).write()`; it may be left at any step.
+        """
+        asked = checked(StreamOptions, options, "stream")
+        cost, guard = self.begin(asked.max_new_tokens)
+        return Stream(guard(step for _, step in read_lines(self.model.engine, [self.line(asked)])), cost)
+
+    def odds(self, **options: Any) -> torch.Tensor:
+        """The log-probabilities, by token id, that the first token of such a stream is drawn from."""
+        asked = checked(StreamOptions, options, "odds")
+        self._move()
+        self._require_tokens()
+        head = self.tree.head
+        row = self.model.engine.evaluate([head])[0]
+        path = [node.token_id for node in self.tree.path(head)]
+        return asked.odds(model_scores(head, row), self._ruling(asked), path, 0)
+
+    def line(self, options: StreamOptions) -> Reader:
+        """A line that grows from the end of the text, to be run beside others; `begin` comes first."""
+        unread = len(self.token_ids) - self.tree.head.depth
+        text = self._passage.text
+        return Reader(Line(self.tree.head, options, self._ruling(options), unread), self._passage.spot, text)
+
+    def beam_search(self, **options: Any) -> Beams:
+        """The best of several paths that grow side by side, best first. See `BeamOptions` for all."""
+        step = None
+        for step in self.beam_search_steps(**options):  # noqa: B007
+            pass
+        assert step is not None
+        return step.result
+
+    def beam_search_steps(self, **options: Any) -> Iterator[BeamStep]:
+        """The same, a step for each level, which is one forward pass. It may be left at any step."""
+        asked = checked(BeamOptions, options, "beam_search")
+        cost, guard = self.begin(asked.max_new_tokens)
+        search = self.search(asked)
+        return guard(self.found(search, cost) for _ in beam_search(self.model.engine, [search]))
+
+    def search(self, options: BeamOptions) -> BeamSearch:
+        """A beam search from the end of the text, to be run beside others; `begin` comes first."""
+        return BeamSearch(self.tree.head, options, self._ruling(options))
+
+    def found(self, search: BeamSearch, cost: Callable[[], Cost]) -> BeamStep:
+        """What a search has come to."""
+        scene = Scene(self.tree.head, self._passage.spot, self.model.end_token_ids, lookahead.Options())
+        return BeamStep(search.step, lambda: make_beams(search, cost(), scene))
+
+    def begin(self, room: int) -> tuple[Callable[[], Cost], Callable[[Iterator[T]], Iterator[T]]]:
+        """A new view with room for so many tokens: what tells its cost, and what ends steps whose text has gone."""
+        self._move_for(room, "max_new_tokens")
+        self._new_view()
+        began, before, view = time.perf_counter(), dataclasses.replace(self.tree.work), self.tree.clock
+        return lambda: self._cost(before, began), lambda steps: self._while(view, steps)
+
+    def _while(self, view: int, steps: Iterator[T]) -> Iterator[T]:
+        """Steps that belong to one view of the text, as long as it is the current one."""
+        for step in steps:
+            yield step
+            self._require_view(view)
+
+    def _require_view(self, view: int) -> None:
+        if self.tree.clock != view:
+            raise LookaheadError("The text has changed while more was growing below it; ask again.")
+
+    def _ruling(self, rules: Rules) -> Ruling:
+        return Ruling(rules, self.model.end_token_ids, self.model.codec, self.model.vocabulary)
+
+    def _move_for(self, room: int, name: str) -> int:
+        """Bring the head to where the text ends, with room below it for so many tokens."""
+        context = self.model.context_length
+        if context is not None and room + self._passage.started >= context:
+            raise ValueError(f"{name} is {room}, and this model sees only {context} tokens in all.")
+        seen_from = self._move(room)
+        self._require_tokens()
+        return seen_from
+
     def predict(self, *, row: bool = False) -> Prediction:
         """What the model says after the text; with `row`, all log-probabilities as well."""
         self._move()
@@ -178,11 +265,7 @@ class Document:
         assert [node.token_id for node in self.tree.path(self.tree.head)] == self._window()[0]
 
     def _steps(self, options: lookahead.Options) -> Iterator[LookaheadStep]:
-        context = self.model.context_length
-        if context is not None and options.depth + self._passage.started >= context:
-            raise ValueError(f"depth is {options.depth}, and this model sees only {context} tokens in all.")
-        seen_from = self._move(options.depth)
-        self._require_tokens()
+        seen_from = self._move_for(options.depth, "depth")
         self._new_view()
         typed = self._reopened() if options.heal else None
         yield from self._grow(options, self.tree.head, self._passage.spot, seen_from, typed)
@@ -225,8 +308,7 @@ class Document:
         for step in lookahead.lookahead(self.model.engine, origin, options, stop, typed, place):
             build = functools.partial(make_lookahead, step.leaves, self._cost(before, began), scene)
             yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
-            if self.tree.clock != view:
-                raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
+            self._require_view(view)
 
     def _new_view(self) -> None:
         """Begin another view, and forget the oldest of what nobody can see where that has become too much."""

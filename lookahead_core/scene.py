@@ -6,12 +6,13 @@ import itertools
 import math
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from lookahead_core.boundaries import REACH, ends
-from lookahead_core.branches import Branch, Cost, Lookahead, Other, Piece
+from lookahead_core.branches import Beam, BeamNode, Beams, Branch, Cost, Lookahead, Other, Piece
 from lookahead_core.engines.engine import KEPT
 from lookahead_core.passage import Spot
+from lookahead_core.strategies.beam import BeamSearch, Trace
 from lookahead_core.strategies.growth import Complete
 from lookahead_core.strategies.lookahead import Leaf, Options, Typed
 from lookahead_core.tree import Node, Prediction
@@ -73,6 +74,32 @@ def make_lookahead(leaves: Sequence[Leaf], cost: Cost, scene: Scene) -> Lookahea
         options=scene.options,
         read=scene.origin.depth,
     )
+
+
+def make_beams(search: BeamSearch, cost: Cost, scene: Scene) -> Beams:
+    """The result of a beam search, as far as it has come."""
+    found, before = search.results, scene.before
+    apart = _apart([beam.leaf.token_ids for beam in found])
+    branches = [_branch(beam.leaf, apart[beam.leaf.token_ids], before, scene) for beam in found]
+    beams = (
+        Beam(**{each.name: getattr(branch, each.name) for each in fields(branch)}, score=beam.score)
+        for branch, beam in zip(branches, found, strict=True)
+    )
+    return Beams(tuple(beams), _looked_at(search.traces, scene), search.step, cost, search.options)
+
+
+def _looked_at(traces: Sequence[Trace], scene: Scene) -> tuple[BeamNode, ...]:
+    """All paths of a search; each adds the text that its last token adds there."""
+    places: dict[int, int] = {}
+    spots: dict[int | None, Spot] = {None: scene.spot}
+    nodes: list[BeamNode] = []
+    for place, trace in enumerate(traces):
+        parent = None if trace.parent is None else places[id(trace.parent)]
+        ended = trace.token_id in scene.stop
+        text, spots[place] = ("", spots[parent]) if ended else spots[parent].then(trace.token_id)
+        places[id(trace)] = place
+        nodes.append(BeamNode(parent, trace.token_id, text, trace.logprob, trace.total, trace.step, trace.fate))
+    return tuple(nodes)
 
 
 def _branch(leaf: Leaf, apart: int, before: str, scene: Scene) -> Branch:

@@ -14,6 +14,8 @@ from typing import Any
 from lookahead_core.errors import TextError
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+MOST_HELD = 1000
+"""For how many strings the tokens that hold them are remembered."""
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -40,6 +42,7 @@ class TextCodec:
         # A copy: reading special tokens as plain text is a switch on the tokenizer, and others may be using theirs.
         self.tokenizer = copy.deepcopy(tokenizer)
         self.start_ids: tuple[int, ...] = ()
+        self._holding: dict[bytes, frozenset[int]] = {}
         if tokenizer is None:
             return
         self._spelled_by: dict[int, bytes] = {}
@@ -84,6 +87,17 @@ class TextCodec:
         low = bisect.bisect_left(spelled, prefix)
         high = bisect.bisect_left(spelled, prefix + b"\xff" * 8)
         return token_ids[low:high]
+
+    def holding(self, text: bytes) -> frozenset[int]:
+        """All tokens whose text has these bytes in it."""
+        found = self._holding.get(text)
+        if found is None:
+            if len(self._holding) >= MOST_HELD:
+                self._holding.clear()
+            spelled, token_ids = self._vocabulary
+            pairs = zip(spelled, token_ids, strict=True)
+            found = self._holding[text] = frozenset(token_id for piece, token_id in pairs if text in piece)
+        return found
 
     @functools.cached_property
     def _vocabulary(self) -> tuple[list[bytes], list[int]]:

@@ -31,6 +31,8 @@ class Prediction:
     tail: tuple[int, ...] = ()
     row: object | None = field(default=None, repr=False, compare=False)
     """All log-probabilities, by token id: only where they were asked for."""
+    log_total: float | None = field(default=None, repr=False, compare=False)
+    """Added to a log-probability it gives the score that the model itself gave; None where the engine does not know."""
 
     def reheated(self, temperature: float) -> tuple[tuple[float, ...], float]:
         """The kept tokens' probabilities at another temperature, and the probability of all the others together."""

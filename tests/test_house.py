@@ -28,13 +28,19 @@ FLOORS = [
     ["lookahead_core/scheduler.py"],
     ["lookahead_core/view.py"],
     ["lookahead_core/ahead.py"],
+    ["lookahead_core/batch.py"],
     ["lookahead_core/document.py"],
     ["lookahead_core/scene.py"],
+    ["lookahead_core/stream.py"],
     ["lookahead_core/branches.py"],
     ["lookahead_core/strategies"],
     ["lookahead_core/model.py"],
     ["lookahead_core/weights.py"],
+    ["lookahead_core/default.py"],
+    ["lookahead_core/reading.py"],
     ["lookahead_core/wheel.py"],
+    ["lookahead_core/placement.py"],
+    ["lookahead_core/quantized.py"],
     ["lookahead_core/engines"],
     ["lookahead_core/passage.py"],
     ["lookahead_core/chat.py"],
@@ -44,7 +50,7 @@ FLOORS = [
     ["lookahead_core/tree.py"],
     ["lookahead_core/settings.py", "lookahead_core/errors.py"],
 ]
-TRANSFORMERS = ("lookahead_core/engines/", "lookahead_core/model.py", "lookahead_core/weights.py")
+TRANSFORMERS = ("lookahead_core/engines/", "lookahead_core/reading.py", "lookahead_core/quantized.py")
 
 
 def sources() -> Iterator[Path]:

@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-from lookahead_core.sampling import draw, heat, noise, nucleus, without
+from lookahead_core.sampling import draw, heat, noise, nucleus, shaped, without
 
 ODDS = [0.4, 0.3, 0.2, 0.1]
 ROW = torch.tensor(ODDS).log()
@@ -64,9 +64,8 @@ def test_draws_follow_the_law_whichever_of_seed_stream_and_position_runs(
     temperature: float, top_p: float, over: str
 ) -> None:
     place = {"seed": 11, "stream": 3, "position": 17}
-    counts = collections.Counter(
-        draw(ROW, temperature=temperature, top_p=top_p, **(place | {over: number})) for number in range(1500)
-    )
+    odds = shaped(ROW, temperature=temperature, top_p=top_p)
+    counts = collections.Counter(draw(odds, **(place | {over: number})) for number in range(1500))
     law = reference_odds(ODDS, temperature, top_p)
     assert {token_id for token_id in counts if law[token_id] == 0} == set()
     expected = {token_id: value * 1500 for token_id, value in enumerate(law) if value}
@@ -100,4 +99,4 @@ def test_heat_without_temperature_is_greed_and_bans_leave_the_others_as_they_are
     assert without(ROW, {0, 2}).exp().tolist() == pytest.approx([0.0, 0.3, 0.0, 0.1])
     assert torch.equal(without(ROW, ()), ROW)
     for seed in range(20):
-        assert draw(ROW, temperature=0, top_p=0.5, seed=seed, stream=seed, position=seed) == 0
+        assert draw(shaped(ROW, temperature=0, top_p=0.5), seed=seed, stream=seed, position=seed) == 0

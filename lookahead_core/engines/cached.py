@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,11 +15,21 @@ import torch
 from lookahead_core.engines import engine as base
 from lookahead_core.engines import twin as twins
 from lookahead_core.engines.cache import FlatCache
-from lookahead_core.engines.engine import CHUNK, grouped, summarise
+from lookahead_core.engines.engine import CHUNK, grouped, normalised, summarise
+from lookahead_core.engines.joint import joint_masks, joint_states
 from lookahead_core.engines.masks import MaskPlan, unpack
 from lookahead_core.errors import CacheFull
 from lookahead_core.settings import MEBIBYTE
 from lookahead_core.tree import Node, TokenTree
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The nodes of one tree in a pass, and which of them are asked for."""
+
+    tree: TokenTree
+    nodes: list[Node]
+    asked: list[int]
 
 
 class CachedEngine:
@@ -27,6 +39,8 @@ class CachedEngine:
         self.twin = twins.twin_of(hf_model)
         if attention != self.twin.config._attn_implementation:
             self.twin.set_attn_implementation(attention)
+        self.joins = attention == twins.ATTENTION
+        """Whether several trees can share a pass: only our own attention keeps their caches apart."""
         self.plan = MaskPlan.of(self.twin.config)
         self.cache_bytes = cache_bytes
         self._layers = self.twin.config.get_text_config(decoder=True).num_hidden_layers
@@ -39,8 +53,9 @@ class CachedEngine:
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():
             rows: dict[Node, torch.Tensor] = {}
-            for tree, members in grouped(nodes).items():
-                self._evaluate_tree(tree, list(dict.fromkeys(members)), rows)
+            due = {tree: self._due(tree, members) for tree, members in grouped(nodes).items()}
+            for segments in _passes(due, set(nodes), CHUNK if self.joins else 0):
+                self._predict(segments, rows)
             return torch.stack([rows[node] for node in nodes])
 
     def unread(self, node: Node) -> list[Node]:
@@ -59,8 +74,9 @@ class CachedEngine:
             for tree, members in grouped(nodes).items():
                 # Meanwhile another document may have needed the room: what is missing above comes along.
                 missing = {node: None for member in members for node in self.unread(member)}
-                for chunk in _chunks(sorted(missing, key=lambda node: node.depth)):
-                    self._pass(tree, self._cache(tree), chunk, [])
+                due = {tree: sorted(missing, key=lambda node: node.depth)}
+                for segments in _passes(due, set(), CHUNK):
+                    self._pass(segments)
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
         return base.roll_out(self, nodes, depth, stop)
@@ -94,49 +110,64 @@ class CachedEngine:
             self._caches.add(tree.cache)
         return tree.cache
 
-    def _evaluate_tree(self, tree: TokenTree, nodes: list[Node], rows: dict[Node, torch.Tensor]) -> None:
-        """All that is missing above the nodes and the nodes themselves, parents first, in chunks."""
-        cache = self._cache(tree)
-        wanted = set(nodes)
+    def _due(self, tree: TokenTree, nodes: Sequence[Node]) -> list[Node]:
+        """All that is missing above the nodes and the nodes themselves, parents first."""
         for node in nodes:
             tree.show(node)
         fresh = {missing: None for node in nodes for missing in self.unread(node)}
         # Nodes that have a slot but whose row is asked for again go last: their second copy is dropped after the pass.
-        again = [node for node in nodes if node not in fresh]
-        for chunk in _chunks([*sorted(fresh, key=lambda node: node.depth), *again]):
-            asked = [index for index, node in enumerate(chunk) if node in wanted]
-            got = self._pass(tree, cache, chunk, asked)
-            predicted = [chunk[index] for index in asked]
-            for node, row, prediction in zip(predicted, got, summarise(got) if asked else [], strict=True):
-                node.prediction = prediction
-                rows[node] = row
+        again = [node for node in dict.fromkeys(nodes) if node not in fresh]
+        return [*sorted(fresh, key=lambda node: node.depth), *again]
 
-    def _pass(self, tree: TokenTree, cache: FlatCache, nodes: list[Node], asked: list[int]) -> torch.Tensor:
-        """One forward pass over the nodes as one row of tokens; returns log-probabilities for those asked for."""
-        self._make_room(tree, cache, len(nodes))
-        start, end = cache.used, cache.used + len(nodes)
-        fresh = [node for node in nodes if node not in cache.slots]
-        masks = self._masks(cache, nodes, start, end)
+    def _predict(self, segments: list[Segment], rows: dict[Node, torch.Tensor]) -> None:
+        """One pass, and what it says kept; where there is no room for all trees at once, one after the other."""
+        try:
+            got, totals = self._pass(segments)
+        except CacheFull:
+            if len(segments) == 1:
+                raise
+            for segment in segments:
+                self._predict([segment], rows)
+            return
+        asked = [segment.nodes[index] for segment in segments for index in segment.asked]
+        for node, row, prediction in zip(asked, got, summarise(got, totals) if asked else [], strict=True):
+            node.prediction = prediction
+            rows[node] = row
+
+    def _pass(self, segments: list[Segment]) -> tuple[torch.Tensor, list[float]]:
+        """One forward pass over all nodes as one row of tokens; log-probabilities for those asked for."""
+        caches = [self._cache(segment.tree) for segment in segments]
+        self._make_room(segments, caches)
+        pairs = list(zip(segments, caches, strict=True))
+        fresh = [[node for node in segment.nodes if node not in cache.slots] for segment, cache in pairs]
+        masks = [self._masks(cache, segment.nodes) for segment, cache in pairs]
+        together = len(segments) > 1
+        sizes = tuple(len(segment.nodes) for segment in segments)
+        nodes = [node for segment in segments for node in segment.nodes]
         device = self.twin.device
         arguments: dict[str, Any] = {
             "input_ids": torch.tensor([[node.token_id for node in nodes]], device=device),
             "position_ids": torch.tensor([[node.depth - 1 for node in nodes]], device=device),
-            "attention_mask": masks,
-            "past_key_values": cache.states,
+            "attention_mask": joint_masks(masks) if together else masks[0],
+            "past_key_values": joint_states(caches, sizes) if together else caches[0].states,
             "use_cache": True,
         }
+        starts = itertools.accumulate(sizes, initial=0)
+        asked = [start + index for start, segment in zip(starts, segments, strict=False) for index in segment.asked]
         wanted = torch.tensor(asked, dtype=torch.int64, device=device)
         if self._keeps_logits:
             arguments["logits_to_keep"] = wanted
         logits = self.twin(**arguments).logits[0]
-        cache.add(fresh)
-        self._slot_bytes = max(1, cache.bytes // cache.capacity)
-        tree.work.passes += 1
-        tree.work.tokens += len(nodes)
-        return torch.log_softmax((logits if self._keeps_logits else logits[wanted]).float(), -1)
+        for (segment, cache), nodes in zip(pairs, fresh, strict=True):
+            cache.add(nodes)
+            segment.tree.work.passes += 1
+            segment.tree.work.tokens += len(segment.nodes)
+        self._slot_bytes = max(1, caches[0].bytes // caches[0].capacity)
+        return normalised((logits if self._keeps_logits else logits[wanted]).float())
 
-    def _masks(self, cache: FlatCache, nodes: list[Node], start: int, end: int) -> Any:
+    def _masks(self, cache: FlatCache, nodes: list[Node]) -> Any:
         """Each row sees its ancestors, in the cache or in this pass, and itself."""
+        start = cache.used
         places = {node: start + index for index, node in enumerate(nodes)}
         sights: dict[Node, int] = {}
         for node, place in places.items():
@@ -145,13 +176,18 @@ class CachedEngine:
         device = self.twin.device
         depths = torch.tensor([node.depth for node in nodes], dtype=torch.int32)
         slot_depths = torch.cat([cache.depths[:start], depths]).to(device)
-        seen = unpack(list(sights.values()), end, device)
+        seen = unpack(list(sights.values()), start + len(nodes), device)
         return self.plan.masks(seen, depths.to(device), slot_depths, self.twin.dtype)
 
-    def _make_room(self, tree: TokenTree, cache: FlatCache, slots: int) -> None:
+    def _make_room(self, segments: list[Segment], caches: list[FlatCache]) -> None:
         """Slots for a pass, within the bound on bytes: close gaps, forget what nobody sees, then let idle caches go."""
         self._uses += 1
-        cache.last_use = self._uses
+        for cache in caches:
+            cache.last_use = self._uses
+        for segment, cache in zip(segments, caches, strict=True):
+            self._make_room_in(cache, segment.tree, len(segment.nodes))
+
+    def _make_room_in(self, cache: FlatCache, tree: TokenTree, slots: int) -> None:
         if cache.used + slots <= cache.capacity:
             return
         if cache.wasteful:
@@ -179,9 +215,9 @@ class CachedEngine:
         cache.compact()
 
     def _drop_idle(self, cache: FlatCache, slots: int) -> None:
-        """Empty other caches, longest unused first, until this one may have its slots."""
+        """Empty caches that are not in this pass, longest unused first, until this one may have its slots."""
         for other in sorted(self._caches, key=lambda other: other.last_use):
-            if other is not cache and slots > self._allowed(cache):
+            if other.last_use < cache.last_use and slots > self._allowed(cache):
                 other.clear()
 
     def _full(self, slots: int) -> str:
@@ -192,6 +228,17 @@ class CachedEngine:
         )
 
 
-def _chunks(nodes: Sequence[Node]) -> Iterator[list[Node]]:
-    for start in range(0, len(nodes), CHUNK):
-        yield list(nodes[start : start + CHUNK])
+def _passes(due: dict[TokenTree, list[Node]], wanted: set[Node], joined: int) -> Iterator[list[Segment]]:
+    """Passes of at most `CHUNK` nodes; several trees share one that has no more than `joined`."""
+    waiting: list[Segment] = []
+    size = 0
+    for tree, nodes in due.items():
+        for start in range(0, len(nodes), CHUNK):
+            chunk = nodes[start : start + CHUNK]
+            if waiting and size + len(chunk) > joined:
+                yield waiting
+                waiting, size = [], 0
+            waiting.append(Segment(tree, chunk, [index for index, node in enumerate(chunk) if node in wanted]))
+            size += len(chunk)
+    if waiting:
+        yield waiting

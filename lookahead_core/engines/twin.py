@@ -14,6 +14,8 @@ from torch import nn
 from torch.nn import functional
 from transformers import AttentionInterface
 
+from lookahead_core.engines.joint import Parts
+
 ATTENTION = "lookahead"
 BLOCK_ROWS = 256
 """How many rows of a chunk attend at a time: measured in benchmarks/README.md."""
@@ -24,21 +26,48 @@ FOLD_ROWS = 64
 def twin_of(hf_model: nn.Module) -> Any:
     """A copy of the modules around the very same parameters, ready for prediction."""
     shared = {id(parameter): parameter for parameter in hf_model.parameters()}
+    for module in hf_model.modules():
+        shared |= {id(held): held for held in _beside_parameters(module)}
     return copy.deepcopy(hf_model, shared).eval()
+
+
+def _beside_parameters(module: Any) -> list[Any]:
+    """What bitsandbytes keeps of rounded weights in its layers, where others would keep parameters."""
+    if getattr(getattr(module, "weight", None), "CB", None) is not None:
+        # At its first product a layer takes this from its parameter; of two with one parameter the second finds none.
+        module.init_8bit_state()
+    state = getattr(module, "state", None)
+    kept = [getattr(state, "CB", None), getattr(state, "SCB", None), getattr(module, "quant_state", None)]
+    return [held for held in kept if held is not None]
 
 
 def tree_attention(
     module: nn.Module,
     query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
+    key: torch.Tensor | Parts,
+    value: torch.Tensor | Parts,
     attention_mask: torch.Tensor | None,
     scaling: float | None = None,
     **options: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Attention of a few rows over many slots, without repeating the keys that several heads share."""
+    """Attention of a few rows over many slots, each over the slots of its own tree."""
     if options.get("softcap") is not None or options.get("s_aux") is not None:
         raise NotImplementedError("This attention has terms that the fused product cannot take.")
+    if not isinstance(key, Parts):
+        return _attend(query, key, value, attention_mask, scaling), None
+    masks = attention_mask.split(key.rows, 2)
+    parts = zip(query.split(key.rows, 2), key.tensors, value.tensors, masks, strict=True)
+    mixed = [
+        _attend(rows, keys, values, mask[..., : keys.shape[2]].contiguous(), scaling)
+        for rows, keys, values, mask in parts
+    ]
+    return torch.cat(mixed, 1), None
+
+
+def _attend(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attention_mask: torch.Tensor | None, scaling: Any
+) -> torch.Tensor:
+    """Attention without repeating the keys that several heads share."""
     _, heads, rows, width = query.shape
     shared = key.shape[1]
     if shared < heads and attention_mask is not None and rows <= FOLD_ROWS:
@@ -53,7 +82,7 @@ def tree_attention(
         mixed = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=attention_mask, scale=scaling, enable_gqa=shared < heads
         )
-    return mixed.transpose(1, 2).contiguous(), None
+    return mixed.transpose(1, 2).contiguous()
 
 
 def _in_blocks(

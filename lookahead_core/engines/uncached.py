@@ -11,7 +11,7 @@ import torch
 
 from lookahead_core.engines import engine as base
 from lookahead_core.engines import twin as twins
-from lookahead_core.engines.engine import summarise
+from lookahead_core.engines.engine import normalised, summarise
 from lookahead_core.tree import Node, TokenTree
 
 BATCH_TOKENS = 8192
@@ -32,8 +32,8 @@ class UncachedEngine:
         with self._lock, torch.inference_mode():
             rows: dict[Node, torch.Tensor] = {}
             for batch in self._batches(list(dict.fromkeys(nodes))):
-                got = self._pass([node.tree.path(node) for node in batch])
-                for node, row, prediction in zip(batch, got, summarise(got), strict=True):
+                got, totals = self._pass([node.tree.path(node) for node in batch])
+                for node, row, prediction in zip(batch, got, summarise(got, totals), strict=True):
                     node.prediction = prediction
                     node.tree.show(node)
                     rows[node] = row
@@ -69,8 +69,8 @@ class UncachedEngine:
         if batch:
             yield batch
 
-    def _pass(self, paths: list[list[Node]]) -> torch.Tensor:
-        """Log-probabilities after each path."""
+    def _pass(self, paths: list[list[Node]]) -> tuple[torch.Tensor, list[float]]:
+        """Log-probabilities after each path, and what they are less than the model's own scores."""
         self._forget_rotation()
         lengths = torch.tensor([len(path) for path in paths])
         ends = lengths.unique() - 1
@@ -92,7 +92,7 @@ class UncachedEngine:
             path[-1].tree.work.tokens += len(path)
         paths[0][-1].tree.work.passes += 1
         chosen = logits[torch.arange(len(paths), device=device), columns.to(device)]
-        return torch.log_softmax(chosen.float(), -1)
+        return normalised(chosen.float())
 
     def _forget_rotation(self) -> None:
         """Undo what longer texts have left in rotations that grow: transformers keeps the longest one's frequencies."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
+
+from lookahead_core.strategies.checks import check_choice, check_number, check_whole, checked
 
 MODES = ("likely", "every_level", "forks", "best_first", "sampled")
 UNTIL = ("tokens", "word", "clause", "sentence", "line")
@@ -62,20 +64,15 @@ class Options:
     @classmethod
     def of(cls, given: dict[str, Any]) -> Options:
         """Options from keyword arguments, every name and value checked."""
-        known = [field.name for field in fields(cls)]
-        for name in given:
-            if name not in known:
-                raise ValueError(f"{name} is not an option of lookahead; the options are {', '.join(known)}.")
-        return cls(**given)
+        return checked(cls, given, "lookahead")
 
     def __post_init__(self) -> None:
         for name, (low, high) in WHOLE.items():
-            _check_whole(name, getattr(self, name), low, high)
+            check_whole(name, getattr(self, name), low, high)
         for name, bounds in NUMBERS.items():
-            _check_number(name, getattr(self, name), *bounds)
+            check_number(name, getattr(self, name), *bounds)
         for name, allowed in (("mode", MODES), ("until", UNTIL)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} is {getattr(self, name)!r}, and must be one of {', '.join(allowed)}.")
+            check_choice(name, getattr(self, name), allowed)
         if self.top_p == 0:
             raise ValueError(f"top_p is {self.top_p!r}, and must be more than 0.")
         if not isinstance(self.heal, bool):
@@ -94,16 +91,6 @@ class Options:
             raise ValueError(f"banned holds {strangers[0]}, and must hold whole numbers from 0 to {vocabulary - 1}.")
         if len(self.banned) == vocabulary:
             raise ValueError("banned holds every token there is; leave at least one.")
-
-
-def _check_whole(name: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ValueError(f"{name} is {value!r}, and must be a whole number from {low} to {high}.")
-
-
-def _check_number(name: str, value: object, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise ValueError(f"{name} is {value!r}, and must be a number from {low:g} to {high:g}.")
 
 
 def _checked_ban(given: object) -> frozenset[int]:

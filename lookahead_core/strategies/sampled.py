@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from lookahead_core.sampling import draw, without
+from lookahead_core.sampling import draw, shaped, without
 from lookahead_core.strategies.growth import Growth, Leaf, Step
 from lookahead_core.strategies.healing import Typed
 from lookahead_core.tree import Node
@@ -79,14 +79,9 @@ class Streams:
     def _draw(self, node: Node, stream: int, row: torch.Tensor, typed: bytes = b"", but: int = -1) -> None:
         """Draw from a row, what is banned left out, all but the token that stands already."""
         options = self.growth.options
-        token_id = draw(
-            without(row, self.growth.banned - {but}),
-            temperature=options.temperature,
-            top_p=options.top_p,
-            seed=options.seed,
-            stream=stream,
-            position=self._position(node),
-        )
+        allowed = without(row, self.growth.banned - {but})
+        odds = shaped(allowed, temperature=options.temperature, top_p=options.top_p)
+        token_id = draw(odds, seed=options.seed, stream=stream, position=self._position(node))
         node.tree.note(node, self._key(node, stream, typed), (token_id, float(row[token_id])))
 
     def _drawn(self, node: Node, stream: int, typed: bytes = b"") -> tuple[int, float] | None:
