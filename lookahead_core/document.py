@@ -60,6 +60,8 @@ class Document:
         self._passage = Passage(model.codec, model.start_ids, None if opening is None else tuple(opening))
         self._typed: tuple[Node, lookahead.Typed] | None = None
         self._seen_from = 0
+        self._edits = 0
+        """How often the text was set anew."""
         self._room = 0
         """The most tokens that anybody looked ahead here: kept free, so that the window does not move to and fro."""
         if token_ids is not None:
@@ -80,6 +82,7 @@ class Document:
     def text(self, text: str) -> None:
         if not isinstance(text, str):
             raise ValueError(f"text is {type(text).__name__}, and must be a string.")
+        self._edits += text != self._passage.text
         self._passage.edit(text)
         self._move()
         # What hung below the old text is out of sight now, and may be forgotten.
@@ -166,17 +169,17 @@ class Document:
         """A new view with room for so many tokens: what tells its cost, and what ends steps whose text has gone."""
         self._move_for(room, "max_new_tokens")
         self._new_view()
-        began, before, view = time.perf_counter(), dataclasses.replace(self.tree.work), self.tree.clock
-        return lambda: self._cost(before, began), lambda steps: self._while(view, steps)
+        began, before, edits = time.perf_counter(), dataclasses.replace(self.tree.work), self._edits
+        return lambda: self._cost(before, began), lambda steps: self._while(edits, steps)
 
-    def _while(self, view: int, steps: Iterator[T]) -> Iterator[T]:
-        """Steps that belong to one view of the text, as long as it is the current one."""
+    def _while(self, edits: int, steps: Iterator[T]) -> Iterator[T]:
+        """Steps that grow below a text, until it is edited; to accept from them, or to look ahead, does no harm."""
         for step in steps:
             yield step
-            self._require_view(view)
+            self._require(edits == self._edits)
 
-    def _require_view(self, view: int) -> None:
-        if self.tree.clock != view:
+    def _require(self, same_text: bool) -> None:
+        if not same_text:
             raise LookaheadError("The text has changed while more was growing below it; ask again.")
 
     def _ruling(self, rules: Rules) -> Ruling:
@@ -308,7 +311,7 @@ class Document:
         for step in lookahead.lookahead(self.model.engine, origin, options, stop, typed, place):
             build = functools.partial(make_lookahead, step.leaves, self._cost(before, began), scene)
             yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
-            self._require_view(view)
+            self._require(view == self.tree.clock)
 
     def _new_view(self) -> None:
         """Begin another view, and forget the oldest of what nobody can see where that has become too much."""

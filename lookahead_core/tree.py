@@ -154,11 +154,29 @@ class TokenTree:
 
     def nodes(self) -> Iterator[Node]:
         """Every node but the root, parents first."""
-        waiting = list(self.root.children.values())
+        return self._below(self.root)
+
+    @staticmethod
+    def _below(top: Node) -> Iterator[Node]:
+        waiting = list(top.children.values())
         while waiting:
             node = waiting.pop()
             yield node
             waiting.extend(node.children.values())
+
+    def shed(self, top: Node, keep: Iterable[Node]) -> list[Node]:
+        """Forget what the current view has grown below a node, but for the paths to those to keep and to the head."""
+        kept = {node for end in (*keep, self.head) for node in self.path(end)}
+        below = list(self._below(top))
+        gone = []
+        # From the bottom up: what an older view has grown further down keeps all that it hangs below.
+        for node in reversed(below):
+            if node.seen == self.clock and node not in kept and not node.children:
+                assert node.parent is not None
+                del node.parent.children[node.token_id]
+                gone.append(node)
+        self.size -= len(gone)
+        return gone
 
     def prune(self, count: int | None = None) -> list[Node]:
         """Forget what nobody can see, longest unseen first: all of it, or `count` nodes if there are as many."""

@@ -26,10 +26,10 @@ def parrot(texts: Sequence[str], words: Sequence[str] = ()) -> Model:
         for place, (one, other) in enumerate(itertools.pairwise(ids)):
             # What was taught first is the likelier.
             follows[one, other] = max(float(follows[one, other]), 0.0) + 1.0 / (1 + place)
-    return load_model(_bigrams(follows), tokenizer=tokenizer)
+    return load_model(bigrams(follows), tokenizer=tokenizer)
 
 
-def _bigrams(follows: torch.Tensor) -> Any:
+def bigrams(follows: torch.Tensor) -> Any:
     """A Llama whose layers add nothing: its next token depends on the last one alone."""
     size = len(follows)
     config = transformers.LlamaConfig(

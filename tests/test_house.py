@@ -23,6 +23,7 @@ FLOORS = [
     ["app.py"],
     ["interface"],
     ["lookahead_core/__init__.py", "lookahead_core/__main__.py"],
+    ["lookahead_core/terminal.py"],
     ["lookahead_core/api.py"],
     ["lookahead_core/store.py"],
     ["lookahead_core/scheduler.py"],

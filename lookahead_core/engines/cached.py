@@ -6,7 +6,7 @@ import inspect
 import itertools
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,9 +53,15 @@ class CachedEngine:
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():
             rows: dict[Node, torch.Tensor] = {}
-            due = {tree: self._due(tree, members) for tree, members in grouped(nodes).items()}
-            for segments in _passes(due, set(nodes), CHUNK if self.joins else 0):
-                self._predict(segments, rows)
+            groups = grouped(nodes)
+            try:
+                self._predict(groups, rows, CHUNK if self.joins else 0)
+            except CacheFull:
+                if len(groups) == 1:
+                    raise
+                # There is no room for all trees at once; one after the other may take each other's.
+                for tree, members in groups.items():
+                    self._predict({tree: members}, rows, 0)
             return torch.stack([rows[node] for node in nodes])
 
     def unread(self, node: Node) -> list[Node]:
@@ -72,9 +78,10 @@ class CachedEngine:
     def read(self, nodes: Sequence[Node]) -> None:
         with self._lock, torch.inference_mode():
             for tree, members in grouped(nodes).items():
+                self._claim([tree])
                 # Meanwhile another document may have needed the room: what is missing above comes along.
                 missing = {node: None for member in members for node in self.unread(member)}
-                due = {tree: sorted(missing, key=lambda node: node.depth)}
+                due = [(tree, sorted(missing, key=lambda node: node.depth))]
                 for segments in _passes(due, set(), CHUNK):
                     self._pass(segments)
 
@@ -110,6 +117,12 @@ class CachedEngine:
             self._caches.add(tree.cache)
         return tree.cache
 
+    def _claim(self, trees: Iterable[TokenTree]) -> None:
+        """Note that these trees' caches are needed now, and must not make room for each other."""
+        self._uses += 1
+        for tree in trees:
+            self._cache(tree).last_use = self._uses
+
     def _due(self, tree: TokenTree, nodes: Sequence[Node]) -> list[Node]:
         """All that is missing above the nodes and the nodes themselves, parents first."""
         for node in nodes:
@@ -119,20 +132,16 @@ class CachedEngine:
         again = [node for node in dict.fromkeys(nodes) if node not in fresh]
         return [*sorted(fresh, key=lambda node: node.depth), *again]
 
-    def _predict(self, segments: list[Segment], rows: dict[Node, torch.Tensor]) -> None:
-        """One pass, and what it says kept; where there is no room for all trees at once, one after the other."""
-        try:
+    def _predict(self, groups: dict[TokenTree, list[Node]], rows: dict[Node, torch.Tensor], joined: int) -> None:
+        """Pass after pass, what each says kept."""
+        self._claim(groups)
+        due = [(tree, self._due(tree, members)) for tree, members in groups.items()]
+        for segments in _passes(due, {node for members in groups.values() for node in members}, joined):
             got, totals = self._pass(segments)
-        except CacheFull:
-            if len(segments) == 1:
-                raise
-            for segment in segments:
-                self._predict([segment], rows)
-            return
-        asked = [segment.nodes[index] for segment in segments for index in segment.asked]
-        for node, row, prediction in zip(asked, got, summarise(got, totals) if asked else [], strict=True):
-            node.prediction = prediction
-            rows[node] = row
+            asked = [segment.nodes[index] for segment in segments for index in segment.asked]
+            for node, row, prediction in zip(asked, got, summarise(got, totals) if asked else [], strict=True):
+                node.prediction = prediction
+                rows[node] = row
 
     def _pass(self, segments: list[Segment]) -> tuple[torch.Tensor, list[float]]:
         """One forward pass over all nodes as one row of tokens; log-probabilities for those asked for."""
@@ -181,9 +190,6 @@ class CachedEngine:
 
     def _make_room(self, segments: list[Segment], caches: list[FlatCache]) -> None:
         """Slots for a pass, within the bound on bytes: close gaps, forget what nobody sees, then let idle caches go."""
-        self._uses += 1
-        for cache in caches:
-            cache.last_use = self._uses
         for segment, cache in zip(segments, caches, strict=True):
             self._make_room_in(cache, segment.tree, len(segment.nodes))
 
@@ -215,7 +221,7 @@ class CachedEngine:
         cache.compact()
 
     def _drop_idle(self, cache: FlatCache, slots: int) -> None:
-        """Empty caches that are not in this pass, longest unused first, until this one may have its slots."""
+        """Empty caches that nobody needs now, longest unused first, until this one may have its slots."""
         for other in sorted(self._caches, key=lambda other: other.last_use):
             if other.last_use < cache.last_use and slots > self._allowed(cache):
                 other.clear()
@@ -228,11 +234,11 @@ class CachedEngine:
         )
 
 
-def _passes(due: dict[TokenTree, list[Node]], wanted: set[Node], joined: int) -> Iterator[list[Segment]]:
+def _passes(due: Iterable[tuple[TokenTree, list[Node]]], wanted: set[Node], joined: int) -> Iterator[list[Segment]]:
     """Passes of at most `CHUNK` nodes; several trees share one that has no more than `joined`."""
     waiting: list[Segment] = []
     size = 0
-    for tree, nodes in due.items():
+    for tree, nodes in due:
         for start in range(0, len(nodes), CHUNK):
             chunk = nodes[start : start + CHUNK]
             if waiting and size + len(chunk) > joined:

@@ -19,6 +19,8 @@ from lookahead_core.strategies.growth import Leaf
 from lookahead_core.strategies.rules import Rules, Ruling
 from lookahead_core.tree import Node
 
+SHED_EVERY = 16
+"""After so many levels the slots of beams that have died are given back."""
 GREW, RETURNED = "grew", "returned"
 OUTSCORED, OVERTAKEN = "outscored", "overtaken"
 ENDED_LOW, ENDED_OUT, UNFINISHED = "ended too low", "ended, outscored", "unfinished"
@@ -132,6 +134,7 @@ class BeamSearch:
     """One search below a head. It is fed with the rows of its beams, level by level."""
 
     def __init__(self, head: Node, options: BeamOptions, ruling: Ruling) -> None:
+        self.head = head
         self.options = options
         self.ruling = ruling
         self.step = 0
@@ -145,6 +148,11 @@ class BeamSearch:
     def waiting(self) -> list[Node]:
         """The nodes whose rows are needed next; none where the search is over."""
         return list(dict.fromkeys(beam.leaf.node for group in self._growing for beam in group.running))
+
+    @property
+    def alive(self) -> list[Node]:
+        """The ends of all paths that grow, or have ended well enough."""
+        return [beam.leaf.node for group in self.groups for beam in (*group.running, *group.finished)]
 
     @property
     def results(self) -> list[Path]:
@@ -177,6 +185,11 @@ class BeamSearch:
         """The next level of a group: its best candidates that have not ended go on."""
         spare = 1 if self._seeds else max(2, 1 + len(self.ruling.stop))
         candidates = self._candidates(group, rows, taken, spare * group.size)
+        if not candidates:
+            # Nothing may follow any of them: they are complete as they are.
+            group.finished += [beam for beam in group.running if beam.trace]
+            group.running, group.over = [], True
+            return
         last = self.step == self.options.max_new_tokens
         hits = [self._hits(candidate, last) for candidate in candidates]
         ended = [one for one, hit in zip(candidates[: group.size], hits, strict=False) if hit]
@@ -260,6 +273,8 @@ class BeamSearch:
         return group.running[0].total / length**options.length_penalty <= group.finished[-1].score
 
     def _close(self) -> None:
+        if not self.results:
+            raise ValueError("The options rule every token out; allow more n-grams, or forbid and force fewer words.")
         for beam in self.results:
             if beam.trace is not None:
                 beam.trace.fate = RETURNED
@@ -272,4 +287,6 @@ def beam_search(engine: Engine, searches: Sequence[BeamSearch]) -> Iterator[None
         shares = rows.split([len(nodes) for _, nodes in waiting])
         for (search, _), share in zip(waiting, shares, strict=True):
             search.take(share)
+            if search.step % SHED_EVERY == 0:
+                engine.forget(search.head.tree.shed(search.head, search.alive))
         yield

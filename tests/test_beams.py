@@ -1,0 +1,263 @@
+"""Beam search where transformers says nothing: the rules of seed notebooks, groups, the tree, one shared cache."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from lookahead_core import CacheFull, Document, LookaheadError, Model, Settings, load_model
+from tests.conftest import tiny_llama
+from tests.families import make, plain_rows
+
+PROMPT = [5, 40, 7, 61]
+ENDS = {3, 17}
+
+
+def with_ends(family: str = "llama", ends: set[int] = ENDS, seed: int = 0) -> Any:
+    hf_model = make(family, seed=seed)
+    hf_model.generation_config = transformers.GenerationConfig(eos_token_id=sorted(ends))
+    return hf_model
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return load_model(with_ends())
+
+
+def logprobs(hf_model: Any, path: list[int]) -> torch.Tensor:
+    return plain_rows(hf_model, [path])[0].log_softmax(-1)
+
+
+def seed_search(hf_model: Any, num_return: int, num_beams: int, size: int, ngram: int, ends: set[int]) -> list[Any]:
+    """The seed's generate and filter steps, on lists: the best of all continuations, those that ended put aside."""
+    final: list[tuple[float, list[int]]] = []
+    beams: list[tuple[float, list[int]]] = [(0.0, list(PROMPT))]
+    for _ in range(size):
+        grown = []
+        for total, path in beams:
+            row = logprobs(hf_model, path)
+            if ngram and len(path) >= ngram:
+                for place in range(len(path) - ngram + 1):
+                    if path[place : place + ngram - 1] == path[len(path) - ngram + 1 :]:
+                        row[path[place + ngram - 1]] = -1e4
+            best = row.topk(num_beams)
+            pairs = zip(best.values.tolist(), best.indices.tolist(), strict=True)
+            grown += [(total + value, [*path, token_id]) for value, token_id in pairs]
+        grown.sort(key=lambda pair: -pair[0])
+        best_ones = grown[:num_beams]
+        beams = [pair for pair in best_ones if pair[1][-1] not in ends]
+        final += [pair for pair in best_ones if pair[1][-1] in ends]
+        if len(final) >= num_return:
+            return final[:num_return]
+    return (final + beams)[:num_return]
+
+
+@pytest.mark.parametrize("ngram", [0, 1, 2])
+@pytest.mark.parametrize(("num_return", "num_beams", "size"), [(1, 1, 6), (3, 3, 3), (2, 5, 9), (6, 6, 12), (1, 4, 20)])
+def test_the_seeds_rules_give_what_its_generate_and_filter_steps_give(
+    num_return: int, num_beams: int, size: int, ngram: int
+) -> None:
+    many = set(range(0, 96, 5))
+    for ends in (set(), ENDS, many):
+        hf_model = with_ends(ends=ends) if ends else make("llama")
+        beams = Document(load_model(hf_model), token_ids=PROMPT).beam_search(
+            num_beams=num_beams,
+            num_return_sequences=num_return,
+            max_new_tokens=size,
+            no_repeat_ngram_size=ngram,
+            stopping="seed",
+        )
+        expected = sorted(seed_search(hf_model, num_return, num_beams, size, ngram, ends), key=lambda pair: -pair[0])
+        assert [list(beam.token_ids) for beam in beams.branches] == [path[len(PROMPT) :] for _, path in expected]
+        assert [beam.score for beam in beams.branches] == pytest.approx([total for total, _ in expected], abs=1e-4)
+
+
+def group_search(
+    hf_model: Any, groups: int, group_size: int, penalty: float, size: int, length_penalty: float, ends: set[int]
+) -> list[tuple[float, list[int]]]:
+    """Groups one after the other at each level, on lists; what an earlier group took costs a later one."""
+    running = [[(0.0, list(PROMPT))] for _ in range(groups)]
+    finished: list[list[tuple[float, list[int]]]] = [[] for _ in range(groups)]
+    over = [False] * groups
+    spare = max(2, 1 + len(ends))
+    for level in range(1, size + 1):
+        taken: list[int] = []
+        for number in range(groups):
+            if over[number]:
+                continue
+            grown = []
+            for total, path in running[number]:
+                for token_id, value in enumerate(logprobs(hf_model, path).tolist()):
+                    grown.append((total + value - penalty * taken.count(token_id), [*path, token_id]))
+            grown.sort(key=lambda pair: -pair[0])
+            pool = grown[: spare * group_size]
+            done = [pair[1][-1] in ends or level == size for pair in pool]
+            ended = [pair for pair, hit in zip(pool[:group_size], done, strict=False) if hit]
+            finished[number] += [(total / level**length_penalty, path) for total, path in ended]
+            finished[number] = sorted(finished[number], key=lambda pair: -pair[0])[:group_size]
+            running[number] = [pair for pair, hit in zip(pool, done, strict=True) if not hit][:group_size]
+            taken += [path[-1] for _, path in running[number]]
+            full = len(finished[number]) == group_size
+            best = running[number][0][0] / level**length_penalty if running[number] else -math.inf
+            over[number] = full and best <= finished[number][-1][0]
+    return sorted((pair for some in finished for pair in some), key=lambda pair: -pair[0])
+
+
+@pytest.mark.parametrize(
+    ("groups", "group_size", "penalty", "length_penalty"),
+    [(2, 1, 0.7, 1.0), (3, 2, 0.4, 0.0), (4, 1, 50.0, 1.0), (2, 3, 0.0, 2.0)],
+)
+def test_diverse_groups_give_what_a_search_on_lists_gives(
+    groups: int, group_size: int, penalty: float, length_penalty: float
+) -> None:
+    for ends in (ENDS, set(range(0, 96, 9))):
+        hf_model = with_ends(ends=ends)
+        beams = Document(load_model(hf_model), token_ids=PROMPT).beam_search(
+            num_beams=groups * group_size,
+            num_beam_groups=groups,
+            diversity_penalty=penalty,
+            length_penalty=length_penalty,
+            max_new_tokens=6,
+        )
+        expected = group_search(hf_model, groups, group_size, penalty, 6, length_penalty, ends)
+        assert [list(beam.token_ids) for beam in beams.branches] == [path[len(PROMPT) :] for _, path in expected]
+        assert [beam.score for beam in beams.branches] == pytest.approx([score for score, _ in expected], abs=1e-4)
+
+
+def test_groups_that_are_kept_far_apart_begin_with_different_tokens(model: Model) -> None:
+    beams = Document(model, token_ids=PROMPT).beam_search(
+        num_beams=6, num_beam_groups=6, diversity_penalty=100.0, max_new_tokens=4
+    )
+    assert len({beam.token_ids[0] for beam in beams.branches}) == 6
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"stopping": "seed"}, {"num_beam_groups": 2, "diversity_penalty": 0.5}], ids=str
+)
+def test_the_tree_holds_every_candidate_and_what_became_of_it(model: Model, options: dict[str, Any]) -> None:
+    beams = Document(model, token_ids=PROMPT).beam_search(
+        num_beams=4, num_return_sequences=3, max_new_tokens=7, **options
+    )
+    paths: list[tuple[int, ...]] = []
+    for place, node in enumerate(beams.tree):
+        assert node.parent is None or node.parent < place, "parents first"
+        above = () if node.parent is None else paths[node.parent]
+        paths.append((*above, node.token_id))
+        assert node.step == len(paths[-1])
+        assert node.reason
+    fates = [node.fate for node in beams.tree]
+    returned = [path for path, fate in zip(paths, fates, strict=True) if fate == "returned"]
+    assert sorted(returned) == sorted(beam.token_ids for beam in beams.branches)
+    children: dict[int | None, list[str]] = {}
+    for node in beams.tree:
+        children.setdefault(node.parent, []).append(node.fate)
+    dead = {"outscored", "ended too low"}
+    for place, (path, fate) in enumerate(zip(paths, fates, strict=True)):
+        below = set(children.get(place, ()))
+        assert bool(below - dead) == (fate == "grew"), "what went on has something below it that was good enough"
+        assert not below or fate in ("grew", "overtaken"), "what was dropped at once has nothing below it"
+        assert fate not in ("ended too low", "ended, outscored") or path[-1] in ENDS
+
+
+def test_each_level_is_one_pass_and_a_slot_for_each_beam(model: Model) -> None:
+    document = Document(model, token_ids=PROMPT)
+    steps = list(document.beam_search_steps(num_beams=5, max_new_tokens=9))
+    assert [step.step for step in steps] == list(range(1, len(steps) + 1))
+    cost = steps[-1].result.cost
+    assert cost.passes == len(steps)
+    assert cost.tokens == len(PROMPT) + 5 * (len(steps) - 1) == cost.live_slots
+    document.check()
+
+
+def test_a_search_can_be_watched_and_left(model: Model) -> None:
+    document = Document(model, token_ids=PROMPT)
+    whole = document.beam_search(num_beams=3, max_new_tokens=8)
+    for step in Document(model, token_ids=PROMPT).beam_search_steps(num_beams=3, max_new_tokens=8):
+        shown = step.result
+        assert len(shown.branches) == 3
+        assert [beam.score for beam in shown.branches] == sorted((beam.score for beam in shown.branches), reverse=True)
+        if step.step == 4:
+            break
+    assert len(shown.branches[0].token_ids) <= 4
+    document.accept(whole.branches[1], tokens=2)
+    assert document.token_ids == [*PROMPT, *whole.branches[1].token_ids[:2]]
+
+
+def test_a_beam_is_a_branch_with_text_and_odds(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the sea")
+    beam = document.beam_search(num_beams=3, max_new_tokens=6).branches[0]
+    path, total = list(document.token_ids), 0.0
+    for token_id, logprob in zip(beam.token_ids, beam.logprobs, strict=True):
+        assert logprob == pytest.approx(float(logprobs(tiny_model.hf_model, path)[token_id]), abs=1e-4)
+        total += logprob
+        path.append(token_id)
+    assert beam.logprob == pytest.approx(total)
+    assert beam.probability == pytest.approx(math.exp(total))
+    assert document.accept(beam) == beam.text
+
+
+def test_a_long_search_gives_the_slots_of_dead_beams_back() -> None:
+    hf_model = tiny_llama(90, max_position_embeddings=2048, eos_token_id=None)
+    small = load_model(hf_model, engine="cached", settings=Settings(cache_mb=1))
+    large = load_model(hf_model, engine="cached")
+    options = {"num_beams": 20, "max_new_tokens": 100}
+    document = Document(small, token_ids=PROMPT)
+    found = document.beam_search(**options)
+    expected = Document(large, token_ids=PROMPT).beam_search(**options)
+    assert [beam.token_ids for beam in found.branches] == [beam.token_ids for beam in expected.branches]
+    assert expected.cost.live_slots < 20 * 100 / 2, "dead beams are forgotten before the end"
+    document.check()
+
+
+def test_beams_that_all_die_are_told(model: Model) -> None:
+    found = Document(model, token_ids=PROMPT).beam_search(num_beams=3, max_new_tokens=200, no_repeat_ngram_size=1)
+    assert found.steps <= 96
+    with pytest.raises((LookaheadError, ValueError), match="rule every token out"):
+        Document(model, token_ids=PROMPT).beam_search(max_new_tokens=3, forbidden=list(range(96)))
+    assert all(beam.ended or len(beam.token_ids) == found.steps - 1 for beam in found.branches)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"num_beams": 0}, "num_beams is 0, and must be a whole number from 1 to 100"),
+        ({"num_beams": 3, "num_return_sequences": 4}, "num_return_sequences is 4, and there are only 3 beams"),
+        ({"num_return_sequences": 0}, "num_return_sequences is 0"),
+        ({"early_stopping": "soon"}, "early_stopping is 'soon', and must be one of False, True, never"),
+        ({"early_stopping": 1}, "early_stopping is 1"),
+        ({"stopping": "later"}, "stopping is 'later', and must be one of transformers, seed"),
+        ({"num_beams": 5, "num_beam_groups": 2}, "5 beams cannot be shared out evenly"),
+        ({"num_beam_groups": 9}, "num_beam_groups is 9"),
+        ({"diversity_penalty": 1.0}, "raise num_beam_groups"),
+        ({"diversity_penalty": -1.0}, "diversity_penalty is -1.0"),
+        ({"length_penalty": float("nan")}, "length_penalty is nan"),
+        ({"stopping": "seed", "length_penalty": 2.0}, 'stopping="seed" adds up'),
+        ({"temperature": 1.0}, "temperature is not an option of beam_search; the options are"),
+    ],
+    ids=str,
+)
+def test_bad_options_are_named_in_a_sentence(model: Model, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Document(model, token_ids=PROMPT).beam_search(**options)
+
+
+def test_forced_words_come_in_every_beam(model: Model) -> None:
+    dice = random.Random(1)
+    for _ in range(10):
+        forced = [tuple(dice.choices(range(20, 30), k=dice.randint(1, 3))) for _ in range(2)]
+        beams = Document(model, token_ids=PROMPT).beam_search(num_beams=4, max_new_tokens=9, forced=forced)
+        for beam in beams.branches:
+            text = "," + ",".join(map(str, beam.token_ids)) + ","
+            assert all("," + ",".join(map(str, word)) + "," in text for word in forced)
+
+
+def test_no_room_is_told_in_a_sentence() -> None:
+    hf_model = tiny_llama(90, max_position_embeddings=8192, eos_token_id=None)
+    small = load_model(hf_model, engine="cached", settings=Settings(cache_mb=1))
+    with pytest.raises(CacheFull, match="There is no room in the cache"):
+        Document(small, token_ids=PROMPT * 1000).beam_search(num_beams=100, max_new_tokens=9)

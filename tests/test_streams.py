@@ -1,0 +1,352 @@
+"""Streams: whole characters, stops that span tokens, forced and forbidden words, one text for one seed."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from lookahead_core import Document, LookaheadError, Model, TextError, load_model
+from lookahead_core.batch import stream_batch
+from tests.conftest import tiny_llama
+from tests.families import make, plain_rows
+from tests.parrot import parrot
+
+SAID = ["Old horn keepers fog drifted murmur. He fox ships above, but white tall quiet!"]
+"""No token comes twice in it."""
+IDS = [5, 40, 7, 61]
+
+
+@pytest.fixture(scope="module")
+def keeper() -> Model:
+    """A model that knows one text by heart."""
+    return parrot(SAID, [])
+
+
+@pytest.fixture(scope="module")
+def cached() -> Model:
+    return load_model(make("llama"))
+
+
+def written(model: Model, text: str, **options: Any) -> str:
+    return Document(model, text).stream(**options).write(io.StringIO())
+
+
+def ids(model: Model, **options: Any) -> list[int]:
+    stream = Document(model, token_ids=IDS).stream(**options)
+    return [step.token_id for step in stream]
+
+
+def test_a_stream_writes_what_the_model_would_and_leaves_the_text_as_it_is(keeper: Model) -> None:
+    document, out = Document(keeper, "Old"), io.StringIO()
+    stream = document.stream(max_new_tokens=60)
+    assert stream.write(out) == out.getvalue() == stream.text == SAID[0][3:]
+    assert stream.finish == "end"
+    assert document.text == "Old"
+    document.accept(stream.token_ids)
+    assert document.text == SAID[0]
+
+
+def test_a_stream_goes_on_from_what_was_accepted_meanwhile(keeper: Model) -> None:
+    document = Document(keeper, "Old")
+    for step in document.stream(max_new_tokens=60):
+        document.accept([step.token_id])
+    assert document.text == SAID[0]
+
+
+def test_each_step_tells_the_odds_of_its_token_and_what_else_could_have_come(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the sea")
+    path = list(document.token_ids)
+    for step in document.stream(max_new_tokens=12, temperature=1.5, seed=3):
+        row = plain_rows(tiny_model.hf_model, [path])[0].log_softmax(-1)
+        assert step.logprob == pytest.approx(float(row[step.token_id]), abs=1e-4)
+        assert step.rank == 1 + int((row > row[step.token_id] + 1e-6).sum())
+        assert step.entropy == pytest.approx(float(-(row.exp() * row).sum()), abs=1e-4)
+        heated = (row / 1.5).log_softmax(-1)
+        assert step.chance == pytest.approx(float(heated[step.token_id]), abs=1e-4)
+        best = row.topk(10)
+        assert [one.token_id for one in step.alternatives] == best.indices.tolist()
+        assert [one.logprob for one in step.alternatives] == pytest.approx(best.values.tolist(), abs=1e-4)
+        for one in step.alternatives:
+            assert (
+                one.text
+                == Document(tiny_model, token_ids=[*path, one.token_id]).text[len(document.text) :][
+                    len(Document(tiny_model, token_ids=path).text) - len(document.text) :
+                ]
+            )
+        path.append(step.token_id)
+
+
+def test_what_is_known_is_not_computed_again(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the sea")
+    branch = document.lookahead(k=1, depth=8).branches[0]
+    stream = document.stream(max_new_tokens=8)
+    assert [step.token_id for step in stream] == list(branch.token_ids)
+    assert stream.cost.passes == 0
+    options = {"max_new_tokens": 8, "seed": 4, "repetition_penalty": 1.2}
+    first = document.stream(**options)
+    drawn = [step.token_id for step in first]
+    assert first.cost.passes == len(drawn)
+    again = document.stream(**options)
+    assert ([step.token_id for step in again], again.cost.passes) == (drawn, 0)
+
+
+@pytest.mark.parametrize("stop", ["fog drifted", "s f", " ship", "quiet!", "Old", "mur. He fox ships above, but w"])
+def test_a_stop_string_ends_the_text_before_it_however_it_is_cut_into_tokens(keeper: Model, stop: str) -> None:
+    rest = SAID[0][3:]
+    expected = rest[: rest.find(stop)] if stop in rest else rest
+    steps = list(Document(keeper, "Old").stream(max_new_tokens=60, stop=stop))
+    assert "".join(step.text for step in steps) == expected
+    assert steps[-1].finish == ("stop" if stop in rest else "end")
+    assert all(not step.finish for step in steps[:-1])
+    for count in range(len(steps)):
+        shown = "".join(step.text for step in steps[:count])
+        assert expected.startswith(shown), "nothing is shown that has to be taken back"
+
+
+def test_of_several_stop_strings_the_first_to_come_ends_the_text(keeper: Model) -> None:
+    assert written(keeper, "Old", max_new_tokens=60, stop=["white", "ships", "xyz"]) == SAID[0][3:].split("ships")[0]
+
+
+def test_text_that_might_have_become_a_stop_string_is_shown_when_it_does_not(keeper: Model) -> None:
+    short = written(keeper, "Old", max_new_tokens=3)
+    assert written(keeper, "Old", max_new_tokens=3, stop=short[-2:] + "§") == short
+
+
+def test_a_sequence_of_ids_or_a_function_ends_the_text(keeper: Model) -> None:
+    all_ids = [step.token_id for step in Document(keeper, "Old").stream(max_new_tokens=60)]
+    for pair in (tuple(all_ids[4:6]), tuple(all_ids[:1])):
+        stream = Document(keeper, "Old").stream(max_new_tokens=60, stop_ids=[(1, 2, 3), pair])
+        assert [step.token_id for step in stream] == all_ids[: all_ids.index(pair[-1]) + 1]
+        assert stream.finish == "stop"
+    start = Document(keeper, "Old").token_ids
+    seen: list[Sequence[int]] = []
+    stream = Document(keeper, "Old").stream(stop_when=lambda path: seen.append(path) or len(path) == len(start) + 3)
+    assert [step.token_id for step in stream] == all_ids[:3]
+    assert seen == [(*start, *all_ids[:count]) for count in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("words", "end"), [(1, " horn"), (2, "keepers"), (5, "murmur"), (6, "He"), (9, "above"), (99, "quiet!")]
+)
+def test_so_many_words_and_no_more(keeper: Model, words: int, end: str) -> None:
+    rest = SAID[0][3:]
+    assert written(keeper, "Old", max_new_tokens=60, max_words=words) == rest[: rest.find(end) + len(end)]
+
+
+def test_a_word_that_the_text_had_begun_is_the_first_of_them(keeper: Model) -> None:
+    ids = keeper.tokenizer("Old horn", add_special_tokens=False).input_ids
+    document = Document(keeper, token_ids=[*ids, keeper.tokenizer.convert_tokens_to_ids("Ġkee")])
+    assert document.text == "Old horn kee"
+    assert document.stream(max_words=1).write(io.StringIO()) == "pers"
+    assert document.stream(max_words=2).write(io.StringIO()) == "pers fog"
+
+
+def test_characters_come_whole(byte_tokenizer: Any) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer), seed=5), tokenizer=byte_tokenizer)
+    for seed in range(20):
+        steps = list(Document(model, "naïve 🙂 ").stream(max_new_tokens=60, temperature=1.6, seed=seed))
+        text = "".join(step.text for step in steps)
+        again = Document(model, "naïve 🙂 ")
+        again.accept([step.token_id for step in steps])
+        assert again.text == "naïve 🙂 " + text
+
+
+@pytest.mark.parametrize(
+    "options", [{"temperature": 1.2}, {"top_p": 0.8}, {"top_k": 9, "repetition_penalty": 1.3}], ids=str
+)
+def test_the_same_seed_gives_the_same_text_cached_or_not_alone_or_in_company(options: dict[str, Any]) -> None:
+    one, other = load_model(make("llama"), engine="cached"), load_model(make("llama"), engine="uncached")
+    for seed in (0, 1, 12345):
+        alone = ids(one, max_new_tokens=15, seed=seed, **options)
+        assert ids(other, max_new_tokens=15, seed=seed, **options) == alone
+        company = [Document(one, token_ids=some) for some in ([9, 9], IDS, [3] * 30)]
+        steps = list(stream_batch(company, max_new_tokens=15, seed=seed, **options))
+        assert [step.token_id for index, step in steps if index == 1] == alone
+    assert ids(one, max_new_tokens=15, seed=0, **options) != ids(one, max_new_tokens=15, seed=1, **options)
+
+
+def test_a_stream_draws_what_the_sampled_branch_of_the_same_number_shows(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the sea")
+    branches = document.lookahead(mode="sampled", k=4, depth=9, temperature=1.3, top_p=0.9, seed=8).branches
+    for number, branch in enumerate(branches):
+        stream = document.stream(max_new_tokens=9, temperature=1.3, top_p=0.9, seed=8, stream=number)
+        assert [step.token_id for step in stream] == list(branch.token_ids)
+
+
+def test_what_is_drawn_depends_on_the_place_in_the_text_and_goes_on_after_accepting(cached: Model) -> None:
+    whole = ids(cached, max_new_tokens=12, seed=5)
+    document = Document(cached, token_ids=[*IDS, *whole[:5]])
+    assert [step.token_id for step in document.stream(max_new_tokens=7, seed=5)] == whole[5:]
+
+
+def test_drawing_begins_where_anything_of_drawing_is_asked_for(cached: Model) -> None:
+    greedy = ids(cached, max_new_tokens=10)
+    assert ids(cached, max_new_tokens=10, temperature=0, top_p=0.5, seed=3) == greedy
+    for options in ({"seed": 3}, {"top_k": 50}, {"top_p": 0.99}, {"min_p": 0.001}, {"typical_p": 0.99}):
+        assert ids(cached, max_new_tokens=10, **options) != greedy
+        assert ids(cached, max_new_tokens=10, **options) == ids(cached, max_new_tokens=10, temperature=1.0, **options)
+
+
+def forced_reference(model: Any, forced: list[tuple[int, ...]], size: int, ends: set[int]) -> list[int]:
+    """Greedy, where a token is passed over if what is missing, written one after the other, would not fit behind it."""
+
+    def holds(new: list[int], word: tuple[int, ...]) -> bool:
+        return any(tuple(new[place : place + len(word)]) == word for place in range(len(new)))
+
+    def needed(new: list[int]) -> int:
+        missing = [word for word in forced if not holds(new, word)]
+        begun = [size for word in missing for size in range(1, len(word)) if tuple(new[-size:]) == word[:size]]
+        return sum(map(len, missing)) - max(begun, default=0)
+
+    new: list[int] = []
+    while len(new) < size and not ends & set(new):
+        row = plain_rows(model, [[*IDS, *new]])[0]
+        for token_id in row.argsort(descending=True).tolist():
+            after = [*new, token_id]
+            fits = needed(after) <= size - len(after)
+            if fits and not (token_id in ends and needed(new)):
+                break
+        new.append(token_id)
+    return new
+
+
+def test_forced_words_come_when_they_just_fit_and_the_text_is_greedy_before(cached: Model) -> None:
+    dice = random.Random(0)
+    for _ in range(40):
+        forced = [tuple(dice.choices(range(8), k=dice.randint(1, 3))) for _ in range(dice.randint(1, 3))]
+        size = sum(map(len, forced)) + dice.randint(0, 6)
+        new = ids(cached, max_new_tokens=size, forced=forced)
+        assert new == forced_reference(cached.hf_model, forced, size, set())
+        text = ",".join(map(str, new))
+        assert all(",".join(map(str, word)) in text for word in forced)
+
+
+def test_a_text_with_forced_words_missing_does_not_end(byte_tokenizer: Any) -> None:
+    hf_model = tiny_llama(len(byte_tokenizer))
+    with torch.no_grad():
+        hf_model.lm_head.weight[0] *= 0
+        hf_model.lm_head.weight[0] += 10
+    model = load_model(hf_model, tokenizer=byte_tokenizer)
+    for seed in range(10):
+        text = written(model, "the", max_new_tokens=12, forced=["sea", "Emoji"], seed=seed)
+        assert " sea" in text and " Emoji" in text
+
+
+def test_a_forbidden_string_never_comes_however_it_would_be_cut(byte_tokenizer: Any) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer), seed=1), tokenizer=byte_tokenizer)
+    forbidden = ["e", "th", "ea ", "🙂", "中文"]
+    came = 0
+    for seed in range(15):
+        document = Document(model, "the sea")
+        free = document.stream(max_new_tokens=40, seed=seed).write(io.StringIO())
+        came += any(one in free for one in forbidden)
+        text = document.stream(max_new_tokens=40, seed=seed, forbidden=forbidden).write(io.StringIO())
+        assert not any(one in text for one in forbidden)
+    assert came > 10
+
+
+def test_a_forbidden_word_that_the_text_has_begun_is_not_finished(keeper: Model) -> None:
+    begun = Document(keeper, token_ids=keeper.tokenizer("Old horn", add_special_tokens=False).input_ids)
+    begun.accept([keeper.tokenizer.convert_tokens_to_ids("Ġkee")])
+    assert begun.stream(max_new_tokens=2).write(io.StringIO()) == "pers"
+    assert not begun.stream(max_new_tokens=2, forbidden=["keeper"]).write(io.StringIO()).startswith("per")
+
+
+def test_forbidden_strings_leave_every_other_way_to_go_on_open(tiny_model: Model) -> None:
+    codec, document = tiny_model.codec, Document(tiny_model, "the se")
+    odds = document.odds(temperature=1.0, forbidden=["sea"])
+    before = b"".join(codec.bytes_of(token_id) for token_id in document.token_ids)
+    for token_id in range(len(odds)):
+        completes = b"sea" in (before + codec.bytes_of(token_id))[-len(codec.bytes_of(token_id)) - 2 :]
+        assert bool(odds[token_id].isinf()) == completes, codec.bytes_of(token_id)
+
+
+def test_a_text_that_changes_ends_the_stream_with_a_sentence(keeper: Model) -> None:
+    document = Document(keeper, "Old")
+    stream = document.stream()
+    next(stream)
+    document.text = "He fox"
+    with pytest.raises(LookaheadError, match="text has changed"):
+        next(stream)
+
+
+def test_two_streams_and_a_lookahead_grow_below_the_same_text_side_by_side(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the sea")
+    pairs = [{"seed": 1}, {"seed": 2}]
+    alone = [[step.token_id for step in document.stream(max_new_tokens=9, **options)] for options in pairs]
+    document = Document(tiny_model, "the sea")
+    streams = [document.stream(max_new_tokens=9, **options) for options in pairs]
+    for _ in range(9):
+        for stream in streams:
+            next(stream)
+        document.lookahead(k=3, depth=3)
+    assert [stream.token_ids for stream in streams] == alone
+    document.check()
+
+
+def test_options_that_rule_everything_out_are_told_in_a_sentence(cached: Model) -> None:
+    with pytest.raises(ValueError, match=r"After \d+ tokens the options rule every token out"):
+        ids(cached, max_new_tokens=200, no_repeat_ngram_size=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"temperature": -0.1}, "temperature is -0.1, and must be a number from 0 to 100"),
+        ({"temperature": float("nan")}, "temperature is nan"),
+        ({"temperature": "hot"}, "temperature is 'hot'"),
+        ({"top_p": 1.5}, "top_p is 1.5, and must be a number more than 0, and at most 1"),
+        ({"top_p": 0}, "top_p is 0, and must be a number more than 0"),
+        ({"top_k": -1}, "top_k is -1, and must be a whole number from 0"),
+        ({"min_p": 2}, "min_p is 2"),
+        ({"typical_p": 0}, "typical_p is 0"),
+        ({"min_tokens_to_keep": 0}, "min_tokens_to_keep is 0"),
+        ({"repetition_penalty": 0}, "repetition_penalty is 0, and must be a number more than 0"),
+        ({"max_new_tokens": 0}, "max_new_tokens is 0, and must be a whole number from 1"),
+        ({"max_new_tokens": 600}, "max_new_tokens is 600, and this model sees only 512"),
+        ({"min_new_tokens": 50}, "min_new_tokens is 50, and must be a whole number from 0 to 40"),
+        ({"no_repeat_ngram_size": -2}, "no_repeat_ngram_size is -2"),
+        ({"seed": 1.5}, "seed is 1.5"),
+        ({"stop": ""}, "stop holds an empty string"),
+        ({"stop": ["a", ""]}, "stop holds an empty string"),
+        ({"stop": [3]}, "token ids belong into stop_ids"),
+        ({"stop_ids": ["a"]}, "strings belong to stop"),
+        ({"stop_ids": [[]]}, "stop_ids holds \\[\\]"),
+        ({"stop_when": 3}, "stop_when is 3, and must be a function"),
+        ({"max_words": 0}, "max_words is 0"),
+        ({"forced": ["sea"], "forbidden": ["sea"]}, "'sea' is both forced and forbidden"),
+        ({"forced": ["lighthouse"], "forbidden": ["house"]}, "A forced word .* holds a forbidden one"),
+        ({"forced": [(1, 2, 3)], "forbidden": [(2, 3)]}, "holds a forbidden one"),
+        ({"forced": [(7, 8, 9)], "max_new_tokens": 2}, "the forced words alone take 3"),
+        ({"forced": [(9, 0)]}, "forced holds an end token"),
+        ({"forbidden": [99999]}, "There is no token 99999"),
+        ({"forbidden": [-4]}, "forbidden holds -4"),
+        ({"forbidden": [True]}, "forbidden holds True"),
+        ({"forbidden": 1.5}, "forbidden is 1.5"),
+        ({"forbidden": ["a"] * 1001}, "at most 1,000"),
+        ({"beams": 3}, "beams is not an option of stream; the options are"),
+    ],
+    ids=str,
+)
+def test_bad_options_are_named_in_a_sentence(tiny_model: Model, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Document(tiny_model, "the sea").stream(**options)
+
+
+def test_strings_take_a_tokenizer(cached: Model) -> None:
+    with pytest.raises(TextError, match="without a tokenizer"):
+        Document(cached, token_ids=IDS).stream(forbidden=["a"])
+    with pytest.raises(TextError, match="without a tokenizer"):
+        Document(cached, token_ids=IDS).stream(forced=["a"])
+
+
+def test_without_a_tokenizer_there_are_ids_and_no_text(cached: Model) -> None:
+    stream = Document(cached, token_ids=IDS).stream(max_new_tokens=4)
+    assert [step.text for step in stream] == [""] * 4
+    assert len(list(itertools.islice(Document(cached, token_ids=IDS).stream(max_new_tokens=9), 2))) == 2
