@@ -15,3 +15,17 @@ class CacheFull(LookaheadError):
 
 class TextError(LookaheadError):
     """The text cannot be read or written with this model's tokenizer."""
+
+
+def is_caused_by(
+    error: BaseException | None, kind: type[BaseException] | tuple[type[BaseException], ...], words: str = ""
+) -> bool:
+    """Whether it, or anything behind it, is of that kind and has those words."""
+    while error is not None and not (isinstance(error, kind) and words in str(error)):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Torch on a CPU and the system say so in words only."""
+    return is_caused_by(error, MemoryError) or is_caused_by(error, Exception, "allocate memory")

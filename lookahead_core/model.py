@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
-from torch.nn import functional
 
+from lookahead_core.default import DEFAULT_NAME
 from lookahead_core.engines import products
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.engine import Engine
 from lookahead_core.engines.probe import fit
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.errors import ModelError
+from lookahead_core.placement import DEVICES, check_map, kind_of_device, place, wanted_dtype
+from lookahead_core.quantized import QUANTIZE, configuration, told
+from lookahead_core.reading import silent
 from lookahead_core.settings import Settings
 from lookahead_core.text import TextCodec
-from lookahead_core.weights import DEFAULT_NAME, load_weights, out_of_memory, silent
+from lookahead_core.weights import load_weights
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-DEVICES = ("auto", "cpu", "cuda", "mps")
 ENGINES = ("auto", "cached", "uncached")
 FROM_TOKENIZER: Any = object()
 """Stands for "the tokenizer that comes with the model", since None means that there is none."""
@@ -46,6 +47,8 @@ class Model:
     """What stands before every text; or, where nothing does, what an empty text starts from."""
     vocabulary: int
     context_length: int | None
+    quantization: str
+    """How the weights are rounded, as "4 bit"; empty where they are not."""
 
     @property
     def dtype(self) -> str:
@@ -56,9 +59,10 @@ class Model:
         return str(self.hf_model.device)
 
     def describe(self) -> str:
-        """One line for people: name, device, type, engine."""
+        """One line for people: name, device, type, bits where they are few, engine."""
         kind = "uncached" if self.engine_reason else "cached"
-        return f"{self.name.rstrip('/').rsplit('/')[-1]} · {self.device.upper()} · {self.dtype} · {kind}"
+        facts = (self.name.rstrip("/").rsplit("/")[-1], self.device.upper(), self.dtype, self.quantization, kind)
+        return " · ".join(filter(None, facts))
 
 
 def load_model(
@@ -69,6 +73,8 @@ def load_model(
     model_name: str | None = None,
     dtype: str = "auto",
     device: str = "auto",
+    device_map: Any = None,
+    quantize: str | None = None,
     engine: str = "auto",
     trust_remote_code: bool = False,
     settings: Settings | None = None,
@@ -76,49 +82,64 @@ def load_model(
 ) -> Model:
     """A model by Hub id, folder or .gguf file; the default where nothing is said; or around one already held.
 
-    A model already held stays on its device and in its type, and behaves afterwards as it did before. `model_name` is
-    for servers, which this version does not speak to yet.
+    A model already held stays on its device and in its type, and behaves afterwards as it did before. `quantize` is
+    "4bit" or "8bit", in half precision where no type is said; `device_map` is what transformers takes by that name.
+    `model_name` is for servers, which this version does not speak to yet.
     """
     settings = settings or Settings.from_env()
     engine = settings.engine if engine == "auto" else engine
-    if source is not None and not isinstance(source, str | os.PathLike):
-        _check(dtype, device, engine)
-        return _around(source, None if tokenizer is FROM_TOKENIZER else tokenizer, dtype, device, engine, settings)
-    dtype = settings.dtype if dtype == "auto" else dtype
-    device = settings.device if device == "auto" else device
-    _check(dtype, device, engine)
+    held = source is not None and not isinstance(source, str | os.PathLike)
+    check_map(device_map, device)
+    if not held:
+        dtype = settings.dtype if dtype == "auto" else dtype
+        device = settings.device if device == "auto" else device
+    _check(dtype, device, engine, quantize)
+    if held:
+        _check_held(source, dtype=dtype, device=device, device_map=device_map, quantize=quantize)
+        name = getattr(source, "name_or_path", "") or type(source).__name__
+        return _assemble(name, source, None if tokenizer is FROM_TOKENIZER else tokenizer, engine, settings)
     name = os.fspath(source or settings.model)
     if model_name is not None or name.startswith(("http://", "https://")):
         raise ModelError(f"{name} is the address of a server, and this version loads models only by name or folder.")
-    wanted = None if dtype == "auto" else DTYPES[dtype]
+    kind = kind_of_device(device, device_map)
+    wanted = wanted_dtype(DTYPES.get(dtype), kind, measured=quantize is None and (device_map is None or kind == "cpu"))
     hf_model, own = load_weights(
-        name, revision=revision, trust_remote_code=trust_remote_code, dtype=wanted, settings=settings, report=report
+        name,
+        revision=revision,
+        trust_remote_code=trust_remote_code,
+        dtype=wanted,
+        device_map=device_map,
+        quantization=configuration(quantize, kind, wanted),
+        settings=settings,
+        report=report,
     )
-    hf_model = _placed(hf_model, _device(device), wanted)
+    place(hf_model, kind, wanted)
     words = own if tokenizer is FROM_TOKENIZER else tokenizer
     return _assemble(name or DEFAULT_NAME, hf_model, words, engine, settings)
 
 
-def _check(dtype: str, device: str, engine: str) -> None:
+def _check(dtype: str, device: str, engine: str, quantize: str | None) -> None:
     for name, value, allowed in (
         ("dtype", dtype, ("auto", *DTYPES)),
         ("device", device, DEVICES),
         ("engine", engine, ENGINES),
+        ("quantize", quantize, (None, *QUANTIZE)),
     ):
         if value not in allowed:
-            raise ValueError(f"{name} is {value!r}, and must be one of {', '.join(allowed)}.")
+            raise ValueError(f"{name} is {value!r}, and must be one of {', '.join(map(str, allowed))}.")
 
 
-def _around(hf_model: Any, tokenizer: Any, dtype: str, device: str, engine: str, settings: Settings) -> Model:
-    """A model that somebody holds already; it is used where and as it is."""
+def _check_held(hf_model: Any, *, dtype: str, device: str, **for_names_only: Any) -> None:
+    """A model that somebody holds already is used where and as it is."""
     if not (isinstance(hf_model, nn.Module) and hasattr(hf_model, "config") and hf_model.get_output_embeddings()):
         raise ModelError(f"{type(hf_model).__name__} is not a language model of transformers; give one, or a name.")
     held = {"dtype": str(hf_model.dtype).removeprefix("torch."), "device": hf_model.device.type}
     for name, value in (("dtype", dtype), ("device", device)):
         if value not in ("auto", held[name]):
             raise ValueError(f"{name} is {value!r}, but the model you hold has {held[name]}; convert it first.")
-    name = getattr(hf_model, "name_or_path", "") or type(hf_model).__name__
-    return _assemble(name, hf_model, tokenizer, engine, settings)
+    for name, value in for_names_only.items():
+        if value is not None:
+            raise ValueError(f"{name} is {value!r}, but the model you hold is loaded already; give its name instead.")
 
 
 def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: Settings) -> Model:
@@ -138,6 +159,7 @@ def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: S
         start_ids=codec.start_ids or _start_token(text_config, tokenizer),
         vocabulary=hf_model.get_input_embeddings().weight.shape[0],
         context_length=context_length(text_config),
+        quantization=told(hf_model),
     )
 
 
@@ -181,78 +203,3 @@ def _start_token(config: Any, tokenizer: Any) -> tuple[int, ...]:
         if isinstance(found, int):
             return (found,)
     return ()
-
-
-def _device(asked: str) -> str:
-    """The device asked for, or the best one there is."""
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    if asked == "auto":
-        return next(name for name, available in there.items() if available)
-    if not there[asked]:
-        raise ModelError(f'There is no {asked} device on this machine; leave device at "auto" or say "cpu".')
-    return asked
-
-
-def _placed(hf_model: Any, device: str, dtype: torch.dtype | None) -> Any:
-    """The model on its device; where no type was asked for, in the faster one."""
-    try:
-        if dtype is None:
-            _cast(hf_model, _faster_dtype(hf_model, device))
-        return hf_model.to(device)
-    except Exception as error:
-        if not out_of_memory(error):
-            raise
-        raise ModelError(
-            f"There is not enough memory on {device} for this model; close other programs or choose a smaller one."
-        ) from error
-
-
-def _cast(hf_model: Any, dtype: torch.dtype) -> None:
-    """Change the weights' type as transformers does at load: rotations, and what must stay in float32, stay so."""
-    held = hf_model.dtype
-    strict = {*(getattr(hf_model, "_keep_in_fp32_modules", None) or ())}
-    strict |= {*(getattr(hf_model, "_keep_in_fp32_modules_strict", None) or ())}
-    for name, parameter in hf_model.named_parameters():
-        if parameter.dtype is held and parameter.is_floating_point() and not strict & set(name.split(".")):
-            parameter.data = parameter.data.to(dtype)
-    hf_model.config.dtype = dtype
-
-
-def _faster_dtype(hf_model: Any, device: str) -> torch.dtype:
-    """On a GPU half precision; on a processor whichever type runs one block's products faster, measured now."""
-    if device == "cuda":
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
-    shapes = _block_shapes(hf_model)
-    if device == "mps" or not shapes:
-        return torch.bfloat16 if device == "mps" else torch.float32
-    half = _block_seconds(shapes, torch.bfloat16, functional.linear)
-    full = min(
-        _block_seconds(shapes, torch.float32, functional.linear),
-        _block_seconds(shapes, torch.float32, lambda rows, weight: products.linear_flipped(rows, weight, None)),
-    )
-    return torch.bfloat16 if half < full else torch.float32
-
-
-def _block_shapes(hf_model: Any) -> list[torch.Size]:
-    """The shapes of the products in one of the model's repeated blocks."""
-    stacks = [module for module in hf_model.modules() if isinstance(module, nn.ModuleList) and len(module)]
-    if not stacks:
-        return []
-    block = max(stacks, key=len)[0]
-    return [weight.shape for weight in block.parameters() if weight.dim() == 2]
-
-
-def _block_seconds(shapes: list[torch.Size], dtype: torch.dtype, product: Callable[..., torch.Tensor]) -> float:
-    """The shortest time of one block's products with five rows."""
-    dice = torch.Generator().manual_seed(0)
-    pairs = [
-        (torch.randn(5, shape[1], generator=dice).to(dtype), torch.randn(shape, generator=dice).to(dtype))
-        for shape in shapes
-    ]
-    times = []
-    for _ in range(9):
-        start = time.perf_counter()
-        for rows, weight in pairs:
-            product(rows, weight)
-        times.append(time.perf_counter() - start)
-    return min(times)

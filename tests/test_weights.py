@@ -25,9 +25,11 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.utils import logging as transformers_logging
 
+from lookahead_core.default import DEFAULT_NAME, make_default
 from lookahead_core.errors import ModelError
+from lookahead_core.reading import silent
 from lookahead_core.settings import Settings
-from lookahead_core.weights import DEFAULT_NAME, load_weights, make_default, silent
+from lookahead_core.weights import load_weights
 from lookahead_core.wheel import Artefact
 
 WORDS = ["<unk>", "<s>", "</s>", "After", "careful", "w", "o", "wo", *(f"word{number}" for number in range(56))]

@@ -29,6 +29,11 @@ def prepare(twin: Any) -> None:
             join_neighbours(twin)
 
 
+def is_plain(layer: Any) -> bool:
+    """A linear layer of plain numbers; rounded weights are of another class, and still give their type as a float."""
+    return type(layer) is nn.Linear and type(layer.weight) is nn.Parameter
+
+
 class Float32Head(nn.Module):
     """The output matrix with its product in float32: in bfloat16 a logit of 20 is only known to a sixteenth."""
 
@@ -115,15 +120,15 @@ def join_neighbours(twin: Any) -> None:
 
 def _can_be_joined(layers: list[Any]) -> bool:
     """Plain linear layers of one width, all with a bias or all without."""
-    plain = all(type(layer) is nn.Linear for layer in layers)
+    plain = all(map(is_plain, layers))
     return plain and len({(layer.in_features, layer.bias is None) for layer in layers}) == 1
 
 
 def use_float32_head(twin: Any) -> None:
     """Have the logits computed in float32, where the output matrix is a plain one of bearable size."""
     head = twin.get_output_embeddings()
-    plain = type(head) is nn.Linear and head.weight.dtype in (torch.bfloat16, torch.float16)
-    if plain and head.weight.numel() * 4 <= COPY_BYTES:
+    half = is_plain(head) and head.weight.dtype in (torch.bfloat16, torch.float16)
+    if half and head.weight.numel() * 4 <= COPY_BYTES:
         twin.set_output_embeddings(Float32Head(head))
 
 
@@ -133,7 +138,7 @@ def use_flipped_products(twin: Any) -> None:
         (parent, name, child)
         for parent in twin.modules()
         for name, child in parent.named_children()
-        if type(child) is nn.Linear and child.weight.dtype is torch.float32 and child.weight.device.type == "cpu"
+        if is_plain(child) and child.weight.dtype is torch.float32 and child.weight.device.type == "cpu"
     ]
     if flipping_pays([child.weight for _, _, child in found]):
         for parent, name, child in found:
