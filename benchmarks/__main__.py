@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks import branching, page
+from benchmarks import branching, decoding, page
 
 # A module here has NAME, HELP, add_arguments(parser) and main(arguments) -> exit status.
-COMMANDS = (branching, page)
+COMMANDS = (branching, decoding, page)
 
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:

@@ -1,0 +1,225 @@
+"""What beam search, sampling and greedy decoding cost, against transformers' `generate` in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+
+import torch
+from transformers import GenerationConfig, PreTrainedModel
+
+from benchmarks.environment import describe
+from benchmarks.peers import peers_model
+from benchmarks.prompts import Prompts
+from benchmarks.report import markdown
+from benchmarks.timing import rotated, timed
+from lookahead_core import Document, Model, load_model
+from lookahead_core.batch import stream_batch
+
+NAME = "decoding"
+HELP = "Measure beam search, sampling and greedy decoding against transformers' generate."
+DTYPES = ("float32", "bfloat16")
+PROMPTS = (64, 256, 768)
+SAMPLING = {"temperature": 0.8, "top_p": 0.95}
+MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Task:
+    """A way to decode: with how many beams or sequences, and how many new tokens."""
+
+    name: str
+    kind: str
+    width: int
+    new_tokens: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one side came to: sequences with scores, where there are any, and the room that its cache took."""
+
+    sequences: tuple[tuple[int, ...], ...]
+    scores: tuple[float, ...]
+    slots: int
+    cache_bytes: int
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Both sides of one repeat."""
+
+    task: str
+    dtype: str
+    prompt: int
+    ours: float
+    theirs: float
+    same: bool
+    our_slots: int
+    their_slots: int
+    our_bytes: int
+    their_bytes: int
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this subcommand."""
+    parser.add_argument("--quick", action="store_true", help="256 tokens in float32 and 768 in bfloat16 only")
+    parser.add_argument("--repeats", type=int, default=5, help="interleaved repeats of each; medians count")
+    parser.add_argument("--new-tokens", type=int, default=10, help="how many tokens beams and samples add")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save every raw figure")
+    parser.add_argument("--model", help="what to load: a Hub id, a folder, a .gguf file; the default model if left out")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measure, print the table, save what was asked for."""
+    size = arguments.new_tokens
+    tasks = [Task(f"beam {width}", "beam", width, size) for width in (5, 20)]
+    tasks += [Task(f"sample {width}", "sample", width, size) for width in (5, 20)]
+    tasks += [Task("greedy", "greedy", 1, 4 * size)]
+    models = {dtype: load_model(arguments.model, dtype=dtype, device=arguments.device) for dtype in DTYPES}
+    cases = [(dtype, prompt) for prompt in PROMPTS for dtype in DTYPES]
+    if arguments.quick:
+        cases = [("float32", 256), ("bfloat16", 768)]
+    timings = measure(models, tasks, cases, arguments.repeats)
+    print("; ".join(f"{name} {value}" for name, value in describe(models).items()), end="\n\n")
+    print(table(timings))
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps([asdict(timing) for timing in timings], indent=1))
+    return 0
+
+
+def measure(
+    models: dict[str, Model], tasks: Sequence[Task], cases: Sequence[tuple[str, int]], repeats: int
+) -> list[Timing]:
+    """Everything in turns, each repeat on ids that the process has never seen."""
+    prompts = Prompts(models[DTYPES[0]].tokenizer)
+    # Peers run to the length whatever comes; so do we, for the same work.
+    endless = {dtype: replace(model, end_token_ids=frozenset()) for dtype, model in models.items()}
+    peers = {dtype: peers_model(model.hf_model) for dtype, model in models.items()}
+    timings: list[Timing] = []
+    for repeat in range(repeats):
+        for dtype, prompt in cases:
+            for task in rotated(tasks, repeat):
+                ids = prompts.draw(prompt)
+                timings.append(one(task, dtype, endless[dtype], peers[dtype], ids, ours_first=repeat % 2 == 0))
+                last = timings[-1]
+                ratio = last.theirs / last.ours
+                print(f"{repeat + 1}: {dtype}, {prompt}, {task.name}: {ratio:.2f}", file=sys.stderr, flush=True)
+    return timings
+
+
+def one(task: Task, dtype: str, model: Model, peer: PreTrainedModel, ids: list[int], *, ours_first: bool) -> Timing:
+    """Both sides, one after the other; in float32 what they find must be the same."""
+    sides: dict[str, Callable[[], Found]] = {
+        "ours": lambda: OURS[task.kind](model, task, ids),
+        "theirs": lambda: theirs(peer, task, ids),
+    }
+    order = ("ours", "theirs") if ours_first else ("theirs", "ours")
+    found = {side: timed(sides[side], peer.device) for side in order}
+    (ours, mine), (other, peers) = found["ours"], found["theirs"]
+    same = task.kind == "sample" or mine.sequences == peers.sequences
+    if dtype == "float32" and task.kind != "sample":
+        check(task, mine, peers)
+    return Timing(
+        task.name, dtype, len(ids), ours, other, same, mine.slots, peers.slots, mine.cache_bytes, peers.cache_bytes
+    )
+
+
+def check(task: Task, mine: Found, peers: Found) -> None:
+    """Raise where the two sides disagree by more than a tie would explain."""
+    if mine.sequences == peers.sequences:
+        return
+    apart = max((abs(one - other) for one, other in zip(mine.scores, peers.scores, strict=True)), default=1.0)
+    if apart > 1e-4:
+        raise AssertionError(f"{task.name}: ours found {mine.sequences}, transformers {peers.sequences}.")
+
+
+def our_beams(model: Model, task: Task, ids: list[int]) -> Found:
+    """Our beam search, cold."""
+    result = Document(model, token_ids=ids).beam_search(num_beams=task.width, max_new_tokens=task.new_tokens)
+    scores = tuple(beam.score for beam in result.branches)
+    sequences = tuple(beam.token_ids for beam in result.branches)
+    return Found(sequences, scores, result.cost.live_slots, result.cost.cache_bytes)
+
+
+def our_samples(model: Model, task: Task, ids: list[int]) -> Found:
+    """Several texts of one document, drawn side by side, cold."""
+    document = Document(model, token_ids=ids)
+    texts: list[list[int]] = [[] for _ in range(task.width)]
+    steps = stream_batch([document] * task.width, max_new_tokens=task.new_tokens, seed=len(ids), **SAMPLING)
+    for index, step in steps:
+        texts[index].append(step.token_id)
+    return Found(tuple(map(tuple, texts)), (), *model.engine.usage(document.tree))
+
+
+def our_stream(model: Model, task: Task, ids: list[int]) -> Found:
+    """One greedy text, cold."""
+    document = Document(model, token_ids=ids)
+    text = tuple(step.token_id for step in document.stream(max_new_tokens=task.new_tokens))
+    return Found((text,), (), *model.engine.usage(document.tree))
+
+
+OURS: dict[str, Callable[[Model, Task, list[int]], Found]] = {
+    "beam": our_beams,
+    "sample": our_samples,
+    "greedy": our_stream,
+}
+
+
+@torch.inference_mode()
+def theirs(peer: PreTrainedModel, task: Task, ids: list[int]) -> Found:
+    """The same by `generate`, every option that matters said."""
+    row = torch.tensor([ids], device=peer.device)
+    beams = task.kind == "beam"
+    sampling = {"do_sample": True, "top_k": 0, **SAMPLING} if task.kind == "sample" else {"do_sample": False}
+    config = GenerationConfig(
+        max_new_tokens=task.new_tokens,
+        min_new_tokens=task.new_tokens,
+        num_beams=task.width if beams else 1,
+        num_return_sequences=task.width,
+        repetition_penalty=1.0,
+        no_repeat_ngram_size=0,
+        use_cache=True,
+        return_dict_in_generate=True,
+        output_scores=beams,
+        **({"length_penalty": 1.0, "early_stopping": False} if beams else {}),
+        **sampling,
+    )
+    output = peer.generate(row, attention_mask=torch.ones_like(row), generation_config=config)
+    layers = output.past_key_values.layers
+    slots = layers[0].keys.shape[0] * layers[0].keys.shape[2]
+    size = sum(layer.keys.nbytes + layer.values.nbytes for layer in layers)
+    sequences = tuple(map(tuple, output.sequences[:, len(ids) :].tolist()))
+    return Found(sequences, tuple(output.sequences_scores.tolist()) if beams else (), slots, size)
+
+
+def table(timings: Sequence[Timing]) -> str:
+    """Medians: seconds of ours, how many times as long transformers takes, and the caches of both."""
+    header = ["task", "prompt", "type", "ours, s", "generate / ours", "same", "slots", "theirs", "MiB", "theirs, MiB"]
+    groups: dict[tuple[str, int, str], list[Timing]] = {}
+    for timing in timings:
+        groups.setdefault((timing.task, timing.prompt, timing.dtype), []).append(timing)
+    return markdown(header, [_row(key, some) for key, some in sorted(groups.items())])
+
+
+def _row(key: tuple[str, int, str], some: Sequence[Timing]) -> list[str]:
+    task, prompt, dtype = key
+    last = some[-1]
+    return [
+        task,
+        str(prompt),
+        dtype,
+        f"{median(timing.ours for timing in some):.3f}",
+        f"{median(timing.theirs / timing.ours for timing in some):.2f}",
+        "any" if task.startswith("sample") else f"{sum(timing.same for timing in some)} of {len(some)}",
+        str(last.our_slots),
+        str(last.their_slots),
+        f"{last.our_bytes / MEBIBYTE:.1f}",
+        f"{last.their_bytes / MEBIBYTE:.1f}",
+    ]
