@@ -6,39 +6,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lookahead_core.branches import Branch, Cost, Lookahead, LookaheadStep, Piece
+    from lookahead_core.batch import beam_search_batch, lookahead_batch, stream_batch
+    from lookahead_core.branches import (
+        Beam, BeamNode, Beams, BeamStep, Branch, Cost, Lookahead, LookaheadStep, Other, Piece,
+    )  # fmt: skip
     from lookahead_core.document import Document
     from lookahead_core.errors import CacheFull, LookaheadError, ModelError, TextError
     from lookahead_core.model import Model, load_model
     from lookahead_core.settings import Settings
+    from lookahead_core.stream import Stream, StreamStep
     from lookahead_core.tree import Prediction
-
-__all__ = [
-    "Branch",
-    "CacheFull",
-    "Cost",
-    "Document",
-    "Lookahead",
-    "LookaheadError",
-    "LookaheadStep",
-    "Model",
-    "ModelError",
-    "Piece",
-    "Prediction",
-    "Settings",
-    "TextError",
-    "load_model",
-]
 
 # A name is fetched when it is first used: torch takes seconds to import, and a page should not wait for it.
 _HOMES = {
-    "branches": ("Branch", "Cost", "Lookahead", "LookaheadStep", "Piece"),
+    "batch": ("beam_search_batch", "lookahead_batch", "stream_batch"),
+    "branches": (
+        "Beam", "BeamNode", "Beams", "BeamStep", "Branch", "Cost", "Lookahead", "LookaheadStep", "Other", "Piece",
+    ),
     "document": ("Document",),
     "errors": ("CacheFull", "LookaheadError", "ModelError", "TextError"),
     "model": ("Model", "load_model"),
     "settings": ("Settings",),
+    "stream": ("Stream", "StreamStep"),
     "tree": ("Prediction",),
-}
+}  # fmt: skip
+
+__all__ = [
+    "Beam", "BeamNode", "BeamStep", "Beams", "Branch", "CacheFull", "Cost", "Document", "Lookahead", "LookaheadError",
+    "LookaheadStep", "Model", "ModelError", "Other", "Piece", "Prediction", "Settings", "Stream", "StreamStep",
+    "TextError", "beam_search_batch", "load_model", "lookahead_batch", "stream_batch",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

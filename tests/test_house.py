@@ -112,6 +112,8 @@ def test_the_tree_is_made_of_the_standard_library_only() -> None:
 def test_the_public_names_are_what_the_package_says() -> None:
     for name in lookahead_core.__all__:
         assert getattr(lookahead_core, name).__doc__
+    fetched = [name for names in lookahead_core._HOMES.values() for name in names]
+    assert sorted(fetched) == sorted(lookahead_core.__all__)
 
 
 def made_rows() -> list[torch.Tensor]:

@@ -15,7 +15,7 @@ import torch
 from lookahead_core.engines import engine as base
 from lookahead_core.engines import twin as twins
 from lookahead_core.engines.cache import FlatCache
-from lookahead_core.engines.engine import CHUNK, grouped, normalised, summarise
+from lookahead_core.engines.engine import CHUNK, grouped, summarise
 from lookahead_core.engines.joint import joint_masks, joint_states
 from lookahead_core.engines.masks import MaskPlan, unpack
 from lookahead_core.errors import CacheFull
@@ -137,14 +137,15 @@ class CachedEngine:
         self._claim(groups)
         due = [(tree, self._due(tree, members)) for tree, members in groups.items()]
         for segments in _passes(due, {node for members in groups.values() for node in members}, joined):
-            got, totals = self._pass(segments)
+            scores = self._pass(segments)
+            got = scores.log_softmax(-1)
             asked = [segment.nodes[index] for segment in segments for index in segment.asked]
-            for node, row, prediction in zip(asked, got, summarise(got, totals) if asked else [], strict=True):
+            for node, row, prediction in zip(asked, got, summarise(got, scores) if asked else [], strict=True):
                 node.prediction = prediction
                 rows[node] = row
 
-    def _pass(self, segments: list[Segment]) -> tuple[torch.Tensor, list[float]]:
-        """One forward pass over all nodes as one row of tokens; log-probabilities for those asked for."""
+    def _pass(self, segments: list[Segment]) -> torch.Tensor:
+        """One forward pass over all nodes as one row of tokens; the model's scores for those asked for."""
         caches = [self._cache(segment.tree) for segment in segments]
         self._make_room(segments, caches)
         pairs = list(zip(segments, caches, strict=True))
@@ -172,7 +173,7 @@ class CachedEngine:
             segment.tree.work.passes += 1
             segment.tree.work.tokens += len(segment.nodes)
         self._slot_bytes = max(1, caches[0].bytes // caches[0].capacity)
-        return normalised((logits if self._keeps_logits else logits[wanted]).float())
+        return (logits if self._keeps_logits else logits[wanted]).float()
 
     def _masks(self, cache: FlatCache, nodes: list[Node]) -> Any:
         """Each row sees its ancestors, in the cache or in this pass, and itself."""

@@ -69,27 +69,19 @@ def best(node: Node) -> int:
     return node.prediction.token_ids[0]
 
 
-def normalised(scores: torch.Tensor) -> tuple[torch.Tensor, list[float]]:
-    """Rows of log-probabilities from rows of scores, and what was taken off each row."""
-    rows = torch.log_softmax(scores, -1)
-    return rows, (scores.amax(-1) - rows.amax(-1)).tolist()
-
-
-def summarise(rows: torch.Tensor, totals: Sequence[float | None] | None = None) -> list[Prediction]:
-    """Compact predictions from rows of log-probabilities."""
+def summarise(rows: torch.Tensor, scores: torch.Tensor | None = None) -> list[Prediction]:
+    """Compact predictions from rows of log-probabilities, and from the scores that the model gave, where it did."""
     logprobs, token_ids = rows.topk(min(KEPT, rows.shape[-1]))
     # exp(-inf) * -inf is not a number: a model that rules a token out must not lose its entropy.
     finite = rows.clamp_min(torch.finfo(rows.dtype).min)
     entropy = -(finite.exp() * finite).sum(-1)
+    totals: list[float | None] = [None] * len(rows)
+    if scores is not None:
+        totals = (scores.gather(1, token_ids[:, :1]) - logprobs[:, :1])[:, 0].tolist()
     return [
         Prediction(tuple(ids), tuple(values), spread, tail, log_total=total)
         for ids, values, spread, tail, total in zip(
-            token_ids.tolist(),
-            logprobs.tolist(),
-            entropy.tolist(),
-            _tails(finite, logprobs),
-            totals or [None] * len(rows),
-            strict=True,
+            token_ids.tolist(), logprobs.tolist(), entropy.tolist(), _tails(finite, logprobs), totals, strict=True
         )
     ]
 

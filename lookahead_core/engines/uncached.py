@@ -11,7 +11,7 @@ import torch
 
 from lookahead_core.engines import engine as base
 from lookahead_core.engines import twin as twins
-from lookahead_core.engines.engine import normalised, summarise
+from lookahead_core.engines.engine import summarise
 from lookahead_core.tree import Node, TokenTree
 
 BATCH_TOKENS = 8192
@@ -32,8 +32,9 @@ class UncachedEngine:
         with self._lock, torch.inference_mode():
             rows: dict[Node, torch.Tensor] = {}
             for batch in self._batches(list(dict.fromkeys(nodes))):
-                got, totals = self._pass([node.tree.path(node) for node in batch])
-                for node, row, prediction in zip(batch, got, summarise(got, totals), strict=True):
+                scores = self._pass([node.tree.path(node) for node in batch])
+                got = scores.log_softmax(-1)
+                for node, row, prediction in zip(batch, got, summarise(got, scores), strict=True):
                     node.prediction = prediction
                     node.tree.show(node)
                     rows[node] = row
@@ -69,8 +70,8 @@ class UncachedEngine:
         if batch:
             yield batch
 
-    def _pass(self, paths: list[list[Node]]) -> tuple[torch.Tensor, list[float]]:
-        """Log-probabilities after each path, and what they are less than the model's own scores."""
+    def _pass(self, paths: list[list[Node]]) -> torch.Tensor:
+        """The model's scores after each path."""
         self._forget_rotation()
         lengths = torch.tensor([len(path) for path in paths])
         ends = lengths.unique() - 1
@@ -92,7 +93,7 @@ class UncachedEngine:
             path[-1].tree.work.tokens += len(path)
         paths[0][-1].tree.work.passes += 1
         chosen = logits[torch.arange(len(paths), device=device), columns.to(device)]
-        return normalised(chosen.float())
+        return chosen.float()
 
     def _forget_rotation(self) -> None:
         """Undo what longer texts have left in rotations that grow: transformers keeps the longest one's frequencies."""
