@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lookahead_core.batch import beam_search_batch, lookahead_batch, stream_batch
     from lookahead_core.branches import (
-        Beam, BeamNode, Beams, BeamStep, Branch, Cost, Lookahead, LookaheadStep, Other, Piece,
+        Beam,
+        BeamNode,
+        Beams,
+        BeamStep,
+        Branch,
+        Cost,
+        Lookahead,
+        LookaheadStep,
+        Other,
+        Piece,
     )  # fmt: skip
     from lookahead_core.document import Document
     from lookahead_core.errors import CacheFull, LookaheadError, ModelError, TextError
