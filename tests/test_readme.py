@@ -23,8 +23,9 @@ def test_the_code_in_the_readme_runs(
     assert blocks
     # The model is the one that load_model() gives; it is not loaded a second time.
     monkeypatch.setattr(lookahead_core, "load_model", lambda: default_model)
+    names: dict[str, Any] = {}
     for block in blocks:
-        names: dict[str, Any] = {}
+        # One after the other, as somebody who reads on would type them.
         exec(compile(block, "README.md", "exec"), names)
     printed = capsys.readouterr().out
     assert "tokens: only what had not been seen" in printed
@@ -38,7 +39,8 @@ def test_every_link_and_every_room_in_the_readme_is_there() -> None:
     rooms = TEXT.split("## The rooms")[1].split("\n## ")[0]
     for line in re.findall(r"^\| (`.+?) \|", rooms, re.M):
         for name in re.findall(r"`([^`]+)`", line):
-            places = (ROOT, ROOT / "lookahead_core", ROOT / "lookahead_core/engines")
+            core = ROOT / "lookahead_core"
+            places = (ROOT, core, core / "engines", core / "strategies")
             assert any((place / name).exists() for place in places), name
 
 
