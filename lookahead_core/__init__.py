@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lookahead_core.errors import CacheFull, LookaheadError, ModelError, TextError
     from lookahead_core.model import Model, load_model
     from lookahead_core.settings import Settings
-    from lookahead_core.stream import Stream, StreamStep
+    from lookahead_core.stream import Stream, Streams, StreamStep
     from lookahead_core.tree import Prediction
 
 # A name is fetched when it is first used: torch takes seconds to import, and a page should not wait for it.
@@ -36,14 +36,14 @@ _HOMES = {
     "errors": ("CacheFull", "LookaheadError", "ModelError", "TextError"),
     "model": ("Model", "load_model"),
     "settings": ("Settings",),
-    "stream": ("Stream", "StreamStep"),
+    "stream": ("Stream", "StreamStep", "Streams"),
     "tree": ("Prediction",),
 }  # fmt: skip
 
 __all__ = [
     "Beam", "BeamNode", "BeamStep", "Beams", "Branch", "CacheFull", "Cost", "Document", "Lookahead", "LookaheadError",
     "LookaheadStep", "Model", "ModelError", "Other", "Piece", "Prediction", "Settings", "Stream", "StreamStep",
-    "TextError", "beam_search_batch", "load_model", "lookahead_batch", "stream_batch",
+    "Streams", "TextError", "beam_search_batch", "load_model", "lookahead_batch", "stream_batch",
 ]  # fmt: skip
 
 

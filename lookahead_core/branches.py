@@ -98,6 +98,8 @@ class BeamNode:
     total: float
     """The sum of the scores so far."""
     step: int
+    ended: bool
+    """Whether it is an end token."""
     fate: str
     """What became of it: a key of `FATES`."""
 

@@ -98,7 +98,7 @@ def _looked_at(traces: Sequence[Trace], scene: Scene) -> tuple[BeamNode, ...]:
         ended = trace.token_id in scene.stop
         text, spots[place] = ("", spots[parent]) if ended else spots[parent].then(trace.token_id)
         places[id(trace)] = place
-        nodes.append(BeamNode(parent, trace.token_id, text, trace.logprob, trace.total, trace.step, trace.fate))
+        nodes.append(BeamNode(parent, trace.token_id, text, trace.logprob, trace.total, trace.step, ended, trace.fate))
     return tuple(nodes)
 
 

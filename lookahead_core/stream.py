@@ -144,6 +144,31 @@ def read_lines(engine: Engine, readers: Sequence[Reader]) -> Iterator[tuple[int,
             yield index, readers[index].read(pick)
 
 
+class Streams(Iterator[tuple[int, StreamStep]]):
+    """The steps of several texts that come side by side, each with the number of its text."""
+
+    def __init__(self, steps: Iterator[tuple[int, StreamStep]], count: int, cost: Callable[[], Cost]) -> None:
+        self.steps: list[list[StreamStep]] = [[] for _ in range(count)]
+        """Those that have come, by text."""
+        self._coming = steps
+        self._cost = cost
+
+    def __next__(self) -> tuple[int, StreamStep]:
+        index, step = next(self._coming)
+        self.steps[index].append(step)
+        return index, step
+
+    @property
+    def texts(self) -> list[str]:
+        """What has come of each text."""
+        return ["".join(step.text for step in steps) for steps in self.steps]
+
+    @property
+    def cost(self) -> Cost:
+        """What all of them have cost so far; a pass that several documents share counts for each of them."""
+        return self._cost()
+
+
 class Stream(Iterator[StreamStep]):
     """The steps of a text that comes; it remembers what has come so far. Leave it whenever you like."""
 
