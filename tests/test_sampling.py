@@ -93,6 +93,12 @@ def test_a_wide_row_is_cut_where_sorting_all_of_it_would_cut_it(spread: float, t
     assert len(set(cut.isfinite().nonzero()[:, 0].tolist()) ^ kept) <= 1
 
 
+def test_a_cut_keeps_as_many_as_asked_for_of_a_wide_row() -> None:
+    row = (torch.randn(20_000, generator=torch.Generator().manual_seed(0)) * 3).double().log_softmax(-1)
+    for keep in (3, 1500, 9000):
+        assert set(nucleus(row, 1e-6, keep).isfinite().nonzero()[:, 0].tolist()) == set(row.topk(keep).indices.tolist())
+
+
 def test_heat_without_temperature_is_greed_and_bans_leave_the_others_as_they_are() -> None:
     assert heat(ROW, 0).exp().tolist() == [1.0, 0.0, 0.0, 0.0]
     assert heat(ROW, 2.0).exp().tolist() == pytest.approx(reference_odds(ODDS, 2.0, 1.0))

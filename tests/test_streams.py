@@ -13,6 +13,7 @@ import torch
 
 from lookahead_core import Document, LookaheadError, Model, TextError, load_model
 from lookahead_core.batch import stream_batch
+from lookahead_core.sampling import noise
 from tests.conftest import tiny_llama
 from tests.families import make, plain_rows
 from tests.parrot import parrot
@@ -350,3 +351,18 @@ def test_without_a_tokenizer_there_are_ids_and_no_text(cached: Model) -> None:
     stream = Document(cached, token_ids=IDS).stream(max_new_tokens=4)
     assert [step.text for step in stream] == [""] * 4
     assert len(list(itertools.islice(Document(cached, token_ids=IDS).stream(max_new_tokens=9), 2))) == 2
+
+
+def test_a_text_longer_than_the_context_goes_on_from_what_the_model_can_read(byte_tokenizer: Any) -> None:
+    hf_model = tiny_llama(len(byte_tokenizer), max_position_embeddings=64, eos_token_id=None)
+    model = load_model(hf_model, tokenizer=byte_tokenizer)
+    document = Document(model, token_ids=[7 + place % 90 for place in range(150)])
+    stream = document.stream(max_new_tokens=20, temperature=1.0, seed=2)
+    drawn = [step.token_id for step in stream]
+    read = [node.token_id for node in document.tree.path(document.head)]
+    assert len(read) + 20 <= 64 and document.token_ids[-len(read) + 1 :] == read[1:]
+    path = list(read)
+    for place, token_id in enumerate(drawn):
+        row = plain_rows(hf_model, [path])[0].log_softmax(-1).double()
+        assert token_id == int((row + noise(2, 0, 150 + place, len(row))).argmax()), "noise by the place in the text"
+        path.append(token_id)
