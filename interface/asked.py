@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lookahead_core import chat
+
 if TYPE_CHECKING:
     from lookahead_core.document import Accepted
 
@@ -16,7 +18,6 @@ MOST_DEPTH = 40
 MOST_ROWS = 100
 """More than anybody reads; above it only the first level branches."""
 MOST_ACCEPTED = 64
-MOST_INSTRUCTION = 4000
 MOST_NUMBER = 2**53
 """Up to here a script counts without rounding."""
 _PAGE = re.compile(r"[A-Za-z0-9_-]{16,64}")
@@ -106,8 +107,8 @@ def _text(value: object) -> str:
 def _instruction(value: object) -> str | None:
     if value is None or value == "":
         return None
-    if not isinstance(value, str) or len(value) > MOST_INSTRUCTION:
-        raise ValueError(f"The instruction must be a text of at most {MOST_INSTRUCTION:,} characters.")
+    if not isinstance(value, str) or len(value) > chat.LONGEST:
+        raise ValueError(f"The instruction must be a text of at most {chat.LONGEST:,} characters.")
     return value
 
 

@@ -26,7 +26,7 @@ View = dict[str, Any]
 
 
 class Desk:
-    """One page's document, and the request that it is at."""
+    """One page's document, and what its last answer showed: from there it is read ahead."""
 
     def __init__(self, model: Model) -> None:
         self.model = model

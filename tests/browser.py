@@ -33,6 +33,15 @@ ARGUMENTS = [
 ]
 PATIENCE = 120_000
 """Milliseconds: on a busy machine a small model takes its time."""
+FORGET = """async () => {
+  const deleted = name => new Promise((done, failed) => {
+    const request = indexedDB.deleteDatabase(name);
+    Object.assign(request, {onsuccess: done, onerror: failed});
+  });
+  localStorage.clear();
+  sessionStorage.clear();
+  for (const {name} of await indexedDB.databases()) await deleted(name);
+}"""
 
 
 def free_port() -> int:
@@ -91,12 +100,15 @@ def _wait_until_up(running: App, seconds: float = 120.0) -> None:
 @contextmanager
 def page_of(load: Callable[[Any], Model]) -> Iterator[str]:
     """The page in this process, around a model loaded by this function; gives its address."""
-    page = build(Loader(load).start())
+    loader = Loader(load).start()
+    page = build(loader)
     _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=free_port(), **look())
     try:
         yield url
     finally:
         page.close()
+        if loader.model is not None:
+            loader.scheduler.close()  # who shares the model need not share it with what is still read ahead
 
 
 def model_arguments() -> list[str]:
@@ -181,14 +193,44 @@ class Visit:
 def visit(browser: Any, url: str, **options: Any) -> Iterator[Visit]:
     """Open the page; in the end no request may have left for another host, and the console holds no error."""
     page = browser.new_page(**options)
+    with _seen(page, url) as opened:
+        yield opened
+    page.close()
+
+
+@contextmanager
+def visit_again(page: Any, url: str) -> Iterator[Visit]:
+    """The same on a page that was used before, as if nobody had been there: it is up sooner than one of its own."""
+    forget(page, url)
+    with _seen(page, url) as opened:
+        yield opened
+    page.unroute_all()
+    page.goto("about:blank")
+
+
+@contextmanager
+def _seen(page: Any, url: str) -> Iterator[Visit]:
+    """The page at this address, with a witness of its requests and complaints."""
     seen = Visit(page)
-    page.on("request", lambda request: seen.requests.append(request.url))
-    page.on("console", lambda message: seen.complaints.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    hear: dict[str, Callable[[Any], None]] = {
+        "request": lambda request: seen.requests.append(request.url),
+        "console": lambda message: seen.complaints.append(message.text) if message.type == "error" else None,
+        "pageerror": lambda error: seen.complaints.append(str(error)),
+    }
+    for event, heard in hear.items():
+        page.on(event, heard)
     page.goto(url)
     page.wait_for_selector("#document textarea", timeout=PATIENCE)
     yield seen
-    page.close()
+    for event, heard in hear.items():
+        page.remove_listener(event, heard)
     hosts = {urlparse(url).hostname for url in seen.requests if not url.startswith(("data:", "blob:"))}
     assert hosts == {"127.0.0.1"}
     assert not seen.complaints
+
+
+def forget(page: Any, url: str) -> None:
+    """Nothing is left of what this browser keeps for the server at this address, in this tab or in any."""
+    page.mouse.move(0, 0)
+    page.goto(f"{url}lookahead/writer/words.js")  # there nothing runs that could keep something anew
+    page.evaluate(FORGET)

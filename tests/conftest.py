@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -108,6 +109,21 @@ def tiny_model(byte_tokenizer: Any) -> Model:
 def default_model() -> Model:
     """The default model in float32; the first run on a machine fetches and converts it."""
     return load_model(os.environ.get("LOOKAHEAD_TEST_MODEL") or None, dtype="float32")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A real browser; not for the whole session, since nothing asynchronous can be run while it is open."""
+    from tests import browser as browsers  # it brings the interface along
+
+    with browsers.chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def page(browser: Any) -> Any:
+    """A page for most tests of a file, each of which loads it anew: one that nobody had open takes far longer."""
+    return browser.new_context().new_page()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -46,6 +46,7 @@ NO_STORAGE = """for (const name of ['indexedDB', 'localStorage', 'sessionStorage
 NO_ROOM = """() => {
   IDBObjectStore.prototype.put = function () { throw new DOMException('No room.', 'QuotaExceededError'); };
 }"""
+SIZE: Any = {"width": 1280, "height": 720}
 PAYLOADS = [
     '<img src=x onerror="window.pwned=1">',
     "</script><script>window.pwned=1</script>",
@@ -54,12 +55,6 @@ PAYLOADS = [
     "right\u202eto\u202c left \u2067mark\u2069 \u200f",
     "</textarea><svg onload=window.pwned=1>",
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with browsers.chromium() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +76,10 @@ class Tab:
         self.page.goto(self.url + fragment)
         self.page.evaluate(MOUNT)
         return self
+
+    def beside(self, address: str) -> Tab:
+        """Another tab of the same browser."""
+        return Tab(self.page.context.new_page(), address).open()
 
     def reload(self) -> None:
         self.page.reload()
@@ -157,9 +156,14 @@ def context(browser: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
-def tab(context: Any, address: str) -> Iterator[Tab]:
-    opened = Tab(context.new_page(), address).open()
+def tab(page: Any, address: str) -> Iterator[Tab]:
+    browsers.forget(page, address)
+    page.set_viewport_size(SIZE)
+    opened = Tab(page, address).open()
     yield opened
+    for other in page.context.pages:
+        if other is not page:
+            other.close()
     assert not opened.mistakes
     assert opened.get("window.pwned === undefined"), "nothing that was text has run"
 
@@ -253,10 +257,10 @@ def test_documents_are_made_named_copied_deleted_and_brought_back(tab: Tab) -> N
     assert sorted(tab.names()) == ["A story", "A story (copy)", "Two"]
 
 
-def test_forget_everything_asks_once_and_forgets_in_every_tab(tab: Tab, context: Any) -> None:
+def test_forget_everything_asks_once_and_forgets_in_every_tab(tab: Tab) -> None:
     tab.type("A secret")
     tab.save()
-    other = Tab(context.new_page(), tab.url).open()
+    other = tab.beside(tab.url)
     other.page.wait_for_function("paper.draft.text === 'A secret'")
     tab.find("#documents").click()
     tab.find("#forget").click()
@@ -271,10 +275,10 @@ def test_forget_everything_asks_once_and_forgets_in_every_tab(tab: Tab, context:
     assert tab.text == ""
 
 
-def test_a_document_in_a_second_tab_is_a_copy_and_says_so(tab: Tab, context: Any) -> None:
+def test_a_document_in_a_second_tab_is_a_copy_and_says_so(tab: Tab) -> None:
     tab.type("Shared")
     tab.save()
-    other = Tab(context.new_page(), tab.url).open()
+    other = tab.beside(tab.url)
     other.find("#notice.said").wait_for()
     assert "open in another tab" in other.said
     assert other.find("#documents .name").inner_text() == "Shared (copy)"
@@ -476,7 +480,7 @@ def link(tab: Tab) -> str:
     return str(tab.find("#share-link").input_value())
 
 
-def test_a_link_brings_text_settings_and_a_sentence_about_its_model(tab: Tab, context: Any) -> None:
+def test_a_link_brings_text_settings_and_a_sentence_about_its_model(tab: Tab) -> None:
     text = "The 🙂 keeper\nسلام " + PAYLOADS[0]
     tab.fill(text)
     tab.find("#instruction-toggle").click()
@@ -484,7 +488,7 @@ def test_a_link_brings_text_settings_and_a_sentence_about_its_model(tab: Tab, co
     tab.save()
     address = link(tab)
     assert address.startswith(tab.url + "#t=")
-    other = Tab(context.new_page(), "").open(address)
+    other = tab.beside(address)
     assert other.text == text
     assert other.get("location.hash") == ""
     assert other.get("applied.at(-1)") == {"k": 5, "depth": 5, "seed": 7}
@@ -699,7 +703,7 @@ def test_every_target_is_large_enough_and_the_toolbar_fits_a_phone(tab: Tab) -> 
     assert tab.get("document.documentElement.scrollWidth") <= 360
 
 
-def test_the_text_can_be_copied(tab: Tab, context: Any) -> None:
+def test_the_text_can_be_copied(tab: Tab) -> None:
     tab.fill("Take this")
     tab.get("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
     tab.find("#copy").click()

@@ -44,12 +44,6 @@ class Arriving:
             step.set()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with browsers.chromium() as opened:
-        yield opened
-
-
 @pytest.fixture
 def arriving() -> Iterator[Arriving]:
     made = Arriving()
@@ -58,9 +52,9 @@ def arriving() -> Iterator[Arriving]:
 
 
 @pytest.fixture
-def first(browser: Any, arriving: Arriving) -> Iterator[Visit]:
+def first(page: Any, arriving: Arriving) -> Iterator[Visit]:
     """Somebody's first visit, while the model is on its way."""
-    with browsers.page_of(arriving.load) as url, browsers.visit(browser, url) as opened:
+    with browsers.page_of(arriving.load) as url, browsers.visit_again(page, url) as opened:
         opened.page.wait_for_selector(".cover[data-stored=true]", timeout=PATIENCE)
         yield opened
         arriving.arrive()

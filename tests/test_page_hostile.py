@@ -48,12 +48,6 @@ new MutationObserver(changes => {
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with browsers.chromium() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def hostile_model() -> Model:
     """A model that says the payloads, each a token, in rows one after the other."""
     texts = [f"The{payload}{PAYLOADS[place - 1]} end." for place, payload in enumerate(PAYLOADS)]
@@ -75,29 +69,35 @@ def talking_page(browser: Any) -> Iterator[str]:
 
 
 @pytest.fixture
-def hostile(browser: Any, hostile_page: str) -> Iterator[Visit]:
-    with unharmed(browser, hostile_page) as opened:
+def hostile(page: Any, hostile_page: str) -> Iterator[Visit]:
+    with unharmed(page, hostile_page) as opened:
         yield opened
 
 
 @pytest.fixture
-def talking(browser: Any, talking_page: str) -> Iterator[Visit]:
-    with unharmed(browser, talking_page) as opened:
+def talking(page: Any, talking_page: str) -> Iterator[Visit]:
+    with unharmed(page, talking_page) as opened:
         yield opened
 
 
 @contextmanager
-def unharmed(browser: Any, url: str, **options: Any) -> Iterator[Visit]:
+def unharmed(page: Any, url: str) -> Iterator[Visit]:
     """A visit in which nothing runs and no element comes up that a text spells, whatever is done."""
     asked: list[str] = []
-    with browsers.visit(browser, url, **options) as opened:
-        opened.page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+
+    def ask(dialog: Any) -> None:
+        asked.append(dialog.message)
+        dialog.dismiss()
+
+    with browsers.visit_again(page, url) as opened:
+        page.on("dialog", ask)
         opened.wait_for_status("ready")
         opened.page.wait_for_selector(".cover[data-stored=true]", timeout=PATIENCE)
         opened.page.set_default_timeout(20_000)
         opened.page.evaluate(f"() => {{ {WITNESS} {MADE} }}")
         yield opened
         opened.page.wait_for_timeout(50)
+        page.remove_listener("dialog", ask)
         assert opened.page.evaluate("window.pwned === undefined"), "something that was text has run"
         assert opened.page.evaluate("made") == []
         assert asked == []

@@ -61,12 +61,6 @@ class Faulty:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with browsers.chromium() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def faulty() -> Faulty:
     return Faulty()
 
@@ -87,8 +81,9 @@ def person(browser: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
-def visit(person: Any, url: str) -> Iterator[Visit]:
-    with browsers.visit(person, url) as opened:
+def visit(page: Any, url: str) -> Iterator[Visit]:
+    page.context.set_default_timeout(20_000)
+    with browsers.visit_again(page, url) as opened:
         until_there(opened)
         yield opened
 
@@ -328,9 +323,9 @@ def test_full_storage_is_a_sentence_and_everything_else_works(person: Any, url: 
 
 
 @pytest.mark.slow
-def test_a_document_in_a_second_tab_is_a_copy_and_both_are_kept(visit: Visit, person: Any, url: str) -> None:
+def test_a_document_in_a_second_tab_is_a_copy_and_both_are_kept(visit: Visit, url: str) -> None:
     write(visit)
-    with browsers.visit(person, url) as other:
+    with browsers.visit(visit.page.context, url) as other:
         other.wait_for_status("ready")
         assert told(other) == f"“{TEXT}” is open in another tab, so this is a copy of it."
         assert other.text == TEXT

@@ -187,9 +187,9 @@ def test_stopping_leaves_the_request_where_it_is(service: Service) -> None:
 
 
 def test_an_empty_text_asks_the_model_nothing(service: Service) -> None:
-    (news,) = asyncio.run(Page(service).ask(""))
-    assert news["state"] == "empty"
-    assert news["view"]["branches"] == []
+    first, *rest = asyncio.run(Page(service).ask(""))
+    assert first["view"]["branches"] == []
+    assert {news["state"] for news in (first, *rest)} == {"empty"}
 
 
 HOSTILE: list[Any] = [

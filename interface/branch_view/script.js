@@ -7,7 +7,7 @@ import {set, write} from './nodes.js';
 import {markAhead, markInert, paintRows} from './paint.js';
 import {Pointing} from './pointing.js';
 import {listenToPresses} from './presses.js';
-import {covers, shape, shapePinned} from './shape.js';
+import {shape, shapePinned} from './shape.js';
 import * as words from './words.js';
 
 const REFUSED_FOR = 2500;   // milliseconds
@@ -52,7 +52,6 @@ class Branches {
       choose: (branch, token, options) => this.choose(branch, token, options),
       choosePointed: () => this.accept(this.pointing.current && this.meaningOf(this.pointing.current), {byKeyboard: true, pointer: null}),
       nextWord: branch => nextWord(this.drawn.rows[branch] || {pieces: []}),
-      ready: (settings, view = this.seen?.view) => Boolean(view && covers(view, settings)),
     };
   }
 

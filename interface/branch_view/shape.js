@@ -131,7 +131,7 @@ function comparing(order) {
   return (one, other) => other[name].p - one[name].p || other[rawName] - one[rawName];
 }
 
-export const textOf = row => row.pieces.map(piece => piece.text).join('');
+const textOf = row => row.pieces.map(piece => piece.text).join('');
 
 // The likeliest beginnings that no row begins with, those of rows that are not shown among them. One has a single token,
 // or two where the first stands in place of the last one typed.

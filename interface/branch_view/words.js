@@ -29,7 +29,7 @@ export function visible(text) {
 const quoted = text => `“${visible(text.trim() || text)}”`;
 
 // Which of the figures a row's share is, and under which settings.
-export function caption({firsts, given, wanted}) {
+function caption({firsts, given, wanted}) {
   const typed = given ? `, given what you typed: ${quoted(given)}` : '';
   return `Share: the odds of ${firsts ? 'its first piece' : 'what sets it apart'}, ${heated(wanted)}${typed}.`;
 }

@@ -50,8 +50,6 @@ export class Draft extends EventTarget {
 
   get before() { return this.text.slice(0, this.caret); }
 
-  get after() { return this.text.slice(this.caret); }
-
   get steps() { return this.#history.steps; }
 
   get left() { return this.#history.left; }

@@ -3,7 +3,7 @@ const GAP = 40;                                // milliseconds between two reque
 const LONG = 20000, LONG_GAP = 250;            // a long text is sent less often
 const AGAIN = [500, 1000, 2000, 4000, 8000];   // milliseconds until the server is tried again
 const LOADS = 1000;                            // milliseconds until a server without its model is asked again
-export const SILENT = 'The server does not answer. Your text is safe here; trying again …';
+const SILENT = 'The server does not answer. Your text is safe here; trying again …';
 
 const secret = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
 
