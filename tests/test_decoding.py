@@ -18,7 +18,8 @@ from tests.families import FAMILIES, VOCABULARY, make, plain_rows
 GROWING = ("llama_dynamic_rope", "phi3_longrope")
 """Rotations that grow: there `generate` differs from a plain forward, and the plain forward is right."""
 STEADY = [family for family in FAMILIES if family not in GROWING]
-ENDS = [3, 17]
+ENDS = (3, 17)
+MANY_ENDS = tuple(range(3, 96, 9))
 PROMPT = [5, 40, 7, 40, 7, 61, 5, 40, 22]
 NEW = 8
 ALONE: list[dict[str, Any]] = [
@@ -53,6 +54,8 @@ SEARCHES: list[dict[str, Any]] = [
     {"num_beams": 4, "early_stopping": True},
     {"num_beams": 4, "early_stopping": "never"},
     {"num_beams": 4, "early_stopping": "never", "length_penalty": -0.5},
+    {"num_beams": 2, "early_stopping": "never", "length_penalty": -0.2},
+    {"num_beams": 2, "length_penalty": 0.6},
 ]
 
 
@@ -71,11 +74,11 @@ class Counted(LogitsProcessor):
 
 
 @functools.cache
-def both(family: str) -> tuple[Model, Any]:
-    """Ours, and a model of the same weights for `generate` alone: with two end tokens that do come up."""
-    ours, theirs = make(family), make(family)
+def both(family: str, seed: int = 0, ends: tuple[int, ...] = ENDS) -> tuple[Model, Any]:
+    """Ours, and a model of the same weights for `generate` alone: with end tokens that do come up."""
+    ours, theirs = make(family, seed=seed), make(family, seed=seed)
     for model in (ours, theirs):
-        model.generation_config = transformers.GenerationConfig(eos_token_id=ENDS, pad_token_id=0)
+        model.generation_config = transformers.GenerationConfig(eos_token_id=list(ends), pad_token_id=0)
     return load_model(ours, tokenizer=None), theirs
 
 
@@ -85,7 +88,7 @@ def told_to_transformers(options: dict[str, Any]) -> dict[str, Any]:
         "do_sample": False, "num_beams": 1, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0, "min_new_tokens": 0,
         "length_penalty": 1.0, "early_stopping": False, "num_return_sequences": options.get("num_beams", 1),
         "bad_words_ids": None, "top_k": None, "top_p": None, "temperature": None, "use_cache": False,
-        "max_new_tokens": NEW, "pad_token_id": 0, "eos_token_id": ENDS,
+        "max_new_tokens": NEW, "pad_token_id": 0,
     }  # fmt: skip
     given = dict(options)
     if forbidden := given.pop("forbidden", None):
@@ -98,14 +101,14 @@ def generate(model: Any, **options: Any) -> Any:
     ids = torch.tensor([PROMPT])
     return model.generate(
         ids, attention_mask=torch.ones_like(ids), return_dict_in_generate=True, output_scores=True,
-        **told_to_transformers(options),
+        eos_token_id=model.generation_config.eos_token_id, **told_to_transformers(options),
     )  # fmt: skip
 
 
-def trimmed(row: list[int]) -> list[int]:
+def trimmed(row: list[int], ends_with: tuple[int, ...] = ENDS) -> list[int]:
     """What was generated, up to and with its end token."""
     new = row[len(PROMPT) :]
-    ends = [place for place, token_id in enumerate(new) if token_id in ENDS]
+    ends = [place for place, token_id in enumerate(new) if token_id in ends_with]
     return new[: ends[0] + 1] if ends else new
 
 
@@ -141,8 +144,8 @@ def warped(model: Any, **options: Any) -> torch.Tensor:
     given = told_to_transformers(options) | {"do_sample": True}
     keep = given.pop("min_tokens_to_keep", 1)
     extra = given.pop("logits_processor")
-    config = transformers.GenerationConfig(**given)
-    config._eos_token_tensor = torch.tensor(ENDS)
+    config = transformers.GenerationConfig(**given, eos_token_id=list(ENDS))
+    config._eos_token_tensor = torch.tensor(list(ENDS))
     ids = torch.tensor([PROMPT])
     processors = model._get_logits_processor(
         config, input_ids_seq_length=len(PROMPT), logits_processor=extra, device="cpu",
@@ -167,6 +170,16 @@ def test_greedy_streams_and_beams_equal_generate(family: str) -> None:
     assert_same_text(family)
     for options in SEARCHES:
         assert_same_beams(family, **options)
+
+
+@pytest.mark.parametrize("options", SEARCHES, ids=str)
+@pytest.mark.parametrize("seed", range(6))
+def test_searches_that_could_end_early_end_where_generate_ends(seed: int, options: dict[str, Any]) -> None:
+    ours, theirs = both("llama", seed, MANY_ENDS)
+    given = {"max_new_tokens": 25, **options}
+    beams = Document(ours, token_ids=PROMPT).beam_search(**given).branches
+    expected = generate(theirs, **given).sequences.tolist()
+    assert [list(beam.token_ids) for beam in beams] == [trimmed(row, MANY_ENDS) for row in expected]
 
 
 @pytest.mark.parametrize("family", GROWING)
