@@ -33,11 +33,16 @@ def logprobs(hf_model: Any, path: list[int]) -> torch.Tensor:
     return plain_rows(hf_model, [path])[0].log_softmax(-1)
 
 
-def seed_search(hf_model: Any, num_return: int, num_beams: int, size: int, ngram: int, ends: set[int]) -> list[Any]:
-    """The seed's generate and filter steps, on lists: the best of all continuations, those that ended put aside."""
+def seed_search(
+    hf_model: Any, num_return: int, num_beams: int, size: int, ngram: int, ends: set[int]
+) -> tuple[list[Any], int]:
+    """The seed's generate and filter steps, on lists: the best of all continuations, those that ended put aside.
+
+    Also how many steps it took.
+    """
     final: list[tuple[float, list[int]]] = []
     beams: list[tuple[float, list[int]]] = [(0.0, list(PROMPT))]
-    for _ in range(size):
+    for level in range(1, size + 1):
         grown = []
         for total, path in beams:
             row = logprobs(hf_model, path)
@@ -53,8 +58,8 @@ def seed_search(hf_model: Any, num_return: int, num_beams: int, size: int, ngram
         beams = [pair for pair in best_ones if pair[1][-1] not in ends]
         final += [pair for pair in best_ones if pair[1][-1] in ends]
         if len(final) >= num_return:
-            return final[:num_return]
-    return (final + beams)[:num_return]
+            return final[:num_return], level
+    return (final + beams)[:num_return], size
 
 
 @pytest.mark.parametrize("ngram", [0, 1, 2])
@@ -72,7 +77,9 @@ def test_the_seeds_rules_give_what_its_generate_and_filter_steps_give(
             no_repeat_ngram_size=ngram,
             stopping="seed",
         )
-        expected = sorted(seed_search(hf_model, num_return, num_beams, size, ngram, ends), key=lambda pair: -pair[0])
+        found, levels = seed_search(hf_model, num_return, num_beams, size, ngram, ends)
+        assert beams.steps == levels
+        expected = sorted(found, key=lambda pair: -pair[0])
         assert [list(beam.token_ids) for beam in beams.branches] == [path[len(PROMPT) :] for _, path in expected]
         assert [beam.score for beam in beams.branches] == pytest.approx([total for total, _ in expected], abs=1e-4)
 
@@ -212,6 +219,16 @@ def test_a_long_search_gives_the_slots_of_dead_beams_back() -> None:
     assert [beam.token_ids for beam in found.branches] == [beam.token_ids for beam in expected.branches]
     assert expected.cost.live_slots < 20 * 100 / 2, "dead beams are forgotten before the end"
     document.check()
+
+
+def test_what_an_older_view_has_grown_below_a_dead_beam_stays(model: Model) -> None:
+    document = Document(model, token_ids=PROMPT)
+    view = document.lookahead(mode="every_level", branch_levels=3, k=5, depth=25)
+    document.beam_search(num_beams=12, max_new_tokens=40, min_new_tokens=40)
+    document.check()
+    again = document.lookahead(mode="every_level", branch_levels=3, k=5, depth=25)
+    assert [branch.token_ids for branch in again.branches] == [branch.token_ids for branch in view.branches]
+    assert again.cost.passes == 0
 
 
 def test_beams_that_all_die_are_told(model: Model) -> None:

@@ -114,6 +114,20 @@ def test_of_several_stop_strings_the_first_to_come_ends_the_text(keeper: Model) 
     assert written(keeper, "Old", max_new_tokens=60, stop=["white", "ships", "xyz"]) == SAID[0][3:].split("ships")[0]
 
 
+def test_of_stop_strings_that_are_complete_at_once_the_earlier_one_counts(keeper: Model) -> None:
+    assert written(keeper, "Old", max_new_tokens=60, stop=["ps", "hips"]) == SAID[0][3:].split("hips")[0]
+
+
+def test_an_end_token_that_has_text_does_not_write_it(byte_tokenizer: Any) -> None:
+    hf_model = tiny_llama(len(byte_tokenizer), seed=3)
+    model = load_model(hf_model, tokenizer=byte_tokenizer)
+    first = next(Document(model, "the sea").stream())
+    assert first.text
+    hf_model.generation_config.eos_token_id = first.token_id
+    stream = Document(load_model(hf_model, tokenizer=byte_tokenizer), "the sea").stream()
+    assert [(step.token_id, step.text, step.finish) for step in stream] == [(first.token_id, "", "end")]
+
+
 def test_text_that_might_have_become_a_stop_string_is_shown_when_it_does_not(keeper: Model) -> None:
     short = written(keeper, "Old", max_new_tokens=3)
     assert written(keeper, "Old", max_new_tokens=3, stop=short[-2:] + "§") == short
