@@ -31,6 +31,11 @@ _UNSPACED = re.compile(
 _LAST_WORD = re.compile(r"(\w*)\.$")
 
 
+def has_spaces(character: str) -> bool:
+    """Whether a word that begins with it stands apart from the one before it by a space."""
+    return character.isalnum() and not _UNSPACED.match(character)
+
+
 def ends(pieces: Sequence[str], before: str = "", after: str = "", over: bool = False) -> tuple[int, ...]:
     """What is complete after each piece, as far as known: 0 nothing, 1 a word, 2 a clause, 3 a sentence, 4 a line.
 

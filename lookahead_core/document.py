@@ -6,26 +6,25 @@ import dataclasses
 import functools
 import operator
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
 from lookahead_core.branches import Beams, BeamStep, Branch, Cost, Lookahead, LookaheadStep
 from lookahead_core.errors import LookaheadError
+from lookahead_core.ground import Ground, guarded
 from lookahead_core.model import Model
 from lookahead_core.passage import Passage, Spot
-from lookahead_core.scene import Scene, make_beams, make_lookahead
+from lookahead_core.scene import Scene, make_lookahead
 from lookahead_core.strategies import lookahead
-from lookahead_core.strategies.beam import BeamOptions, BeamSearch, beam_search
+from lookahead_core.strategies.beam import BeamOptions, beam_search
 from lookahead_core.strategies.checks import checked
-from lookahead_core.strategies.decode import Line, StreamOptions, model_scores
-from lookahead_core.strategies.rules import Rules, Ruling
-from lookahead_core.stream import Reader, Stream, read_lines
+from lookahead_core.strategies.decode import StreamOptions
+from lookahead_core.strategies.rules import Rules
+from lookahead_core.stream import Stream, read_lines
 from lookahead_core.tree import Node, Prediction, TokenTree
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,10 @@ MOST_NODES = 4000
 
 
 class Document:
-    """A text that can be looked ahead of, accepted into, rewound and edited, without computing anything twice."""
+    """A text that can be looked ahead of, accepted into, rewound and edited, without computing anything twice.
+
+    It belongs to one thread at a time; several documents of one model may be used in several.
+    """
 
     def __init__(
         self,
@@ -60,8 +62,6 @@ class Document:
         self._passage = Passage(model.codec, model.start_ids, None if opening is None else tuple(opening))
         self._typed: tuple[Node, lookahead.Typed] | None = None
         self._seen_from = 0
-        self._edits = 0
-        """How often the text was set anew."""
         self._room = 0
         """The most tokens that anybody looked ahead here: kept free, so that the window does not move to and fro."""
         if token_ids is not None:
@@ -82,7 +82,6 @@ class Document:
     def text(self, text: str) -> None:
         if not isinstance(text, str):
             raise ValueError(f"text is {type(text).__name__}, and must be a string.")
-        self._edits += text != self._passage.text
         self._passage.edit(text)
         self._move()
         # What hung below the old text is out of sight now, and may be forgotten.
@@ -119,27 +118,19 @@ class Document:
     def stream(self, **options: Any) -> Stream:
         """One continuation, token by token, greedy or drawn; the text stays as it is. See `StreamOptions` for all.
 
-        `for step in document.stream(...)`, or `document.stream(...).write()`; it may be left at any step.
+        `for step in document.stream(...)`, or `document.stream(...).write()`; it may be left at any step. It ends where
+        the model's context is full.
         """
         asked = checked(StreamOptions, options, "stream")
-        cost, guard = self.begin(asked.max_new_tokens)
-        return Stream(guard(step for _, step in read_lines(self.model.engine, [self.line(asked)])), cost)
+        ground = self.ground(asked)
+        reader = ground.line(asked)
+        steps = (step for _, step in read_lines(self.model.engine, [reader]))
+        return Stream(guarded([ground], steps, lambda: reader.line.over), ground.cost, ground.seen_from)
 
     def odds(self, **options: Any) -> torch.Tensor:
         """The log-probabilities, by token id, that the first token of such a stream is drawn from."""
         asked = checked(StreamOptions, options, "odds")
-        self._move()
-        self._require_tokens()
-        head = self.tree.head
-        row = self.model.engine.evaluate([head])[0]
-        path = [node.token_id for node in self.tree.path(head)]
-        return asked.odds(model_scores(head, row), self._ruling(asked), path, 0)
-
-    def line(self, options: StreamOptions) -> Reader:
-        """A line that grows from the end of the text, to be run beside others; `begin` comes first."""
-        unread = len(self.token_ids) - self.tree.head.depth
-        text = self._passage.text
-        return Reader(Line(self.tree.head, options, self._ruling(options), unread), self._passage.spot, text)
+        return self.ground(asked).odds(asked)
 
     def beam_search(self, **options: Any) -> Beams:
         """The best of several paths that grow side by side, best first. See `BeamOptions` for all."""
@@ -152,47 +143,20 @@ class Document:
     def beam_search_steps(self, **options: Any) -> Iterator[BeamStep]:
         """The same, a step for each level, which is one forward pass. It may be left at any step."""
         asked = checked(BeamOptions, options, "beam_search")
-        cost, guard = self.begin(asked.max_new_tokens)
-        search = self.search(asked)
-        return guard(self.found(search, cost) for _ in beam_search(self.model.engine, [search]))
+        ground = self.ground(asked)
+        search = ground.search(asked)
+        steps = (ground.found(search) for _ in beam_search(self.model.engine, [search]))
+        return guarded([ground], steps, lambda: not search.waiting)
 
-    def search(self, options: BeamOptions) -> BeamSearch:
-        """A beam search from the end of the text, to be run beside others; `begin` comes first."""
-        return BeamSearch(self.tree.head, options, self._ruling(options))
-
-    def found(self, search: BeamSearch, cost: Callable[[], Cost]) -> BeamStep:
-        """What a search has come to."""
-        scene = Scene(self.tree.head, self._passage.spot, self.model.end_token_ids, lookahead.Options())
-        return BeamStep(search.step, lambda: make_beams(search, cost(), scene))
-
-    def begin(self, room: int) -> tuple[Callable[[], Cost], Callable[[Iterator[T]], Iterator[T]]]:
-        """A new view with room for so many tokens: what tells its cost, and what ends steps whose text has gone."""
-        self._move_for(room, "max_new_tokens")
-        self._new_view()
-        began, before, edits = time.perf_counter(), dataclasses.replace(self.tree.work), self._edits
-        return lambda: self._cost(before, began), lambda steps: self._while(edits, steps)
-
-    def _while(self, edits: int, steps: Iterator[T]) -> Iterator[T]:
-        """Steps that grow below a text, until it is edited; to accept from them, or to look ahead, does no harm."""
-        for step in steps:
-            yield step
-            self._require(edits == self._edits)
-
-    def _require(self, same_text: bool) -> None:
-        if not same_text:
-            raise LookaheadError("The text has changed while more was growing below it; ask again.")
-
-    def _ruling(self, rules: Rules) -> Ruling:
-        return Ruling(rules, self.model.end_token_ids, self.model.codec, self.model.vocabulary)
-
-    def _move_for(self, room: int, name: str) -> int:
-        """Bring the head to where the text ends, with room below it for so many tokens."""
+    def ground(self, rules: Rules) -> Ground:
+        """The end of the text, with room for what these rules ask for, or for a quarter of the context."""
         context = self.model.context_length
-        if context is not None and room + self._passage.started >= context:
-            raise ValueError(f"{name} is {room}, and this model sees only {context} tokens in all.")
+        room = rules.max_new_tokens if context is None else min(rules.max_new_tokens, max(1, context // 4))
         seen_from = self._move(room)
         self._require_tokens()
-        return seen_from
+        self._new_view()
+        spot, text, token_ids = self._passage.spot, self._passage.text, tuple(self.token_ids)
+        return Ground(self.model, self.tree.head, spot, text, token_ids, seen_from, lambda: self.token_ids)
 
     def predict(self, *, row: bool = False) -> Prediction:
         """What the model says after the text; with `row`, all log-probabilities as well."""
@@ -268,7 +232,11 @@ class Document:
         assert [node.token_id for node in self.tree.path(self.tree.head)] == self._window()[0]
 
     def _steps(self, options: lookahead.Options) -> Iterator[LookaheadStep]:
-        seen_from = self._move_for(options.depth, "depth")
+        context = self.model.context_length
+        if context is not None and options.depth + self._passage.started >= context:
+            raise ValueError(f"depth is {options.depth}, and this model sees only {context} tokens in all.")
+        seen_from = self._move(options.depth)
+        self._require_tokens()
         self._new_view()
         typed = self._reopened() if options.heal else None
         yield from self._grow(options, self.tree.head, self._passage.spot, seen_from, typed)
@@ -311,7 +279,8 @@ class Document:
         for step in lookahead.lookahead(self.model.engine, origin, options, stop, typed, place):
             build = functools.partial(make_lookahead, step.leaves, self._cost(before, began), scene)
             yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
-            self._require(view == self.tree.clock)
+            if self.tree.clock != view:
+                raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
 
     def _new_view(self) -> None:
         """Begin another view, and forget the oldest of what nobody can see where that has become too much."""

@@ -148,6 +148,7 @@ def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: S
     codec = TextCodec(tokenizer)
     chosen, reason = _engine(hf_model, engine, settings)
     text_config = hf_model.config.get_text_config(decoder=True)
+    vocabulary = hf_model.get_input_embeddings().weight.shape[0]
     return Model(
         name=name,
         hf_model=hf_model,
@@ -155,9 +156,9 @@ def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: S
         codec=codec,
         engine=chosen,
         engine_reason=reason,
-        end_token_ids=end_tokens(hf_model, tokenizer),
+        end_token_ids=frozenset(token_id for token_id in end_tokens(hf_model, tokenizer) if token_id < vocabulary),
         start_ids=codec.start_ids or _start_token(text_config, tokenizer),
-        vocabulary=hf_model.get_input_embeddings().weight.shape[0],
+        vocabulary=vocabulary,
         context_length=context_length(text_config),
         quantization=told(hf_model),
     )

@@ -18,6 +18,8 @@ import torch
 
 FEW = (1024, 8192)
 """How many of the likeliest tokens are looked at before a whole row is sorted, which takes several times longer."""
+COLDEST = 1e-6
+"""Below this temperature the best token has all of it, and its scores would be too large to count with."""
 GAMMA = 0x9E3779B97F4A7C15 - 2**64
 FACTORS = (0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64)
 """The constants of SplitMix64, as signed numbers."""
@@ -65,7 +67,7 @@ def repeats(token_ids: Sequence[int], size: int) -> set[int]:
 
 def heat(row: torch.Tensor, temperature: float) -> torch.Tensor:
     """Log-probabilities at another temperature; at 0 the most likely token has all of it."""
-    if temperature == 0:
+    if temperature < COLDEST:
         cold = torch.full_like(row, -math.inf)
         cold[row.argmax()] = 0.0
         return cold
@@ -128,17 +130,12 @@ def typical(row: torch.Tensor, mass: float, keep: int = 1) -> torch.Tensor:
     return torch.full_like(row, -math.inf).index_copy(0, token_ids[inside], row[token_ids[inside]])
 
 
-def noise(seed: int, stream: int, position: int, size: int) -> torch.Tensor:
-    """Gumbel noise for each token id: the same numbers on every machine, in any company, for any `size`.
+def noise(seed: int, stream: int, position: int, token_ids: torch.Tensor) -> torch.Tensor:
+    """Gumbel noise for token ids: the same numbers on every machine, in any company.
 
     Added to log-probabilities, its largest sum is a fair draw; and since it depends on nothing but the place, a draw
     made again, cached or not, alone or among others, is the same draw.
     """
-    return noise_of(seed, stream, position, torch.arange(size))
-
-
-def noise_of(seed: int, stream: int, position: int, token_ids: torch.Tensor) -> torch.Tensor:
-    """The same, for some token ids only."""
     state = torch.zeros(1, dtype=torch.int64)
     for part in (seed, stream, position):
         state = _mixed((state ^ part) + GAMMA)
@@ -175,7 +172,7 @@ def shaped(
     Computed in double precision on the processor, where noise is the same on every machine.
     """
     odds = heat(row.detach().cpu().double(), temperature)
-    if temperature == 0:
+    if temperature < COLDEST:
         return odds
     if top_k:
         odds = likeliest(odds, top_k, keep)
@@ -187,4 +184,4 @@ def draw(odds: torch.Tensor, *, seed: int, stream: int, position: int) -> int:
     open_ids = odds.isfinite().nonzero()[:, 0]
     if len(open_ids) == 1:
         return int(open_ids[0])
-    return int(open_ids[(odds[open_ids] + noise_of(seed, stream, position, open_ids)).argmax()])
+    return int(open_ids[(odds[open_ids] + noise(seed, stream, position, open_ids)).argmax()])

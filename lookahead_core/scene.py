@@ -6,13 +6,13 @@ import itertools
 import math
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from lookahead_core.boundaries import REACH, ends
 from lookahead_core.branches import Beam, BeamNode, Beams, Branch, Cost, Lookahead, Other, Piece
 from lookahead_core.engines.engine import KEPT
 from lookahead_core.passage import Spot
-from lookahead_core.strategies.beam import BeamSearch, Trace
+from lookahead_core.strategies.beam import BeamOptions, Path, Trace
 from lookahead_core.strategies.growth import Complete
 from lookahead_core.strategies.lookahead import Leaf, Options, Typed
 from lookahead_core.tree import Node, Prediction
@@ -25,7 +25,7 @@ class Scene:
     origin: Node
     spot: Spot
     stop: frozenset[int]
-    options: Options
+    options: Options = field(default_factory=Options)
     typed: Typed | None = None
     seen_from: int = 0
 
@@ -76,29 +76,36 @@ def make_lookahead(leaves: Sequence[Leaf], cost: Cost, scene: Scene) -> Lookahea
     )
 
 
-def make_beams(search: BeamSearch, cost: Cost, scene: Scene) -> Beams:
-    """The result of a beam search, as far as it has come."""
-    found, before = search.results, scene.before
+def make_beams(
+    found: Sequence[Path],
+    traces: Sequence[tuple[Trace, str]],
+    steps: int,
+    cost: Cost,
+    options: BeamOptions,
+    scene: Scene,
+) -> Beams:
+    """The result of a beam search that has found these, and looked at those, each with its fate."""
+    before = scene.before
     apart = _apart([beam.leaf.token_ids for beam in found])
     branches = [_branch(beam.leaf, apart[beam.leaf.token_ids], before, scene) for beam in found]
     beams = (
         Beam(**{each.name: getattr(branch, each.name) for each in fields(branch)}, score=beam.score)
         for branch, beam in zip(branches, found, strict=True)
     )
-    return Beams(tuple(beams), _looked_at(search.traces, scene), search.step, cost, search.options)
+    return Beams(tuple(beams), _looked_at(traces, scene), steps, cost, options)
 
 
-def _looked_at(traces: Sequence[Trace], scene: Scene) -> tuple[BeamNode, ...]:
+def _looked_at(traces: Sequence[tuple[Trace, str]], scene: Scene) -> tuple[BeamNode, ...]:
     """All paths of a search; each adds the text that its last token adds there."""
     places: dict[int, int] = {}
     spots: dict[int | None, Spot] = {None: scene.spot}
     nodes: list[BeamNode] = []
-    for place, trace in enumerate(traces):
+    for place, (trace, fate) in enumerate(traces):
         parent = None if trace.parent is None else places[id(trace.parent)]
         ended = trace.token_id in scene.stop
         text, spots[place] = ("", spots[parent]) if ended else spots[parent].then(trace.token_id)
         places[id(trace)] = place
-        nodes.append(BeamNode(parent, trace.token_id, text, trace.logprob, trace.total, trace.step, ended, trace.fate))
+        nodes.append(BeamNode(parent, trace.token_id, text, trace.logprob, trace.total, trace.step, ended, fate))
     return tuple(nodes)
 
 

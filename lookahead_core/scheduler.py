@@ -92,6 +92,10 @@ class Scheduler:
             thread.join()
 
     @property
+    def passes(self) -> int:
+        return self.engine.passes
+
+    @property
     def awake(self) -> bool:
         """Whether the thread is there; it ends after a while without work."""
         return self._thread is not None

@@ -60,45 +60,65 @@ class Reader:
     def __init__(self, line: Line, spot: Spot, before: str) -> None:
         self.line = line
         self.spot = spot
-        self.written = 0
-        """How many characters all tokens so far have spelled."""
-        self._held = ""
+        self._stops = _StopStrings([stop for stop in line.options.stop if isinstance(stop, str)], before)
         self._words = _WordCount(line.options.max_words, before[-REACH:])
 
     def read(self, pick: Pick) -> StreamStep:
         """The step of a token: what it shows, and whether it is the last one."""
-        chosen, before, options = pick.chosen, self.spot, self.line.options
+        chosen, before, options, finish = pick.chosen, self.spot, self.line.options, pick.last
         raw = ""
-        if pick.last != "end":
+        if finish != "end":
             raw, self.spot = self.spot.then(chosen.token_id)
-        finish = pick.last
-        self.written += len(raw)
         if self._words.full(raw):
             raw, finish = ("", "words") if self._words.beyond else (raw, "words")
-        text, stopped = self._released(raw)
+        text = self._stops.read(raw)
         path = self.line.path
         ids_stop = any(tuple(path[-len(ids) :]) == ids for ids in options.stop_ids)
-        if stopped or ids_stop or (options.stop_when is not None and options.stop_when(tuple(path))):
+        if self._stops.found or ids_stop or (options.stop_when is not None and options.stop_when(tuple(path))):
             finish = "stop"
-        if finish and not stopped:
-            text, self._held = text + self._held, ""
-        self.line.over = bool(finish)
+        if finish:
+            text += self._stops.rest()
+            self.line.over = True
         said = pick.said
         return StreamStep(
             chosen.token_id, text, chosen.logprob, chosen.chance, chosen.rank, said.entropy, finish, said, before
         )
 
-    def _released(self, more: str) -> tuple[str, bool]:
-        """What is sure to come before any stop string, and whether one has come."""
-        stops = [stop for stop in self.line.options.stop if isinstance(stop, str)]
-        text = self._held + more
-        found = [place for stop in stops if (place := text.find(stop)) >= 0]
-        if found:
-            self._held = ""
-            return text[: min(found)], True
-        keep = max((_overlap(text, stop) for stop in stops), default=0)
+
+class _StopStrings:
+    """Holds back what may belong to a stop string, until it is decided. One may begin before the new text."""
+
+    def __init__(self, stops: Sequence[str], before: str) -> None:
+        self.found = False
+        self._stops = stops
+        self._reach = max(map(len, stops), default=1) - 1
+        self._shown = before[len(before) - self._reach :] if self._reach else ""
+        """The end of what is shown already."""
+        self._held = ""
+
+    def read(self, more: str) -> str:
+        """What is sure to come before any stop string; the one that is complete first decides."""
+        text, known = self._shown + self._held + more, len(self._shown)
+        places = [(self._end(text, stop, known), stop) for stop in self._stops]
+        ends = [(end, end - len(stop)) for end, stop in places if end]
+        if ends:
+            self.found, self._held = True, ""
+            return text[known : max(known, min(ends)[1])]
+        keep = min(len(text) - known, max((_overlap(text, stop) for stop in self._stops), default=0))
         self._held = text[len(text) - keep :]
-        return text[: len(text) - keep], False
+        sure = text[known : len(text) - keep]
+        self._shown = (self._shown + sure)[-self._reach :] if self._reach else ""
+        return sure
+
+    def rest(self) -> str:
+        """What was held back, when nothing follows any more."""
+        held, self._held = self._held, ""
+        return held
+
+    def _end(self, text: str, stop: str, known: int) -> int:
+        """Where this stop string first ends in what is not shown yet; 0 where it does not."""
+        place = text.find(stop, max(0, known - len(stop) + 1))
+        return place + len(stop) if place >= 0 else 0
 
 
 class _WordCount:
@@ -165,16 +185,18 @@ class Streams(Iterator[tuple[int, StreamStep]]):
 
     @property
     def cost(self) -> Cost:
-        """What all of them have cost so far; a pass that several documents share counts for each of them."""
+        """What all of them have cost so far."""
         return self._cost()
 
 
 class Stream(Iterator[StreamStep]):
     """The steps of a text that comes; it remembers what has come so far. Leave it whenever you like."""
 
-    def __init__(self, steps: Iterator[StreamStep], cost: Callable[[], Cost]) -> None:
+    def __init__(self, steps: Iterator[StreamStep], cost: Callable[[], Cost], seen_from: int = 0) -> None:
         self.steps: list[StreamStep] = []
         """Those that have come."""
+        self.seen_from = seen_from
+        """The character from which on the model reads; 0 unless the text is longer than its context."""
         self._coming = steps
         self._cost = cost
 
@@ -190,7 +212,8 @@ class Stream(Iterator[StreamStep]):
 
     @property
     def token_ids(self) -> list[int]:
-        """All tokens that have come; with the end token, and with those of a stop string, whose text is not shown."""
+        """All tokens that have come; also those whose text is not shown: an end token, those of a stop string, and the
+        one that has shown that the last word is over."""
         return [step.token_id for step in self.steps]
 
     @property

@@ -7,9 +7,10 @@ pasts are different nodes, and a node's prediction never goes stale.
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 TAIL_BIN = 0.125
 """Width, in nats, of a bin of the tail's histogram: shares re-heated to any temperature up to 2 stay within 1 %."""
@@ -70,7 +71,9 @@ class Work:
 class Node:
     """A token in the tree. Read it freely; only its tree's methods change it, and an engine sets its prediction."""
 
-    __slots__ = ("__weakref__", "children", "depth", "notes", "parent", "prediction", "seen", "token_id", "tree")
+    __slots__ = (
+        "__weakref__", "born", "children", "depth", "notes", "parent", "prediction", "seen", "token_id", "tree",
+    )  # fmt: skip
 
     def __init__(self, tree: TokenTree, parent: Node | None, token_id: int) -> None:
         self.tree = tree
@@ -81,10 +84,20 @@ class Node:
         self.prediction: Prediction | None = None
         self.notes: dict[Hashable, Any] | None = None
         """What was read off the full row and would cost a pass to read again; gone when the node is."""
-        self.seen = tree.clock
+        self.born = self.seen = tree.clock
+        """The views that made it and that showed it last."""
 
     def __repr__(self) -> str:
         return f"Node(token_id={self.token_id}, depth={self.depth})"
+
+
+class Grower(Protocol):
+    """Whatever grows in a tree step by step, and must find what it has grown the next time."""
+
+    @property
+    def ends(self) -> Iterable[Node]:
+        """The ends that it goes on from; none once it is over."""
+        ...
 
 
 class TokenTree:
@@ -97,6 +110,8 @@ class TokenTree:
         self.head = self.root
         self.size = 0
         self.work = Work()
+        self.growers: weakref.WeakSet[Grower] = weakref.WeakSet()
+        """Who is growing: nothing above their ends is forgotten."""
         self.cache: Any = None
         """Whatever an engine keeps beside this tree; it lives and dies with it."""
 
@@ -164,14 +179,19 @@ class TokenTree:
             yield node
             waiting.extend(node.children.values())
 
-    def shed(self, top: Node, keep: Iterable[Node]) -> list[Node]:
-        """Forget what the current view has grown below a node, but for the paths to those to keep and to the head."""
-        kept = {node for end in (*keep, self.head) for node in self.path(end)}
+    def _kept(self) -> set[Node]:
+        """What must not be forgotten: the trunk, and the paths to where somebody is growing."""
+        ends = [self.head, *(end for grower in self.growers for end in grower.ends)]
+        return {node for end in ends for node in self.path(end)}
+
+    def shed(self, top: Node) -> list[Node]:
+        """Forget what the current view has made below a node, and nobody grows from."""
+        kept = self._kept()
         below = list(self._below(top))
         gone = []
         # From the bottom up: what an older view has grown further down keeps all that it hangs below.
         for node in reversed(below):
-            if node.seen == self.clock and node not in kept and not node.children:
+            if node.born == self.clock and node not in kept and not node.children:
                 assert node.parent is not None
                 del node.parent.children[node.token_id]
                 gone.append(node)
@@ -180,8 +200,8 @@ class TokenTree:
 
     def prune(self, count: int | None = None) -> list[Node]:
         """Forget what nobody can see, longest unseen first: all of it, or `count` nodes if there are as many."""
-        trunk = set(self.path(self.head))
-        hidden = [node for node in self.nodes() if node.seen < self.clock and node not in trunk]
+        kept = self._kept()
+        hidden = [node for node in self.nodes() if node.seen < self.clock and node not in kept]
         # A parent is seen whenever its child is, so this order never removes a parent before its children.
         hidden.sort(key=lambda node: (node.seen, -node.depth))
         gone = hidden if count is None else hidden[:count]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lookahead_core import Document, Model, Settings, load_model
+from lookahead_core import Document, LookaheadError, Model, Settings, load_model
 from lookahead_core.batch import beam_search_batch, lookahead_batch, stream_batch
 from tests.conftest import tiny_llama
 from tests.families import CACHED, FAMILIES, make, plain_rows
@@ -136,10 +136,53 @@ def test_where_the_cache_holds_one_document_at_a_time_a_batch_still_gives_the_sa
     assert batches[0] == batches[1]
 
 
+def test_three_hundred_texts_of_one_document() -> None:
+    model = load_model(make("llama"))
+    steps = list(stream_batch([Document(model, token_ids=[1, 2])] * 300, max_new_tokens=2, temperature=1.0))
+    assert len(steps) == 600
+
+
+def test_a_document_that_cannot_go_on_leaves_the_others_to_go_on() -> None:
+    model = load_model(make("llama"))
+    some = [Document(model, token_ids=[1]), Document(model, token_ids=list(range(90)))]
+    options = {"max_new_tokens": 30, "no_repeat_ngram_size": 1}
+    streams = stream_batch(some, **options)
+    with pytest.raises(ValueError, match="rule every token out"):
+        list(streams)
+    alone = [step.token_id for step in Document(model, token_ids=[1]).stream(**options)]
+    assert [step.token_id for step in streams.steps[0]] == alone
+    assert len(streams.steps[1]) == 6
+
+
+def test_a_text_that_changes_ends_the_batch_with_a_sentence() -> None:
+    model = load_model(make("llama"))
+    some = documents(model)
+    streams = stream_batch(some, max_new_tokens=5)
+    next(streams)
+    some[2].rewind(3)
+    with pytest.raises(LookaheadError, match="text has changed"):
+        list(streams)
+
+
+@pytest.mark.parametrize("engine", ["cached", "uncached"])
+def test_a_batch_tells_what_it_has_cost(engine: str) -> None:
+    model = load_model(make("llama"), engine=engine)
+    streams = stream_batch(documents(model), max_new_tokens=4)
+    list(streams)
+    assert streams.cost.passes == 4
+    views = lookahead_batch(documents(model), k=2, depth=3)
+    assert [view.cost.passes for view in views] == [3] * 4
+    if engine == "cached":
+        assert [view.cost.tokens for view in views] == [length + 4 for length in LENGTHS]
+
+
 def test_an_empty_batch_gives_nothing_and_mixed_models_a_sentence(tiny_model: Model) -> None:
     assert list(stream_batch([])) == beam_search_batch([]) == lookahead_batch([]) == []
     other = load_model(make("gpt2"))
     with pytest.raises(ValueError, match="several models"):
         stream_batch([Document(tiny_model, "the"), Document(other, token_ids=[1])])
+    with pytest.raises(ValueError, match="documents holds str"):
+        stream_batch("the")
+    assert len(list(stream_batch(Document(tiny_model, "the"), max_new_tokens=2))) == 2
     with pytest.raises(ValueError, match="temperature is -1"):
         stream_batch([Document(tiny_model, "the")], temperature=-1)

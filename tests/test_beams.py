@@ -117,7 +117,7 @@ def group_search(
 
 @pytest.mark.parametrize(
     ("groups", "group_size", "penalty", "length_penalty"),
-    [(2, 1, 0.7, 1.0), (3, 2, 0.4, 0.0), (4, 1, 50.0, 1.0), (2, 3, 0.0, 2.0)],
+    [(2, 1, 0.7, 1.0), (3, 2, 0.4, 0.0), (4, 1, 50.0, 1.0), (2, 3, 0.01, 2.0)],
 )
 def test_diverse_groups_give_what_a_search_on_lists_gives(
     groups: int, group_size: int, penalty: float, length_penalty: float
@@ -251,6 +251,8 @@ def test_beams_that_all_die_are_told(model: Model) -> None:
         ({"num_beams": 5, "num_beam_groups": 2}, "5 beams cannot be shared out evenly"),
         ({"num_beam_groups": 9}, "num_beam_groups is 9"),
         ({"diversity_penalty": 1.0}, "raise num_beam_groups"),
+        ({"num_beams": 6, "num_beam_groups": 3}, "all would find the same; raise diversity_penalty"),
+        ({"length_penalty": 100.0}, "length_penalty is 100.0, and must be a number from -10 to 10"),
         ({"diversity_penalty": -1.0}, "diversity_penalty is -1.0"),
         ({"length_penalty": float("nan")}, "length_penalty is nan"),
         ({"stopping": "seed", "length_penalty": 2.0}, 'stopping="seed" adds up'),
@@ -271,6 +273,69 @@ def test_forced_words_come_in_every_beam(model: Model) -> None:
         for beam in beams.branches:
             text = "," + ",".join(map(str, beam.token_ids)) + ","
             assert all("," + ",".join(map(str, word)) + "," in text for word in forced)
+
+
+def test_beams_that_cannot_go_on_are_results_only_where_they_might_end(model: Model) -> None:
+    for options in ({"forced": [(5,)]}, {"min_new_tokens": 150}, {"forced": [(9, 8), (8, 9)]}):
+        with pytest.raises(ValueError, match=r"After \d+ tokens the options rule every token out"):
+            Document(model, token_ids=PROMPT).beam_search(max_new_tokens=200, no_repeat_ngram_size=1, **options)
+    with pytest.raises(ValueError, match="holds the same 2 tokens twice"):
+        Document(model, token_ids=PROMPT).beam_search(forced=[(9, 8, 9, 8)], no_repeat_ngram_size=2)
+
+
+def test_each_step_shows_what_stood_when_it_came(model: Model) -> None:
+    document = Document(model, token_ids=PROMPT)
+    steps = list(document.beam_search_steps(num_beams=4, max_new_tokens=7, min_new_tokens=7))
+    assert len(steps) == 7
+    for step in steps:
+        result = step.result
+        assert result.steps == step.step == max(node.step for node in result.tree)
+        assert max(len(beam.token_ids) for beam in result.branches) == step.step
+        assert result.cost.passes == step.step
+        fates = {node.fate for node in result.tree}
+        assert ("returned" in fates) == (step is steps[-1])
+
+
+def test_a_beam_grown_below_another_text_is_not_accepted(model: Model) -> None:
+    document = Document(model, token_ids=PROMPT)
+    found = None
+    for step in document.beam_search_steps(num_beams=3, max_new_tokens=6):
+        if step.step == 1:
+            document.accept(step.result.branches[0], tokens=1)
+        found = step.result
+    assert found is not None
+    with pytest.raises(LookaheadError, match="grown from another text"):
+        document.accept(found.branches[0])
+    steps = document.beam_search_steps(num_beams=3, max_new_tokens=6)
+    next(steps)
+    document.rewind(2)
+    with pytest.raises(LookaheadError, match="text has changed"):
+        next(steps)
+
+
+def test_searches_streams_and_views_of_one_document_forget_nothing_of_each_other(model: Model) -> None:
+    drawing = [{"max_new_tokens": 30, "seed": seed, "forbidden": sorted(ENDS)} for seed in (1, 2)]
+    searching = [{"num_beams": size, "max_new_tokens": 40, "min_new_tokens": 40} for size in (5, 8)]
+    expected = [[step.token_id for step in Document(model, token_ids=PROMPT).stream(**some)] for some in drawing]
+    whole = [Document(model, token_ids=PROMPT).beam_search(**some).branches for some in searching]
+    document = Document(model, token_ids=PROMPT)
+    streams = [document.stream(**some) for some in drawing]
+    searches = [document.beam_search_steps(**some) for some in searching]
+    for _ in range(30):
+        for each in (*streams, *searches):
+            next(each)
+        document.lookahead(k=2, depth=2)
+        document.prune()
+    document.check()
+    assert [stream.token_ids for stream in streams] == expected
+    last = [list(search)[-1].result.branches for search in searches]
+    for found, alone in zip(last, whole, strict=True):
+        assert [beam.token_ids for beam in found] == [beam.token_ids for beam in alone]
+    del streams, searches, each
+    document.lookahead(k=1, depth=1)
+    document.prune()
+    document.check()
+    assert document.tree.size == len(PROMPT) + 1
 
 
 def test_no_room_is_told_in_a_sentence() -> None:

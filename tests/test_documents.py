@@ -335,7 +335,7 @@ def test_a_generator_left_behind_by_an_edit_says_so_and_touches_nothing(tiny_mod
     next(steps)
     document.text = "something else"
     document.prune()
-    with pytest.raises(LookaheadError, match="has changed while more was growing"):
+    with pytest.raises(LookaheadError, match="has changed while branches were growing"):
         next(steps)
     document.check()
 

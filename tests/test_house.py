@@ -31,6 +31,7 @@ FLOORS = [
     ["lookahead_core/ahead.py"],
     ["lookahead_core/batch.py"],
     ["lookahead_core/document.py"],
+    ["lookahead_core/ground.py"],
     ["lookahead_core/scene.py"],
     ["lookahead_core/stream.py"],
     ["lookahead_core/branches.py"],
@@ -106,7 +107,7 @@ def test_only_the_engines_and_the_loaders_know_transformers_and_only_the_interfa
 
 def test_the_tree_is_made_of_the_standard_library_only() -> None:
     packages = {module.split(".")[0] for module in imports_of(ROOT / "lookahead_core/tree.py")}
-    assert packages <= {"__future__", "collections", "dataclasses", "math", "typing"}
+    assert packages <= {"__future__", "collections", "dataclasses", "math", "typing", "weakref"}
 
 
 def test_the_public_names_are_what_the_package_says() -> None:

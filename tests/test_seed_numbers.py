@@ -16,7 +16,7 @@ from lookahead_core.sampling import (
     heat,
     likeliest,
     near_best,
-    noise_of,
+    noise,
     nucleus,
     repeats,
     shaped,
@@ -88,7 +88,7 @@ def test_a_hundred_thousand_draws_follow_the_law_of_each_sampler(options: dict[s
     assert odds.softmax(-1).tolist() == pytest.approx(law, abs=1e-9)
     open_ids = odds.isfinite().nonzero()[:, 0]
     places = torch.arange(DRAWS)[:, None]
-    drawn = open_ids[(odds[open_ids] + noise_of(17, 2, places, open_ids)).argmax(-1)].tolist()
+    drawn = open_ids[(odds[open_ids] + noise(17, 2, places, open_ids)).argmax(-1)].tolist()
     assert drawn[:500] == [draw(odds, seed=17, stream=2, position=place) for place in range(500)]
     counts = collections.Counter(drawn)
     assert set(counts) == {token_id for token_id, value in enumerate(law) if value}

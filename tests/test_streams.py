@@ -14,6 +14,7 @@ import torch
 from lookahead_core import Document, LookaheadError, Model, TextError, load_model
 from lookahead_core.batch import stream_batch
 from lookahead_core.sampling import noise
+from lookahead_core.stream import _StopStrings
 from tests.conftest import tiny_llama
 from tests.families import make, plain_rows
 from tests.parrot import parrot
@@ -324,7 +325,13 @@ def test_options_that_rule_everything_out_are_told_in_a_sentence(cached: Model) 
         ({"min_tokens_to_keep": 0}, "min_tokens_to_keep is 0"),
         ({"repetition_penalty": 0}, "repetition_penalty is 0, and must be a number more than 0"),
         ({"max_new_tokens": 0}, "max_new_tokens is 0, and must be a whole number from 1"),
-        ({"max_new_tokens": 600}, "max_new_tokens is 600, and this model sees only 512"),
+        ({"max_new_tokens": 600, "min_new_tokens": 600}, "min_new_tokens is 600, and must be a whole number from 0 to"),
+        ({"forbidden": ["\ud800"]}, "half of a pair of characters"),
+        (
+            {"forced": ["lighthouse"], "stop": ["house"]},
+            "stop holds 'house', which the forced 'lighthouse' would end at",
+        ),
+        ({"stop_ids": [1.5]}, "stop_ids holds 1.5"),
         ({"min_new_tokens": 50}, "min_new_tokens is 50, and must be a whole number from 0 to 40"),
         ({"no_repeat_ngram_size": -2}, "no_repeat_ngram_size is -2"),
         ({"seed": 1.5}, "seed is 1.5"),
@@ -355,8 +362,9 @@ def test_bad_options_are_named_in_a_sentence(tiny_model: Model, options: dict[st
 
 
 def test_strings_take_a_tokenizer(cached: Model) -> None:
-    with pytest.raises(TextError, match="without a tokenizer"):
-        Document(cached, token_ids=IDS).stream(forbidden=["a"])
+    for options in ({"forbidden": ["a"]}, {"stop": ["a"]}, {"max_words": 2}):
+        with pytest.raises(TextError, match="without a tokenizer"):
+            Document(cached, token_ids=IDS).stream(**options)
     with pytest.raises(TextError, match="without a tokenizer"):
         Document(cached, token_ids=IDS).stream(forced=["a"])
 
@@ -365,6 +373,92 @@ def test_without_a_tokenizer_there_are_ids_and_no_text(cached: Model) -> None:
     stream = Document(cached, token_ids=IDS).stream(max_new_tokens=4)
     assert [step.text for step in stream] == [""] * 4
     assert len(list(itertools.islice(Document(cached, token_ids=IDS).stream(max_new_tokens=9), 2))) == 2
+
+
+def test_a_stream_ends_where_the_context_is_full_and_cuts_no_text_for_what_might_come() -> None:
+    model = load_model(tiny_llama(96, max_position_embeddings=64, eos_token_id=None))
+    prompt = [place % 96 for place in range(40)]
+    document = Document(model, token_ids=prompt)
+    stream = document.stream(max_new_tokens=5000)
+    drawn = [step.token_id for step in stream]
+    assert (len(drawn), stream.finish, stream.seen_from) == (24, "length", 0)
+    path = list(prompt)
+    for token_id in drawn:
+        assert token_id == int(plain_rows(model.hf_model, [path])[0].argmax())
+        path.append(token_id)
+    assert document.lookahead(k=1, depth=3).branches[0].token_ids == tuple(drawn[:3])
+    beams = Document(model, token_ids=prompt).beam_search(num_beams=2, max_new_tokens=5000).branches
+    assert [len(beam.token_ids) for beam in beams] == [24, 24]
+
+
+def test_what_is_drawn_from_is_what_odds_tells_beyond_the_context_too() -> None:
+    model = load_model(tiny_llama(96, max_position_embeddings=64, eos_token_id=None))
+    for length in (5, 60, 200):
+        document = Document(model, token_ids=[place % 96 for place in range(length)])
+        options = {"temperature": 1.3, "top_p": 0.9, "repetition_penalty": 1.2, "seed": 4}
+        step = next(document.stream(**options))
+        assert step.chance == pytest.approx(float(document.odds(**options)[step.token_id]), abs=1e-6)
+
+
+def test_end_tokens_that_the_model_does_not_have_end_nothing_and_hurt_nothing() -> None:
+    model = load_model(tiny_llama(96, eos_token_id=50256))
+    assert model.end_token_ids == frozenset()
+    assert len(ids(model, max_new_tokens=5, min_new_tokens=5, forced=[(5,)])) == 5
+
+
+def test_temperatures_next_to_nothing_are_greedy(cached: Model) -> None:
+    for temperature in (1e-320, 1e-12, 5e-324):
+        assert ids(cached, max_new_tokens=6, temperature=temperature) == ids(cached, max_new_tokens=6)
+
+
+def test_a_stop_string_may_begin_in_the_text(keeper: Model) -> None:
+    document = Document(keeper, "Old")
+    document.accept(keeper.tokenizer(" horn kee", add_special_tokens=False).input_ids)
+    assert document.text == "Old horn kee"
+    stream = document.stream(max_new_tokens=9, stop=["keeper"])
+    assert (stream.write(io.StringIO()), stream.finish, len(stream.steps)) == ("", "stop", 1)
+    assert document.stream(max_new_tokens=3, stop=["horn", "Old"]).write(io.StringIO()) == "pers fog"
+
+
+def test_of_stop_strings_the_one_that_is_complete_first_decides_however_the_text_is_cut() -> None:
+    dice = random.Random(0)
+    for _ in range(400):
+        text = "".join(dice.choices("abc", k=20))
+        before = "".join(dice.choices("abc", k=dice.randint(0, 4)))
+        stops = ["".join(dice.choices("abc", k=dice.randint(1, 5))) for _ in range(dice.randint(1, 3))]
+        whole = before + text
+        ends = [
+            (place + len(stop), place)
+            for stop in stops
+            for place in range(len(whole))
+            if whole.startswith(stop, place) and place + len(stop) > len(before)
+        ]
+        expected = whole[len(before) : max(len(before), min(ends)[1])] if ends else text
+        shown, reader, rest = "", _StopStrings(stops, before), text
+        while rest and not reader.found:
+            size = dice.randint(0, 4)
+            shown += reader.read(rest[:size])
+            rest = rest[size:]
+            assert expected.startswith(shown)
+        assert shown + reader.rest() == expected
+        assert reader.found == bool(ends)
+
+
+def test_a_text_may_be_edited_once_its_stream_is_complete_and_not_before(keeper: Model) -> None:
+    document = Document(keeper, "Old")
+    for step in document.stream(max_new_tokens=4):
+        if step.finish:
+            document.text = "Something else"
+    document.text = "Old"
+    stream = document.stream(max_new_tokens=4)
+    document.text = "He fox"
+    with pytest.raises(LookaheadError, match="text has changed"):
+        next(stream)
+    stream = document.stream(max_new_tokens=4)
+    next(stream)
+    document.rewind(1)
+    with pytest.raises(LookaheadError, match="text has changed"):
+        next(stream)
 
 
 def test_a_text_longer_than_the_context_goes_on_from_what_the_model_can_read(byte_tokenizer: Any) -> None:
@@ -378,5 +472,7 @@ def test_a_text_longer_than_the_context_goes_on_from_what_the_model_can_read(byt
     path = list(read)
     for place, token_id in enumerate(drawn):
         row = plain_rows(hf_model, [path])[0].log_softmax(-1).double()
-        assert token_id == int((row + noise(2, 0, 150 + place, len(row))).argmax()), "noise by the place in the text"
+        assert token_id == int((row + noise(2, 0, 150 + place, torch.arange(len(row)))).argmax()), (
+            "noise by the place in the text"
+        )
         path.append(token_id)

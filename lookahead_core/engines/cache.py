@@ -162,8 +162,8 @@ class FlatCache:
             with self._whole_or_nothing():
                 for layer in self.layers:
                     layer.keep(slots)
-            self.nodes, self.sight, self.slots = [], [], {}
-            self.add(kept)
+                self.nodes, self.sight, self.slots = [], [], {}
+                self.add(kept)
         if self.used * 2 < self.capacity:
             self._resize(self.used)
 

@@ -43,6 +43,7 @@ class CachedEngine:
         """Whether several trees can share a pass: only our own attention keeps their caches apart."""
         self.plan = MaskPlan.of(self.twin.config)
         self.cache_bytes = cache_bytes
+        self.passes = 0
         self._layers = self.twin.config.get_text_config(decoder=True).num_hidden_layers
         self._keeps_logits = "logits_to_keep" in inspect.signature(self.twin.forward).parameters
         self._caches: weakref.WeakSet[FlatCache] = weakref.WeakSet()
@@ -168,6 +169,7 @@ class CachedEngine:
         if self._keeps_logits:
             arguments["logits_to_keep"] = wanted
         logits = self.twin(**arguments).logits[0]
+        self.passes += 1
         for (segment, cache), nodes in zip(pairs, fresh, strict=True):
             cache.add(nodes)
             segment.tree.work.passes += 1

@@ -19,6 +19,11 @@ CHUNK = 512
 class Engine(Protocol):
     """Where predictions come from. `evaluate` is the mechanism; the rest lets it be shared and stopped."""
 
+    @property
+    def passes(self) -> int:
+        """How many forward passes there have been, for anybody."""
+        ...
+
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         """Leave a prediction on each node and return their rows of log-probabilities, valid until the next call.
 

@@ -27,6 +27,7 @@ class UncachedEngine:
         self.same_length_only = bool(rope_types(self.twin.config) & GROWING_ROPES)
         self._takes = inspect.signature(self.twin.forward).parameters
         self._lock = threading.RLock()
+        self.passes = 0
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():
@@ -91,7 +92,9 @@ class UncachedEngine:
         columns = torch.searchsorted(ends, lengths - 1) if "logits_to_keep" in given else lengths - 1
         for path in paths:
             path[-1].tree.work.tokens += len(path)
-        paths[0][-1].tree.work.passes += 1
+        for tree in {path[-1].tree for path in paths}:
+            tree.work.passes += 1
+        self.passes += 1
         chosen = logits[torch.arange(len(paths), device=device), columns.to(device)]
         return chosen.float()
 

@@ -16,7 +16,7 @@ import torch
 from lookahead_core.engines.engine import Engine
 from lookahead_core.strategies.checks import check_choice, check_number, check_whole
 from lookahead_core.strategies.growth import Leaf
-from lookahead_core.strategies.rules import Rules, Ruling
+from lookahead_core.strategies.rules import Rules, Ruling, ruled_out
 from lookahead_core.tree import Node
 
 SHED_EVERY = 16
@@ -64,7 +64,7 @@ class BeamOptions(Rules):
             raise ValueError(
                 f"num_return_sequences is {self.returned}, and there are only {self.num_beams} beams; raise num_beams."
             )
-        check_number("length_penalty", self.length_penalty, -100, 100)
+        check_number("length_penalty", self.length_penalty, -10, 10)
         check_choice("early_stopping", self.early_stopping, (False, True, "never"))
         check_choice("stopping", self.stopping, ("transformers", "seed"))
         check_whole("num_beam_groups", self.num_beam_groups, 1, self.num_beams)
@@ -75,6 +75,10 @@ class BeamOptions(Rules):
             )
         if self.diversity_penalty and self.num_beam_groups == 1:
             raise ValueError("diversity_penalty keeps groups apart, and there is one; raise num_beam_groups.")
+        if self.num_beam_groups > 1 and not self.diversity_penalty:
+            raise ValueError(
+                f"num_beam_groups is {self.num_beam_groups}, and all would find the same; raise diversity_penalty."
+            )
         if self.stopping == "seed" and (self.length_penalty != 1 or self.early_stopping or self.num_beam_groups > 1):
             raise ValueError(
                 'stopping="seed" adds up log-probabilities and ends when enough sequences have ended; it takes no '
@@ -139,10 +143,13 @@ class BeamSearch:
         self.ruling = ruling
         self.step = 0
         self.traces: list[Trace] = []
+        self.error: ValueError | None = None
+        """Why nothing was found, where the options rule everything out."""
         self._before = [node.token_id for node in head.tree.path(head)]
         size = options.num_beams // options.num_beam_groups
         root = Path(Leaf(head, (), ()), 0.0, 0.0, None)
         self.groups = [Group(size, [root]) for _ in range(options.num_beam_groups)]
+        head.tree.growers.add(self)
 
     @property
     def waiting(self) -> list[Node]:
@@ -150,9 +157,17 @@ class BeamSearch:
         return list(dict.fromkeys(beam.leaf.node for group in self._growing for beam in group.running))
 
     @property
-    def alive(self) -> list[Node]:
-        """The ends of all paths that grow, or have ended well enough."""
-        return [beam.leaf.node for group in self.groups for beam in (*group.running, *group.finished)]
+    def ends(self) -> list[Node]:
+        """The ends of all paths that grow, or have ended well enough; while the search goes on."""
+        return (
+            []
+            if not self._growing
+            else [beam.leaf.node for group in self.groups for beam in (*group.running, *group.finished)]
+        )
+
+    def snapshot(self) -> list[tuple[Trace, str]]:
+        """All paths that were looked at, each with what has become of it so far."""
+        return [(trace, trace.fate) for trace in self.traces]
 
     @property
     def results(self) -> list[Path]:
@@ -186,8 +201,8 @@ class BeamSearch:
         spare = 1 if self._seeds else max(2, 1 + len(self.ruling.stop))
         candidates = self._candidates(group, rows, taken, spare * group.size)
         if not candidates:
-            # Nothing may follow any of them: they are complete as they are.
-            group.finished += [beam for beam in group.running if beam.trace]
+            # Nothing may follow any of them: those that might end here are complete as they are.
+            group.finished += [beam for beam in group.running if beam.trace and self._may_end(beam)]
             group.running, group.over = [], True
             return
         last = self.step == self.options.max_new_tokens
@@ -272,9 +287,12 @@ class BeamSearch:
         length = options.max_new_tokens if longest else self.step
         return group.running[0].total / length**options.length_penalty <= group.finished[-1].score
 
+    def _may_end(self, beam: Path) -> bool:
+        return self.ruling.may_end(beam.leaf.token_ids)
+
     def _close(self) -> None:
         if not self.results:
-            raise ValueError("The options rule every token out; allow more n-grams, or forbid and force fewer words.")
+            self.error = ruled_out(self.step - 1)
         for beam in self.results:
             if beam.trace is not None:
                 beam.trace.fate = RETURNED
@@ -288,5 +306,8 @@ def beam_search(engine: Engine, searches: Sequence[BeamSearch]) -> Iterator[None
         for (search, _), share in zip(waiting, shares, strict=True):
             search.take(share)
             if search.step % SHED_EVERY == 0:
-                engine.forget(search.head.tree.shed(search.head, search.alive))
+                engine.forget(search.head.tree.shed(search.head))
         yield
+    for search in searches:
+        if search.error is not None:
+            raise search.error

@@ -36,7 +36,7 @@ class StreamOptions(Rules):
     stream: int = 0
     """Which of a seed's many texts."""
     stop: str | Collection[str] = ()
-    """Strings that end the text; they do not come into it."""
+    """Strings that end the text, also where they begin before it; they do not come into it."""
     stop_ids: Collection[Word] = ()
     """Sequences of token ids that end the text."""
     stop_when: Callable[[Sequence[int]], bool] | None = None
@@ -68,9 +68,15 @@ class StreamOptions(Rules):
             )
         if self.stop_when is not None and not callable(self.stop_when):
             raise ValueError(f"stop_when is {self.stop_when!r}, and must be a function of the ids so far.")
+        for stop in self.stop:
+            for word in self.forced:
+                if isinstance(word, str) and stop in word:
+                    raise ValueError(
+                        f"stop holds {stop!r}, which the forced {word!r} would end at; change one of them."
+                    )
 
     @property
-    def heat(self) -> float:
+    def applied_temperature(self) -> float:
         """The temperature that holds."""
         if self.temperature is not None:
             return float(self.temperature)
@@ -84,7 +90,7 @@ class StreamOptions(Rules):
             require_open(scores, new)
         cut = shaped(
             scores,
-            temperature=self.heat,
+            temperature=self.applied_temperature,
             top_k=self.top_k,
             top_p=self.top_p,
             min_p=self.min_p,
@@ -96,7 +102,7 @@ class StreamOptions(Rules):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A token that was taken: how likely it was, how likely with all options applied, and how many were likelier."""
+    """A token that was taken: how likely it was, how likely with all options applied, and its rank, 1 the likeliest."""
 
     token_id: int
     logprob: float
@@ -125,10 +131,19 @@ class Line:
         self.path = [node.token_id for node in head.tree.path(head)]
         self.new = 0
         self.over = False
-        self._plain = ruling.bare and not options.heat
+        self.error: ValueError | None = None
+        """Why it could not go on, where its options rule everything out."""
+        self._chosen: Chosen | None = None
+        head.tree.growers.add(self)
+        self._plain = ruling.bare and not options.applied_temperature
         # What is chosen after a node depends on the node, on where the line began, and on these options alone.
         asked = replace(options, stop=(), stop_ids=(), stop_when=None, max_words=None)
         self._key: Hashable = (asked, unread, head.depth)
+
+    @property
+    def ends(self) -> list[Node]:
+        """Where it grows."""
+        return [] if self.over else [self.node]
 
     @property
     def position(self) -> int:
@@ -139,26 +154,34 @@ class Line:
     def known(self) -> Chosen | None:
         """The next token, where no pass is needed to know it."""
         said = self.node.prediction
+        if self._chosen is not None:
+            return self._chosen
         if self._plain and said is not None:
             return Chosen(said.token_ids[0], said.logprobs[0], 0.0, 1)
         return (self.node.notes or {}).get(self._key)
 
     def hear(self, row: torch.Tensor) -> None:
-        """Choose from the row of this line's end."""
+        """Choose from the row of this line's end; the line is over where there is nothing to choose."""
         if self._plain:
             return
         options = self.options
-        odds = options.odds(model_scores(self.node, row), self.ruling, self.path, self.new)
+        try:
+            odds = options.odds(model_scores(self.node, row), self.ruling, self.path, self.new)
+        except ValueError as error:
+            self.error, self.over = error, True
+            return
         token_id = draw(odds, seed=options.seed or 0, stream=options.stream, position=self.position)
         rank = 1 + int((row > row[token_id]).sum())
-        self.node.tree.note(self.node, self._key, Chosen(token_id, float(row[token_id]), float(odds[token_id]), rank))
+        self._chosen = Chosen(token_id, float(row[token_id]), float(odds[token_id]), rank)
+        # For those who come here again.
+        self.node.tree.note(self.node, self._key, self._chosen)
 
     def take(self) -> Pick:
         """Go on by the token that is known."""
         chosen, said = self.known, self.node.prediction
         assert chosen is not None
         assert said is not None
-        self.node = self.node.tree.expand(self.node, chosen.token_id)
+        self.node, self._chosen = self.node.tree.expand(self.node, chosen.token_id), None
         self.path.append(chosen.token_id)
         self.new += 1
         last = "end" if chosen.token_id in self.ruling.stop else ""
@@ -174,10 +197,16 @@ def model_scores(node: Node, row: torch.Tensor) -> torch.Tensor:
 
 
 def decode(engine: Engine, lines: Sequence[Line]) -> Iterator[list[tuple[int, Pick]]]:
-    """All lines one token further, in at most one pass; which lines went on, and by what."""
-    while growing := [index for index, line in enumerate(lines) if not line.over]:
-        deaf = [lines[index] for index in growing if lines[index].known is None]
+    """All lines one token further, in at most one pass; which lines went on, and by what.
+
+    A line that cannot go on lets the others go on, and its error is raised when they are over.
+    """
+    while growing := [line for line in lines if not line.over]:
+        deaf = [line for line in growing if line.known is None]
         if deaf:
             for line, row in zip(deaf, engine.evaluate([line.node for line in deaf]), strict=True):
                 line.hear(row)
-        yield [(index, lines[index].take()) for index in growing]
+        yield [(index, line.take()) for index, line in enumerate(lines) if not line.over]
+    for line in lines:
+        if line.error is not None:
+            raise line.error

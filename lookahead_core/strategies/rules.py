@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+import operator
+from array import array
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
 
+from lookahead_core.boundaries import has_spaces
 from lookahead_core.sampling import counted, only, repeated, repeats, without
 from lookahead_core.strategies.checks import check_number, check_whole
 from lookahead_core.text import TextCodec
@@ -27,7 +30,7 @@ class Rules:
     max_new_tokens: int = 40
     """How many tokens to add at most, an end token included."""
     min_new_tokens: int = 0
-    """How many tokens come before the text may end."""
+    """How many tokens come before an end token may; stops do not wait for them."""
     repetition_penalty: float = 1.0
     """Scores of tokens that stood before are divided by this, or multiplied where they are negative."""
     frequency_penalty: float = 0.0
@@ -37,9 +40,11 @@ class Rules:
     no_repeat_ngram_size: int = 0
     """So many tokens in a row never come twice; 0 lets them."""
     forbidden: Collection[Word] = ()
-    """Strings that the text must not come to hold however it is cut into tokens, or sequences of token ids."""
+    """Strings that the text must not come to hold however it is cut into tokens, single token ids, or sequences of
+    them; an end token is ruled out like any other."""
     forced: Collection[Word] = ()
-    """Words, or sequences of token ids, that must come before the end; at the latest when they just fit."""
+    """Words, or sequences of token ids, that must come before an end token or the length ends the text, at the latest
+    when they just fit; stops do not wait for them."""
 
     def __post_init__(self) -> None:
         check_whole("max_new_tokens", self.max_new_tokens, 1, LONGEST)
@@ -52,28 +57,42 @@ class Rules:
             object.__setattr__(self, name, checked_words(name, getattr(self, name)))
         for word in set(self.forced) & set(self.forbidden):
             raise ValueError(f"{word!r} is both forced and forbidden; take it out of one of the two.")
+        for word in self.forced:
+            size = self.no_repeat_ngram_size
+            runs = [word[start : start + size] for start in range(len(word) - size + 1)] if size else []
+            if isinstance(word, tuple) and len(set(runs)) < len(runs):
+                raise ValueError(f"{word!r} is forced, and holds the same {size} tokens twice; allow longer n-grams.")
 
 
 def checked_words(name: str, given: Any) -> tuple[Word, ...]:
-    """Words as they were given: strings, sequences of ids, or single ids; one alone is a list of one."""
+    """Words, each once: strings, sequences of ids, or single ids. A string or an id alone is a list of one."""
     listed = [given] if isinstance(given, str | int) else given
     if not isinstance(listed, Collection) or isinstance(listed, bytes):
         raise ValueError(f"{name} is {given!r}, and must be a list of strings or of lists of token ids.")
     if len(listed) > MOST_WORDS:
         raise ValueError(f"{name} holds {len(listed):,} entries, and may hold at most {MOST_WORDS:,}.")
-    return tuple(_checked_word(name, word) for word in listed)
+    return tuple(dict.fromkeys(_checked_word(name, word) for word in listed))
 
 
 def _checked_word(name: str, word: Any) -> Word:
     if isinstance(word, str):
         if not word:
             raise ValueError(f"{name} holds an empty string, which stands everywhere; leave it out.")
+        if any("\ud800" <= character <= "\udfff" for character in word):
+            raise ValueError(f"{name} holds {word!r}, half of a pair of characters that belong together; remove it.")
         return word
-    ids = (word,) if isinstance(word, int) else word
-    whole = isinstance(ids, Collection) and all(isinstance(one, int) and not isinstance(one, bool) for one in ids)
-    if not whole or not ids or min(ids) < 0:
+    ids = tuple(map(_id, word)) if isinstance(word, Iterable) else (_id(word),)
+    if not ids or min(ids) < 0:
         raise ValueError(f"{name} holds {word!r}, and must hold strings or lists of token ids from 0.")
-    return tuple(ids)
+    return ids
+
+
+def _id(given: Any) -> int:
+    """A token id, also from arrays that have whole numbers of their own kind; below 0 where it is none."""
+    try:
+        return -1 if isinstance(given, bool) else operator.index(given)
+    except TypeError:
+        return -1
 
 
 class Ruling:
@@ -87,6 +106,9 @@ class Ruling:
         self.forbidden_texts = [word.encode() for word in rules.forbidden if isinstance(word, str)]
         self.forced = [word if isinstance(word, tuple) else self._spelled(word) for word in rules.forced]
         self._check(vocabulary)
+        never = {word[0] for word in self.forbidden_ids if len(word) == 1}
+        self._never = sorted(never.union(*map(codec.holding, self.forbidden_texts)))
+        """Tokens that are ruled out wherever they would stand."""
 
     @property
     def bare(self) -> bool:
@@ -97,32 +119,41 @@ class Ruling:
 
     def apply(self, scores: torch.Tensor, path: Sequence[int], new: int) -> torch.Tensor:
         """The scores after a path whose last `new` tokens are new, with everything but temperature and cuts applied."""
-        rules = self.rules
+        rules, missing = self.rules, self.missing(path[len(path) - new :])
         if rules.repetition_penalty != 1:
             scores = repeated(scores, path, rules.repetition_penalty)
-        if banned := self.banned(path, new):
+        if self._never:
+            scores = without(scores, self._never)
+        if banned := self._banned(path, new, missing):
             scores = without(scores, banned)
-        needed = self.needed(path[len(path) - new :])
-        if needed is not None:
+        if missing and (needed := self._needed(path[len(path) - new :], missing)) is not None:
             scores = only(scores, needed)
         if rules.frequency_penalty or rules.presence_penalty:
             scores = counted(scores, path, rules.frequency_penalty, rules.presence_penalty)
         return scores
 
-    def banned(self, path: Sequence[int], new: int) -> set[int]:
-        """Tokens that must not follow this path."""
+    def may_end(self, new: Sequence[int]) -> bool:
+        """Whether an end token may come after these."""
+        return len(new) >= self.rules.min_new_tokens and not self.missing(new)
+
+    def missing(self, new: Sequence[int]) -> list[tuple[int, ...]]:
+        """The forced words that have not come yet."""
+        held = array("q", new).tobytes() if self.forced else b""
+        return [word for word in self.forced if not _holds(held, word)]
+
+    def _banned(self, path: Sequence[int], new: int, missing: Sequence[tuple[int, ...]]) -> set[int]:
+        """Tokens that must not follow this path, and might follow another one."""
         rules = self.rules
         found = repeats(path, rules.no_repeat_ngram_size) if rules.no_repeat_ngram_size else set()
         found |= {word[-1] for word in self.forbidden_ids if tuple(path[len(path) - len(word) + 1 :]) == word[:-1]}
         for text in self.forbidden_texts:
             found |= self._completing(text, path)
-        if new < rules.min_new_tokens or self._missing(path[len(path) - new :]):
+        if new < rules.min_new_tokens or missing:
             found |= self.stop
         return found
 
-    def needed(self, new: Sequence[int]) -> set[int] | None:
+    def _needed(self, new: Sequence[int], missing: Sequence[tuple[int, ...]]) -> set[int] | None:
         """The only tokens after which all forced words still fit in, one after the other; None where any will do."""
-        missing = self._missing(new)
         total, left = sum(map(len, missing)), self.rules.max_new_tokens - len(new) - 1
         if total <= left:
             return None
@@ -134,26 +165,22 @@ class Ruling:
                     helps[word[done]] = max(helps.get(word[done], 0), done + 1)
         return {token_id for token_id, help in helps.items() if total - help <= left}
 
-    def _missing(self, new: Sequence[int]) -> list[tuple[int, ...]]:
-        return [word for word in self.forced if not _holds(new, word)]
-
     def _completing(self, text: bytes, path: Sequence[int]) -> set[int]:
-        """Tokens that would complete a string at the end of a path, or hold all of it."""
+        """Tokens that would complete a string that the end of a path has begun."""
         tail = b""
         for token_id in reversed(path):
             if len(tail) >= len(text) - 1:
                 break
             tail = self.codec.bytes_of(token_id) + tail
-        found = set(self.codec.holding(text))
-        for size in range(1, len(text)):
+        found: set[int] = set()
+        for size in range(1, min(len(text), len(tail) + 1)):
             if tail.endswith(text[:size]):
                 found.update(self.codec.starting_with(text[size:]))
         return found
 
     def _spelled(self, word: str) -> tuple[int, ...]:
         """The tokens of a word within a text: with a space before it, in scripts that have spaces."""
-        spaced = word[0].isdigit() or word[0].lower() != word[0].upper()
-        return tuple(token.token_id for token in self.codec.encode(" " * spaced + word, continuing=True))
+        return tuple(token.token_id for token in self.codec.encode(" " * has_spaces(word[0]) + word, continuing=True))
 
     def _check(self, vocabulary: int) -> None:
         if self.forbidden_texts:
@@ -169,17 +196,28 @@ class Ruling:
             )
         for word in self.forced:
             text = b"".join(map(self.codec.bytes_of, word))
-            if any(_holds(word, ids) for ids in self.forbidden_ids) or any(one in text for one in self.forbidden_texts):
+            held = array("q", word).tobytes()
+            if any(_holds(held, ids) for ids in self.forbidden_ids) or any(one in text for one in self.forbidden_texts):
                 raise ValueError(f"A forced word ({text.decode(errors='replace') or word!r}) holds a forbidden one.")
 
 
-def _holds(path: Sequence[int], word: tuple[int, ...]) -> bool:
-    return any(tuple(path[start : start + len(word)]) == word for start in range(len(path) - len(word) + 1))
+def _holds(path: bytes, word: tuple[int, ...]) -> bool:
+    """Whether ids, eight bytes each, hold these in a row."""
+    sought = array("q", word).tobytes()
+    place = path.find(sought)
+    while place % 8 and place >= 0:
+        place = path.find(sought, place + 1)
+    return place >= 0
 
 
 def require_open(scores: torch.Tensor, new: int) -> None:
     """Raise where the rules have left no token to choose from."""
     if float(scores.max()) == -math.inf:
-        raise ValueError(
-            f"After {new} tokens the options rule every token out; allow more n-grams, or forbid and force fewer words."
-        )
+        raise ruled_out(new)
+
+
+def ruled_out(new: int) -> ValueError:
+    """What is told where nothing is left."""
+    return ValueError(
+        f"After {new} tokens the options rule every token out; allow more n-grams, or forbid and force fewer words."
+    )

@@ -15,23 +15,23 @@ from lookahead_core.tree import Node
 
 def sampled(growth: Growth, head: Node, typed: Typed | None) -> Iterator[Step]:
     """All streams one token further with each pass; streams that drew the same stay as many rows as they are."""
-    streams = Streams(growth)
+    draws = Draws(growth)
     if typed is None:
         leaves = [Leaf(head, (), ())] * growth.options.k
     else:
-        leaves = streams.healed(head, typed)
+        leaves = draws.healed(head, typed)
         yield Step(tuple(leaves))
     while growing := [index for index, leaf in enumerate(leaves) if growth.is_open(leaf)]:
-        passed = streams.evaluate([(leaves[index].node, index) for index in growing])
+        passed = draws.evaluate([(leaves[index].node, index) for index in growing])
         for index in growing:
-            leaves[index] = streams.then(leaves[index], index)
+            leaves[index] = draws.then(leaves[index], index)
         if passed:
             yield Step(tuple(leaves))
     yield Step(tuple(leaves))
 
 
 @dataclass(frozen=True, slots=True)
-class Streams:
+class Draws:
     """What each stream draws after each node: noted there, since it takes the full row."""
 
     growth: Growth

@@ -1,0 +1,105 @@
+"""Where streams and beam searches grow from: the text as it stood, and what has been spent since."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import torch
+
+from lookahead_core.branches import BeamStep, Cost
+from lookahead_core.errors import LookaheadError
+from lookahead_core.model import Model
+from lookahead_core.passage import Spot
+from lookahead_core.scene import Scene, make_beams
+from lookahead_core.strategies.beam import BeamOptions, BeamSearch
+from lookahead_core.strategies.decode import Line, StreamOptions, model_scores
+from lookahead_core.strategies.rules import Rules, Ruling
+from lookahead_core.stream import Reader
+from lookahead_core.tree import Node, Work
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Rules)
+_END = object()
+
+
+@dataclass
+class Ground:
+    """A place in a document. Things that grow here may run beside others, as long as its text stands."""
+
+    model: Model
+    head: Node
+    spot: Spot
+    text: str
+    token_ids: Sequence[int]
+    """All ids of the text, also those that the model does not read."""
+    seen_from: int
+    standing: Callable[[], Sequence[int]]
+    """The ids that stand in the document now."""
+    began: float = field(default_factory=time.perf_counter)
+    before: Work = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.before = dataclasses.replace(self.head.tree.work)
+
+    def cost(self) -> Cost:
+        """What the document has cost since."""
+        tree, before = self.head.tree, self.before
+        usage = self.model.engine.usage(tree)
+        passes, tokens = tree.work.passes - before.passes, tree.work.tokens - before.tokens
+        return Cost(passes, tokens, time.perf_counter() - self.began, *usage)
+
+    def require(self) -> None:
+        """Raise where the text that stood here stands no more; what was accepted behind it does no harm."""
+        if list(self.standing()[: len(self.token_ids)]) != list(self.token_ids):
+            raise LookaheadError("The text has changed while more was growing below it; ask again.")
+
+    def ruling(self, rules: Rules) -> Ruling:
+        return Ruling(rules, self.model.end_token_ids, self.model.codec, self.model.vocabulary)
+
+    def odds(self, options: StreamOptions) -> torch.Tensor:
+        """What the first token of a stream with these options is drawn from."""
+        row = self.model.engine.evaluate([self.head])[0]
+        path = [node.token_id for node in self.head.tree.path(self.head)]
+        return options.odds(model_scores(self.head, row), self.ruling(options), path, 0)
+
+    def line(self, options: StreamOptions) -> Reader:
+        """A line that grows here."""
+        if options.stop or options.max_words:
+            self.model.codec.require()
+        options = self._fitted(options)
+        unread = len(self.token_ids) - self.head.depth
+        return Reader(Line(self.head, options, self.ruling(options), unread), self.spot, self.text)
+
+    def search(self, options: BeamOptions) -> BeamSearch:
+        """A beam search that grows here."""
+        options = self._fitted(options)
+        return BeamSearch(self.head, options, self.ruling(options))
+
+    def found(self, search: BeamSearch) -> BeamStep:
+        """What a search has come to now; it may go on meanwhile."""
+        scene = Scene(self.head, self.spot, self.model.end_token_ids)
+        step, cost, results, traces = search.step, self.cost(), search.results, search.snapshot()
+        return BeamStep(step, lambda: make_beams(results, traces, step, cost, search.options, scene))
+
+    def _fitted(self, options: R) -> R:
+        """The same options; more than the model's context holds is never asked for."""
+        context = self.model.context_length
+        if context is None or self.head.depth + options.max_new_tokens <= context:
+            return options
+        return dataclasses.replace(options, max_new_tokens=context - self.head.depth)
+
+
+def guarded(grounds: Sequence[Ground], steps: Iterator[T], over: Callable[[], bool]) -> Iterator[T]:
+    """Steps that grow below texts, as long as these stand, or nothing is left to grow."""
+    while True:
+        if not over():
+            for ground in grounds:
+                ground.require()
+        step = next(steps, _END)
+        if step is _END:
+            return
+        yield step  # type: ignore[misc]
