@@ -29,7 +29,7 @@ def check_agreement(judge: PreTrainedModel, ids: list[int], measures: Sequence[M
     for measure in measures:
         if measure.method in SAME_BRANCHES:
             for mine, other in _pairs(ours, measure):
-                if not _same(mine, other) and not _is_tie(judge, ids, mine, other):
+                if not _same(mine, other) and not is_tie(judge, ids, mine, other):
                     raise AssertionError(f"{measure.method} found {other} where ours found {mine}, after {ids}.")
 
 
@@ -47,7 +47,7 @@ def _same(mine: Ids, other: Ids) -> bool:
 
 
 @torch.inference_mode()
-def _is_tie(model: PreTrainedModel, ids: list[int], mine: Ids, other: Ids) -> bool:
+def is_tie(model: PreTrainedModel, ids: list[int], mine: Ids, other: Ids) -> bool:
     split = next(place for place, pair in enumerate(zip(mine, other, strict=False)) if pair[0] != pair[1])
     context = torch.tensor([[*ids, *mine[:split]]], device=model.device)
     logits = model(context, use_cache=False, logits_to_keep=1).logits[0, -1].float()

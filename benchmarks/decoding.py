@@ -13,6 +13,7 @@ from statistics import median
 import torch
 from transformers import GenerationConfig, PreTrainedModel
 
+from benchmarks.agreement import is_tie
 from benchmarks.environment import describe
 from benchmarks.peers import peers_model
 from benchmarks.prompts import Prompts
@@ -125,18 +126,21 @@ def one(task: Task, dtype: str, model: Model, peer: PreTrainedModel, ids: list[i
     (ours, mine), (other, peers) = found["ours"], found["theirs"]
     same = task.kind == "sample" or mine.sequences == peers.sequences
     if dtype == "float32" and task.kind != "sample":
-        check(task, mine, peers)
+        check(task, mine, peers, peer, ids)
     return Timing(
         task.name, dtype, len(ids), ours, other, same, mine.slots, peers.slots, mine.cache_bytes, peers.cache_bytes
     )
 
 
-def check(task: Task, mine: Found, peers: Found) -> None:
+def check(task: Task, mine: Found, peers: Found, judge: PreTrainedModel, ids: list[int]) -> None:
     """Raise where the two sides disagree by more than a tie would explain."""
     if mine.sequences == peers.sequences:
         return
-    apart = max((abs(one - other) for one, other in zip(mine.scores, peers.scores, strict=True)), default=1.0)
-    if apart > 1e-4:
+    pairs = zip(mine.scores, peers.scores, strict=True)
+    tied = all(abs(one - other) <= 1e-4 for one, other in pairs)
+    if task.kind == "greedy":
+        tied = is_tie(judge, ids, mine.sequences[0], peers.sequences[0])
+    if not tied:
         raise AssertionError(f"{task.name}: ours found {mine.sequences}, transformers {peers.sequences}.")
 
 

@@ -220,6 +220,8 @@ def _unheeded(option: Option, methods: Sequence[str], asked: dict[str, Any]) -> 
 def prompt_of(asked: dict[str, Any]) -> str:
     if asked["prompt"] not in (None, "-"):
         return asked["prompt"]
+    if sys.stdin is None:
+        raise ValueError("There is no standard input to read; give a text to go on from.")
     try:
         return re.sub(r"\r?\n\Z", "", sys.stdin.buffer.read().decode())
     except UnicodeDecodeError as error:
@@ -350,6 +352,8 @@ def run(words: Sequence[str] | None) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Do what the arguments ask; returns the exit status."""
+    if sys.stdout is None:
+        return complain("There is no standard output to write to; open one.")
     try:
         try:
             run(words)
