@@ -95,6 +95,9 @@ def main() -> None:
         settings = settings_of(arguments)
     except ValueError as error:
         parser().exit(2, f"{error}\n")
+    from lookahead_core.quiet import hush
+
+    hush()
     with suppress(ImportError):
         import spaces  # noqa: F401  # on shared GPUs it has to come before torch
     from interface import Loader, build, look

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from lookahead_core import terminal
 from lookahead_core.errors import LookaheadError
+from lookahead_core.quiet import hush
 from lookahead_core.strategies.checks import check_whole, checked
 from lookahead_core.strategies.options import MODES, UNTIL
 
@@ -352,6 +353,7 @@ def run(words: Sequence[str] | None) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Do what the arguments ask; returns the exit status."""
+    hush()
     if sys.stdout is None:
         return complain("There is no standard output to write to; open one.")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import logging
 import math
 import os
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import torch
 import lookahead_core
 from lookahead_core import Document, Model, Settings
 from lookahead_core.engines.engine import summarise
+from lookahead_core.quiet import TALKERS, hush
 from lookahead_core.tree import Prediction, TokenTree
 
 ROOT = Path(__file__).parent.parent
@@ -50,7 +52,7 @@ FLOORS = [
     ["lookahead_core/boundaries.py"],
     ["lookahead_core/sampling.py"],
     ["lookahead_core/tree.py"],
-    ["lookahead_core/settings.py", "lookahead_core/errors.py"],
+    ["lookahead_core/settings.py", "lookahead_core/errors.py", "lookahead_core/quiet.py"],
 ]
 TRANSFORMERS = ("lookahead_core/engines/", "lookahead_core/reading.py", "lookahead_core/quantized.py")
 
@@ -182,6 +184,21 @@ def test_pruning_forgets_the_longest_unseen_first_and_never_the_trunk() -> None:
     tree.prune()
     assert list(tree.nodes()) == tree.path(head)
     tree.check()
+
+
+def test_other_libraries_tell_a_program_of_errors_only_and_a_library_user_all(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    others = [logging.getLogger(name) for name in TALKERS]
+    for logger in others:
+        monkeypatch.setattr(logger, "level", logging.NOTSET)
+        logger.warning("It lacks something.")
+    assert len(caplog.records) == len(others)
+    hush()
+    for logger in others:
+        logger.warning("It lacks something.")
+        logger.error("It is broken.")
+    assert len(caplog.records) == 2 * len(others)
 
 
 def test_a_setting_that_is_no_number_is_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import torch
 from lookahead_core.engines import engine as base
 from lookahead_core.engines import twin as twins
 from lookahead_core.engines.cache import FlatCache
-from lookahead_core.engines.engine import CHUNK, grouped, summarise
+from lookahead_core.engines.engine import CHUNK, LAST_CHUNK, grouped, summarise
 from lookahead_core.engines.joint import joint_masks, joint_states
 from lookahead_core.engines.masks import MaskPlan, unpack
 from lookahead_core.errors import CacheFull
@@ -238,12 +238,13 @@ class CachedEngine:
 
 
 def _passes(due: Iterable[tuple[TokenTree, list[Node]]], wanted: set[Node], joined: int) -> Iterator[list[Segment]]:
-    """Passes of at most `CHUNK` nodes; several trees share one that has no more than `joined`."""
+    """Passes of at most `LAST_CHUNK` nodes; several trees share one that has no more than `joined`."""
     waiting: list[Segment] = []
     size = 0
     for tree, nodes in due:
-        for start in range(0, len(nodes), CHUNK):
-            chunk = nodes[start : start + CHUNK]
+        while nodes:
+            chunk = nodes if len(nodes) <= LAST_CHUNK else nodes[:CHUNK]
+            nodes = nodes[len(chunk) :]
             if waiting and size + len(chunk) > joined:
                 yield waiting
                 waiting, size = [], 0

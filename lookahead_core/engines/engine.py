@@ -13,7 +13,9 @@ KEPT = 64
 """How many of the most likely tokens a compact prediction keeps."""
 TAIL_BINS = 256
 CHUNK = 512
-"""The most tokens that one pass takes: a long text is read in pieces, with a point to stop at between them."""
+"""What one pass takes of a long text: it is read in pieces, with a point to stop at between them."""
+LAST_CHUNK = 768
+"""The last piece may be so long: a short rest in a pass of its own would cost more than its share."""
 
 
 class Engine(Protocol):

@@ -159,11 +159,9 @@ class BeamSearch:
     @property
     def ends(self) -> list[Node]:
         """The ends of all paths that grow, or have ended well enough; while the search goes on."""
-        return (
-            []
-            if not self._growing
-            else [beam.leaf.node for group in self.groups for beam in (*group.running, *group.finished)]
-        )
+        if not self._growing:
+            return []
+        return [beam.leaf.node for group in self.groups for beam in (*group.running, *group.finished)]
 
     def snapshot(self) -> list[tuple[Trace, str]]:
         """All paths that were looked at, each with what has become of it so far."""

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
-from lookahead_core.engines.engine import CHUNK, Engine
+from lookahead_core.engines.engine import CHUNK, LAST_CHUNK, Engine
 from lookahead_core.strategies.growth import Growth, Leaf, Place, Step
 from lookahead_core.strategies.healing import Typed, healed
 from lookahead_core.strategies.options import Options
@@ -47,7 +47,7 @@ def _read(engine: Engine, head: Node) -> Iterator[Step]:
     # As many rounds as there are chunks now: where two long texts take each other's room, the last one reads it all.
     for _ in range(len(engine.unread(head)) // CHUNK):
         unread = engine.unread(head)
-        if len(unread) <= CHUNK:
+        if len(unread) <= LAST_CHUNK:
             return
         engine.read(unread[:CHUNK])
         yield Step((), len(unread) - CHUNK)
