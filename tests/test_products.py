@@ -10,7 +10,7 @@ from torch import nn
 
 from lookahead_core import Document, load_model
 from lookahead_core.engines import products
-from lookahead_core.engines.products import FlippedLinear, Float32Head, Joined, JoinedPart
+from lookahead_core.engines.products import FlippedLinear, Float32Head, Joined, JoinedPart, PackedLinear
 from lookahead_core.engines.twin import twin_of
 from tests.conftest import tiny_llama
 
@@ -27,10 +27,25 @@ def test_a_product_from_the_left_is_the_same_product(rows: int, bias: bool) -> N
         assert torch.allclose(made, linear(given), atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("bias", [True, False])
-def test_neighbours_multiplied_as_one_give_each_its_part(bias: bool) -> None:
+def test_a_product_with_a_packed_matrix_is_the_same_product(dtype: torch.dtype, bias: bool) -> None:
+    linear = nn.Linear(48, 81, bias=bias).to(dtype)
+    with torch.inference_mode():
+        packed = PackedLinear(linear)
+        for rows in (0, 1, 2, 5, 63, 200):
+            given = torch.randn(1, rows, 48).to(dtype)
+            made = packed(given)
+            assert (made.shape, made.dtype) == ((1, rows, 81), dtype)
+            bound = 1e-5 if dtype is torch.float32 else 0.03
+            assert torch.allclose(made.float(), linear(given).float(), atol=bound)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("bias", [True, False])
+def test_neighbours_multiplied_as_one_give_each_its_part(bias: bool, packed: bool) -> None:
     layers = [nn.Linear(48, width, bias=bias).bfloat16() for width in (32, 16, 16)]
-    parts = [JoinedPart(joined, index) for joined in [Joined(layers)] for index in range(3)]
+    parts = [JoinedPart(joined, index) for joined in [Joined(layers, packed=packed)] for index in range(3)]
     with torch.inference_mode():
         for rows in (1, 7, 90):
             given = torch.randn(1, rows, 48).bfloat16()
@@ -43,12 +58,17 @@ def test_the_head_in_float32_is_what_bfloat16_rounds() -> None:
     hidden = (torch.randn(1, 5, 64) * 4).bfloat16()
     with torch.inference_mode():
         exact = hidden.double() @ head.weight.double().t()
-        assert torch.allclose(Float32Head(head)(hidden).double(), exact, rtol=1e-5, atol=1e-5)
+        for exactly in (Float32Head(head), PackedLinear(head, torch.float32)):
+            assert torch.allclose(exactly(hidden).double(), exact, rtol=1e-5, atol=1e-5)
         assert not torch.allclose(head(hidden).double(), exact, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_prepared_twin_predicts_what_a_plain_one_does_and_leaves_the_model_alone(dtype: torch.dtype) -> None:
+def test_a_prepared_twin_predicts_what_a_plain_one_does_and_leaves_the_model_alone(
+    dtype: torch.dtype, packed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(products, "packing_pays", lambda weights: packed)
     hf_model = tiny_llama(300).to(dtype)
     kinds = [type(module) for module in hf_model.modules()]
     plain, prepared = twin_of(hf_model), twin_of(hf_model)
@@ -58,13 +78,23 @@ def test_a_prepared_twin_predicts_what_a_plain_one_does_and_leaves_the_model_alo
         one, other = plain(ids).logits.float(), prepared(ids).logits.float()
     bound = 1e-5 if dtype is torch.float32 else 3e-2
     assert float((one - other).abs().max()) <= bound * float(one.abs().max())
-    if dtype is torch.bfloat16:
+    if dtype is torch.bfloat16 or packed:
         assert any(isinstance(module, JoinedPart) for module in prepared.modules())
+    assert any(isinstance(module, PackedLinear) for module in prepared.modules()) == packed
+    assert not packed or not any(type(module) is nn.Linear for module in prepared.modules())
     assert [type(module) for module in hf_model.modules()] == kinds
     assert {id(p) for p in hf_model.parameters()} >= {id(p) for p in plain.parameters()}
 
 
-def test_a_twin_holds_no_second_copy_of_the_weights() -> None:
+def test_whether_packing_pays_is_measured_and_never_fails() -> None:
+    weights = [torch.randn(64, 48) for _ in range(4)]
+    assert products.packing_pays(weights) in (True, False)
+    assert not products.packing_pays([])
+    assert not products.packing_pays([weights[0], weights[1].bfloat16()])
+    assert not products.packing_pays([torch.zeros(64, 48, dtype=torch.float64)])
+
+
+def test_a_twin_shares_the_parameters_of_the_model_in_hand() -> None:
     hf_model = tiny_llama(300)
     held = {parameter.data_ptr() for parameter in hf_model.parameters()}
     model = load_model(hf_model, tokenizer=None)
@@ -101,4 +131,5 @@ def test_the_memory_of_copies_is_bounded_and_a_larger_head_stays_as_it_is(monkey
     monkeypatch.setattr(products, "COPY_BYTES", 1000)
     prepared = twin_of(hf_model)
     products.prepare(prepared)
-    assert not any(isinstance(module, JoinedPart | Float32Head) for module in prepared.modules())
+    copies = JoinedPart | Float32Head | PackedLinear
+    assert not any(isinstance(module, copies) for module in prepared.modules())

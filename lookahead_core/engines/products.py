@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,13 +15,15 @@ TRIED = 60
 """How many of a model's matrices are multiplied to see which way is faster."""
 FLIPPED_ROWS = 64
 """From so many rows on, a product from the left gains nothing any more: measured in benchmarks/README.md."""
-COPY_BYTES = 1 << 29
-"""The most memory that a copy of weights may take: of the output matrix in float32, or of neighbours joined."""
+COPY_BYTES = 1 << 30
+"""The most memory that copies of weights may take: laid out for the processor, joined, or the head in float32."""
 NEIGHBOURS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 
 
 def prepare(twin: Any) -> None:
     """Everything that pays for this twin, on its device and in its type."""
+    if twin.device.type == "cpu" and use_packed_products(twin):
+        return
     use_float32_head(twin)
     if twin.device.type == "cpu":
         if twin.dtype is torch.float32:
@@ -32,6 +35,33 @@ def prepare(twin: Any) -> None:
 def is_plain(layer: Any) -> bool:
     """A linear layer of plain numbers; rounded weights are of another class, and still give their type as a float."""
     return type(layer) is nn.Linear and type(layer.weight) is nn.Parameter
+
+
+class Packed:
+    """A matrix laid out once as the processor's library wants it, which else lays it out anew for every product."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
+        self.height = weight.shape[0]
+        self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), None)
+        self.bias = None if bias is None else bias.detach()
+
+    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
+        if not rows.numel():
+            return rows.new_empty((*rows.shape[:-1], self.height))
+        return torch.ops.mkldnn._linear_pointwise(rows, self.weight, self.bias, "none", [], "")
+
+
+class PackedLinear(nn.Module):
+    """A linear layer over a packed matrix; in float32 where that is asked for, whatever comes in."""
+
+    def __init__(self, linear: nn.Linear, dtype: torch.dtype | None = None) -> None:
+        super().__init__()
+        self.dtype = dtype or linear.weight.dtype
+        bias = None if linear.bias is None else linear.bias.to(self.dtype)
+        self.packed = Packed(linear.weight.to(self.dtype), bias)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return self.packed(rows.to(self.dtype))
 
 
 class Float32Head(nn.Module):
@@ -72,9 +102,10 @@ def linear_flipped(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor 
 class Joined:
     """Linear layers that read the same rows, multiplied as one; each call of a round takes its part."""
 
-    def __init__(self, layers: list[nn.Linear]) -> None:
-        self.weight = torch.cat([layer.weight.detach() for layer in layers])
-        self.bias = torch.cat([layer.bias.detach() for layer in layers]) if layers[0].bias is not None else None
+    def __init__(self, layers: list[nn.Linear], *, packed: bool = False) -> None:
+        weight = torch.cat([layer.weight.detach() for layer in layers])
+        bias = torch.cat([layer.bias.detach() for layer in layers]) if layers[0].bias is not None else None
+        self._product = Packed(weight, bias) if packed else functools.partial(_linear, weight=weight, bias=bias)
         self.widths = [layer.weight.shape[0] for layer in layers]
         self._rows: torch.Tensor | None = None
         self._parts: tuple[torch.Tensor, ...] = ()
@@ -83,11 +114,15 @@ class Joined:
         """What layer `index` gives; the product is made once, by whoever comes first with new rows."""
         if self._rows is not rows:
             self._rows = rows
-            self._parts = functional.linear(rows, self.weight, self.bias).split(self.widths, -1)
+            self._parts = self._product(rows).split(self.widths, -1)
         found = self._parts[index]
         if index == len(self.widths) - 1:
             self._rows, self._parts = None, ()
         return found
+
+
+def _linear(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    return functional.linear(rows, weight, bias)
 
 
 class JoinedPart(nn.Module):
@@ -101,7 +136,48 @@ class JoinedPart(nn.Module):
         return self.joined.part(self.index, rows)
 
 
-def join_neighbours(twin: Any) -> None:
+def use_packed_products(twin: Any) -> bool:
+    """Lay all matrices out as this processor wants them, where a copy is bearable and a measurement says that it pays.
+
+    The head's product is in float32. Tells whether it was done.
+    """
+    plain = [layer for layer in twin.modules() if is_plain(layer)]
+    head = twin.get_output_embeddings()
+    size = sum(layer.weight.numel() * (4 if layer is head else layer.weight.element_size()) for layer in plain)
+    if not plain or size > COPY_BYTES or not packing_pays([layer.weight for layer in plain if layer is not head]):
+        return False
+    if is_plain(head):
+        twin.set_output_embeddings(PackedLinear(head, torch.float32))
+    join_neighbours(twin, packed=True)
+    for parent in list(twin.modules()):
+        for name, child in list(parent.named_children()):
+            if is_plain(child):
+                setattr(parent, name, PackedLinear(child))
+    return True
+
+
+@torch.inference_mode()
+def packing_pays(weights: list[torch.Tensor], rows: int = 5) -> bool:
+    """Measure on this machine whether products of a few rows are faster with packed matrices."""
+    if not torch.backends.mkldnn.is_available() or len({weight.dtype for weight in weights}) != 1:
+        return False
+    few = [torch.zeros(rows, weight.shape[1], dtype=weight.dtype) for weight in weights[:TRIED]]
+    pairs = list(zip(few, weights, strict=False))
+    try:
+        packed = [(row, Packed(weight, None)) for row, weight in pairs]
+        ways: list[Callable[[], object]] = [
+            lambda: [matrix(row) for row, matrix in packed],
+            lambda: [functional.linear(row, weight) for row, weight in pairs],
+            lambda: [linear_flipped(row, weight, None) for row, weight in pairs],
+        ]
+        ours, *others = [min(_seconds(way) for _ in range(4)) for way in ways]
+    except RuntimeError:
+        # A library that does not know this processor, or this type on it.
+        return False
+    return ours * 1.05 < min(others)
+
+
+def join_neighbours(twin: Any, *, packed: bool = False) -> None:
     """Multiply query, key and value as one, gate and up as one, where a copy of their weights is bearable."""
     found = [
         (parent, names, layers)
@@ -113,7 +189,7 @@ def join_neighbours(twin: Any) -> None:
     if size > COPY_BYTES:
         return
     for parent, names, layers in found:
-        joined = Joined(layers)
+        joined = Joined(layers, packed=packed)
         for index, name in enumerate(names):
             setattr(parent, name, JoinedPart(joined, index))
 
