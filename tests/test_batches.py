@@ -13,6 +13,8 @@ from tests.conftest import tiny_llama
 from tests.families import CACHED, FAMILIES, make, plain_rows
 
 LENGTHS = (1, 5, 13, 40)
+QUICK = ("gpt2", "llama", "mistral", "bloom", "llama_dynamic_rope")
+"""The families that the default run tries; the continuous integration tries all."""
 
 
 def prompts(seed: int = 0) -> list[list[int]]:
@@ -31,7 +33,9 @@ def streamed(steps: Any, count: int) -> list[list[int]]:
     return found
 
 
-@pytest.mark.parametrize("family", list(FAMILIES))
+@pytest.mark.parametrize(
+    "family", [family if family in QUICK else pytest.param(family, marks=pytest.mark.slow) for family in FAMILIES]
+)
 def test_a_batch_gives_every_document_what_it_gets_alone(family: str) -> None:
     model = load_model(make(family, limit=64 if "rope" in family else 8))
     for options in ({}, {"seed": 4, "top_p": 0.9, "repetition_penalty": 1.2}):

@@ -59,6 +59,14 @@ SEARCHES: list[dict[str, Any]] = [
 ]
 
 
+QUICK = ("gpt2", "llama", "mistral", "gemma2", "bloom", "mamba")
+"""The families that the default run tries; the continuous integration tries all."""
+
+
+def some_slow(families: list[str]) -> list[Any]:
+    return [family if family in QUICK else pytest.param(family, marks=pytest.mark.slow) for family in families]
+
+
 class Counted(LogitsProcessor):
     """Frequency and presence penalties, which transformers does not have, where it puts what is not its own."""
 
@@ -165,7 +173,7 @@ def assert_same_odds(family: str, **options: Any) -> None:
     assert float((odds - warped(theirs, **options)).abs().max()) < 1e-5
 
 
-@pytest.mark.parametrize("family", STEADY)
+@pytest.mark.parametrize("family", some_slow(STEADY))
 def test_greedy_streams_and_beams_equal_generate(family: str) -> None:
     assert_same_text(family)
     for options in SEARCHES:
@@ -200,7 +208,7 @@ def test_each_rule_alone_gives_what_generate_gives(family: str, options: dict[st
 
 
 @pytest.mark.parametrize("options", CUTS, ids=str)
-@pytest.mark.parametrize("family", STEADY)
+@pytest.mark.parametrize("family", some_slow(STEADY))
 def test_each_cut_alone_gives_the_distribution_of_transformers(family: str, options: dict[str, Any]) -> None:
     assert_same_odds(family, **options)
 
@@ -237,6 +245,7 @@ searches = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(family=st.sampled_from(STEADY), rules=rules, cuts=cuts, searches=searches)
 def test_two_hundred_random_combinations_give_what_generate_gives(

@@ -63,7 +63,7 @@ def evaluate_in_passes(engine: Any, nodes: list[Node], size: int, seed: int) -> 
     return torch.stack([rows[index] for index in range(len(nodes))])
 
 
-@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("limit", [LIMITS[0], *(pytest.param(limit, marks=pytest.mark.slow) for limit in LIMITS[1:])])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_prediction_equals_a_plain_forward_over_its_path(family: str, limit: int) -> None:
     hf_model = make(family, limit)

@@ -290,6 +290,11 @@ class Passes:
 
         monkeypatch.setattr(model.engine, "_pass", counted)
 
+    def wait_for_the_last(self) -> None:
+        """Until nothing is read ahead any more: what runs for later clicks says nothing about this one."""
+        while time.time() * 1000 - self.times[-1] < 300:
+            time.sleep(0.05)
+
     def between(self, start: float, end: float) -> int:
         return sum(start <= when <= end for when in self.times)
 
@@ -323,8 +328,7 @@ def test_a_click_that_was_read_ahead_paints_all_rows_without_a_pass(
             opened.wait_for_view("empty")
             opened.fill("The old keeper said, and")
             opened.page.wait_for_selector(f"#branches[data-ahead-ready='{k}']", timeout=PATIENCE)
-            ran = len(passes.times)
-            assert ran > 0
+            passes.wait_for_the_last()
             click = opened.page.evaluate(CLICK, branch)
             assert click["rows"] == k
             assert passes.between(click["start"], click["end"]) == 0

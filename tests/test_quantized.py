@@ -366,6 +366,7 @@ def test_a_model_that_finds_no_room_on_its_devices_gives_a_sentence(folder: Path
             load_model(str(folder), device_map={"": 0})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("quantize", "dtype"), [("4bit", "bfloat16"), ("8bit", "bfloat16"), ("8bit", "float32")])
 def test_the_default_model_keeps_the_laws_in_few_bits(quantize: str, dtype: str) -> None:
     model = load_model(os.environ.get("LOOKAHEAD_TEST_MODEL") or None, quantize=quantize, dtype=dtype)

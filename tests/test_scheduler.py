@@ -234,6 +234,7 @@ begun.wait()
 """
 
 
+@pytest.mark.slow
 def test_an_interpreter_that_ends_during_a_pass_ends_quietly() -> None:
     for _ in range(3):
         ended = subprocess.run([sys.executable, "-c", ENDING], cwd=ROOT, capture_output=True, text=True, timeout=120)

@@ -118,7 +118,7 @@ def test_cached_beams_equal_uncached_ones(default_model: Model) -> None:
     plain = load_model(default_model.hf_model, tokenizer=default_model.tokenizer, engine="uncached")
     found = [
         Document(model, text).beam_search(
-            num_beams=20, num_return_sequences=3, max_new_tokens=12, no_repeat_ngram_size=2, stopping="seed"
+            num_beams=8, num_return_sequences=3, max_new_tokens=6, no_repeat_ngram_size=2, stopping="seed"
         )
         for model in (default_model, plain)
     ]
