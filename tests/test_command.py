@@ -693,12 +693,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(place)
 
 
+def _heed_interrupts() -> None:
+    """What a shell has put into the background is told to ignore them, and so is all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_a_real_terminal_gets_the_text_as_it_comes_and_keeps_it_when_interrupted(folder: str) -> None:
     words = ["--method", "greedy", "--min-new-tokens", "6000", "--max-new-tokens", "6000", "--dtype", "float32"]
     command = [sys.executable, "-m", "lookahead_core", PROMPT, "--model", folder, *words]
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm"}
     master, slave = pty.openpty()
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=slave, stdout=slave, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdin=slave,
+        stdout=slave,
+        stderr=subprocess.PIPE,
+        preexec_fn=_heed_interrupts,
+    )
     os.close(slave)
     head = f"\x1b[2m{PROMPT}\x1b[0m".encode()
     came = b""
