@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from lookahead_core import Document, Model
+from lookahead_core import Document, Model, load_model
 from lookahead_core.tree import Node
 from tests.parrot import parrot
 
@@ -106,7 +106,8 @@ def talker(texts: Sequence[str] = SAID, words: Sequence[str] = WORDS) -> Model:
     with torch.no_grad():
         for place, token_id in enumerate(ids):
             weight[token_id] += (14.5 - 0.2 * place) / weight.shape[1] ** 0.5
-    return model
+    # An engine may hold weights laid out in its own way: it takes those that it is loaded with.
+    return load_model(model.hf_model, tokenizer=model.tokenizer)
 
 
 def packed(value: object) -> str:
