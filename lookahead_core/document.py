@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import operator
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from lookahead_core.branches import Beams, BeamStep, Branch, Cost, Lookahead, LookaheadStep
+from lookahead_core.branches import Beams, BeamStep, Branch, Lookahead, LookaheadStep
 from lookahead_core.errors import LookaheadError
-from lookahead_core.ground import Ground, guarded
+from lookahead_core.ground import Ground, Meter, guarded
 from lookahead_core.model import Model
 from lookahead_core.passage import Passage, Spot
 from lookahead_core.scene import Scene, make_lookahead
 from lookahead_core.strategies import lookahead
 from lookahead_core.strategies.beam import BeamOptions, beam_search
-from lookahead_core.strategies.checks import checked
+from lookahead_core.strategies.checks import checked, token_id_of
 from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.strategies.rules import Rules
 from lookahead_core.stream import Stream, read_lines
@@ -229,7 +227,7 @@ class Document:
         self._passage.check()
         if self.tree.cache is not None:
             self.tree.cache.check()
-        assert [node.token_id for node in self.tree.path(self.tree.head)] == self._window()[0]
+        assert self.tree.token_ids(self.tree.head) == self._window()[0]
 
     def _steps(self, options: lookahead.Options) -> Iterator[LookaheadStep]:
         context = self.model.context_length
@@ -270,14 +268,14 @@ class Document:
         self, options: lookahead.Options, origin: Node, spot: Spot, seen_from: int, typed: lookahead.Typed | None
     ) -> Iterator[LookaheadStep]:
         """Branches below a node, or in place of it where it is re-opened."""
-        began, before = time.perf_counter(), dataclasses.replace(self.tree.work)
+        meter = Meter(self.model.engine, self.tree)
         options.check_vocabulary(self.model.vocabulary)
         view, stop = self.tree.clock, self.model.end_token_ids
         to_read = len(self.model.engine.unread(origin))
         scene = Scene(origin, spot, stop, options, typed, seen_from)
         place = lookahead.Place(len(self.token_ids) - self.tree.head.depth, scene.complete())
         for step in lookahead.lookahead(self.model.engine, origin, options, stop, typed, place):
-            build = functools.partial(make_lookahead, step.leaves, self._cost(before, began), scene)
+            build = functools.partial(make_lookahead, step.leaves, meter.cost(), scene)
             yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
             if self.tree.clock != view:
                 raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
@@ -288,10 +286,6 @@ class Document:
         over = self.tree.size - self.tree.head.depth - MOST_NODES
         if over > 0:
             self.model.engine.forget(self.tree.prune(over + MOST_NODES // 4))
-
-    def _cost(self, before: Any, began: float) -> Cost:
-        work, usage = self.tree.work, self.model.engine.usage(self.tree)
-        return Cost(work.passes - before.passes, work.tokens - before.tokens, time.perf_counter() - began, *usage)
 
     def _ids_of(self, branch: Branch | Sequence[int]) -> Sequence[int]:
         if not isinstance(branch, Branch):
@@ -344,12 +338,7 @@ def _said(node: Node) -> Prediction:
     return node.prediction
 
 
-def _checked_id(token_id: Any, vocabulary: int) -> int:
-    """A token id, also from arrays that have whole numbers of their own kind."""
-    try:
-        whole = -1 if isinstance(token_id, bool) else operator.index(token_id)
-    except TypeError:
-        whole = -1
-    if not 0 <= whole < vocabulary:
-        raise ValueError(f"token_ids holds {token_id!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
-    return whole
+def _checked_id(given: Any, vocabulary: int) -> int:
+    if not 0 <= (token_id := token_id_of(given)) < vocabulary:
+        raise ValueError(f"token_ids holds {given!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
+    return token_id

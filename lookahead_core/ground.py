@@ -11,6 +11,7 @@ from typing import TypeVar
 import torch
 
 from lookahead_core.branches import BeamStep, Cost
+from lookahead_core.engines.engine import Engine
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.passage import Spot
@@ -19,11 +20,25 @@ from lookahead_core.strategies.beam import BeamOptions, BeamSearch
 from lookahead_core.strategies.decode import Line, StreamOptions, model_scores
 from lookahead_core.strategies.rules import Rules, Ruling
 from lookahead_core.stream import Reader
-from lookahead_core.tree import Node, Work
+from lookahead_core.tree import Node, TokenTree
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Rules)
 _END = object()
+
+
+class Meter:
+    """What a document costs from now on."""
+
+    def __init__(self, engine: Engine, tree: TokenTree) -> None:
+        self._engine = engine
+        self._tree = tree
+        self._began, self._before = time.perf_counter(), dataclasses.replace(tree.work)
+
+    def cost(self) -> Cost:
+        work, before = self._tree.work, self._before
+        passes, tokens = work.passes - before.passes, work.tokens - before.tokens
+        return Cost(passes, tokens, time.perf_counter() - self._began, *self._engine.usage(self._tree))
 
 
 @dataclass
@@ -39,18 +54,14 @@ class Ground:
     seen_from: int
     standing: Callable[[], Sequence[int]]
     """The ids that stand in the document now."""
-    began: float = field(default_factory=time.perf_counter)
-    before: Work = field(init=False)
+    meter: Meter = field(init=False)
 
     def __post_init__(self) -> None:
-        self.before = dataclasses.replace(self.head.tree.work)
+        self.meter = Meter(self.model.engine, self.head.tree)
 
     def cost(self) -> Cost:
         """What the document has cost since."""
-        tree, before = self.head.tree, self.before
-        usage = self.model.engine.usage(tree)
-        passes, tokens = tree.work.passes - before.passes, tree.work.tokens - before.tokens
-        return Cost(passes, tokens, time.perf_counter() - self.began, *usage)
+        return self.meter.cost()
 
     def require(self) -> None:
         """Raise where the text that stood here stands no more; what was accepted behind it does no harm."""
@@ -63,8 +74,7 @@ class Ground:
     def odds(self, options: StreamOptions) -> torch.Tensor:
         """What the first token of a stream with these options is drawn from."""
         row = self.model.engine.evaluate([self.head])[0]
-        path = [node.token_id for node in self.head.tree.path(self.head)]
-        return options.odds(model_scores(self.head, row), self.ruling(options), path, 0)
+        return options.odds(model_scores(self.head, row), self.ruling(options), self.head.tree.token_ids(self.head), 0)
 
     def line(self, options: StreamOptions) -> Reader:
         """A line that grows here."""

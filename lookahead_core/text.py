@@ -16,7 +16,8 @@ from lookahead_core.errors import TextError
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 MOST_HELD = 1000
 """For how many strings the tokens that hold them are remembered."""
-_HALF = re.compile("[\ud800-\udfff]")
+HALF = re.compile("[\ud800-\udfff]")
+"""Half of a pair of code units: no character, and not to be encoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class TextCodec:
 
     def encode(self, text: str, continuing: bool = False) -> list[TypedToken]:
         """The tokens of a typed text, or of one that goes on where another ends; their spans tile the text."""
-        if half := _HALF.search(text):
+        if half := HALF.search(text):
             raise TextError(f"Character {half.start()} of the text is half of a pair that belongs together; remove it.")
         if not text:
             return []

@@ -151,6 +151,10 @@ class TokenTree:
         nodes.reverse()
         return nodes
 
+    def token_ids(self, node: Node) -> list[int]:
+        """The tokens of the path to `node`."""
+        return [each.token_id for each in self.path(node)]
+
     def move_head(self, node: Node) -> None:
         """Make the path to `node` the trunk: down to accept, up to rewind, anywhere after an edit."""
         self.head = node

@@ -145,7 +145,7 @@ class BeamSearch:
         self.traces: list[Trace] = []
         self.error: ValueError | None = None
         """Why nothing was found, where the options rule everything out."""
-        self._before = [node.token_id for node in head.tree.path(head)]
+        self._before = head.tree.token_ids(head)
         size = options.num_beams // options.num_beam_groups
         root = Path(Leaf(head, (), ()), 0.0, 0.0, None)
         self.groups = [Group(size, [root]) for _ in range(options.num_beam_groups)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -31,6 +32,14 @@ def check_number(name: str, value: object, low: float, high: float, *, above: bo
         most = "" if high == math.inf else f", and at most {high:g}"
         bounds = f"more than {low:g}{most}" if above else f"from {low:g} to {high:g}"
         raise ValueError(f"{name} is {value!r}, and must be a number {bounds}.")
+
+
+def token_id_of(given: Any) -> int:
+    """A token id, also from arrays that have whole numbers of their own kind; below 0 where it is none."""
+    try:
+        return -1 if isinstance(given, bool) else operator.index(given)
+    except TypeError:
+        return -1
 
 
 def check_choice(name: str, value: object, allowed: tuple[Any, ...]) -> None:

@@ -128,7 +128,7 @@ class Line:
         self.ruling = ruling
         self.unread = unread
         """How many tokens of the text the model does not read."""
-        self.path = [node.token_id for node in head.tree.path(head)]
+        self.path = head.tree.token_ids(head)
         self.new = 0
         self.over = False
         self.error: ValueError | None = None

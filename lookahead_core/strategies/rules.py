@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from array import array
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ import torch
 
 from lookahead_core.boundaries import has_spaces
 from lookahead_core.sampling import counted, only, repeated, repeats, without
-from lookahead_core.strategies.checks import check_number, check_whole
-from lookahead_core.text import TextCodec
+from lookahead_core.strategies.checks import check_number, check_whole, token_id_of
+from lookahead_core.text import HALF, TextCodec
 
 Word: TypeAlias = "str | tuple[int, ...]"
 """Characters, or token ids in their order."""
@@ -78,21 +77,13 @@ def _checked_word(name: str, word: Any) -> Word:
     if isinstance(word, str):
         if not word:
             raise ValueError(f"{name} holds an empty string, which stands everywhere; leave it out.")
-        if any("\ud800" <= character <= "\udfff" for character in word):
+        if HALF.search(word):
             raise ValueError(f"{name} holds {word!r}, half of a pair of characters that belong together; remove it.")
         return word
-    ids = tuple(map(_id, word)) if isinstance(word, Iterable) else (_id(word),)
+    ids = tuple(map(token_id_of, word)) if isinstance(word, Iterable) else (token_id_of(word),)
     if not ids or min(ids) < 0:
         raise ValueError(f"{name} holds {word!r}, and must hold strings or lists of token ids from 0.")
     return ids
-
-
-def _id(given: Any) -> int:
-    """A token id, also from arrays that have whole numbers of their own kind; below 0 where it is none."""
-    try:
-        return -1 if isinstance(given, bool) else operator.index(given)
-    except TypeError:
-        return -1
 
 
 class Ruling:
