@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from lookahead_core import terminal
+from lookahead_core import terminal, training_command
 from lookahead_core.errors import LookaheadError
 from lookahead_core.quiet import hush
 from lookahead_core.strategies.checks import check_whole, checked
@@ -36,6 +36,7 @@ examples:
   python -m lookahead_core "Once upon a time" --method sample --temperature 0.8 --top-p 0.9 --samples 3
   python -m lookahead_core "Once upon a time" --method beam --num-beams 5 --tree
   echo "Once upon a time" | python -m lookahead_core - --method greedy --odds
+  python -m lookahead_core train-heads --help    # teach a model to guess several tokens ahead
 """
 EARLINESS = "enough have ended (true), none that grows looks better (false), none can become so (never)"
 EARLY = {"false": False, "true": True, "never": "never"}
@@ -129,11 +130,18 @@ CORE: dict[tuple[str, ...], tuple[Option, ...]] = {
         Option("--pass-width", int, "best_first: how many of them at once", 16, "width", mode="best_first"),
         _many("--ban", int, "banned", "the number of a token that no branch may hold"),
         Option("--heal", bool, "finish the word that the text ends in"),
+        Option("--speculate", bool, "draft what branches go on with from the text, several tokens a pass"),
     ),
 }
 """What the core is asked for, by the methods that know it. A test holds it against the core's own options."""
 LOOKS: dict[tuple[str, ...], tuple[Option, ...]] = {
-    STREAMS: (Option("--odds", bool, "a line for each token: its odds, and what else could have come"),),
+    STREAMS: (
+        Option("--odds", bool, "a line for each token: its odds, and what else could have come"),
+        Option("--no-drafts", bool, "one token a pass; the text is the same"),
+        Option("--draft-model", str, "a smaller model with the same tokens, that drafts as well", name="little"),
+        Option("--heads", str, "heads that were trained for the model, that draft as well", name="trained"),
+        Option("--corpus", str, "a text file or a folder of them, to draft from", name="texts"),
+    ),
     ("sample",): (Option("--samples", int, "how many different texts to draw", 1),),
     BEAMS: (
         Option("--tree", bool, "also the tree of the search, with what became of each beam"),
@@ -289,9 +297,10 @@ class Command:
     def _stream(self, document: Document, options: Any) -> None:
         from lookahead_core.batch import stream_batch
 
+        given = self.given | self._drafting(document.model)
         model = document.model if "odds" in self.asked else None
         writer = terminal.Writer(self.screen, self.prompt, self.samples, model)
-        streams = stream_batch([document] * self.samples, **self.given)
+        streams = stream_batch([document] * self.samples, **given)
         with writer:
             for index, step in terminal.in_order(streams, self.samples):
                 if "json" not in self.asked:
@@ -301,6 +310,21 @@ class Command:
             everything = {"samples": found} if "samples" in self.asked else found[0]
             self._write_json(everything, streams.cost, document, options)
         self._tell(streams.cost, "; ".join(dict.fromkeys(terminal.FINISHES[one[-1].finish] for one in streams.steps)))
+
+    def _drafting(self, model: Model) -> dict[str, Any]:
+        """Who drafts, beside those who need nothing."""
+        from lookahead_core import load_corpus, load_heads, load_model
+
+        asked, found = self.asked, {"speculate": False} if "no_drafts" in self.asked else {}
+        if "little" in asked:
+            device, dtype = model.device.partition(":")[0], model.dtype
+            found["draft_model"] = load_model(asked["little"], device=device, dtype=dtype, report=terminal.report)
+            terminal.report("")
+        if "trained" in asked:
+            found["heads"] = load_heads(asked["trained"], model)
+        if "texts" in asked:
+            found["corpus"] = load_corpus(model, asked["texts"])
+        return found
 
     def _search(self, document: Document, options: Any) -> None:
         beams = document.beam_search(**self.given)
@@ -341,7 +365,24 @@ def complain(sentence: str, status: int = 2) -> int:
     return status
 
 
+def train(words: Sequence[str]) -> None:
+    """The other command: its arguments, and the same model options."""
+    made = Parser(
+        prog=f"python -m lookahead_core {training_command.NAME}",
+        description=training_command.DESCRIPTION,
+        epilog=training_command.EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    training_command.add(made)
+    _add(made, "model", MODEL)
+    training_command.run(vars(made.parse_args(words)), load)
+
+
 def run(words: Sequence[str] | None) -> None:
+    words = sys.argv[1:] if words is None else words
+    if words and words[0] == training_command.NAME:
+        return train(words[1:])
     asked = arguments_of(words)
     if "columns" in asked:
         check_whole("width", asked["columns"], 20, 1000)
@@ -363,8 +404,8 @@ def main(words: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except BrokenPipeError:
         let_go()
-    except KeyboardInterrupt:
-        return complain("Stopped.", 130)
+    except KeyboardInterrupt as interrupt:
+        return complain(str(interrupt) or "Stopped.", 130)
     except (LookaheadError, ValueError) as error:
         return complain(str(error))
     except OSError as error:

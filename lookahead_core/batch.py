@@ -35,8 +35,12 @@ def stream_batch(documents: Iterable[Document], **options: Any) -> Streams:
         readers.append(ground.line(replace(asked, stream=asked.stream + times[id(document)])))
         times[id(document)] += 1
     steps = read_lines(documents[0].model.engine, readers) if documents else iter(())
-    steps = guarded(grounds, steps, lambda: all(reader.line.over for reader in readers))
-    return Streams(steps, len(readers), _cost_of(documents, grounds))
+    steps = guarded(
+        list({id(ground): ground for ground in grounds}.values()),
+        steps,
+        lambda: all(reader.line.over for reader in readers),
+    )
+    return Streams(steps, _cost_of(documents, grounds), [reader.line.passes for reader in readers])
 
 
 def beam_search_batch(documents: Iterable[Document], **options: Any) -> list[Beams]:

@@ -13,6 +13,7 @@ import torch
 from lookahead_core.branches import Beams, BeamStep, Branch, Lookahead, LookaheadStep
 from lookahead_core.errors import LookaheadError
 from lookahead_core.ground import Ground, Meter, guarded
+from lookahead_core.memory import Memory
 from lookahead_core.model import Model
 from lookahead_core.passage import Passage, Spot
 from lookahead_core.scene import Scene, make_lookahead
@@ -59,6 +60,7 @@ class Document:
         self.tree = TokenTree()
         self._passage = Passage(model.codec, model.start_ids, None if opening is None else tuple(opening))
         self._typed: tuple[Node, lookahead.Typed] | None = None
+        self._memory = Memory(model)
         self._seen_from = 0
         self._room = 0
         """The most tokens that anybody looked ahead here: kept free, so that the window does not move to and fro."""
@@ -123,7 +125,8 @@ class Document:
         ground = self.ground(asked)
         reader = ground.line(asked)
         steps = (step for _, step in read_lines(self.model.engine, [reader]))
-        return Stream(guarded([ground], steps, lambda: reader.line.over), ground.cost, ground.seen_from)
+        steps = guarded([ground], steps, lambda: reader.line.over)
+        return Stream(steps, ground.cost, ground.seen_from, reader.line.passes)
 
     def odds(self, **options: Any) -> torch.Tensor:
         """The log-probabilities, by token id, that the first token of such a stream is drawn from."""
@@ -153,8 +156,17 @@ class Document:
         seen_from = self._move(room)
         self._require_tokens()
         self._new_view()
-        spot, text, token_ids = self._passage.spot, self._passage.text, tuple(self.token_ids)
-        return Ground(self.model, self.tree.head, spot, text, token_ids, seen_from, lambda: self.token_ids)
+        return Ground(
+            self.model,
+            self.tree.head,
+            self._passage.spot,
+            self._passage.text,
+            tuple(self.token_ids),
+            seen_from,
+            lambda: self.token_ids,
+            lambda: self._passage.removals,
+            self._memory,
+        )
 
     def predict(self, *, row: bool = False) -> Prediction:
         """What the model says after the text; with `row`, all log-probabilities as well."""
@@ -273,7 +285,11 @@ class Document:
         view, stop = self.tree.clock, self.model.end_token_ids
         to_read = len(self.model.engine.unread(origin))
         scene = Scene(origin, spot, stop, options, typed, seen_from)
-        place = lookahead.Place(len(self.token_ids) - self.tree.head.depth, scene.complete())
+        line = None
+        if options.speculate:
+            self._memory.read(self.token_ids)
+            line = self._memory.line
+        place = lookahead.Place(len(self.token_ids) - self.tree.head.depth, scene.complete(), line)
         for step in lookahead.lookahead(self.model.engine, origin, options, stop, typed, place):
             build = functools.partial(make_lookahead, step.leaves, meter.cost(), scene)
             yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)

@@ -13,6 +13,7 @@ import torch
 from lookahead_core.branches import BeamStep, Cost
 from lookahead_core.engines.engine import Engine
 from lookahead_core.errors import LookaheadError
+from lookahead_core.memory import Memory
 from lookahead_core.model import Model
 from lookahead_core.passage import Spot
 from lookahead_core.scene import Scene, make_beams
@@ -54,10 +55,14 @@ class Ground:
     seen_from: int
     standing: Callable[[], Sequence[int]]
     """The ids that stand in the document now."""
+    removals: Callable[[], int]
+    """How often something was taken out of the document."""
+    memory: Memory
     meter: Meter = field(init=False)
 
     def __post_init__(self) -> None:
         self.meter = Meter(self.model.engine, self.head.tree)
+        self._removals = self.removals()
 
     def cost(self) -> Cost:
         """What the document has cost since."""
@@ -65,8 +70,10 @@ class Ground:
 
     def require(self) -> None:
         """Raise where the text that stood here stands no more; what was accepted behind it does no harm."""
-        if list(self.standing()[: len(self.token_ids)]) != list(self.token_ids):
+        now = self.removals()
+        if now != self._removals and list(self.standing()[: len(self.token_ids)]) != list(self.token_ids):
             raise LookaheadError("The text has changed while more was growing below it; ask again.")
+        self._removals = now
 
     def ruling(self, rules: Rules) -> Ruling:
         return Ruling(rules, self.model.end_token_ids, self.model.codec, self.model.vocabulary)
@@ -82,7 +89,8 @@ class Ground:
             self.model.codec.require()
         options = self._fitted(options)
         unread = len(self.token_ids) - self.head.depth
-        return Reader(Line(self.head, options, self.ruling(options), unread), self.spot, self.text)
+        speculation = self.memory.speculation(options, self.token_ids, unread)
+        return Reader(Line(self.head, options, self.ruling(options), unread, speculation), self.spot, self.text)
 
     def search(self, options: BeamOptions) -> BeamSearch:
         """A beam search that grows here."""

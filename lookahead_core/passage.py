@@ -51,6 +51,8 @@ class Passage:
         self.codec = codec
         self.text = ""
         self.stands: list[Stand] = []
+        self.removals = 0
+        """How often something that stood was taken away: as long as that stays, what stood stands."""
         self.start_ids = start_ids if opening is None else opening
         """What an empty text starts from."""
         self._before_text = codec.start_ids if opening is None else opening
@@ -86,6 +88,7 @@ class Passage:
             keep = 0
         rest = self._typed(text[start:], start)
         first = [] if keep else [Stand(token_id, 0, typed=True) for token_id in self._before_text]
+        self.removals += 1
         self.stands[keep:] = [*first, *rest]
         self.text = text
         return keep
@@ -122,6 +125,7 @@ class Passage:
         if not self.stands:
             self.stand(self.start_ids)
         before, skip = len(self.text), 0
+        self.removals += replace_last
         replaced = self.stands.pop() if replace_last else None
         if replaced is not None:
             skip = len(self.text[self._end :].encode())
@@ -140,6 +144,7 @@ class Passage:
     def pop(self, count: int) -> None:
         """Take the last tokens away; a typed token that one of them had replaced stands again."""
         text = self.text
+        self.removals += count > 0
         for _ in range(count):
             gone = self.stands.pop()
             if gone.replaced is not None:

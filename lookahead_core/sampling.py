@@ -12,7 +12,7 @@ early, forced words, 3. frequency and presence penalties, 4. temperature, 5. top
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
@@ -23,6 +23,7 @@ COLDEST = 1e-6
 GAMMA = 0x9E3779B97F4A7C15 - 2**64
 FACTORS = (0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64)
 """The constants of SplitMix64, as signed numbers."""
+ALL_BITS = 2**64 - 1
 
 
 def without(row: torch.Tensor, token_ids: Iterable[int]) -> torch.Tensor:
@@ -143,6 +144,27 @@ def noise(seed: int, stream: int, position: int, token_ids: torch.Tensor) -> tor
     # 52 bits and a half: never 0 and never 1, whose logarithms would be endless.
     uniform = (_shifted(bits, 12).double() + 0.5) * 2.0**-52
     return -torch.log(-torch.log(uniform))
+
+
+def noise_at(seed: int, stream: int, position: int) -> Callable[[int], float]:
+    """The same noise for one token id at a time, in a microsecond or two."""
+    state = 0
+    for part in (seed, stream, position):
+        state = _mixed_whole((state ^ part) + GAMMA)
+
+    def of(token_id: int) -> float:
+        bits = _mixed_whole((token_id + 1) * GAMMA + state)
+        return -math.log(-math.log(((bits >> 12) + 0.5) * 2.0**-52))
+
+    return of
+
+
+def _mixed_whole(state: int) -> int:
+    """`_mixed` for one whole number of 64 bits."""
+    state &= ALL_BITS
+    state = ((state ^ (state >> 30)) * FACTORS[0]) & ALL_BITS
+    state = ((state ^ (state >> 27)) * FACTORS[1]) & ALL_BITS
+    return state ^ (state >> 31)
 
 
 def _mixed(state: torch.Tensor) -> torch.Tensor:

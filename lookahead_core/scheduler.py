@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import functools
 import logging
 import threading
 import weakref
@@ -14,7 +15,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from lookahead_core.engines.engine import Engine
+from lookahead_core.engines.costs import Costs
+from lookahead_core.engines.engine import Engine, Scores
 from lookahead_core.errors import LookaheadError
 from lookahead_core.tree import Node, TokenTree
 
@@ -92,6 +94,10 @@ class Scheduler:
             thread.join()
 
     @property
+    def costs(self) -> Costs:
+        return self.engine.costs
+
+    @property
     def passes(self) -> int:
         return self.engine.passes
 
@@ -106,6 +112,9 @@ class Scheduler:
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         return self._call(self.engine.evaluate, nodes)
+
+    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> Scores:
+        return self._call(functools.partial(self.engine.score, hidden=hidden), nodes)
 
     def unread(self, node: Node) -> list[Node]:
         return self._call(self.engine.unread, node)

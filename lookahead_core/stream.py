@@ -12,6 +12,7 @@ from lookahead_core.branches import Cost
 from lookahead_core.engines.engine import Engine
 from lookahead_core.passage import Spot
 from lookahead_core.strategies.decode import Line, Pick, decode
+from lookahead_core.strategies.speculate import Pass
 from lookahead_core.tree import Prediction
 
 SHOWN = 10
@@ -167,9 +168,13 @@ def read_lines(engine: Engine, readers: Sequence[Reader]) -> Iterator[tuple[int,
 class Streams(Iterator[tuple[int, StreamStep]]):
     """The steps of several texts that come side by side, each with the number of its text."""
 
-    def __init__(self, steps: Iterator[tuple[int, StreamStep]], count: int, cost: Callable[[], Cost]) -> None:
-        self.steps: list[list[StreamStep]] = [[] for _ in range(count)]
+    def __init__(
+        self, steps: Iterator[tuple[int, StreamStep]], cost: Callable[[], Cost], passes: Sequence[Sequence[Pass]]
+    ) -> None:
+        self.steps: list[list[StreamStep]] = [[] for _ in passes]
         """Those that have come, by text."""
+        self.passes = passes
+        """By text, what each forward pass has won for it."""
         self._coming = steps
         self._cost = cost
 
@@ -192,9 +197,13 @@ class Streams(Iterator[tuple[int, StreamStep]]):
 class Stream(Iterator[StreamStep]):
     """The steps of a text that comes; it remembers what has come so far. Leave it whenever you like."""
 
-    def __init__(self, steps: Iterator[StreamStep], cost: Callable[[], Cost], seen_from: int = 0) -> None:
+    def __init__(
+        self, steps: Iterator[StreamStep], cost: Callable[[], Cost], seen_from: int, passes: Sequence[Pass]
+    ) -> None:
         self.steps: list[StreamStep] = []
         """Those that have come."""
+        self.passes = passes
+        """What each forward pass has won, and what it took; none for what was known already."""
         self.seen_from = seen_from
         """The character from which on the model reads; 0 unless the text is longer than its context."""
         self._coming = steps
@@ -225,6 +234,17 @@ class Stream(Iterator[StreamStep]):
     def cost(self) -> Cost:
         """What it has cost so far."""
         return self._cost()
+
+    @property
+    def statistics(self) -> dict[str, list[float]]:
+        """Of each pass, by the names that seed 001 gave them: tokens won (`edls`), tokens evaluated (`dls`), seconds of
+        the pass (`fts`), and seconds of finding the draft (`qts`)."""
+        return {
+            "edls": [one.won for one in self.passes],
+            "dls": [one.evaluated for one in self.passes],
+            "fts": [one.seconds for one in self.passes],
+            "qts": [one.drafting for one in self.passes],
+        }
 
     def write(self, file: IO[str] | None = None) -> str:
         """Take the rest and write it as it comes, to the screen if nothing else is said; returns all text."""

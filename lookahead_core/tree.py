@@ -202,6 +202,18 @@ class TokenTree:
         self.size -= len(gone)
         return gone
 
+    def cut(self, nodes: Iterable[Node]) -> list[Node]:
+        """Forget those of these nodes that nothing was predicted after and nothing hangs below."""
+        kept = self._kept()
+        gone = []
+        for node in sorted(nodes, key=lambda node: -node.depth):
+            if node not in kept and node.prediction is None and not node.children:
+                assert node.parent is not None
+                del node.parent.children[node.token_id]
+                gone.append(node)
+        self.size -= len(gone)
+        return gone
+
     def prune(self, count: int | None = None) -> list[Node]:
         """Forget what nobody can see, longest unseen first: all of it, or `count` nodes if there are as many."""
         kept = self._kept()

@@ -54,7 +54,14 @@ KINDS: dict[str, Any] = {
     "lookahead": Options,
 }
 ROWS = [(methods, option) for methods, options in CORE.items() for option in options]
-FOR_CODE_ONLY = {"stream", "stop_ids", "stop_when"}
+FOR_CODE_ONLY = {
+    "stream",
+    "stop_ids",
+    "stop_when",
+    "drafters",
+    "source",
+    *("speculate", "draft_model", "heads", "corpus"),
+}
 
 
 class Terminal(io.TextIOWrapper):

@@ -7,6 +7,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,8 @@ import torch
 from lookahead_core.engines import engine as base
 from lookahead_core.engines import twin as twins
 from lookahead_core.engines.cache import FlatCache
-from lookahead_core.engines.engine import CHUNK, LAST_CHUNK, grouped, summarise
+from lookahead_core.engines.costs import Costs
+from lookahead_core.engines.engine import CHUNK, LAST_CHUNK, Scores, grouped
 from lookahead_core.engines.joint import joint_masks, joint_states
 from lookahead_core.engines.masks import MaskPlan, unpack
 from lookahead_core.errors import CacheFull
@@ -44,6 +46,7 @@ class CachedEngine:
         self.plan = MaskPlan.of(self.twin.config)
         self.cache_bytes = cache_bytes
         self.passes = 0
+        self.costs = Costs()
         self._layers = self.twin.config.get_text_config(decoder=True).num_hidden_layers
         self._keeps_logits = "logits_to_keep" in inspect.signature(self.twin.forward).parameters
         self._caches: weakref.WeakSet[FlatCache] = weakref.WeakSet()
@@ -54,16 +57,13 @@ class CachedEngine:
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():
             rows: dict[Node, torch.Tensor] = {}
-            groups = grouped(nodes)
-            try:
-                self._predict(groups, rows, CHUNK if self.joins else 0)
-            except CacheFull:
-                if len(groups) == 1:
-                    raise
-                # There is no room for all trees at once; one after the other may take each other's.
-                for tree, members in groups.items():
-                    self._predict({tree: members}, rows, 0)
+            for scores in self._scored(nodes, hidden=False):
+                rows.update(zip(scores.nodes, scores.tell(scores.nodes), strict=True))
             return torch.stack([rows[node] for node in nodes])
+
+    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> Scores:
+        with self._lock, torch.inference_mode():
+            return Scores.joined(list(self._scored(nodes, hidden=hidden)))
 
     def unread(self, node: Node) -> list[Node]:
         with self._lock:
@@ -133,19 +133,28 @@ class CachedEngine:
         again = [node for node in dict.fromkeys(nodes) if node not in fresh]
         return [*sorted(fresh, key=lambda node: node.depth), *again]
 
-    def _predict(self, groups: dict[TokenTree, list[Node]], rows: dict[Node, torch.Tensor], joined: int) -> None:
-        """Pass after pass, what each says kept."""
+    def _scored(self, nodes: Sequence[Node], *, hidden: bool) -> Iterator[Scores]:
+        """What is asked for, pass after pass."""
+        groups = grouped(nodes)
+        try:
+            yield from self._passed(groups, CHUNK if self.joins else 0, hidden)
+        except CacheFull:
+            if len(groups) == 1:
+                raise
+            # There is no room for all trees at once; one after the other may take each other's.
+            for tree, members in groups.items():
+                yield from self._passed({tree: members}, 0, hidden)
+
+    def _passed(self, groups: dict[TokenTree, list[Node]], joined: int, hidden: bool) -> Iterator[Scores]:
         self._claim(groups)
         due = [(tree, self._due(tree, members)) for tree, members in groups.items()]
         for segments in _passes(due, {node for members in groups.values() for node in members}, joined):
-            scores = self._pass(segments)
-            got = scores.log_softmax(-1)
+            scores, vectors = self._pass(segments, hidden)
             asked = [segment.nodes[index] for segment in segments for index in segment.asked]
-            for node, row, prediction in zip(asked, got, summarise(got, scores) if asked else [], strict=True):
-                node.prediction = prediction
-                rows[node] = row
+            if asked:
+                yield Scores(asked, scores, vectors)
 
-    def _pass(self, segments: list[Segment]) -> torch.Tensor:
+    def _pass(self, segments: list[Segment], hidden: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
         """One forward pass over all nodes as one row of tokens; the model's scores for those asked for."""
         caches = [self._cache(segment.tree) for segment in segments]
         self._make_room(segments, caches)
@@ -168,14 +177,18 @@ class CachedEngine:
         wanted = torch.tensor(asked, dtype=torch.int64, device=device)
         if self._keeps_logits:
             arguments["logits_to_keep"] = wanted
-        logits = self.twin(**arguments).logits[0]
+        with _heads_input(self.twin, hidden) as vectors:
+            logits = self.twin(**arguments).logits[0]
         self.passes += 1
         for (segment, cache), nodes in zip(pairs, fresh, strict=True):
             cache.add(nodes)
             segment.tree.work.passes += 1
             segment.tree.work.tokens += len(segment.nodes)
         self._slot_bytes = max(1, caches[0].bytes // caches[0].capacity)
-        return (logits if self._keeps_logits else logits[wanted]).float()
+        return tuple(
+            found if self._keeps_logits or found is None else found[wanted]
+            for found in (logits.float(), vectors[0] if vectors else None)
+        )  # type: ignore[return-value]
 
     def _masks(self, cache: FlatCache, nodes: list[Node]) -> Any:
         """Each row sees its ancestors, in the cache or in this pass, and itself."""
@@ -235,6 +248,20 @@ class CachedEngine:
             f"There is no room in the cache: the text and what is shown need {needed} MiB, and {held} MiB are allowed; "
             "shorten the text, ask for fewer or shorter branches, or raise LOOKAHEAD_CACHE_MB."
         )
+
+
+@contextmanager
+def _heads_input(twin: Any, wanted: bool) -> Iterator[list[torch.Tensor]]:
+    """Where the vectors come that the output matrix is multiplied with, if they are wanted."""
+    seen: list[torch.Tensor] = []
+    if not wanted:
+        yield seen
+        return
+    hook = twin.get_output_embeddings().register_forward_pre_hook(lambda _, given: seen.append(given[0][0]))
+    try:
+        yield seen
+    finally:
+        hook.remove()
 
 
 def _passes(due: Iterable[tuple[TokenTree, list[Node]]], wanted: set[Node], joined: int) -> Iterator[list[Segment]]:

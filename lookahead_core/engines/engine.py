@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import torch
 
+from lookahead_core.engines.costs import Costs
 from lookahead_core.tree import TAIL_BIN, Node, Prediction, TokenTree
 
 KEPT = 64
@@ -22,6 +24,11 @@ class Engine(Protocol):
     """Where predictions come from. `evaluate` is the mechanism; the rest lets it be shared and stopped."""
 
     @property
+    def costs(self) -> Costs:
+        """What passes of different sizes take."""
+        ...
+
+    @property
     def passes(self) -> int:
         """How many forward passes there have been, for anybody."""
         ...
@@ -30,6 +37,13 @@ class Engine(Protocol):
         """Leave a prediction on each node and return their rows of log-probabilities, valid until the next call.
 
         Whatever stands above a node and was not read yet is read on the way.
+        """
+        ...
+
+    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> Scores:
+        """The first half of `evaluate`, for nodes that may turn out to be in vain: `tell` is the other half.
+
+        With `hidden`, the vectors that the output matrix is multiplied with as well, where this engine has them.
         """
         ...
 
@@ -58,6 +72,58 @@ class Engine(Protocol):
         ...
 
 
+class Scores:
+    """What the model gave for some nodes, before anything is made of it; log-probabilities only where asked for."""
+
+    def __init__(self, nodes: Sequence[Node], rows: torch.Tensor, hidden: torch.Tensor | None = None) -> None:
+        self.nodes = list(nodes)
+        self.rows = rows
+        self.hidden = hidden
+        self._places = {node: place for place, node in enumerate(self.nodes)}
+        self._told: dict[Node, torch.Tensor] = {}
+
+    @classmethod
+    def joined(cls, parts: Sequence[Scores]) -> Scores:
+        """What several passes gave, as one."""
+        if len(parts) == 1:
+            return parts[0]
+        vectors = [part.hidden for part in parts if part.hidden is not None]
+        hidden = torch.cat(vectors) if len(vectors) == len(parts) else None
+        return cls([node for part in parts for node in part.nodes], torch.cat([part.rows for part in parts]), hidden)
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self._places
+
+    @functools.cached_property
+    def best(self) -> list[int]:
+        """For each node the most likely token: the first of a tie, as in a prediction."""
+        return self.rows.argmax(-1).tolist()
+
+    def after(self, node: Node) -> int:
+        """The most likely token after a node."""
+        return self.best[self._places[node]]
+
+    def vector(self, node: Node) -> torch.Tensor | None:
+        """What the output matrix was multiplied with."""
+        return None if self.hidden is None else self.hidden[self._places[node]]
+
+    def row(self, node: Node) -> torch.Tensor:
+        """One node's row of log-probabilities; its prediction is left as well, once for all who ask."""
+        if node not in self._told:
+            self._told[node] = self.tell([node])[0]
+        return self._told[node]
+
+    def tell(self, nodes: Iterable[Node]) -> torch.Tensor:
+        """Leave predictions on these nodes and return their rows of log-probabilities."""
+        told = list(nodes)
+        scores = self.rows if told == self.nodes else self.rows[[self._places[node] for node in told]]
+        rows = scores.log_softmax(-1)
+        for node, prediction in zip(told, summarise(rows, scores), strict=True):
+            node.prediction = prediction
+            node.tree.show(node)
+        return rows
+
+
 def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
     """What rolling out means, in terms of `evaluate`: one pass a level, all branches in it."""
     frontier = list(nodes)
@@ -78,7 +144,8 @@ def best(node: Node) -> int:
 
 def summarise(rows: torch.Tensor, scores: torch.Tensor | None = None) -> list[Prediction]:
     """Compact predictions from rows of log-probabilities, and from the scores that the model gave, where it did."""
-    logprobs, token_ids = rows.topk(min(KEPT, rows.shape[-1]))
+    token_ids = likeliest(rows if scores is None else scores, min(KEPT, rows.shape[-1]))
+    logprobs = rows.gather(1, token_ids)
     # exp(-inf) * -inf is not a number: a model that rules a token out must not lose its entropy.
     finite = rows.clamp_min(torch.finfo(rows.dtype).min)
     entropy = -(finite.exp() * finite).sum(-1)
@@ -91,6 +158,14 @@ def summarise(rows: torch.Tensor, scores: torch.Tensor | None = None) -> list[Pr
             token_ids.tolist(), logprobs.tolist(), entropy.tolist(), _tails(finite, logprobs), totals, strict=True
         )
     ]
+
+
+def likeliest(rows: torch.Tensor, count: int) -> torch.Tensor:
+    """The ids of the largest numbers of each row, largest first; of a tie, the lowest id first."""
+    values, token_ids = rows.topk(count)
+    token_ids, order = token_ids.sort(-1)
+    values, order = values.gather(1, order).sort(stable=True, dim=-1, descending=True)
+    return token_ids.gather(1, order)
 
 
 def _tails(rows: torch.Tensor, kept: torch.Tensor) -> list[tuple[int, ...]]:

@@ -11,7 +11,8 @@ import torch
 
 from lookahead_core.engines import engine as base
 from lookahead_core.engines import twin as twins
-from lookahead_core.engines.engine import summarise
+from lookahead_core.engines.costs import Costs
+from lookahead_core.engines.engine import Scores
 from lookahead_core.tree import Node, TokenTree
 
 BATCH_TOKENS = 8192
@@ -28,18 +29,22 @@ class UncachedEngine:
         self._takes = inspect.signature(self.twin.forward).parameters
         self._lock = threading.RLock()
         self.passes = 0
+        self.costs = Costs()
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():
             rows: dict[Node, torch.Tensor] = {}
-            for batch in self._batches(list(dict.fromkeys(nodes))):
-                scores = self._pass([node.tree.path(node) for node in batch])
-                got = scores.log_softmax(-1)
-                for node, row, prediction in zip(batch, got, summarise(got, scores), strict=True):
-                    node.prediction = prediction
-                    node.tree.show(node)
-                    rows[node] = row
+            for scores in self._scored(nodes):
+                rows.update(zip(scores.nodes, scores.tell(scores.nodes), strict=True))
             return torch.stack([rows[node] for node in nodes])
+
+    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> Scores:
+        with self._lock, torch.inference_mode():
+            return Scores.joined(list(self._scored(nodes)))
+
+    def _scored(self, nodes: Sequence[Node]) -> Iterator[Scores]:
+        for batch in self._batches(list(dict.fromkeys(nodes))):
+            yield Scores(batch, self._pass([node.tree.path(node) for node in batch]))
 
     def unread(self, node: Node) -> list[Node]:
         return []

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 
-from lookahead_core.engines.engine import Engine
-from lookahead_core.sampling import draw, shaped
-from lookahead_core.strategies.checks import check_number, check_whole
+from lookahead_core.engines.engine import Engine, Scores, grouped
+from lookahead_core.errors import CacheFull
+from lookahead_core.sampling import draw, noise_at, shaped
+from lookahead_core.strategies.checks import check_choice, check_number, check_whole
+from lookahead_core.strategies.drafters import checked_drafters
 from lookahead_core.strategies.options import MOST_SEED
 from lookahead_core.strategies.rules import LONGEST, Rules, Ruling, Word, checked_words, require_open
+from lookahead_core.strategies.speculate import Company, Pass, Speculation, luck_of
+from lookahead_core.strategies.verify import agreeing, rejection
 from lookahead_core.tree import Node, Prediction
+
+REJECTION = "rejection"
+UNDRAWN = (
+    "stop", "stop_ids", "stop_when", "max_words", "speculate", "drafters", "draft_model", "heads", "corpus", "source",
+)  # fmt: skip
+"""Options that do not bear on which token is chosen."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,19 @@ class StreamOptions(Rules):
     """Asked after each token with all ids so far; true ends the text."""
     max_words: int | None = None
     """How many words to add at most, one that the text had begun included."""
+    speculate: bool | str | None = None
+    """Whether tokens are drafted and verified, several a pass; left out, where the engine gains by it. The text is the
+    same with and without; with "rejection" it is another one with the same odds (arXiv 2302.01318)."""
+    drafters: Collection[Any] = ("suffix", "recycled")
+    """Who guesses: what came where the text's end stood before, what earlier passes thought likely, or one's own."""
+    draft_model: Any = None
+    """A smaller model with the same tokenizer, loaded by `load_model`, that guesses as well."""
+    heads: Any = None
+    """Heads that were trained for this model, as `load_heads` gives them, that guess as well."""
+    corpus: Any = None
+    """Texts to guess from, as `load_corpus` gives them."""
+    source: str = ""
+    """A text that will probably be quoted, to guess from."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,6 +92,10 @@ class StreamOptions(Rules):
             raise ValueError(
                 f"stop_ids is {self.stop_ids!r}, and must hold lists of token ids; strings belong to stop."
             )
+        check_choice("speculate", self.speculate, (None, True, False, REJECTION))
+        object.__setattr__(self, "drafters", checked_drafters(self.drafters))
+        if not isinstance(self.source, str):
+            raise ValueError(f"source is {type(self.source).__name__}, and must be a string.")
         if self.stop_when is not None and not callable(self.stop_when):
             raise ValueError(f"stop_when is {self.stop_when!r}, and must be a function of the ids so far.")
         for stop in self.stop:
@@ -83,12 +113,22 @@ class StreamOptions(Rules):
         cut = (self.top_k, self.top_p < 1, self.min_p, self.typical_p < 1, self.seed is not None)
         return 1.0 if any(cut) else 0.0
 
+    @property
+    def drawn_by(self) -> StreamOptions:
+        """These options without those that end a text or save passes: what a token is chosen by."""
+        plain = {each.name: each.default for each in fields(self) if each.name in UNDRAWN}
+        return replace(self, **plain)
+
     def odds(self, scores: torch.Tensor, ruling: Ruling, path: Sequence[int], new: int) -> torch.Tensor:
         """The log-probabilities to draw from after a path whose last `new` tokens are new."""
         if not ruling.bare:
             scores = ruling.apply(scores, path, new)
             require_open(scores, new)
-        cut = shaped(
+        return self.cut(scores)
+
+    def cut(self, scores: torch.Tensor) -> torch.Tensor:
+        """The log-probabilities to draw from, of scores that all rules but temperature and cuts were applied to."""
+        return shaped(
             scores,
             temperature=self.applied_temperature,
             top_k=self.top_k,
@@ -96,8 +136,7 @@ class StreamOptions(Rules):
             min_p=self.min_p,
             typical_p=self.typical_p,
             keep=self.min_tokens_to_keep,
-        )
-        return cut.log_softmax(-1)
+        ).log_softmax(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,23 +161,34 @@ class Pick:
 class Line:
     """A continuation as it grows."""
 
-    def __init__(self, head: Node, options: StreamOptions, ruling: Ruling, unread: int = 0) -> None:
+    def __init__(
+        self,
+        head: Node,
+        options: StreamOptions,
+        ruling: Ruling,
+        unread: int = 0,
+        speculation: Speculation | None = None,
+    ) -> None:
         self.node = head
         self.options = options
         self.ruling = ruling
         self.unread = unread
         """How many tokens of the text the model does not read."""
+        self.speculation = speculation
         self.path = head.tree.token_ids(head)
         self.new = 0
         self.over = False
         self.error: ValueError | None = None
         """Why it could not go on, where its options rule everything out."""
-        self._chosen: Chosen | None = None
+        self.passes: list[Pass] = []
+        """What each pass has won."""
         head.tree.growers.add(self)
-        self._plain = ruling.bare and not options.applied_temperature
+        self.plain = ruling.bare and not options.applied_temperature
+        """Whether the most likely token is always taken."""
         # What is chosen after a node depends on the node, on where the line began, and on these options alone.
-        asked = replace(options, stop=(), stop_ids=(), stop_when=None, max_words=None)
-        self._key: Hashable = (asked, unread, head.depth)
+        self._key: Hashable = (options.drawn_by, unread, head.depth)
+        self._ahead: dict[Node, Chosen] = {}
+        """What is chosen already, at the line's end and behind it."""
 
     @property
     def ends(self) -> list[Node]:
@@ -151,43 +201,101 @@ class Line:
         return self.node.depth + self.unread
 
     @property
+    def rejects(self) -> bool:
+        """Whether drafts are accepted by rejection, and not by agreement."""
+        return self.options.speculate == REJECTION and self.options.applied_temperature > 0
+
+    @property
     def known(self) -> Chosen | None:
         """The next token, where no pass is needed to know it."""
-        said = self.node.prediction
-        if self._chosen is not None:
-            return self._chosen
-        if self._plain and said is not None:
-            return Chosen(said.token_ids[0], said.logprobs[0], 0.0, 1)
-        return (self.node.notes or {}).get(self._key)
+        return self._known_after(self.node)
 
-    def hear(self, row: torch.Tensor) -> None:
-        """Choose from the row of this line's end; the line is over where there is nothing to choose."""
-        if self._plain:
+    def _known_after(self, node: Node) -> Chosen | None:
+        said = node.prediction
+        if self.plain:
+            return None if said is None else Chosen(said.token_ids[0], said.logprobs[0], 0.0, 1)
+        return self._ahead.get(node) or (None if self.rejects else (node.notes or {}).get(self._key))
+
+    def draft(self, company: Company) -> list[Node]:
+        """What to evaluate: its end, and what is guessed to follow."""
+        if self.speculation is None:
+            return [self.node]
+        reach = self.options.max_new_tokens - self.new - 1
+        luck = None if self.rejects or not self.options.applied_temperature else luck_of(self._noise)
+        return self.speculation.draft(self.node, self.path, reach, company, luck)
+
+    def agreeing(self, scores: Scores) -> list[Node]:
+        """Where the most likely token is taken: the nodes that stand."""
+        return list(agreeing(self.node, scores.after, self._drafted))
+
+    def listen(self, scores: Scores) -> list[Node]:
+        """Choose at the line's end, and at what was drafted as long as that is what was chosen."""
+        path = list(self.path)
+        return list(agreeing(self.node, lambda node: self._choose(node, path, scores), self._drafted))
+
+    def learn(self, stood: Sequence[Node], scores: Scores, seconds: float) -> None:
+        """Note what a pass has won; drafters learn from it."""
+        after = self._known_after(stood[-1])
+        if after is None:
             return
-        options = self.options
-        try:
-            odds = options.odds(model_scores(self.node, row), self.ruling, self.path, self.new)
-        except ValueError as error:
-            self.error, self.over = error, True
+        if self.speculation is None:
+            self.passes.append(Pass(len(stood), 1, seconds, 0.0, ()))
             return
-        token_id = draw(odds, seed=options.seed or 0, stream=options.stream, position=self.position)
-        rank = 1 + int((row > row[token_id]).sum())
-        self._chosen = Chosen(token_id, float(row[token_id]), float(odds[token_id]), rank)
-        # For those who come here again.
-        self.node.tree.note(self.node, self._key, self._chosen)
+        path = [*self.path, *(node.token_id for node in stood[1:]), after.token_id]
+        self.passes.append(self.speculation.hear(path, stood, scores, seconds))
 
     def take(self) -> Pick:
         """Go on by the token that is known."""
         chosen, said = self.known, self.node.prediction
         assert chosen is not None
         assert said is not None
-        self.node, self._chosen = self.node.tree.expand(self.node, chosen.token_id), None
+        self._ahead.pop(self.node, None)
+        self.node = self.node.tree.expand(self.node, chosen.token_id)
         self.path.append(chosen.token_id)
         self.new += 1
         last = "end" if chosen.token_id in self.ruling.stop else ""
         last = last or ("length" if self.new >= self.options.max_new_tokens else "")
         self.over = bool(last)
         return Pick(chosen, said, last)
+
+    def _drafted(self, node: Node) -> bool:
+        return self.speculation is not None and self.speculation.holds(node)
+
+    def _choose(self, node: Node, path: list[int], scores: Scores) -> int | None:
+        """Choose after a node, the path to which is given, and to which the choice is added."""
+        if node is not self.node:
+            path.append(node.token_id)
+        row = scores.row(node)
+        options = self.options
+        try:
+            odds = options.odds(model_scores(node, row), self.ruling, path, len(path) - len(self.path) + self.new)
+        except ValueError as error:
+            # What was only guessed may run into it as well; it is told when the text has come so far.
+            if node is self.node:
+                self.error, self.over = error, True
+            return None
+        token_id = self._drawn(odds, node)
+        rank = 1 + int((row > row[token_id]).sum())
+        self._ahead[node] = chosen = Chosen(token_id, float(row[token_id]), float(odds[token_id]), rank)
+        if not self.rejects:
+            # For those who come here again.
+            node.tree.note(node, self._key, chosen)
+        return token_id
+
+    def _drawn(self, odds: torch.Tensor, node: Node) -> int:
+        position, seed = node.depth + self.unread, self.options.seed or 0
+        if not self.rejects or self.speculation is None:
+            return draw(odds, seed=seed, stream=self.options.stream, position=position)
+        tried = self.speculation.tried(node)
+        dice = random.Random(f"{seed} {self.options.stream} {position}")
+        return rejection(odds.exp(), tried, [dice.random() for _ in tried], dice.random()).token_id
+
+    def _noise(self, depth: int, token_id: int) -> float:
+        """The noise of a token at a place below the line's end."""
+        return self._noises(self.position + depth)(token_id)
+
+    def _noises(self, position: int) -> Callable[[int], float]:
+        return noise_at(self.options.seed or 0, self.options.stream, position)
 
 
 def model_scores(node: Node, row: torch.Tensor) -> torch.Tensor:
@@ -197,16 +305,60 @@ def model_scores(node: Node, row: torch.Tensor) -> torch.Tensor:
 
 
 def decode(engine: Engine, lines: Sequence[Line]) -> Iterator[list[tuple[int, Pick]]]:
-    """All lines one token further, in at most one pass; which lines went on, and by what.
+    """All lines as far as is known, token by token, then a pass for all of them: which lines went on, and by what.
 
     A line that cannot go on lets the others go on, and its error is raised when they are over.
     """
-    while growing := [line for line in lines if not line.over]:
-        deaf = [line for line in growing if line.known is None]
-        if deaf:
-            for line, row in zip(deaf, engine.evaluate([line.node for line in deaf]), strict=True):
-                line.hear(row)
-        yield [(index, line.take()) for index, line in enumerate(lines) if not line.over]
+    while growing := [(index, line) for index, line in enumerate(lines) if not line.over]:
+        if known := [(index, line) for index, line in growing if line.known is not None]:
+            yield [(index, line.take()) for index, line in known]
+        else:
+            look([line for _, line in growing], engine)
     for line in lines:
         if line.error is not None:
             raise line.error
+
+
+def look(lines: Sequence[Line], engine: Engine) -> None:
+    """One pass for all lines, each with its draft: what comes next is known afterwards, and often what comes then."""
+    # The first pass reads a text, which says nothing about what a pass costs.
+    usual = all(len(engine.unread(line.node)) <= 1 for line in lines)
+    nodes: list[Node] = []
+    company = Company(len(lines))
+    for line in lines:
+        nodes += line.draft(company)
+    began = time.perf_counter()
+    scores = _scored(engine, lines, list(dict.fromkeys(nodes)))
+    stood = {id(line): line.agreeing(scores) for line in lines if line.plain}
+    seconds = time.perf_counter() - began
+    if agreed := [node for some in stood.values() for node in some]:
+        scores.tell(agreed)
+    for line in lines:
+        if not line.plain:
+            stood[id(line)] = line.listen(scores)
+    made = [node for line in lines if line.speculation is not None for node in line.speculation.made]
+    for line in lines:
+        line.learn(stood[id(line)], scores, seconds)
+    if usual:
+        engine.costs.note(len(scores.nodes), seconds)
+    _forget(engine, made)
+
+
+def _scored(engine: Engine, lines: Sequence[Line], nodes: list[Node]) -> Scores:
+    """A pass over all nodes; without drafts, where there is no room for them."""
+    hidden = any(line.speculation is not None and line.speculation.hidden for line in lines)
+    try:
+        return engine.score(nodes, hidden=hidden)
+    except CacheFull:
+        made = [node for line in lines if line.speculation is not None for node in line.speculation.give_up()]
+        if not made:
+            raise
+        _forget(engine, made)
+        return engine.score(list(dict.fromkeys(line.node for line in lines)), hidden=hidden)
+
+
+def _forget(engine: Engine, made: Sequence[Node]) -> None:
+    """Let go of what was only drafted."""
+    for tree, nodes in grouped(made).items():
+        if gone := tree.cut(nodes):
+            engine.forget(gone)

@@ -11,6 +11,7 @@ import torch
 
 from lookahead_core.engines.engine import KEPT, Engine
 from lookahead_core.sampling import without
+from lookahead_core.strategies.decode import Line
 from lookahead_core.strategies.options import Options
 from lookahead_core.tree import Node, Prediction
 
@@ -28,6 +29,8 @@ class Place:
     unread: int = 0
     """How many tokens of the text the model does not read; with a node's depth they make its position in the text."""
     complete: Complete | None = None
+    line: Callable[[Node, int], Line] | None = None
+    """Makes the line of the likeliest tokens after a node, so many, drafted; None where nothing is to be drafted."""
 
 
 @dataclass(frozen=True, slots=True)

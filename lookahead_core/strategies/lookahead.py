@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from lookahead_core.engines.engine import CHUNK, LAST_CHUNK, Engine
+from lookahead_core.strategies.decode import look
 from lookahead_core.strategies.growth import Growth, Leaf, Place, Step
 from lookahead_core.strategies.healing import Typed, healed
 from lookahead_core.strategies.options import Options
@@ -62,7 +63,10 @@ def _first(growth: Growth, head: Node) -> list[Leaf]:
 def _greedy(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[Step]:
     """Each leaf on its own, always the most likely token, to the bottom."""
     # Where nothing is banned and depth alone decides, an engine may have a faster way than pass by pass.
-    for grown in _rolled(growth, leaves) if growth.plain else _stepped(growth, leaves):
+    grow = _stepped
+    if growth.plain:
+        grow = _rolled if growth.place.line is None else _drafted
+    for grown in grow(growth, leaves):
         yield Step(tuple(grown))
 
 
@@ -72,6 +76,27 @@ def _rolled(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
         leaves = [growth.slide(leaf) for leaf in leaves]
         yield leaves
     yield [growth.slide(leaf) for leaf in leaves]
+
+
+def _drafted(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
+    """Several tokens a pass, where what follows can be guessed from the text."""
+    line_of = growth.place.line
+    assert line_of is not None
+    leaves = [growth.slide(leaf) for leaf in leaves]
+    while growing := [leaf for leaf in leaves if growth.is_open(leaf)]:
+        room = growth.options.depth
+        look([line_of(node, room - size) for node, size in _ends(growing).items()], growth.engine)
+        leaves = [growth.slide(leaf) for leaf in leaves]
+        yield leaves
+    yield list(leaves)
+
+
+def _ends(leaves: Sequence[Leaf]) -> dict[Node, int]:
+    """The nodes that leaves end with, and how many tokens of them are there; of two with one node, the shorter."""
+    found: dict[Node, int] = {}
+    for leaf in leaves:
+        found[leaf.node] = min(len(leaf.token_ids), found.get(leaf.node, len(leaf.token_ids)))
+    return found
 
 
 def _stepped(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:

@@ -60,6 +60,8 @@ class Options:
     """Token ids that no branch may hold, at most 1,000. Odds stay as they are: what is banned counts as the rest."""
     heal: bool = False
     """Re-open the last typed token where the text ends inside a word or in spaces."""
+    speculate: bool = False
+    """Whether what branches go on with is drafted from the text, several tokens a pass; the branches are the same."""
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Options:
@@ -75,8 +77,9 @@ class Options:
             check_choice(name, getattr(self, name), allowed)
         if self.top_p == 0:
             raise ValueError(f"top_p is {self.top_p!r}, and must be more than 0.")
-        if not isinstance(self.heal, bool):
-            raise ValueError(f"heal is {self.heal!r}, and must be True or False.")
+        for name in ("heal", "speculate"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} is {getattr(self, name)!r}, and must be True or False.")
         object.__setattr__(self, "banned", _checked_ban(self.banned))
         if self.mode == "every_level" and self.k ** min(self.branch_levels, self.depth) > MOST_BRANCHES:
             raise ValueError(

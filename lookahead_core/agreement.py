@@ -1,0 +1,83 @@
+"""Does a little model's text stand under a big one? The little one writes, the big one checks it all in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lookahead_core.batch import stream_batch
+from lookahead_core.document import Document
+from lookahead_core.memory import require_alike
+from lookahead_core.model import Model
+from lookahead_core.strategies.checks import check_whole
+from lookahead_core.strategies.verify import agreement
+from lookahead_core.tree import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A prompt, what the little model went on with, and how far the big one would have written the same."""
+
+    text: str
+    """What the little model wrote, without an end token."""
+    token_ids: tuple[int, ...]
+    """The same as ids, with the end token, if it ended."""
+    agreed: int
+    """How many of these tokens the big model would have written as well, one after the other."""
+    instead: int | None
+    """The token that the big model would have written where they part; None where they do not."""
+    big_passes: int
+    """How many passes of the big model the check took, for all prompts together."""
+
+    @property
+    def stands(self) -> bool:
+        """Whether the big model agrees with all of it."""
+        return self.agreed == len(self.token_ids)
+
+
+def generate_and_check(
+    big: Model, little: Model, prompts: Iterable[str | Sequence[int]], *, max_new_tokens: int = 10
+) -> list[Check]:
+    """Let the little model go on from each prompt greedily, and the big one check everything in one pass.
+
+    Prompts are texts, or lists of token ids. What would follow an end token is neither written nor compared.
+    """
+    check_whole("max_new_tokens", max_new_tokens, 1, 65_536)
+    require_alike(big, little)
+    listed = [prompts] if isinstance(prompts, str) else list(prompts)
+    written = stream_batch([_document(little, prompt) for prompt in listed], max_new_tokens=max_new_tokens)
+    for _ in written:
+        pass
+    answers = [[step.token_id for step in steps] for steps in written.steps]
+    paths = [_path(big, prompt, answer) for prompt, answer in zip(listed, answers, strict=True)]
+    before = big.engine.passes
+    if paths:
+        big.engine.evaluate(list(dict.fromkeys(node for path in paths for node in path)))
+    passes = big.engine.passes - before
+    pairs = zip(written.texts, answers, paths, strict=True)
+    return [_check(text, answer, path, big, passes) for text, answer, path in pairs]
+
+
+def agreement_length(big: Model, little: Model, prompt: str | Sequence[int], *, most: int = 40) -> int:
+    """For how many tokens a little model writes what the big one would, up to the most that is asked for."""
+    return generate_and_check(big, little, [prompt], max_new_tokens=most)[0].agreed
+
+
+def _document(model: Model, prompt: str | Sequence[int]) -> Document:
+    return Document(model, prompt) if isinstance(prompt, str) else Document(model, token_ids=prompt)
+
+
+def _path(big: Model, prompt: str | Sequence[int], answer: Sequence[int]) -> list[Node]:
+    """The nodes of the big model's tree after which its own next tokens are compared with the answer's."""
+    document = _document(big, prompt)
+    nodes = [document.head]
+    for token_id in answer[:-1]:
+        nodes.append(document.tree.expand(nodes[-1], token_id))
+    return nodes
+
+
+def _check(text: str, answer: Sequence[int], path: Sequence[Node], big: Model, passes: int) -> Check:
+    said = [node.prediction.token_ids[0] for node in path if node.prediction is not None]
+    agreed = agreement(answer, said, big.end_token_ids)
+    instead = said[agreed] if agreed < len(answer) else None
+    return Check(text, tuple(answer), agreed, instead, passes)

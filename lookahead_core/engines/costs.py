@@ -1,0 +1,71 @@
+"""What a pass takes on this machine, by how many nodes are in it: learnt from the passes that there were."""
+
+from __future__ import annotations
+
+import threading
+
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+"""Sizes at which a time is kept; between them it is a straight line."""
+SLOPE = 0.016
+"""What another node costs, as a share of a pass with one, before anything was seen: facts of a processor."""
+DOUBT = 0.005
+"""How fast the belief fades that a size is dear: a few hundred passes."""
+FORGETS = 0.1
+"""The share of what was seen before that a pass of the same size replaces."""
+
+
+class Costs:
+    """Seconds of a pass by its number of nodes, as ratios that can be trusted from the first pass on."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[int, float] = {}
+        self._curve = [_usual(place) for place in range(len(SIZES))]
+
+    def note(self, nodes: int, seconds: float) -> None:
+        """A pass of so many nodes took so long."""
+        if not 1 <= nodes <= SIZES[-1]:
+            return
+        place = next(index for index, size in enumerate(SIZES) if nodes <= size)
+        with self._lock:
+            # Whatever else the machine did meanwhile: so many nodes never cost more than so many passes.
+            seconds = min(seconds, nodes * self._seen.get(0, seconds))
+            before = self._seen.get(place)
+            # Another program can only slow a pass down: what is faster is believed sooner.
+            share = FORGETS if before is None or seconds > before else 3 * FORGETS
+            self._seen[place] = seconds if before is None else before + share * (seconds - before)
+            self._doubt(place)
+            self._curve = self._drawn()
+
+    def _doubt(self, place: int) -> None:
+        """What was dear once fades: passes of a size that is thought dear are not made, so nothing corrects it."""
+        for other, value in self._seen.items():
+            usual = self._seen[place] * _usual(other) / _usual(place)
+            if other != place and value > usual:
+                self._seen[other] = value + DOUBT * (usual - value)
+
+    def of(self, nodes: int) -> float:
+        """What a pass of so many nodes costs, in a unit that is the same for all sizes."""
+        for index, size in enumerate(SIZES):
+            if nodes <= size:
+                if not index:
+                    return self._curve[0]
+                low, high = SIZES[index - 1], size
+                part = (nodes - low) / (high - low)
+                return self._curve[index - 1] + part * (self._curve[index] - self._curve[index - 1])
+        return self._curve[-1] * nodes / SIZES[-1]
+
+    def _drawn(self) -> list[float]:
+        """The curve through what was seen; where nothing was, it goes on with the usual slope, and it never falls."""
+        known = sorted(self._seen)
+        curve = []
+        for place in range(len(SIZES)):
+            nearest = min(known, key=lambda other: abs(other - place))
+            value = self._seen.get(place, self._seen[nearest] * _usual(place) / _usual(nearest))
+            curve.append(max(value, curve[-1]) if curve else value)
+        return curve
+
+
+def _usual(place: int) -> float:
+    """What a size costs on a processor, where one node costs 1."""
+    return 1 + SLOPE * (SIZES[place] - 1)

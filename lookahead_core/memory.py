@@ -1,0 +1,123 @@
+"""What a document's drafters have learnt from it: its own, nobody else's, and gone when it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from lookahead_core.corpus import Corpus
+from lookahead_core.errors import ModelError
+from lookahead_core.model import Model
+from lookahead_core.ngrams import Index
+from lookahead_core.sampling import draw
+from lookahead_core.strategies.decode import REJECTION, Line, StreamOptions
+from lookahead_core.strategies.drafters import Drafter, Recycled, Suffix, Trust
+from lookahead_core.strategies.heads import Heads, HeadsDrafter
+from lookahead_core.strategies.little import LittleModel
+from lookahead_core.strategies.rules import Ruling
+from lookahead_core.strategies.speculate import Speculation
+from lookahead_core.tree import Node
+
+
+class Memory:
+    """The drafters of one document."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.trust = Trust()
+        self._index = Index()
+        self._own: dict[str, Drafter] = {"suffix": Suffix(self._index), "recycled": Recycled()}
+
+    def speculation(self, options: StreamOptions, token_ids: Sequence[int], unread: int) -> Speculation | None:
+        """Drafts for a stream with these options, behind this text; nothing where it is not to speculate."""
+        model = self.model
+        wanted = not model.engine_reason if options.speculate is None else options.speculate
+        if not wanted:
+            return None
+        drafters = [*self._named(options), *self._given(options, unread)]
+        for drafter in drafters:
+            drafter.read(token_ids)
+        apart = options.speculate == REJECTION
+        return Speculation(drafters, self.trust, model.engine.costs, model.end_token_ids, model.vocabulary, apart=apart)
+
+    def line(self, node: Node, tokens: int) -> Line:
+        """The likeliest tokens after a node, so many, with drafts; what is only looked at teaches nothing."""
+        model = self.model
+        drafters: list[Drafter] = [Suffix(self._index, hears=False), self._own["recycled"]]
+        speculation = Speculation(drafters, self.trust, model.engine.costs, model.end_token_ids, model.vocabulary)
+        options = StreamOptions(max_new_tokens=tokens)
+        return Line(node, options, Ruling(options, model.end_token_ids, model.codec, model.vocabulary), 0, speculation)
+
+    def read(self, token_ids: Sequence[int]) -> None:
+        """Take the text as it stands."""
+        self._own["suffix"].read(token_ids)
+
+    def _named(self, options: StreamOptions) -> list[Drafter]:
+        found = []
+        for one in options.drafters:
+            drafter = self._own[one] if isinstance(one, str) else one
+            if isinstance(drafter, Suffix) and drafter is self._own["suffix"]:
+                drafter = drafter.beside(self._others(options))
+            found.append(drafter)
+        return found
+
+    def _others(self, options: StreamOptions) -> list[Index]:
+        """What was given to be quoted, beside the text itself."""
+        others = []
+        if options.source:
+            source = Index()
+            source.add([token.token_id for token in self.model.codec.encode(options.source, continuing=True)])
+            others.append(source)
+        if options.corpus is not None:
+            if not isinstance(options.corpus, Corpus):
+                raise ValueError(f"corpus is {type(options.corpus).__name__}, and must come from load_corpus.")
+            options.corpus.require(self.model)
+            others.append(options.corpus.index)
+        return others
+
+    def _given(self, options: StreamOptions, unread: int) -> list[Drafter]:
+        given: list[Drafter] = []
+        if options.heads is not None:
+            if not isinstance(options.heads, Heads):
+                raise ValueError(f"heads is {type(options.heads).__name__}, and must come from load_heads.")
+            options.heads.require(self.model)
+            given.append(HeadsDrafter(options.heads, self.model))
+        if options.draft_model is not None:
+            require_alike(self.model, options.draft_model)
+            little = options.draft_model
+            choose, seed = _chooser(options, unread), options.seed or 0
+            given.append(LittleModel(little.engine, little.context_length, choose, self.trust, seed=seed))
+        return given
+
+
+def require_alike(model: Model, little: Any) -> None:
+    """Raise where a model cannot draft for another one."""
+    if not isinstance(little, Model):
+        raise ValueError(f"draft_model is {type(little).__name__}, and must be a model that load_model has loaded.")
+    ours, theirs = model.tokenizer, little.tokenizer
+    if (ours is None) != (theirs is None) or (ours is not None and ours.get_vocab() != theirs.get_vocab()):
+        raise ModelError(
+            f"{little.name} has another tokenizer than {model.name}, so what it drafts means something else; "
+            "choose a smaller model of the same family."
+        )
+    if ours is None and model.vocabulary != little.vocabulary:
+        raise ModelError(
+            f"{little.name} has {little.vocabulary:,} tokens and {model.name} has {model.vocabulary:,}; "
+            "choose a draft model with the same tokens."
+        )
+
+
+def _chooser(options: StreamOptions, unread: int) -> Callable[[torch.Tensor, Sequence[int], int], Any]:
+    """How a smaller model chooses so that the bigger one often chooses the same: with the same dice."""
+    if not options.applied_temperature:
+        return lambda row, path, ahead: int(row.argmax())
+
+    def choose(row: torch.Tensor, path: Sequence[int], ahead: int) -> Any:
+        odds = options.cut(row)
+        if options.speculate == REJECTION:
+            return odds.exp()
+        return draw(odds, seed=options.seed or 0, stream=options.stream, position=len(path) + unread)
+
+    return choose

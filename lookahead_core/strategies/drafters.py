@@ -1,0 +1,226 @@
+"""Where drafts come from: each drafter guesses what may follow, how likely, and by what sign it came to the guess."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from lookahead_core.engines.engine import Scores, likeliest
+from lookahead_core.ngrams import Index
+from lookahead_core.tree import Node
+
+RECYCLED = 8
+"""How many of the likeliest tokens of an earlier pass are drafted again."""
+SAME = 16
+"""So many tokens tell whether a path goes on from the text."""
+MOST_RECYCLED = 16_384
+"""So many places are remembered; the oldest is forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A guess at the next token."""
+
+    token_id: int
+    odds: float
+    """How likely it is, given that all that was guessed above it is right; the first guess at that, see `Trust`."""
+    sign: Hashable
+    """What kind of guess it is: how often guesses of a kind were right is counted."""
+    source: torch.Tensor | None = None
+    """The probabilities that it was drawn from; None where it was sure to be guessed."""
+
+
+class Drafter(Protocol):
+    """Guesses for one document. What it keeps of where it stands in a draft is a state that it alone understands."""
+
+    name: str
+    hidden: bool
+    """Whether it draws on the vectors that the output matrix is multiplied with."""
+
+    def read(self, token_ids: Sequence[int]) -> None:
+        """Take the whole text as it stands now."""
+        ...
+
+    def hear(self, path: Sequence[int], new: int, scores: Scores, stood: Collection[Node]) -> None:
+        """The last `new` tokens of a path have become true. `stood` are the nodes of the pass that hold."""
+        ...
+
+    def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
+        """A state at the end of a path, for drafts of at most `reach` tokens; None where it has nothing to say.
+
+        The vector is that of the path's last token but one, which is the last one that the model has read.
+        """
+        ...
+
+    def ways(self, state: Any) -> Sequence[Way]:
+        """The guesses here, the likeliest first."""
+        ...
+
+    def follow(self, state: Any, token_id: int) -> Any:
+        """The state one token further; None where it has nothing to say."""
+        ...
+
+
+NAMES = ("suffix", "recycled")
+
+
+def checked_drafters(given: Any) -> tuple[Any, ...]:
+    """Names of drafters and drafters of one's own, each once."""
+    listed = (given,) if isinstance(given, str) else given
+    if not isinstance(listed, Collection):
+        raise ValueError(f"drafters is {given!r}, and must be a list of {', '.join(NAMES)}, or of your own drafters.")
+    for one in listed:
+        own = all(hasattr(one, verb) for verb in ("name", "read", "hear", "start", "ways", "follow"))
+        if not own and one not in NAMES:
+            raise ValueError(f"drafters holds {one!r}, and must hold {', '.join(NAMES)}, or drafters of your own.")
+    return tuple(listed)
+
+
+class Trust:
+    """How often guesses of a kind were right."""
+
+    WEIGHT = 4.0
+    """So many guesses the drafter's own estimate counts for."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, Hashable], tuple[float, float]] = {}
+
+    def odds(self, drafter: str, way: Way) -> float:
+        """How likely a guess is right, from what its drafter says and from what was seen of its kind."""
+        right, all_of = self._counts.get((drafter, way.sign), (0.0, 0.0))
+        return (right + self.WEIGHT * way.odds) / (all_of + self.WEIGHT)
+
+    def learn(self, drafter: str, way: Way, right: bool) -> None:
+        """A guess was put to the test."""
+        before, all_of = self._counts.get((drafter, way.sign), (0.0, 0.0))
+        # What was long ago counts less: texts change.
+        self._counts[drafter, way.sign] = (before * 0.98 + right, all_of * 0.98 + 1)
+
+
+class Suffix:
+    """What came where the end of the text stood before: in the text itself, and in corpora loaded on purpose."""
+
+    name = "suffix"
+    hidden = False
+    MATCHES = 4
+    """How many of the latest places are looked at."""
+
+    def __init__(self, own: Index, others: Sequence[Index] = (), *, hears: bool = True) -> None:
+        """One that does not hear takes nothing in but what it is told to read."""
+        self.own = own
+        self._hears = hears
+        self._indexes = [own, *others]
+        self._read: list[int] = []
+        """What the own index ends with, as far as it is the text's own."""
+
+    def beside(self, others: Sequence[Index]) -> Suffix:
+        """The same, with other indexes to look into as well."""
+        other = Suffix(self.own, others)
+        other._read = self._read
+        return other
+
+    def read(self, token_ids: Sequence[int]) -> None:
+        same = _same(self._read, token_ids)
+        if same < len(self._read):
+            # The text has changed: what follows the change is read again, with enough before it to be found.
+            same = max(0, same - self.own.longest)
+            self.own.begin()
+        self.own.add(token_ids[same:])
+        self._read[:] = token_ids
+
+    def hear(self, path: Sequence[int], new: int, scores: Scores, stood: Collection[Node]) -> None:
+        # Of several texts that grow from one place the first is kept as it comes.
+        if self._hears and self._read[-SAME:] == list(path[-new - SAME : -new])[-len(self._read) :]:
+            self.own.add(path[-new:])
+            self._read.extend(path[-new:])
+
+    def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
+        found = [(index, *index.find(path, self.MATCHES)) for index in self._indexes]
+        longest = max(length for _, _, length in found)
+        places = [(index, place) for index, ends, length in found if length == longest for place in ends]
+        return (longest, places) if longest else None
+
+    def ways(self, state: Any) -> Sequence[Way]:
+        length, places = state
+        counts: dict[int, int] = {}
+        for index, place in places:
+            if (token_id := index.after(place)) is not None:
+                counts[token_id] = counts.get(token_id, 0) + 1
+        total = sum(counts.values())
+        kind = min(length, 32).bit_length()
+        sure = _SURE[kind]
+        return [
+            Way(token_id, sure * count / total, (kind, count == total, min(count, 3)))
+            for token_id, count in sorted(counts.items(), key=lambda pair: -pair[1])
+        ]
+
+    def follow(self, state: Any, token_id: int) -> Any:
+        length, places = state
+        left = [(index, place + 1) for index, place in places if index.after(place) == token_id]
+        return (length + 1, left) if left else None
+
+
+_SURE = (0.0, 0.2, 0.45, 0.7, 0.85, 0.92, 0.95)
+"""How likely what came last time comes again, by the bits of how many tokens agree."""
+
+
+class Recycled:
+    """What earlier passes thought of a token's successors, right or wrong: it was computed anyway."""
+
+    name = "recycled"
+    hidden = False
+
+    def __init__(self) -> None:
+        self._after: dict[tuple[int, ...], tuple[tuple[int, ...], tuple[float, ...]]] = {}
+
+    def read(self, token_ids: Sequence[int]) -> None:
+        """Nothing was computed for these."""
+
+    def hear(self, path: Sequence[int], new: int, scores: Scores, stood: Collection[Node]) -> None:
+        token_ids = likeliest(scores.rows, min(RECYCLED, scores.rows.shape[-1]))
+        odds = (scores.rows.gather(1, token_ids) - scores.rows.logsumexp(-1, keepdim=True)).exp()
+        for node, ids, values in zip(scores.nodes, token_ids.tolist(), odds.tolist(), strict=True):
+            parent = node.parent
+            assert parent is not None
+            for key in ((node.token_id,), (parent.token_id, node.token_id)):
+                self._after.pop(key, None)
+                self._after[key] = tuple(ids), tuple(values)
+        while len(self._after) > MOST_RECYCLED:
+            del self._after[next(iter(self._after))]
+
+    def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
+        return tuple(path[-2:])
+
+    def ways(self, state: Any) -> Sequence[Way]:
+        known, order = self._after.get(state), 2
+        if known is None:
+            known, order = self._after.get(state[-1:]), 1
+        if known is None:
+            return ()
+        discount = _RECYCLED_ODDS[order]
+        return [
+            Way(token_id, discount * value, (order, min(place, 4), _decile(value)))
+            for place, (token_id, value) in enumerate(zip(*known, strict=True))
+        ]
+
+    def follow(self, state: Any, token_id: int) -> Any:
+        return (state[-1], token_id)
+
+
+_RECYCLED_ODDS = (0.0, 0.5, 0.8)
+"""How much of a token's odds in another place it has here, where one token agrees, or two."""
+
+
+def _decile(value: float) -> int:
+    return min(9, int(value * 10))
+
+
+def _same(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens two texts have in common at their beginning."""
+    short = min(len(one), len(other))
+    if list(one[:short]) == list(other[:short]):
+        return short
+    return next(place for place in range(short) if one[place] != other[place])

@@ -1,0 +1,236 @@
+"""The same text in fewer passes: what all drafters guess, as one tree that is as large as pays, and what it won."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import torch
+
+from lookahead_core.engines.costs import Costs
+from lookahead_core.engines.engine import Scores
+from lookahead_core.strategies.drafters import Drafter, Trust, Way
+from lookahead_core.tree import Node
+
+Luck: TypeAlias = Callable[[int, int, float], float]
+MOST = 64
+"""The most nodes of a draft."""
+SUREST = 0.98
+"""No guess is surer than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One forward pass: what it won, and what it took."""
+
+    won: int
+    """How many tokens are known after it that were not before: at least one."""
+    evaluated: int
+    """How many tokens went through the model for this text; 1 where nothing was drafted, also for a prompt."""
+    seconds: float
+    """How long the pass took."""
+    drafting: float
+    """How long it took to find the draft."""
+    drafters: tuple[str, ...]
+    """For each drafted token that held, who had guessed it."""
+
+
+@dataclass(eq=False, slots=True)
+class Guess:
+    """A node of a draft."""
+
+    node: Node
+    odds: float
+    """How likely all down to it is right."""
+    names: tuple[str, ...]
+    """Who guessed it."""
+    states: list[Any]
+    depth: int
+    offers: list[tuple[str, Way]] = field(default_factory=list)
+    """What was guessed to follow it, put into the draft or not."""
+    tried: list[tuple[int, torch.Tensor | None]] = field(default_factory=list)
+    """What was put into the draft below it, in order, with what it was drawn from."""
+    children: list[Guess] = field(default_factory=list)
+
+
+class Company:
+    """Who is in a pass so far: nodes, and how many tokens they are expected to win."""
+
+    def __init__(self, lines: int) -> None:
+        self.nodes = lines
+        self.expected = float(lines)
+
+    def add(self, odds: float) -> None:
+        """One more guess."""
+        self.nodes += 1
+        self.expected += odds
+
+
+class Draft:
+    """A tree of guesses below the end of a line, and which of its nodes were not there before."""
+
+    def __init__(self, top: Guess) -> None:
+        self.top = top
+        self.guesses: dict[Node, Guess] = {top.node: top}
+        self.made: list[Node] = []
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The end of the line and what was guessed, each path's likeliest way first: what holds lies together then."""
+        order, waiting = [], [self.top]
+        while waiting:
+            guess = waiting.pop()
+            order.append(guess.node)
+            waiting.extend(reversed(guess.children))
+        return order
+
+
+class Speculation:
+    """Drafts for one line: drafters, what they are trusted with, and what passes cost."""
+
+    def __init__(
+        self,
+        drafters: Sequence[Drafter],
+        trust: Trust,
+        costs: Costs,
+        stop: frozenset[int],
+        vocabulary: int,
+        *,
+        apart: bool = False,
+        most: int = MOST,
+    ) -> None:
+        """With `apart` a token that two guess is tried twice: rejection needs to know what each was drawn from."""
+        self.drafters = list(drafters)
+        self.trust = trust
+        self.costs = costs
+        self.apart = apart
+        self.most = most
+        self._stop = stop
+        self._vocabulary = vocabulary
+        self._draft: Draft | None = None
+        self._vector: torch.Tensor | None = None
+        self._seconds = 0.0
+
+    @property
+    def hidden(self) -> bool:
+        """Whether a drafter draws on the vectors that the output matrix is multiplied with."""
+        return any(drafter.hidden for drafter in self.drafters)
+
+    @property
+    def made(self) -> list[Node]:
+        """The nodes that were made for the draft that is being verified."""
+        return self._draft.made if self._draft else []
+
+    def holds(self, node: Node) -> bool:
+        """Whether the draft that is being verified has this node."""
+        return self._draft is not None and node in self._draft.guesses
+
+    def tried(self, node: Node) -> list[tuple[int, torch.Tensor | None]]:
+        """The tokens that were drafted below a node, in order, with what each was drawn from."""
+        return self._draft.guesses[node].tried if self.holds(node) else []  # type: ignore[union-attr]
+
+    def draft(self, head: Node, path: Sequence[int], reach: int, company: Company, luck: Luck | None) -> list[Node]:
+        """The nodes to evaluate: the end of the line, and guesses below it, at most `reach` deep.
+
+        `luck` bends a guess's odds by what is known of the dice: of its depth, token and odds it makes the odds with
+        these dice.
+        """
+        began = time.perf_counter()
+        vector, self._vector = self._vector, None
+        states = [drafter.start(path, vector, reach) if reach else None for drafter in self.drafters]
+        draft = self._draft = Draft(Guess(head, 1.0, (), states, 0))
+        self._grow(draft, reach, company, luck)
+        self._seconds = time.perf_counter() - began
+        return draft.nodes
+
+    def _grow(self, draft: Draft, reach: int, company: Company, luck: Luck | None) -> None:
+        """Always the likeliest guess next, until the next one would cost more than it is likely to win."""
+        count = itertools.count()
+        waiting: list[tuple[float, int, Guess, int, tuple[str, ...], Any]] = []
+        self._offer(draft.top, waiting, count, luck)
+        while waiting and len(draft.made) < self.most:
+            odds, _, above, token_id, names, source = heapq.heappop(waiting)
+            now = self.costs.of(company.nodes)
+            if -odds * now <= company.expected * (self.costs.of(company.nodes + 1) - now):
+                break
+            guess = self._put(draft, above, token_id, -odds, names)
+            above.tried.append((token_id, source))
+            if guess is not None:
+                company.add(-odds)
+                if guess.depth < reach:
+                    self._offer(guess, waiting, count, luck)
+
+    def _put(self, draft: Draft, above: Guess, token_id: int, odds: float, names: tuple[str, ...]) -> Guess | None:
+        """A guess as a node; nothing where it is in the draft already."""
+        tree, known = above.node.tree, above.node.children.get(token_id)
+        if known is not None and known in draft.guesses:
+            return None
+        node = tree.expand(above.node, token_id)
+        if known is None:
+            draft.made.append(node)
+        pairs = zip(self.drafters, above.states, strict=True)
+        states = [None if state is None else drafter.follow(state, token_id) for drafter, state in pairs]
+        guess = draft.guesses[node] = Guess(node, odds, names, states, above.depth + 1)
+        above.children.append(guess)
+        return guess
+
+    def _offer(self, guess: Guess, waiting: list[Any], count: Iterator[int], luck: Luck | None) -> None:
+        """Have all drafters guess what follows."""
+        merged: dict[Any, tuple[float, tuple[str, ...], int, Any]] = {}
+        for drafter, state in zip(self.drafters, guess.states, strict=True):
+            for way in drafter.ways(state) if state is not None else ():
+                if not 0 <= way.token_id < self._vocabulary or way.token_id in self._stop:
+                    continue
+                guess.offers.append((drafter.name, way))
+                odds = min(SUREST, max(0.0, self.trust.odds(drafter.name, way)))
+                key = (way.token_id, drafter.name) if self.apart else way.token_id
+                before, names, _, _ = merged.get(key, (0.0, (), 0, None))
+                # Two who guess the same independently are surer than each of them.
+                merged[key] = (1 - (1 - before) * (1 - odds), (*names, drafter.name), way.token_id, way.source)
+        total = max(1.0, sum(odds for odds, *_ in merged.values()))
+        for odds, names, token_id, source in merged.values():
+            likely = odds / total
+            if luck is not None:
+                likely = luck(guess.depth, token_id, likely)
+            heapq.heappush(waiting, (-guess.odds * likely, next(count), guess, token_id, names, source))
+
+    def hear(self, path: Sequence[int], stood: Sequence[Node], scores: Scores, seconds: float) -> Pass:
+        """What the pass has shown: the nodes that hold, and the token after the last, which `path` ends with."""
+        draft, self._draft = self._draft, None
+        assert draft is not None
+        for node, token_id in zip(stood, path[len(path) - len(stood) :], strict=True):
+            for name, way in draft.guesses[node].offers:
+                self.trust.learn(name, way, way.token_id == token_id)
+        for drafter in self.drafters:
+            drafter.hear(path, len(stood), scores, stood)
+        self._vector = scores.vector(stood[-1])
+        names = tuple("+".join(draft.guesses[node].names) for node in stood[1:])
+        return Pass(len(stood), len(draft.guesses), seconds, self._seconds, names)
+
+    def give_up(self) -> list[Node]:
+        """Go on without the draft; returns the nodes that were made for it."""
+        if self._draft is None:
+            return []
+        made, top = self._draft.made, self._draft.top
+        self._draft = Draft(Guess(top.node, 1.0, (), [], 0))
+        return made
+
+
+def luck_of(noise: Callable[[int, int], float]) -> Luck:
+    """How likely a token of some odds is drawn, where its noise at a depth below the line's end is known.
+
+    A draw takes the largest sum of log-probability and noise; the largest of all others' is distributed like noise
+    moved by the logarithm of their odds together.
+    """
+
+    def bent(depth: int, token_id: int, odds: float) -> float:
+        if not 0 < odds < 1:
+            return odds
+        return math.exp(-(1 - odds) * math.exp(-(math.log(odds) + noise(depth, token_id))))
+
+    return bent
