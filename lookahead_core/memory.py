@@ -14,10 +14,11 @@ from lookahead_core.ngrams import Index
 from lookahead_core.sampling import draw
 from lookahead_core.strategies.decode import REJECTION, Line, StreamOptions
 from lookahead_core.strategies.drafters import Drafter, Recycled, Suffix, Trust
-from lookahead_core.strategies.heads import Heads, HeadsDrafter
+from lookahead_core.strategies.heads import HeadsDrafter
 from lookahead_core.strategies.little import LittleModel
 from lookahead_core.strategies.rules import Ruling
 from lookahead_core.strategies.speculate import Speculation
+from lookahead_core.strategies.trained import Heads, check_heads
 from lookahead_core.tree import Node
 
 
@@ -82,7 +83,7 @@ class Memory:
         if options.heads is not None:
             if not isinstance(options.heads, Heads):
                 raise ValueError(f"heads is {type(options.heads).__name__}, and must come from load_heads.")
-            options.heads.require(self.model)
+            check_heads(options.heads, self.model)
             given.append(HeadsDrafter(options.heads, self.model))
         if options.draft_model is not None:
             require_alike(self.model, options.draft_model)

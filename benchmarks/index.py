@@ -1,0 +1,177 @@
+"""What the index of what stood where costs: adding a token, keeping it, and finding what a text ends with."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.report import markdown
+from lookahead_core.ngrams import Index
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NAME = "index"
+HELP = "Measure the index that drafts are found in: adding, memory and finding, by its size."
+MOST = 1_000_000
+SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 2_000_000)
+QUICK = (1_000, 10_000, 100_000)
+VOCABULARY = 49_152
+PHRASES = 20
+"""Of so many tokens each text repeats what it said before, as texts do."""
+PATH = 64
+SINGLE = 5_000
+"""So many tokens are added one by one."""
+STRONG, QUIET = "#12507b", "#c98a1b"
+
+
+@dataclass(frozen=True)
+class Size:
+    """An index after so many tokens."""
+
+    tokens: int
+    remembered: int
+    bulk: float
+    """Tokens a second, where many are added at once."""
+    single: float
+    """Tokens a second, where they come one by one."""
+    bytes_a_token: float
+    known: float
+    """Seconds to find a path that stands in the index, in the middle of all that were asked for."""
+    known_slow: float
+    """The same where one in a hundred takes longer."""
+    unknown: float
+    """Seconds for a path that nothing in the index is like, but for its last token or two."""
+    unknown_slow: float
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this subcommand."""
+    parser.add_argument("--quick", action="store_true", help="up to a hundred thousand tokens only")
+    parser.add_argument("--paths", type=int, default=2_000, help="how many paths are asked for at each size")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save every figure")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="save a plot")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measure, print the table, save what was asked for."""
+    sizes = measure(QUICK if arguments.quick else SIZES, arguments.paths)
+    print(f"{platform.machine()}; python {platform.python_version()}; room for {MOST:,} tokens", end="\n\n")
+    print(table(sizes))
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps([asdict(size) for size in sizes], indent=1))
+    if arguments.plot:
+        print(save_plot(sizes, arguments.plot))
+    return 0
+
+
+def measure(counts: Sequence[int], paths: int) -> list[Size]:
+    """Each size in an index of its own, on the same text."""
+    dice = np.random.default_rng(0)
+    text = zipf(dice, max(counts) + SINGLE)
+    return [one(text, count, paths, dice) for count in counts]
+
+
+def zipf(dice: np.random.Generator, count: int) -> list[int]:
+    """Tokens as common as words are, in phrases some of which come again."""
+    fresh = (dice.zipf(1.2, count) - 1) % VOCABULARY
+    repeats = dice.random(count // PHRASES) < 0.3
+    for phrase in np.flatnonzero(repeats)[1:]:
+        earlier = dice.integers(0, phrase * PHRASES - PHRASES)
+        fresh[phrase * PHRASES : (phrase + 1) * PHRASES] = fresh[earlier : earlier + PHRASES]
+    return fresh.tolist()
+
+
+def one(text: list[int], count: int, paths: int, dice: np.random.Generator) -> Size:
+    """Fill an index, ask it, and go on token by token."""
+    index = Index(MOST)
+    start = perf_counter()
+    index.add(text[:count])
+    bulk = count / (perf_counter() - start)
+    remembered, used = index.size, index.bytes / index.size
+    oldest = max(0, count - MOST)
+    known = [text[end - PATH : end] for end in dice.integers(oldest + PATH, count, paths).tolist()]
+    unknown = dice.permuted(np.array(known), axis=1).tolist()
+    (middle, slow), (other, other_slow) = seconds_to_find(index, known), seconds_to_find(index, unknown)
+    single = SINGLE / seconds_to_add(index, text[count : count + SINGLE])
+    return Size(count, remembered, bulk, single, used, middle, slow, other, other_slow)
+
+
+def seconds_to_add(index: Index, tokens: list[int]) -> float:
+    """The seconds that it takes to add these one by one."""
+    start = perf_counter()
+    for token_id in tokens:
+        index.add([token_id])
+    return perf_counter() - start
+
+
+def seconds_to_find(index: Index, paths: list[list[int]]) -> tuple[float, float]:
+    """The seconds of the middle one, and of the one that only one in a hundred is slower than."""
+    times = []
+    for path in paths:
+        start = perf_counter()
+        index.find(path)
+        times.append(perf_counter() - start)
+    return median(times), sorted(times)[len(times) * 99 // 100]
+
+
+def table(sizes: Sequence[Size]) -> str:
+    """A row for each size."""
+    header = ["tokens", "remembered", "at once, tokens/s", "one by one", "bytes a token"]
+    header += ["find known, µs", "99 %", "find unknown, µs", "99 %"]
+    return markdown(header, [_row(size) for size in sizes])
+
+
+def _row(size: Size) -> list[str]:
+    times = (size.known, size.known_slow, size.unknown, size.unknown_slow)
+    counts = [f"{size.tokens:,}", f"{size.remembered:,}", f"{size.bulk:,.0f}", f"{size.single:,.0f}"]
+    return [*counts, f"{size.bytes_a_token:.0f}", *(f"{seconds * 1e6:.0f}" for seconds in times)]
+
+
+def save_plot(sizes: Sequence[Size], path: Path) -> str:
+    """Save the plot and say where it is, or why there is none."""
+    try:
+        import matplotlib
+    except ImportError:
+        return "No plot: matplotlib is not installed (`pip install matplotlib`)."
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (find, add, memory) = pyplot.subplots(1, 3, figsize=(11.8, 3.6), layout="constrained")
+    _lines(find, sizes, {"path that is known": "known", "path that is not": "unknown"}, 1e6)
+    _lines(add, sizes, {"many at once": "bulk", "one by one": "single"}, 1)
+    _lines(memory, sizes, {"bytes": "bytes_a_token"}, 1)
+    for axes, title in ((find, "find, microseconds"), (add, "add, tokens a second"), (memory, "bytes a token kept")):
+        axes.set_title(title, fontsize=10)
+    add.set_yscale("log")
+    add.set_ylim(1e4, 1e7)
+    for axes in (find, memory):
+        axes.set_ylim(bottom=0)
+    figure.suptitle(f"The index by tokens added; it keeps the last {MOST:,}", fontsize=11)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150, facecolor="white")
+    return f"Plot saved as {path}."
+
+
+def _lines(axes: Axes, sizes: Sequence[Size], names: dict[str, str], scale: float) -> None:
+    """One line for each name, over the tokens that were added."""
+    counts = [size.tokens for size in sizes]
+    for (label, field), color, marker in zip(names.items(), (STRONG, QUIET), "os", strict=False):
+        values = [getattr(size, field) * scale for size in sizes]
+        axes.plot(counts, values, label=label, color=color, marker=marker, markersize=5, linewidth=1.8)
+    axes.set_xscale("log")
+    axes.set_xlabel("tokens")
+    axes.grid(axis="y", color="#e6e6e6", linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    if len(names) > 1:
+        axes.legend(frameon=False, fontsize=9)
