@@ -67,6 +67,7 @@ class Heads:
         facts = {"format": FORMAT, "count": str(self.count), "hidden_size": str(self.width)}
         facts |= {"vocabulary": str(self.vocabulary), "fingerprint": self.fingerprint}
         save_file(tensors, path, {**self.notes, **facts})
+        path.chmod(0o644)  # safetensors lets nobody but its owner read; a cache may be shared
 
 
 def untrained(model: Model, count: int, kept: torch.Tensor | None = None) -> Heads:
