@@ -201,6 +201,8 @@ class TrieDrafter:
 class Unheeded:
     """Costs for those who do not ask what a longer draft costs."""
 
+    least = 0.0
+
     def of(self, nodes: int) -> float:
         return 1.0
 

@@ -18,7 +18,7 @@ from lookahead_core.strategies.heads import HeadsDrafter
 from lookahead_core.strategies.little import LittleModel
 from lookahead_core.strategies.rules import Ruling
 from lookahead_core.strategies.speculate import Speculation
-from lookahead_core.strategies.trained import Heads, check_heads
+from lookahead_core.strategies.trained import Heads
 from lookahead_core.tree import Node
 
 
@@ -83,7 +83,6 @@ class Memory:
         if options.heads is not None:
             if not isinstance(options.heads, Heads):
                 raise ValueError(f"heads is {type(options.heads).__name__}, and must come from load_heads.")
-            check_heads(options.heads, self.model)
             given.append(HeadsDrafter(options.heads, self.model))
         if options.draft_model is not None:
             require_alike(self.model, options.draft_model)

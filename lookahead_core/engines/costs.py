@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -54,6 +55,12 @@ class Costs:
                 part = (nodes - low) / (high - low)
                 return self._curve[index - 1] + part * (self._curve[index] - self._curve[index - 1])
         return self._curve[-1] * nodes / SIZES[-1]
+
+    @property
+    def least(self) -> float:
+        """What one more node costs where it costs least."""
+        steps = itertools.pairwise(zip(SIZES, self._curve, strict=True))
+        return min((after - before) / (high - low) for (low, before), (high, after) in steps)
 
     def _drawn(self) -> list[float]:
         """The curve through what was seen; where nothing was, it goes on with the usual slope, and it never falls."""

@@ -14,6 +14,8 @@ from lookahead_core.tree import TAIL_BIN, Node, Prediction, TokenTree
 KEPT = 64
 """How many of the most likely tokens a compact prediction keeps."""
 TAIL_BINS = 256
+BLOCK = 64
+"""The largest numbers of a row are sought among blocks of so many, which takes half the time."""
 CHUNK = 512
 """What one pass takes of a long text: it is read in pieces, with a point to stop at between them."""
 LAST_CHUNK = 768
@@ -146,26 +148,44 @@ def summarise(rows: torch.Tensor, scores: torch.Tensor | None = None) -> list[Pr
     """Compact predictions from rows of log-probabilities, and from the scores that the model gave, where it did."""
     token_ids = likeliest(rows if scores is None else scores, min(KEPT, rows.shape[-1]))
     logprobs = rows.gather(1, token_ids)
-    # exp(-inf) * -inf is not a number: a model that rules a token out must not lose its entropy.
-    finite = rows.clamp_min(torch.finfo(rows.dtype).min)
-    entropy = -(finite.exp() * finite).sum(-1)
     totals: list[float | None] = [None] * len(rows)
     if scores is not None:
         totals = (scores.gather(1, token_ids[:, :1]) - logprobs[:, :1])[:, 0].tolist()
     return [
         Prediction(tuple(ids), tuple(values), spread, tail, log_total=total)
         for ids, values, spread, tail, total in zip(
-            token_ids.tolist(), logprobs.tolist(), entropy.tolist(), _tails(finite, logprobs), totals, strict=True
+            token_ids.tolist(), logprobs.tolist(), _entropies(rows), _tails(rows, logprobs), totals, strict=True
         )
     ]
 
 
 def likeliest(rows: torch.Tensor, count: int) -> torch.Tensor:
     """The ids of the largest numbers of each row, largest first; of a tie, the lowest id first."""
-    values, token_ids = rows.topk(count)
-    token_ids, order = token_ids.sort(-1)
-    values, order = values.gather(1, order).sort(stable=True, dim=-1, descending=True)
+    token_ids = _in_blocks(rows, count) if rows.shape[-1] > 4 * count * BLOCK else rows.topk(count).indices
+    token_ids = token_ids.sort(-1).values
+    order = rows.gather(1, token_ids).sort(stable=True, dim=-1, descending=True).indices
     return token_ids.gather(1, order)
+
+
+def _in_blocks(rows: torch.Tensor, count: int) -> torch.Tensor:
+    """The same, unordered: the largest numbers lie in the blocks whose largest numbers are largest."""
+    whole = rows.shape[-1] // BLOCK * BLOCK
+    blocks = rows[:, :whole].view(len(rows), -1, BLOCK)
+    chosen = blocks.amax(-1).topk(count).indices
+    places = (chosen[..., None] * BLOCK + torch.arange(BLOCK, device=rows.device)).flatten(1)
+    rest = torch.arange(whole, rows.shape[-1], device=rows.device).expand(len(rows), -1)
+    places = torch.cat([places, rest], 1)
+    return places.gather(1, rows.gather(1, places).topk(count).indices)
+
+
+def _entropies(rows: torch.Tensor) -> list[float]:
+    """How undecided each row of log-probabilities is, in nats."""
+    odds = rows.exp()
+    found = -torch.linalg.vecdot(odds, rows)
+    if bool(found.isnan().any()):
+        # exp(-inf) * -inf is not a number: a model that rules a token out must not lose its entropy.
+        found = -torch.linalg.vecdot(odds, rows.clamp_min(torch.finfo(rows.dtype).min))
+    return found.tolist()
 
 
 def _tails(rows: torch.Tensor, kept: torch.Tensor) -> list[tuple[int, ...]]:

@@ -82,7 +82,7 @@ def checked_drafters(given: Any) -> tuple[Any, ...]:
 class Trust:
     """How often guesses of a kind were right."""
 
-    WEIGHT = 4.0
+    WEIGHT = 8.0
     """So many guesses the drafter's own estimate counts for."""
 
     def __init__(self) -> None:
@@ -100,13 +100,58 @@ class Trust:
         self._counts[drafter, way.sign] = (before * 0.98 + right, all_of * 0.98 + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """Places where what comes next may stand, and how well what is before them agrees with the text's end."""
+
+    kind: str
+    length: int
+    places: tuple[tuple[Index, int], ...]
+
+    def ways(self) -> list[Way]:
+        """What stands at the places, the most frequent first."""
+        counts: dict[int, int] = {}
+        for index, place in self.places:
+            if (token_id := index.after(place)) is not None:
+                counts[token_id] = counts.get(token_id, 0) + 1
+        total, agreed = sum(counts.values()), min(self.length, 32).bit_length()
+        sure = SURE[self.kind][agreed]
+        return [
+            Way(token_id, sure * count / total, (self.kind, agreed, count == total, min(count, 3)))
+            for token_id, count in sorted(counts.items(), key=lambda pair: -pair[1])
+        ]
+
+    def follow(self, token_id: int) -> Strand | None:
+        """The same places one further, those at which this token stands."""
+        left = tuple((index, place + 1) for index, place in self.places if index.after(place) == token_id)
+        return Strand(self.kind, self.length + 1, left) if left else None
+
+
+RUN, NEAR, ASTRAY = "run", "near", "astray"
+SURE = {
+    RUN: (0.0, 0.2, 0.4, 0.7, 0.88, 0.95, 0.98),
+    NEAR: (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98),
+    ASTRAY: (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98),
+}
+"""How likely what came last time comes again, by the bits of how many tokens agree: where a run of tokens is the same,
+where the last one is and stands near what was copied before, and where the text has left what it copied."""
+
+
 class Suffix:
-    """What came where the end of the text stood before: in the text itself, and in corpora loaded on purpose."""
+    """What came where the end of the text stood before: in the text itself, and in corpora loaded on purpose.
+
+    Where a text that copies another departs from it, by a word replaced or left out, it often comes back soon: places
+    near the one where it left are looked at as well.
+    """
 
     name = "suffix"
     hidden = False
     MATCHES = 4
     """How many of the latest places are looked at."""
+    LONG = 4
+    """A run of so many tokens is trusted to be copied."""
+    REACH = 12
+    """So far from where it left off a text may come back to what it copied."""
 
     def __init__(self, own: Index, others: Sequence[Index] = (), *, hears: bool = True) -> None:
         """One that does not hear takes nothing in but what it is told to read."""
@@ -115,6 +160,8 @@ class Suffix:
         self._indexes = [own, *others]
         self._read: list[int] = []
         """What the own index ends with, as far as it is the text's own."""
+        self._left: tuple[Index, int, int] | None = None
+        """Where the text was last seen to copy: an index, the place that would have come next, and the length then."""
 
     def beside(self, others: Sequence[Index]) -> Suffix:
         """The same, with other indexes to look into as well."""
@@ -140,31 +187,37 @@ class Suffix:
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
         found = [(index, *index.find(path, self.MATCHES)) for index in self._indexes]
         longest = max(length for _, _, length in found)
-        places = [(index, place) for index, ends, length in found if length == longest for place in ends]
-        return (longest, places) if longest else None
+        places = tuple((index, place) for index, ends, length in found if length == longest for place in ends)
+        if longest >= self.LONG:
+            self._left = (*places[0], len(path))
+            return (Strand(RUN, longest, places),)
+        back = self._back(path)
+        runs = [Strand(RUN, longest, places)] if places else []
+        return tuple([*back, *runs]) or None
+
+    def _back(self, path: Sequence[int]) -> list[Strand]:
+        """Where the text may come back to what it copied."""
+        if self._left is None or not 0 < len(path) - self._left[2] <= self.REACH:
+            return []
+        index, place, length = self._left
+        gone = len(path) - length
+        near = [at for at in range(place + 1, place + self.REACH) if index.after(at - 1) == path[-1]]
+        if near:
+            return [Strand(NEAR, 1, ((index, near[0]),))]
+        # A word for a word, most often; as many tokens as the text has gone astray for.
+        return [Strand(ASTRAY, 0, ((index, place + gone),))]
 
     def ways(self, state: Any) -> Sequence[Way]:
-        length, places = state
-        counts: dict[int, int] = {}
-        for index, place in places:
-            if (token_id := index.after(place)) is not None:
-                counts[token_id] = counts.get(token_id, 0) + 1
-        total = sum(counts.values())
-        kind = min(length, 32).bit_length()
-        sure = _SURE[kind]
-        return [
-            Way(token_id, sure * count / total, (kind, count == total, min(count, 3)))
-            for token_id, count in sorted(counts.items(), key=lambda pair: -pair[1])
-        ]
+        best: dict[int, Way] = {}
+        for strand in state:
+            for way in strand.ways():
+                if way.token_id not in best or way.odds > best[way.token_id].odds:
+                    best[way.token_id] = way
+        return list(best.values())
 
     def follow(self, state: Any, token_id: int) -> Any:
-        length, places = state
-        left = [(index, place + 1) for index, place in places if index.after(place) == token_id]
-        return (length + 1, left) if left else None
-
-
-_SURE = (0.0, 0.2, 0.45, 0.7, 0.85, 0.92, 0.95)
-"""How likely what came last time comes again, by the bits of how many tokens agree."""
+        followed = (strand.follow(token_id) for strand in state)
+        return tuple(strand for strand in followed if strand is not None) or None
 
 
 class Recycled:

@@ -137,9 +137,12 @@ class HeadsDrafter:
     hidden = True
 
     def __init__(self, heads: Heads, model: Model) -> None:
-        check_heads(heads, model)
         self.heads = heads
-        self._product = HeadsProduct(heads, model)
+        if id(model) not in heads.ready:
+            check_heads(heads, model)
+            heads.ready[id(model)] = HeadsProduct(heads, model)
+        # The product holds its model, so that no other one can come to have the same id.
+        self._product: HeadsProduct = heads.ready[id(model)]
 
     def read(self, token_ids: Sequence[int]) -> None:
         """Heads look at vectors, not at texts."""

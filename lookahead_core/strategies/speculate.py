@@ -20,7 +20,12 @@ from lookahead_core.tree import Node
 Luck: TypeAlias = Callable[[int, int, float], float]
 MOST = 64
 """The most nodes of a draft."""
-SUREST = 0.98
+WIDEST = 64
+"""So many guesses of one drafter at one place are heard."""
+FURTHER = 12
+"""So many guesses more are looked at, where the next ones alone would not pay: a pass's cost grows in steps."""
+TOGETHER = "together"
+SUREST = 0.995
 """No guess is surer than this."""
 
 
@@ -58,6 +63,10 @@ class Guess:
     children: list[Guess] = field(default_factory=list)
 
 
+_Waiting: TypeAlias = tuple[float, int, Guess, int, tuple[str, ...], Any]
+"""A guess that may come into the draft: less its odds, a number for order, what it hangs below, and what it is."""
+
+
 class Company:
     """Who is in a pass so far: nodes, and how many tokens they are expected to win."""
 
@@ -70,6 +79,20 @@ class Company:
         self.nodes += 1
         self.expected += odds
 
+    def worth(self, costs: Costs) -> float:
+        """Tokens expected for what the pass costs."""
+        return self.expected / costs.of(self.nodes)
+
+    def copy(self) -> Company:
+        """It as it is now."""
+        other = Company(self.nodes)
+        other.expected = self.expected
+        return other
+
+    def become(self, other: Company) -> None:
+        """Be as it was."""
+        self.nodes, self.expected = other.nodes, other.expected
+
 
 class Draft:
     """A tree of guesses below the end of a line, and which of its nodes were not there before."""
@@ -78,6 +101,11 @@ class Draft:
         self.top = top
         self.guesses: dict[Node, Guess] = {top.node: top}
         self.made: list[Node] = []
+
+    def drop(self, above: Guess, guess: Guess) -> None:
+        """Take a guess back that nothing was put below. Its node goes with the others when the pass is over."""
+        above.children.remove(guess)
+        del self.guesses[guess.node]
 
     @property
     def nodes(self) -> list[Node]:
@@ -149,21 +177,31 @@ class Speculation:
         return draft.nodes
 
     def _grow(self, draft: Draft, reach: int, company: Company, luck: Luck | None) -> None:
-        """Always the likeliest guess next, until the next one would cost more than it is likely to win."""
+        """Always the likeliest guess next, up to the size that wins most for what it costs."""
         count = itertools.count()
-        waiting: list[tuple[float, int, Guess, int, tuple[str, ...], Any]] = []
+        waiting: list[_Waiting] = []
+        put: list[tuple[Guess, Guess | None]] = []
+        best, best_company, least = 0, company.copy(), self.costs.least
         self._offer(draft.top, waiting, count, luck)
-        while waiting and len(draft.made) < self.most:
+        while waiting and len(put) < min(self.most, best + FURTHER):
             odds, _, above, token_id, names, source = heapq.heappop(waiting)
-            now = self.costs.of(company.nodes)
-            if -odds * now <= company.expected * (self.costs.of(company.nodes + 1) - now):
+            # A larger pass may pay where the next size does not; but not with guesses like this one, at any size.
+            if -odds * self.costs.of(company.nodes) <= company.expected * least:
                 break
             guess = self._put(draft, above, token_id, -odds, names)
             above.tried.append((token_id, source))
+            put.append((above, guess))
             if guess is not None:
                 company.add(-odds)
                 if guess.depth < reach:
                     self._offer(guess, waiting, count, luck)
+            if company.worth(self.costs) > best_company.worth(self.costs):
+                best, best_company = len(put), company.copy()
+        company.become(best_company)
+        for above, guess in reversed(put[best:]):
+            above.tried.pop()
+            if guess is not None:
+                draft.drop(above, guess)
 
     def _put(self, draft: Draft, above: Guess, token_id: int, odds: float, names: tuple[str, ...]) -> Guess | None:
         """A guess as a node; nothing where it is in the draft already."""
@@ -183,18 +221,25 @@ class Speculation:
         """Have all drafters guess what follows."""
         merged: dict[Any, tuple[float, tuple[str, ...], int, Any]] = {}
         for drafter, state in zip(self.drafters, guess.states, strict=True):
-            for way in drafter.ways(state) if state is not None else ():
+            for way in itertools.islice(drafter.ways(state), WIDEST) if state is not None else ():
                 if not 0 <= way.token_id < self._vocabulary or way.token_id in self._stop:
                     continue
                 guess.offers.append((drafter.name, way))
                 odds = min(SUREST, max(0.0, self.trust.odds(drafter.name, way)))
                 key = (way.token_id, drafter.name) if self.apart else way.token_id
                 before, names, _, _ = merged.get(key, (0.0, (), 0, None))
-                # Two who guess the same independently are surer than each of them.
-                merged[key] = (1 - (1 - before) * (1 - odds), (*names, drafter.name), way.token_id, way.source)
-        total = max(1.0, sum(odds for odds, *_ in merged.values()))
+                # They look at the same text: two who guess the same are hardly surer than the surer one.
+                merged[key] = (max(before, odds), (*names, drafter.name), way.token_id, way.source)
+        surest = max((odds for odds, *_ in merged.values()), default=0.0)
+        others = sum(odds for odds, *_ in merged.values()) - surest
+        # One of them comes at most: beside a sure guess there is little left for the others.
+        share = min(1.0, (1 - surest) / others) if others else 1.0
         for odds, names, token_id, source in merged.values():
-            likely = odds / total
+            # Whether guesses of several are as good together as they say is a kind of guess of its own.
+            said = odds if odds == surest else odds * share
+            together = Way(token_id, said, (names, _surety(said)))
+            guess.offers.append((TOGETHER, together))
+            likely = min(SUREST, self.trust.odds(TOGETHER, together))
             if luck is not None:
                 likely = luck(guess.depth, token_id, likely)
             heapq.heappush(waiting, (-guess.odds * likely, next(count), guess, token_id, names, source))
@@ -219,6 +264,11 @@ class Speculation:
         made, top = self._draft.made, self._draft.top
         self._draft = Draft(Guess(top.node, 1.0, (), [], 0))
         return made
+
+
+def _surety(odds: float) -> int:
+    """How sure a guess is, in steps of half a nat between what speaks for it and against it."""
+    return round(2 * math.log(max(odds, 1e-3) / max(1 - odds, 1e-3)))
 
 
 def luck_of(noise: Callable[[int, int], float]) -> Luck:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -46,6 +47,8 @@ class Heads:
     """The same for the same weights, in whichever type they were loaded."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """What they were trained on, and how often they were right, for people."""
+    ready: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What drafters have made of them, by model: laying matrices out takes longer than a draft."""
 
     @property
     def count(self) -> int:
