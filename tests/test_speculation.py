@@ -19,6 +19,8 @@ from tests.families import FAMILIES, make
 from tests.parrot import parrot
 
 PROMPT = [5, 9, 13, 5, 9, 13, 5, 9, 2, 7, 5, 9]
+FEW = ("gpt2", "llama", "gemma3", "mamba")
+"""The families of the default run; the others run with the slow tests."""
 WAYS: dict[str, dict[str, Any]] = {
     "greedy": {},
     "sampled": {"temperature": 0.8, "top_p": 0.9, "seed": 3},
@@ -68,7 +70,9 @@ def teams(model: Model, text: list[int]) -> dict[str, list[Any]]:
     return {**named, "both": ["suffix", "recycled"], "all": alone, "none": []}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family", [family if family in FEW else pytest.param(family, marks=pytest.mark.slow) for family in FAMILIES]
+)
 def test_the_text_is_the_same_with_drafts_on_every_family(family: str) -> None:
     model = load_model(make(family), tokenizer=None)
     for way in ("greedy", "sampled"):
@@ -83,9 +87,10 @@ def test_the_text_is_the_same_with_every_drafter_alone_on_every_family(family: s
     hf_model = make(family)
     model = load_model(hf_model, tokenizer=None, engine=engine)
     for way in ("greedy", "hot"):
-        expected = plain(model, **WAYS[way])
+        options = {"max_new_tokens": 12} | WAYS[way]
+        expected = plain(model, **options)
         for team, drafters in teams(model, expected).items():
-            assert drafted(model, drafters, **WAYS[way]) == expected, (way, team)
+            assert drafted(model, drafters, **options) == expected, (way, team)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -6,7 +6,7 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -138,6 +138,9 @@ class Speculation:
         self.costs = costs
         self.apart = apart
         self.most = most
+        # What was drawn comes with other odds than it was drawn with, if what it led to decides whether it is tried.
+        self._further = 1 if apart else FURTHER
+        self._count = itertools.count()
         self._stop = stop
         self._vocabulary = vocabulary
         self._draft: Draft | None = None
@@ -178,12 +181,11 @@ class Speculation:
 
     def _grow(self, draft: Draft, reach: int, company: Company, luck: Luck | None) -> None:
         """Always the likeliest guess next, up to the size that wins most for what it costs."""
-        count = itertools.count()
         waiting: list[_Waiting] = []
         put: list[tuple[Guess, Guess | None]] = []
         best, best_company, least = 0, company.copy(), self.costs.least
-        self._offer(draft.top, waiting, count, luck)
-        while waiting and len(put) < min(self.most, best + FURTHER):
+        self._offer(draft.top, waiting, luck)
+        while waiting and len(put) < min(self.most, best + self._further):
             odds, _, above, token_id, names, source = heapq.heappop(waiting)
             # A larger pass may pay where the next size does not; but not with guesses like this one, at any size.
             if -odds * self.costs.of(company.nodes) <= company.expected * least:
@@ -194,8 +196,8 @@ class Speculation:
             if guess is not None:
                 company.add(-odds)
                 if guess.depth < reach:
-                    self._offer(guess, waiting, count, luck)
-            if company.worth(self.costs) > best_company.worth(self.costs):
+                    self._offer(guess, waiting, luck)
+            if guess is None or company.worth(self.costs) > best_company.worth(self.costs):
                 best, best_company = len(put), company.copy()
         company.become(best_company)
         for above, guess in reversed(put[best:]):
@@ -217,8 +219,25 @@ class Speculation:
         above.children.append(guess)
         return guess
 
-    def _offer(self, guess: Guess, waiting: list[Any], count: Iterator[int], luck: Luck | None) -> None:
+    def _offer(self, guess: Guess, waiting: list[_Waiting], luck: Luck | None) -> None:
         """Have all drafters guess what follows."""
+        merged = self._merged(guess)
+        surest = max((odds for odds, *_ in merged), default=0.0)
+        others = sum(odds for odds, *_ in merged) - surest
+        # One of them comes at most: beside a sure guess there is little left for the others.
+        share = min(1.0, (1 - surest) / others) if others else 1.0
+        for odds, names, token_id, source in merged:
+            # Whether guesses of several are as good together as they say is a kind of guess of its own.
+            said = odds if odds == surest else odds * share
+            together = Way(token_id, said, (names, _surety(said)))
+            guess.offers.append((TOGETHER, together))
+            likely = min(SUREST, self.trust.odds(TOGETHER, together))
+            if luck is not None:
+                likely = luck(guess.depth, token_id, likely)
+            heapq.heappush(waiting, (-guess.odds * likely, next(self._count), guess, token_id, names, source))
+
+    def _merged(self, guess: Guess) -> list[tuple[float, tuple[str, ...], int, Any]]:
+        """What all drafters guess to follow, each token once: its odds, who guessed it, and what it was drawn from."""
         merged: dict[Any, tuple[float, tuple[str, ...], int, Any]] = {}
         for drafter, state in zip(self.drafters, guess.states, strict=True):
             for way in itertools.islice(drafter.ways(state), WIDEST) if state is not None else ():
@@ -230,19 +249,7 @@ class Speculation:
                 before, names, _, _ = merged.get(key, (0.0, (), 0, None))
                 # They look at the same text: two who guess the same are hardly surer than the surer one.
                 merged[key] = (max(before, odds), (*names, drafter.name), way.token_id, way.source)
-        surest = max((odds for odds, *_ in merged.values()), default=0.0)
-        others = sum(odds for odds, *_ in merged.values()) - surest
-        # One of them comes at most: beside a sure guess there is little left for the others.
-        share = min(1.0, (1 - surest) / others) if others else 1.0
-        for odds, names, token_id, source in merged.values():
-            # Whether guesses of several are as good together as they say is a kind of guess of its own.
-            said = odds if odds == surest else odds * share
-            together = Way(token_id, said, (names, _surety(said)))
-            guess.offers.append((TOGETHER, together))
-            likely = min(SUREST, self.trust.odds(TOGETHER, together))
-            if luck is not None:
-                likely = luck(guess.depth, token_id, likely)
-            heapq.heappush(waiting, (-guess.odds * likely, next(count), guess, token_id, names, source))
+        return list(merged.values())
 
     def hear(self, path: Sequence[int], stood: Sequence[Node], scores: Scores, seconds: float) -> Pass:
         """What the pass has shown: the nodes that hold, and the token after the last, which `path` ends with."""
