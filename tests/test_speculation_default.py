@@ -14,8 +14,8 @@ from lookahead_core import Document, Model, load_model
 from tests.drafting import hostile
 
 pytestmark = pytest.mark.slow
-PROMPTS = 2
-NEW_TOKENS = 48
+PROMPTS = 1
+NEW_TOKENS = 40
 
 
 @pytest.fixture(scope="module")
