@@ -185,7 +185,7 @@ class TrieDrafter:
         self.trie.end()
         self.trie.add_prompt(token_ids)
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, stood: Collection[Node]) -> None:
+    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
         self.trie.go_on(path[-new:])
 
     def start(self, path: Sequence[int], vector: Any, reach: int) -> Shoot | None:

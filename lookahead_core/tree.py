@@ -203,11 +203,11 @@ class TokenTree:
         return gone
 
     def cut(self, nodes: Iterable[Node]) -> list[Node]:
-        """Forget those of these nodes that nothing was predicted after and nothing hangs below."""
-        kept = self._kept()
+        """Forget those of these nodes that nothing was predicted after, nothing hangs below and nobody grows from."""
+        ends = {self.head, *(end for grower in self.growers for end in grower.ends)}
         gone = []
         for node in sorted(nodes, key=lambda node: -node.depth):
-            if node not in kept and node.prediction is None and not node.children:
+            if node not in ends and node.prediction is None and not node.children:
                 assert node.parent is not None
                 del node.parent.children[node.token_id]
                 gone.append(node)

@@ -23,7 +23,7 @@ class Scripted:
     def read(self, token_ids: Sequence[int]) -> None:
         pass
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, stood: Collection[Node]) -> None:
+    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
         pass
 
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:

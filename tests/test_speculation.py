@@ -323,6 +323,15 @@ def test_nothing_that_one_document_taught_a_drafter_is_offered_in_another(
     assert SECRET[2] in {token_id for token_id, _ in own}, "where it stands, it is offered"
 
 
+def test_documents_that_share_passes_teach_each_other_nothing(steady: Model) -> None:
+    mine, other = Document(steady, token_ids=list(SECRET)), Document(steady, token_ids=PROMPT)
+    for _ in stream_batch([mine, other], max_new_tokens=6, speculate=True):
+        pass
+    known = [set(document._memory._own["recycled"]._after) for document in (mine, other)]  # type: ignore[attr-defined]
+    assert tuple(SECRET[-2:]) in known[0] and tuple(PROMPT[-2:]) in known[1]
+    assert tuple(SECRET[-2:]) not in known[1] and tuple(PROMPT[-2:]) not in known[0]
+
+
 def test_a_corpus_loaded_on_purpose_is_drafted_from(steady: Model) -> None:
     expected = plain(steady)
     corpus = Corpus.of_ids(steady, [[*PROMPT, *expected]])

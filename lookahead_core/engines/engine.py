@@ -115,10 +115,20 @@ class Scores:
             self._told[node] = self.tell([node])[0]
         return self._told[node]
 
+    def likeliest(self, nodes: Sequence[Node], count: int) -> tuple[list[list[int]], list[list[float]]]:
+        """For each of these nodes the likeliest tokens, and how likely they are."""
+        rows = self._of(nodes)
+        token_ids = likeliest(rows, min(count, rows.shape[-1]))
+        odds = (rows.gather(1, token_ids) - rows.logsumexp(-1, keepdim=True)).exp()
+        return token_ids.tolist(), odds.tolist()
+
+    def _of(self, nodes: Sequence[Node]) -> torch.Tensor:
+        return self.rows if nodes == self.nodes else self.rows[[self._places[node] for node in nodes]]
+
     def tell(self, nodes: Iterable[Node]) -> torch.Tensor:
         """Leave predictions on these nodes and return their rows of log-probabilities."""
         told = list(nodes)
-        scores = self.rows if told == self.nodes else self.rows[[self._places[node] for node in told]]
+        scores = self._of(told)
         rows = scores.log_softmax(-1)
         for node, prediction in zip(told, summarise(rows, scores), strict=True):
             node.prediction = prediction

@@ -258,6 +258,11 @@ class Line:
         self.over = bool(last)
         return Pick(chosen, said, last)
 
+    def take_known(self) -> None:
+        """Go on as far as is known."""
+        while not self.over and self.known is not None:
+            self.take()
+
     def _drafted(self, node: Node) -> bool:
         return self.speculation is not None and self.speculation.holds(node)
 

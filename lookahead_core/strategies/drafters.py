@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
-from lookahead_core.engines.engine import Scores, likeliest
+from lookahead_core.engines.engine import Scores
 from lookahead_core.ngrams import Index
 from lookahead_core.tree import Node
 
@@ -44,8 +44,11 @@ class Drafter(Protocol):
         """Take the whole text as it stands now."""
         ...
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, stood: Collection[Node]) -> None:
-        """The last `new` tokens of a path have become true. `stood` are the nodes of the pass that hold."""
+    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
+        """The last `new` tokens of a path have become true.
+
+        `nodes` are those of this text in the pass, right or wrong; others may have had nodes in it as well.
+        """
         ...
 
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
@@ -178,7 +181,7 @@ class Suffix:
         self.own.add(token_ids[same:])
         self._read[:] = token_ids
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, stood: Collection[Node]) -> None:
+    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
         # Of several texts that grow from one place the first is kept as it comes.
         if self._hears and self._read[-SAME:] == list(path[-new - SAME : -new])[-len(self._read) :]:
             self.own.add(path[-new:])
@@ -232,10 +235,8 @@ class Recycled:
     def read(self, token_ids: Sequence[int]) -> None:
         """Nothing was computed for these."""
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, stood: Collection[Node]) -> None:
-        token_ids = likeliest(scores.rows, min(RECYCLED, scores.rows.shape[-1]))
-        odds = (scores.rows.gather(1, token_ids) - scores.rows.logsumexp(-1, keepdim=True)).exp()
-        for node, ids, values in zip(scores.nodes, token_ids.tolist(), odds.tolist(), strict=True):
+    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
+        for node, ids, values in zip(nodes, *scores.likeliest(nodes, RECYCLED), strict=True):
             parent = node.parent
             assert parent is not None
             for key in ((node.token_id,), (parent.token_id, node.token_id)):

@@ -8,7 +8,7 @@ that is known when a draft begins, and worth much. Nothing of the model is train
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +147,7 @@ class HeadsDrafter:
     def read(self, token_ids: Sequence[int]) -> None:
         """Heads look at vectors, not at texts."""
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, stood: Collection[Node]) -> None:
+    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
         """What they know was learnt before."""
 
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:

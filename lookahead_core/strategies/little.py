@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -55,7 +55,7 @@ class LittleModel:
     def read(self, token_ids: Sequence[int]) -> None:
         """It reads what it needs when it starts."""
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, stood: Collection[Node]) -> None:
+    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
         """It learns nothing from the bigger model."""
 
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:

@@ -83,20 +83,15 @@ def _drafted(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
     line_of = growth.place.line
     assert line_of is not None
     leaves = [growth.slide(leaf) for leaf in leaves]
-    while growing := [leaf for leaf in leaves if growth.is_open(leaf)]:
-        room = growth.options.depth
-        look([line_of(node, room - size) for node, size in _ends(growing).items()], growth.engine)
+    room = growth.options.depth
+    lines = [line_of(leaf.node, room - len(leaf.token_ids)) for leaf in leaves if growth.is_open(leaf)]
+    while growing := [line for line in lines if not line.over]:
+        look(growing, growth.engine)
+        for line in growing:
+            line.take_known()
         leaves = [growth.slide(leaf) for leaf in leaves]
         yield leaves
-    yield list(leaves)
-
-
-def _ends(leaves: Sequence[Leaf]) -> dict[Node, int]:
-    """The nodes that leaves end with, and how many tokens of them are there; of two with one node, the shorter."""
-    found: dict[Node, int] = {}
-    for leaf in leaves:
-        found[leaf.node] = min(len(leaf.token_ids), found.get(leaf.node, len(leaf.token_ids)))
-    return found
+    yield leaves
 
 
 def _stepped(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:

@@ -258,8 +258,9 @@ class Speculation:
         for node, token_id in zip(stood, path[len(path) - len(stood) :], strict=True):
             for name, way in draft.guesses[node].offers:
                 self.trust.learn(name, way, way.token_id == token_id)
+        own = [node for node in scores.nodes if node in draft.guesses]
         for drafter in self.drafters:
-            drafter.hear(path, len(stood), scores, stood)
+            drafter.hear(path, len(stood), scores, own)
         self._vector = scores.vector(stood[-1])
         names = tuple("+".join(draft.guesses[node].names) for node in stood[1:])
         return Pass(len(stood), len(draft.guesses), seconds, self._seconds, names)
