@@ -21,6 +21,9 @@ from lookahead_core.strategies.speculate import Speculation
 from lookahead_core.strategies.trained import Heads
 from lookahead_core.tree import Node
 
+SURE_ENOUGH = 0.35
+"""Only guesses as likely as this are drafted for branches."""
+
 
 class Memory:
     """The drafters of one document."""
@@ -47,7 +50,10 @@ class Memory:
         """The likeliest tokens after a node, so many, with drafts; what is only looked at teaches nothing."""
         model = self.model
         drafters: list[Drafter] = [Suffix(self._index, hears=False), self._own["recycled"]]
-        speculation = Speculation(drafters, self.trust, model.engine.costs, model.end_token_ids, model.vocabulary)
+        # A view takes as many passes as its slowest branch: a token won in another one is hardly worth a node.
+        speculation = Speculation(
+            drafters, self.trust, model.engine.costs, model.end_token_ids, model.vocabulary, least=SURE_ENOUGH
+        )
         options = StreamOptions(max_new_tokens=tokens)
         return Line(node, options, Ruling(options, model.end_token_ids, model.codec, model.vocabulary), 0, speculation)
 

@@ -131,13 +131,17 @@ class Speculation:
         *,
         apart: bool = False,
         most: int = MOST,
+        least: float = 0.0,
     ) -> None:
-        """With `apart` a token that two guess is tried twice: rejection needs to know what each was drawn from."""
+        """Guesses less likely than `least` are left out. With `apart` a token that two guess is tried twice: rejection
+        needs to know what each was drawn from.
+        """
         self.drafters = list(drafters)
         self.trust = trust
         self.costs = costs
         self.apart = apart
         self.most = most
+        self.least = least
         # What was drawn comes with other odds than it was drawn with, if what it led to decides whether it is tried.
         self._further = 1 if apart else FURTHER
         self._count = itertools.count()
@@ -188,7 +192,7 @@ class Speculation:
         while waiting and len(put) < min(self.most, best + self._further):
             odds, _, above, token_id, names, source = heapq.heappop(waiting)
             # A larger pass may pay where the next size does not; but not with guesses like this one, at any size.
-            if -odds * self.costs.of(company.nodes) <= company.expected * least:
+            if -odds < self.least or -odds * self.costs.of(company.nodes) <= company.expected * least:
                 break
             guess = self._put(draft, above, token_id, -odds, names)
             above.tried.append((token_id, source))
