@@ -156,7 +156,9 @@ def our_samples(model: Model, task: Task, ids: list[int]) -> Found:
     """Several texts of one document, drawn side by side, cold."""
     document = Document(model, token_ids=ids)
     texts: list[list[int]] = [[] for _ in range(task.width)]
-    steps = stream_batch([document] * task.width, max_new_tokens=task.new_tokens, seed=len(ids), **SAMPLING)
+    steps = stream_batch(
+        [document] * task.width, max_new_tokens=task.new_tokens, seed=len(ids), speculate=False, **SAMPLING
+    )
     for index, step in steps:
         texts[index].append(step.token_id)
     return Found(tuple(map(tuple, texts)), (), *model.engine.usage(document.tree))
@@ -165,7 +167,7 @@ def our_samples(model: Model, task: Task, ids: list[int]) -> Found:
 def our_stream(model: Model, task: Task, ids: list[int]) -> Found:
     """One greedy text, cold."""
     document = Document(model, token_ids=ids)
-    text = tuple(step.token_id for step in document.stream(max_new_tokens=task.new_tokens))
+    text = tuple(step.token_id for step in document.stream(max_new_tokens=task.new_tokens, speculate=False))
     return Found((text,), (), *model.engine.usage(document.tree))
 
 
