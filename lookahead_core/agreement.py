@@ -9,7 +9,6 @@ from lookahead_core.batch import stream_batch
 from lookahead_core.document import Document
 from lookahead_core.memory import require_alike
 from lookahead_core.model import Model
-from lookahead_core.strategies.checks import check_whole
 from lookahead_core.strategies.verify import agreement
 from lookahead_core.tree import Node
 
@@ -42,7 +41,6 @@ def generate_and_check(
 
     Prompts are texts, or lists of token ids. What would follow an end token is neither written nor compared.
     """
-    check_whole("max_new_tokens", max_new_tokens, 1, 65_536)
     require_alike(big, little)
     listed = [prompts] if isinstance(prompts, str) else list(prompts)
     written = stream_batch([_document(little, prompt) for prompt in listed], max_new_tokens=max_new_tokens)

@@ -35,11 +35,7 @@ def stream_batch(documents: Iterable[Document], **options: Any) -> Streams:
         readers.append(ground.line(replace(asked, stream=asked.stream + times[id(document)])))
         times[id(document)] += 1
     steps = read_lines(documents[0].model.engine, readers) if documents else iter(())
-    steps = guarded(
-        list({id(ground): ground for ground in grounds}.values()),
-        steps,
-        lambda: all(reader.line.over for reader in readers),
-    )
+    steps = guarded(_once(grounds), steps, lambda: all(reader.line.over for reader in readers))
     return Streams(steps, _cost_of(documents, grounds), [reader.line.passes for reader in readers])
 
 
@@ -83,13 +79,18 @@ def _grounds(documents: Sequence[Document], rules: Rules) -> list[Ground]:
     return [made.get(id(document)) or made.setdefault(id(document), document.ground(rules)) for document in documents]
 
 
+def _once(grounds: Sequence[Ground]) -> list[Ground]:
+    """Each ground once, also where a document was given several times."""
+    return list({id(ground): ground for ground in grounds}.values())
+
+
 def _cost_of(documents: Sequence[Document], grounds: Sequence[Ground]) -> Callable[[], Cost]:
     """What a batch costs: its passes, and what all documents need together."""
     engine = documents[0].model.engine if documents else None
     before = engine.passes if engine else 0
 
     def cost() -> Cost:
-        found = [ground.cost() for ground in {id(one): one for one in grounds}.values()]
+        found = [ground.cost() for ground in _once(grounds)]
         return Cost(
             engine.passes - before if engine else 0,
             sum(one.tokens for one in found),

@@ -32,7 +32,8 @@ class Memory:
         self.model = model
         self.trust = Trust()
         self._index = Index()
-        self._own: dict[str, Drafter] = {"suffix": Suffix(self._index), "recycled": Recycled()}
+        self._suffix = Suffix(self._index)
+        self._recycled = Recycled()
 
     def speculation(self, options: StreamOptions, token_ids: Sequence[int], unread: int) -> Speculation | None:
         """Drafts for a stream with these options, behind this text; nothing where it is not to speculate."""
@@ -43,32 +44,28 @@ class Memory:
         drafters = [*self._named(options), *self._given(options, unread)]
         for drafter in drafters:
             drafter.read(token_ids)
-        apart = options.speculate == REJECTION
-        return Speculation(drafters, self.trust, model.engine.costs, model.end_token_ids, model.vocabulary, apart=apart)
+        return self._speculation(drafters, apart=options.speculate == REJECTION)
 
     def line(self, node: Node, tokens: int) -> Line:
         """The likeliest tokens after a node, so many, with drafts; what is only looked at teaches nothing."""
         model = self.model
-        drafters: list[Drafter] = [Suffix(self._index, hears=False), self._own["recycled"]]
+        drafters: list[Drafter] = [Suffix(self._index, hears=False), self._recycled]
         # A view takes as many passes as its slowest branch: a token won in another one is hardly worth a node.
-        speculation = Speculation(
-            drafters, self.trust, model.engine.costs, model.end_token_ids, model.vocabulary, least=SURE_ENOUGH
-        )
+        speculation = self._speculation(drafters, least=SURE_ENOUGH)
         options = StreamOptions(max_new_tokens=tokens)
         return Line(node, options, Ruling(options, model.end_token_ids, model.codec, model.vocabulary), 0, speculation)
 
     def read(self, token_ids: Sequence[int]) -> None:
         """Take the text as it stands."""
-        self._own["suffix"].read(token_ids)
+        self._suffix.read(token_ids)
+
+    def _speculation(self, drafters: Sequence[Drafter], **how: Any) -> Speculation:
+        model = self.model
+        return Speculation(drafters, self.trust, model.engine.costs, model.end_token_ids, model.vocabulary, **how)
 
     def _named(self, options: StreamOptions) -> list[Drafter]:
-        found = []
-        for one in options.drafters:
-            drafter = self._own[one] if isinstance(one, str) else one
-            if isinstance(drafter, Suffix) and drafter is self._own["suffix"]:
-                drafter = drafter.beside(self._others(options))
-            found.append(drafter)
-        return found
+        own = {"recycled": lambda: self._recycled, "suffix": lambda: self._suffix.beside(self._others(options))}
+        return [own[one]() if isinstance(one, str) else one for one in options.drafters]
 
     def _others(self, options: StreamOptions) -> list[Index]:
         """What was given to be quoted, beside the text itself."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from lookahead_core.text import TextCodec, split_bytes
 
+T = TypeVar("T")
 INSIDE = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Zs"})
 """The kinds of characters after which a word, or white space, may go on: letters, marks, digits, spaces."""
 LONGEST_WORD = 64
@@ -82,7 +84,7 @@ class Passage:
         """
         if text == self.text:
             return len(self.stands)
-        keep = self._word_start(self._kept(_same(self.text, text)), text)
+        keep = self._word_start(self._kept(same_beginning(self.text, text)), text)
         start = self.stands[keep - 1].end if keep else 0
         if not start:
             keep = 0
@@ -178,8 +180,8 @@ def _begins_word(text: str, place: int) -> bool:
     return 0 < place < len(text) and text[place].isspace() and not text[place - 1].isspace()
 
 
-def _same(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning, found by halving."""
+def same_beginning(one: Sequence[T], other: Sequence[T]) -> int:
+    """How many characters, or tokens, two texts of one type have in common at their beginning, found by halving."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -123,13 +123,11 @@ def _go_on(model: Model, texts: Sequence[Text], dice: torch.Generator) -> None:
         raise LookaheadError(
             f"{model.name} runs without a cache here and does not show its vectors, so heads cannot be trained for it."
         )
-    places = {node: place for place, node in enumerate(scores.nodes)}
-    theirs = [places[text.node] for text in texts]
+    vectors = dict(zip(scores.nodes, scores.hidden.cpu(), strict=True))
     temperatures = torch.tensor([text.temperature for text in texts])
-    drawn = _draw(scores.rows[theirs].cpu(), temperatures, dice)
-    vectors = scores.hidden.cpu()
-    for text, place, token_id in zip(texts, theirs, drawn.tolist(), strict=True):
-        text.take(token_id, vectors[place], model.end_token_ids)
+    drawn = _draw(scores.rows_of([text.node for text in texts]).cpu(), temperatures, dice)
+    for text, token_id in zip(texts, drawn.tolist(), strict=True):
+        text.take(token_id, vectors[text.node], model.end_token_ids)
 
 
 def _draw(rows: torch.Tensor, temperatures: torch.Tensor, dice: torch.Generator) -> torch.Tensor:

@@ -327,7 +327,7 @@ def test_documents_that_share_passes_teach_each_other_nothing(steady: Model) -> 
     mine, other = Document(steady, token_ids=list(SECRET)), Document(steady, token_ids=PROMPT)
     for _ in stream_batch([mine, other], max_new_tokens=6, speculate=True):
         pass
-    known = [set(document._memory._own["recycled"]._after) for document in (mine, other)]  # type: ignore[attr-defined]
+    known = [set(document._memory._recycled._after) for document in (mine, other)]
     assert tuple(SECRET[-2:]) in known[0] and tuple(PROMPT[-2:]) in known[1]
     assert tuple(SECRET[-2:]) not in known[1] and tuple(PROMPT[-2:]) not in known[0]
 

@@ -56,10 +56,7 @@ class CachedEngine:
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():
-            rows: dict[Node, torch.Tensor] = {}
-            for scores in self._scored(nodes, hidden=False):
-                rows.update(zip(scores.nodes, scores.tell(scores.nodes), strict=True))
-            return torch.stack([rows[node] for node in nodes])
+            return base.evaluate(self._scored(nodes, hidden=False), nodes)
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> Scores:
         with self._lock, torch.inference_mode():
@@ -185,10 +182,10 @@ class CachedEngine:
             segment.tree.work.passes += 1
             segment.tree.work.tokens += len(segment.nodes)
         self._slot_bytes = max(1, caches[0].bytes // caches[0].capacity)
-        return tuple(
-            found if self._keeps_logits or found is None else found[wanted]
-            for found in (logits.float(), vectors[0] if vectors else None)
-        )  # type: ignore[return-value]
+        known = vectors[0] if vectors else None
+        if not self._keeps_logits:
+            logits, known = logits[wanted], None if known is None else known[wanted]
+        return logits.float(), known
 
     def _masks(self, cache: FlatCache, nodes: list[Node]) -> Any:
         """Each row sees its ancestors, in the cache or in this pass, and itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import threading
 
@@ -27,14 +28,14 @@ class Costs:
         """A pass of so many nodes took so long."""
         if not 1 <= nodes <= SIZES[-1]:
             return
-        place = next(index for index, size in enumerate(SIZES) if nodes <= size)
+        place = bisect.bisect_left(SIZES, nodes)
         with self._lock:
             # Whatever else the machine did meanwhile: so many nodes never cost more than so many passes.
             seconds = min(seconds, nodes * self._seen.get(0, seconds))
-            before = self._seen.get(place)
             # Another program can only slow a pass down: what is faster is believed sooner.
-            share = FORGETS if before is None or seconds > before else 3 * FORGETS
-            self._seen[place] = seconds if before is None else before + share * (seconds - before)
+            before = self._seen.get(place, seconds)
+            share = FORGETS if seconds > before else 3 * FORGETS
+            self._seen[place] = before + share * (seconds - before)
             self._doubt(place)
             self._curve = self._drawn()
 
@@ -47,14 +48,13 @@ class Costs:
 
     def of(self, nodes: int) -> float:
         """What a pass of so many nodes costs, in a unit that is the same for all sizes."""
-        for index, size in enumerate(SIZES):
-            if nodes <= size:
-                if not index:
-                    return self._curve[0]
-                low, high = SIZES[index - 1], size
-                part = (nodes - low) / (high - low)
-                return self._curve[index - 1] + part * (self._curve[index] - self._curve[index - 1])
-        return self._curve[-1] * nodes / SIZES[-1]
+        place = bisect.bisect_left(SIZES, nodes)
+        if place == len(SIZES):
+            return self._curve[-1] * nodes / SIZES[-1]
+        if nodes == SIZES[place]:
+            return self._curve[place]
+        low, high = SIZES[place - 1], SIZES[place]
+        return self._curve[place - 1] + (nodes - low) / (high - low) * (self._curve[place] - self._curve[place - 1])
 
     @property
     def least(self) -> float:

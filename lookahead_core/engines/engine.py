@@ -93,9 +93,6 @@ class Scores:
         hidden = torch.cat(vectors) if len(vectors) == len(parts) else None
         return cls([node for part in parts for node in part.nodes], torch.cat([part.rows for part in parts]), hidden)
 
-    def __contains__(self, node: Node) -> bool:
-        return node in self._places
-
     @functools.cached_property
     def best(self) -> list[int]:
         """For each node the most likely token: the first of a tie, as in a prediction."""
@@ -117,23 +114,32 @@ class Scores:
 
     def likeliest(self, nodes: Sequence[Node], count: int) -> tuple[list[list[int]], list[list[float]]]:
         """For each of these nodes the likeliest tokens, and how likely they are."""
-        rows = self._of(nodes)
+        rows = self.rows_of(nodes)
         token_ids = likeliest(rows, min(count, rows.shape[-1]))
         odds = (rows.gather(1, token_ids) - rows.logsumexp(-1, keepdim=True)).exp()
         return token_ids.tolist(), odds.tolist()
 
-    def _of(self, nodes: Sequence[Node]) -> torch.Tensor:
+    def rows_of(self, nodes: Sequence[Node]) -> torch.Tensor:
+        """The scores of these nodes, a row for each."""
         return self.rows if nodes == self.nodes else self.rows[[self._places[node] for node in nodes]]
 
     def tell(self, nodes: Iterable[Node]) -> torch.Tensor:
         """Leave predictions on these nodes and return their rows of log-probabilities."""
         told = list(nodes)
-        scores = self._of(told)
+        scores = self.rows_of(told)
         rows = scores.log_softmax(-1)
         for node, prediction in zip(told, summarise(rows, scores), strict=True):
             node.prediction = prediction
             node.tree.show(node)
         return rows
+
+
+def evaluate(parts: Iterable[Scores], nodes: Sequence[Node]) -> torch.Tensor:
+    """What evaluating means, in terms of what passes give: every row told, in the order asked for."""
+    rows: dict[Node, torch.Tensor] = {}
+    for scores in parts:
+        rows.update(zip(scores.nodes, scores.tell(scores.nodes), strict=True))
+    return torch.stack([rows[node] for node in nodes])
 
 
 def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:

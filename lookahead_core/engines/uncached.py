@@ -33,10 +33,7 @@ class UncachedEngine:
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():
-            rows: dict[Node, torch.Tensor] = {}
-            for scores in self._scored(nodes):
-                rows.update(zip(scores.nodes, scores.tell(scores.nodes), strict=True))
-            return torch.stack([rows[node] for node in nodes])
+            return base.evaluate(self._scored(nodes), nodes)
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> Scores:
         with self._lock, torch.inference_mode():

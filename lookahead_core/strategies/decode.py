@@ -297,10 +297,7 @@ class Line:
 
     def _noise(self, depth: int, token_id: int) -> float:
         """The noise of a token at a place below the line's end."""
-        return self._noises(self.position + depth)(token_id)
-
-    def _noises(self, position: int) -> Callable[[int], float]:
-        return noise_at(self.options.seed or 0, self.options.stream, position)
+        return noise_at(self.options.seed or 0, self.options.stream, self.position + depth)(token_id)
 
 
 def model_scores(node: Node, row: torch.Tensor) -> torch.Tensor:

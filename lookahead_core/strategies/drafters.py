@@ -10,6 +10,7 @@ import torch
 
 from lookahead_core.engines.engine import Scores
 from lookahead_core.ngrams import Index
+from lookahead_core.passage import same_beginning
 from lookahead_core.tree import Node
 
 RECYCLED = 8
@@ -173,7 +174,7 @@ class Suffix:
         return other
 
     def read(self, token_ids: Sequence[int]) -> None:
-        same = _same(self._read, token_ids)
+        same = same_beginning(self._read, list(token_ids))
         if same < len(self._read):
             # The text has changed: what follows the change is read again, with enough before it to be found.
             same = max(0, same - self.own.longest)
@@ -256,7 +257,7 @@ class Recycled:
             return ()
         discount = _RECYCLED_ODDS[order]
         return [
-            Way(token_id, discount * value, (order, min(place, 4), _decile(value)))
+            Way(token_id, discount * value, (order, min(place, 4), decile(value)))
             for place, (token_id, value) in enumerate(zip(*known, strict=True))
         ]
 
@@ -268,13 +269,6 @@ _RECYCLED_ODDS = (0.0, 0.5, 0.8)
 """How much of a token's odds in another place it has here, where one token agrees, or two."""
 
 
-def _decile(value: float) -> int:
+def decile(value: float) -> int:
+    """Which tenth odds lie in: guesses that are about as sure are of a kind."""
     return min(9, int(value * 10))
-
-
-def _same(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two texts have in common at their beginning."""
-    short = min(len(one), len(other))
-    if list(one[:short]) == list(other[:short]):
-        return short
-    return next(place for place in range(short) if one[place] != other[place])

@@ -23,7 +23,7 @@ from lookahead_core.errors import ModelError, is_caused_by
 from lookahead_core.model import Model
 from lookahead_core.reading import hub_answers
 from lookahead_core.settings import Settings
-from lookahead_core.strategies.drafters import Way
+from lookahead_core.strategies.drafters import Way, decile
 from lookahead_core.strategies.trained import TRAIN, Heads, check_heads, embedded, output_matrix, read_heads
 from lookahead_core.tree import Node
 
@@ -172,6 +172,6 @@ class HeadsDrafter:
 
 def _ways(head: int, token_ids: list[int], odds: list[float]) -> tuple[Way, ...]:
     return tuple(
-        Way(token_id, value, (head, min(rank, 3), min(9, int(value * 10))))
+        Way(token_id, value, (head, min(rank, 3), decile(value)))
         for rank, (token_id, value) in enumerate(zip(token_ids, odds, strict=True))
     )

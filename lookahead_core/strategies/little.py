@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from lookahead_core.engines.engine import Engine, Scores
-from lookahead_core.strategies.drafters import Trust, Way
+from lookahead_core.strategies.drafters import Trust, Way, decile
 from lookahead_core.strategies.verify import drawn
 from lookahead_core.tree import Node, TokenTree
 
@@ -42,8 +42,6 @@ class LittleModel:
         """`choose` tells of a row, a path and how many tokens were run ahead which token comes, or the probabilities
         that one is to be drawn with here."""
         self.engine = engine
-        self.passes = 0
-        """How many passes of the smaller model there were."""
         self._context = context
         self._choose = choose
         self._trust = trust
@@ -74,7 +72,6 @@ class LittleModel:
         likely = 1.0
         for ahead in range(reach):
             row = self.engine.evaluate([node])[0]
-            self.passes += 1
             token_id, odds, source = self._token(row, path, ahead)
             self._ahead[node] = token_id, odds, source
             likely *= self._trust.odds(self.name, _first(token_id, odds, source))
@@ -113,4 +110,4 @@ def _first(token_id: int, odds: float, source: torch.Tensor | None) -> Way:
     """What the smaller model would say: it agrees with the bigger one more often than it is sure of it."""
     if source is not None:
         return Way(token_id, DRAWN, "drawn", source)
-    return Way(token_id, 0.4 + 0.6 * odds, ("first", min(9, int(odds * 10))))
+    return Way(token_id, 0.4 + 0.6 * odds, ("first", decile(odds)))

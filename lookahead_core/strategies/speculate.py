@@ -79,19 +79,14 @@ class Company:
         self.nodes += 1
         self.expected += odds
 
+    def remove(self, odds: float) -> None:
+        """One less."""
+        self.nodes -= 1
+        self.expected -= odds
+
     def worth(self, costs: Costs) -> float:
         """Tokens expected for what the pass costs."""
         return self.expected / costs.of(self.nodes)
-
-    def copy(self) -> Company:
-        """It as it is now."""
-        other = Company(self.nodes)
-        other.expected = self.expected
-        return other
-
-    def become(self, other: Company) -> None:
-        """Be as it was."""
-        self.nodes, self.expected = other.nodes, other.expected
 
 
 class Draft:
@@ -130,7 +125,6 @@ class Speculation:
         vocabulary: int,
         *,
         apart: bool = False,
-        most: int = MOST,
         least: float = 0.0,
     ) -> None:
         """Guesses less likely than `least` are left out. With `apart` a token that two guess is tried twice: rejection
@@ -140,7 +134,6 @@ class Speculation:
         self.trust = trust
         self.costs = costs
         self.apart = apart
-        self.most = most
         self.least = least
         # What was drawn comes with other odds than it was drawn with, if what it led to decides whether it is tried.
         self._further = 1 if apart else FURTHER
@@ -187,12 +180,12 @@ class Speculation:
         """Always the likeliest guess next, up to the size that wins most for what it costs."""
         waiting: list[_Waiting] = []
         put: list[tuple[Guess, Guess | None]] = []
-        best, best_company, least = 0, company.copy(), self.costs.least
+        best, worth, cheapest = 0, company.worth(self.costs), self.costs.least
         self._offer(draft.top, waiting, luck)
-        while waiting and len(put) < min(self.most, best + self._further):
+        while waiting and len(put) < min(MOST, best + self._further):
             odds, _, above, token_id, names, source = heapq.heappop(waiting)
             # A larger pass may pay where the next size does not; but not with guesses like this one, at any size.
-            if -odds < self.least or -odds * self.costs.of(company.nodes) <= company.expected * least:
+            if -odds < self.least or -odds * self.costs.of(company.nodes) <= company.expected * cheapest:
                 break
             guess = self._put(draft, above, token_id, -odds, names)
             above.tried.append((token_id, source))
@@ -201,13 +194,13 @@ class Speculation:
                 company.add(-odds)
                 if guess.depth < reach:
                     self._offer(guess, waiting, luck)
-            if guess is None or company.worth(self.costs) > best_company.worth(self.costs):
-                best, best_company = len(put), company.copy()
-        company.become(best_company)
+            if guess is None or company.worth(self.costs) > worth:
+                best, worth = len(put), company.worth(self.costs)
         for above, guess in reversed(put[best:]):
             above.tried.pop()
             if guess is not None:
                 draft.drop(above, guess)
+                company.remove(guess.odds)
 
     def _put(self, draft: Draft, above: Guess, token_id: int, odds: float, names: tuple[str, ...]) -> Guess | None:
         """A guess as a node; nothing where it is in the draft already."""
