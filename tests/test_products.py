@@ -10,6 +10,7 @@ from torch import nn
 
 from lookahead_core import Document, load_model
 from lookahead_core.engines import products
+from lookahead_core.engines.packed import APART, MANY, Packed, plain_is_faster, stacked
 from lookahead_core.engines.products import FlippedLinear, Float32Head, Joined, JoinedPart, PackedLinear
 from lookahead_core.engines.twin import twin_of
 from tests.conftest import tiny_llama
@@ -41,6 +42,31 @@ def test_a_product_with_a_packed_matrix_is_the_same_product(dtype: torch.dtype, 
             assert torch.allclose(made.float(), linear(given).float(), atol=bound)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("faster", [True, False])
+def test_what_comes_after_a_product_is_the_same_however_many_rows_there_are(
+    dtype: torch.dtype, bias: bool, faster: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lookahead_core.engines.packed.plain_is_faster", lambda: faster)
+    layers = [nn.Linear(48, width, bias=bias).to(dtype) for width in (32, 17)]
+    bound = 1e-5 if dtype is torch.float32 else 0.05
+    with torch.inference_mode():
+        matrix = Packed(*stacked(layers), layers)
+        assert bool(matrix._plain) == (faster and dtype is torch.float32)
+        for rows in (1, APART - 1, APART, MANY - 1, MANY, 300):
+            given, others = torch.randn(1, rows, 48).to(dtype), torch.randn(1, rows, 49).to(dtype)
+            plain = torch.cat([layer(given).float() for layer in layers], -1)
+            for made, expected in (
+                (matrix(given), plain),
+                (matrix.silu(given), nn.functional.silu(plain)),
+                (matrix.plus(given, others), plain + others.float()),
+                (matrix.times(given, others), plain * others.float()),
+            ):
+                assert made.dtype == dtype
+                assert torch.allclose(made.float(), expected, atol=bound, rtol=bound)
+
+
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
 def test_neighbours_multiplied_as_one_give_each_its_part(bias: bool, packed: bool) -> None:
@@ -68,7 +94,7 @@ def test_the_head_in_float32_is_what_bfloat16_rounds() -> None:
 def test_a_prepared_twin_predicts_what_a_plain_one_does_and_leaves_the_model_alone(
     dtype: torch.dtype, packed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(products, "packing_pays", lambda weights: packed)
+    monkeypatch.setattr(products, "packing_pays", lambda weights, **options: packed)
     hf_model = tiny_llama(300).to(dtype)
     kinds = [type(module) for module in hf_model.modules()]
     plain, prepared = twin_of(hf_model), twin_of(hf_model)
@@ -84,6 +110,11 @@ def test_a_prepared_twin_predicts_what_a_plain_one_does_and_leaves_the_model_alo
     assert not packed or not any(type(module) is nn.Linear for module in prepared.modules())
     assert [type(module) for module in hf_model.modules()] == kinds
     assert {id(p) for p in hf_model.parameters()} >= {id(p) for p in plain.parameters()}
+
+
+def test_how_many_rows_are_multiplied_is_measured_once() -> None:
+    assert plain_is_faster() in (True, False)
+    assert plain_is_faster.cache_info().currsize == 1
 
 
 def test_whether_packing_pays_is_measured_and_never_fails() -> None:

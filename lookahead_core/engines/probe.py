@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from lookahead_core.engines import lean
 from lookahead_core.engines import twin as twins
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.masks import MaskPlan
@@ -33,6 +35,8 @@ class Fit:
     cached: bool
     attention: str = ""
     reason: str = ""
+    lean: bool = False
+    """Whether its layers may be run as lean ones."""
 
 
 def fit(hf_model: Any) -> Fit:
@@ -43,14 +47,24 @@ def fit(hf_model: Any) -> Fit:
     reason = ""
     for attention in _candidates(hf_model):
         try:
-            apart = _difference(type(hf_model), small_copy(config), attention)
+            apart = _difference(hf_model, attention)
         except Exception as error:  # whatever a foreign model raises here, it only means that the cache does not fit
             reason = f"a small copy of it cannot be run that way ({type(error).__name__})"
             continue
         if apart <= TOLERANCE:
-            return Fit(True, attention)
+            return Fit(True, attention, lean=attention == twins.ATTENTION and _lean_fits(hf_model))
         reason = f"a small copy of it differs from a plain forward by {apart:.1e}"
     return Fit(False, reason=reason)
+
+
+def _lean_fits(hf_model: Any) -> bool:
+    """Whether lean layers give what the plain ones do; where this machine cannot run them they do not."""
+    if not lean.common_layers(hf_model):
+        return False
+    try:
+        return _difference(hf_model, twins.ATTENTION, prepare=lean.use_lean_layers) <= TOLERANCE
+    except Exception:  # a family whose layers only look common
+        return False
 
 
 def _refused_by(config: Any) -> str:
@@ -132,19 +146,28 @@ def _shrink_limits(text: Any) -> None:
     text.max_position_embeddings = 2 * (PROMPT + DEPTH)
 
 
-def _difference(model_class: type[Any], config: Any, attention: str) -> float:
-    """The largest difference between cached and plain log-probabilities on two small trees, relative to their size."""
+def _difference(hf_model: Any, attention: str, prepare: Callable[[Any], None] | None = None) -> float:
+    """The largest difference between cached and plain log-probabilities on two small trees, relative to their size.
+
+    On a small copy; `prepare` is what is done to the twin.
+    """
     own = attention if attention != twins.ATTENTION else "sdpa"
     # The program's own random state is put back afterwards.
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
-        model = model_class._from_config(config, attn_implementation=own, dtype=torch.float32).eval()
+        config = small_copy(hf_model.config)
+        model = type(hf_model)._from_config(config, attn_implementation=own, dtype=torch.float32).eval()
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 torch.nn.init.normal_(parameter, std=0.2)
+            else:
+                # Norms and biases as well: what is one, or nothing, hides who forgets it.
+                parameter.data += 0.2 * torch.randn_like(parameter)
     # Two trees, so that passes that both share are tried as well.
     nodes = [*_trial_tree(seed=0), *_trial_tree(seed=1)]
     cached = CachedEngine(model, cache_bytes=1 << 30, attention=attention)
+    if prepare:
+        prepare(cached.twin)
     some = random.Random(1).sample(nodes, len(nodes))
     rows = torch.cat([cached.evaluate(some[start : start + 7]).clone() for start in range(0, len(some), 7)])
     plain = UncachedEngine(model).evaluate(some)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,18 +10,23 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from lookahead_core.engines.lean import use_lean_layers
+from lookahead_core.engines.packed import Packed, PackedLinear, seconds, stacked
+
 TRIED = 60
 """How many of a model's matrices are multiplied to see which way is faster."""
 FLIPPED_ROWS = 64
 """From so many rows on, a product from the left gains nothing any more: measured in benchmarks/README.md."""
 COPY_BYTES = 1 << 30
 """The most memory that copies of weights may take: laid out for the processor, joined, or the head in float32."""
+LEAST, LEAN_LEAST = 1.05, 0.9
+"""How much faster products have to be packed: lean layers, which need that, save more between them than a tenth."""
 NEIGHBOURS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 
 
-def prepare(twin: Any) -> None:
-    """Everything that pays for this twin, on its device and in its type."""
-    if twin.device.type == "cpu" and use_packed_products(twin):
+def prepare(twin: Any, *, lean: bool = False) -> None:
+    """Everything that pays for this twin, on its device and in its type; lean layers where they were shown to fit."""
+    if twin.device.type == "cpu" and use_packed_products(twin, lean=lean):
         return
     use_float32_head(twin)
     if twin.device.type == "cpu":
@@ -35,33 +39,6 @@ def prepare(twin: Any) -> None:
 def is_plain(layer: Any) -> bool:
     """A linear layer of plain numbers; rounded weights are of another class, and still give their type as a float."""
     return type(layer) is nn.Linear and type(layer.weight) is nn.Parameter
-
-
-class Packed:
-    """A matrix laid out once as the processor's library wants it, which else lays it out anew for every product."""
-
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
-        self.height = weight.shape[0]
-        self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), None)
-        self.bias = None if bias is None else bias.detach()
-
-    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
-        if not rows.numel():
-            return rows.new_empty((*rows.shape[:-1], self.height))
-        return torch.ops.mkldnn._linear_pointwise(rows, self.weight, self.bias, "none", [], "")
-
-
-class PackedLinear(nn.Module):
-    """A linear layer over a packed matrix; in float32 where that is asked for, whatever comes in."""
-
-    def __init__(self, linear: nn.Linear, dtype: torch.dtype | None = None) -> None:
-        super().__init__()
-        self.dtype = dtype or linear.weight.dtype
-        bias = None if linear.bias is None else linear.bias.to(self.dtype)
-        self.packed = Packed(linear.weight.to(self.dtype), bias)
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        return self.packed(rows.to(self.dtype))
 
 
 class Float32Head(nn.Module):
@@ -103,9 +80,8 @@ class Joined:
     """Linear layers that read the same rows, multiplied as one; each call of a round takes its part."""
 
     def __init__(self, layers: list[nn.Linear], *, packed: bool = False) -> None:
-        weight = torch.cat([layer.weight.detach() for layer in layers])
-        bias = torch.cat([layer.bias.detach() for layer in layers]) if layers[0].bias is not None else None
-        self._product = Packed(weight, bias) if packed else functools.partial(_linear, weight=weight, bias=bias)
+        weight, bias = stacked(layers)
+        self._product = Packed(weight, bias, layers) if packed else functools.partial(_linear, weight=weight, bias=bias)
         self.widths = [layer.weight.shape[0] for layer in layers]
         self._rows: torch.Tensor | None = None
         self._parts: tuple[torch.Tensor, ...] = ()
@@ -136,7 +112,7 @@ class JoinedPart(nn.Module):
         return self.joined.part(self.index, rows)
 
 
-def use_packed_products(twin: Any) -> bool:
+def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
     """Lay all matrices out as this processor wants them, where a copy is bearable and a measurement says that it pays.
 
     The head's product is in float32. Tells whether it was done.
@@ -144,11 +120,18 @@ def use_packed_products(twin: Any) -> bool:
     plain = [layer for layer in twin.modules() if is_plain(layer)]
     head = twin.get_output_embeddings()
     size = sum(layer.weight.numel() * (4 if layer is head else layer.weight.element_size()) for layer in plain)
-    if not plain or size > COPY_BYTES or not packing_pays([layer.weight for layer in plain if layer is not head]):
+    if (
+        not plain
+        or size > COPY_BYTES
+        or not packing_pays([layer.weight for layer in plain if layer is not head], least=LEAN_LEAST if lean else LEAST)
+    ):
         return False
     if is_plain(head):
         twin.set_output_embeddings(PackedLinear(head, torch.float32))
-    join_neighbours(twin, packed=True)
+    if lean:
+        use_lean_layers(twin)
+    else:
+        join_neighbours(twin, packed=True)
     for parent in list(twin.modules()):
         for name, child in list(parent.named_children()):
             if is_plain(child):
@@ -157,8 +140,8 @@ def use_packed_products(twin: Any) -> bool:
 
 
 @torch.inference_mode()
-def packing_pays(weights: list[torch.Tensor], rows: int = 5) -> bool:
-    """Measure on this machine whether products of a few rows are faster with packed matrices."""
+def packing_pays(weights: list[torch.Tensor], rows: int = 5, *, least: float = LEAST) -> bool:
+    """Measure on this machine whether products of a few rows are at least so many times as fast packed."""
     if not torch.backends.mkldnn.is_available() or len({weight.dtype for weight in weights}) != 1:
         return False
     few = [torch.zeros(rows, weight.shape[1], dtype=weight.dtype) for weight in weights[:TRIED]]
@@ -170,11 +153,11 @@ def packing_pays(weights: list[torch.Tensor], rows: int = 5) -> bool:
             lambda: [functional.linear(row, weight) for row, weight in pairs],
             lambda: [linear_flipped(row, weight, None) for row, weight in pairs],
         ]
-        ours, *others = [min(_seconds(way) for _ in range(4)) for way in ways]
+        ours, *others = [min(seconds(way) for _ in range(4)) for way in ways]
     except RuntimeError:
         # A library that does not know this processor, or this type on it.
         return False
-    return ours * 1.05 < min(others)
+    return ours * least < min(others)
 
 
 def join_neighbours(twin: Any, *, packed: bool = False) -> None:
@@ -232,13 +215,7 @@ def flipping_pays(weights: list[torch.Tensor], rows: int = 5) -> bool:
     pairs = list(zip(few, weights, strict=False))
     plain, flipped = [], []
     for _ in range(4):
-        plain.append(_seconds(lambda: [functional.linear(row, weight) for row, weight in pairs]))
-        flipped.append(_seconds(lambda: [linear_flipped(row, weight, None) for row, weight in pairs]))
+        plain.append(seconds(lambda: [functional.linear(row, weight) for row, weight in pairs]))
+        flipped.append(seconds(lambda: [linear_flipped(row, weight, None) for row, weight in pairs]))
     # The fastest of each, since another program on the machine can only slow a product down.
     return min(flipped) * 1.1 < min(plain)
-
-
-def _seconds(action: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start

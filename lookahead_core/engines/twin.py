@@ -64,6 +64,12 @@ def tree_attention(
     return torch.cat(mixed, 1), None
 
 
+def folded(mask: torch.Tensor, group: int) -> torch.Tensor:
+    """A mask for the rows of so many heads, one head's below the other's."""
+    _, _, rows, slots = mask.shape
+    return mask.expand(1, group, rows, slots).reshape(1, 1, group * rows, slots)
+
+
 def _attend(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attention_mask: torch.Tensor | None, scaling: Any
 ) -> torch.Tensor:
@@ -72,9 +78,9 @@ def _attend(
     shared = key.shape[1]
     if shared < heads and attention_mask is not None and rows <= FOLD_ROWS:
         group = heads // shared
-        folded = query.reshape(1, shared, group * rows, width)
-        mask = attention_mask.expand(1, group, rows, -1).reshape(1, 1, group * rows, -1)
-        mixed = functional.scaled_dot_product_attention(folded, key, value, attn_mask=mask, scale=scaling)
+        many = query.reshape(1, shared, group * rows, width)
+        mask = attention_mask if attention_mask.shape[2] == group * rows else folded(attention_mask, group)
+        mixed = functional.scaled_dot_product_attention(many, key, value, attn_mask=mask, scale=scaling)
         mixed = mixed.reshape(1, heads, rows, -1)
     elif attention_mask is not None and rows > FOLD_ROWS and query.device.type == "cpu":
         mixed = _in_blocks(query, key, value, attention_mask, scaling)

@@ -1,0 +1,95 @@
+"""Lean layers compute what transformers' own do, and stand only where that was shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from lookahead_core import Document, load_model
+from lookahead_core.engines import products
+from lookahead_core.engines.cached import CachedEngine
+from lookahead_core.engines.lean import LeanLayer, common_layers, use_lean_layers
+from lookahead_core.engines.probe import fit
+from lookahead_core.tree import Node
+from tests.conftest import tiny_llama
+from tests.families import CACHED, FAMILIES, make
+from tests.test_engine_laws import assert_rows_equal_plain, evaluate_in_passes, random_tree
+
+COMMON = ("llama", "mistral", "qwen2", "qwen2_sliding", "qwen3", "granite")
+"""Families whose layers are of the common shape; others only look so, or do not."""
+packs = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="packed matrices need oneDNN")
+
+
+def with_opinions(family: str, limit: int = 8) -> Any:
+    """A model whose norms and biases are not ones and nothing: who forgets them is found out."""
+    hf_model = make(family, limit)
+    torch.manual_seed(1)
+    for parameter in hf_model.parameters():
+        if parameter.dim() == 1:
+            parameter.data += 0.3 * torch.randn_like(parameter)
+    return hf_model
+
+
+def lean_engine(hf_model: Any) -> CachedEngine:
+    engine = CachedEngine(hf_model, cache_bytes=1 << 30)
+    use_lean_layers(engine.twin)
+    return engine
+
+
+@packs
+@pytest.mark.parametrize("family", COMMON)
+@pytest.mark.parametrize("limit", [8, 64])
+def test_with_lean_layers_every_prediction_equals_a_plain_forward(family: str, limit: int) -> None:
+    hf_model = with_opinions(family, limit)
+    for seed, size in ((0, 1), (1, 7), (2, 100)):
+        engine = lean_engine(hf_model)
+        assert sum(isinstance(module, LeanLayer) for module in engine.twin.modules()) == 2
+        _, nodes = random_tree(limit, seed)
+        assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, seed))
+
+
+@packs
+@pytest.mark.parametrize("family", COMMON)
+def test_with_lean_layers_trees_that_share_a_pass_are_kept_apart(family: str) -> None:
+    hf_model = with_opinions(family)
+    nodes: list[Node] = [node for seed in range(3) for node in random_tree(8, seed)[1]]
+    assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(lean_engine(hf_model), nodes, 12, 5))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_layers_are_run_lean_in_those_families_only_in_which_that_is_the_same(family: str) -> None:
+    found = fit(make(family))
+    assert found.cached == (family in CACHED)
+    assert found.lean == (family in COMMON and torch.backends.mkldnn.is_available())
+
+
+def test_a_family_that_only_looks_common_is_found_out_by_trying() -> None:
+    hf_model = make("granite")
+    assert fit(hf_model).lean
+    hf_model.config.residual_multiplier = 0.5
+    assert common_layers(hf_model)
+    assert not fit(hf_model).lean
+
+
+@packs
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_lean_layers_leave_the_model_in_hand_as_it_was(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "packing_pays", lambda weights, **options: True)
+    hf_model = tiny_llama(300).to(dtype)
+    ids = torch.randint(0, 300, (1, 90), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        before = hf_model(ids).logits[0]
+    model = load_model(hf_model, tokenizer=None)
+    assert any(isinstance(module, LeanLayer) for module in model.engine.twin.modules())  # type: ignore[attr-defined]
+    assert not any(isinstance(module, LeanLayer) for module in hf_model.modules())
+    document = Document(model, token_ids=ids[0].tolist())
+    row = document.predict(row=True).row
+    document.lookahead(k=3, depth=4)
+    with torch.no_grad():
+        assert torch.equal(hf_model(ids).logits[0], before)
+    bound = 1e-5 if dtype is torch.float32 else 3e-2
+    expected = before[-1].float().log_softmax(-1)
+    assert row is not None
+    assert float((row - expected).abs().max()) <= bound * float(before[-1].abs().max())
