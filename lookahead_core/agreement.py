@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lookahead_core.batch import stream_batch
 from lookahead_core.document import Document
+from lookahead_core.errors import ModelError
 from lookahead_core.memory import require_alike
 from lookahead_core.model import Model
+from lookahead_core.strategies.rules import MOST_WORDS, Rules
 from lookahead_core.strategies.verify import agreement
 from lookahead_core.tree import Node
 
@@ -39,15 +42,21 @@ def generate_and_check(
 ) -> list[Check]:
     """Let the little model go on from each prompt greedily, and the big one check everything in one pass.
 
-    Prompts are texts, or lists of token ids. What would follow an end token is neither written nor compared.
+    Prompts are texts, or lists of token ids. What would follow an end token is neither written nor compared. Where the
+    big model's context has room for less behind the longest prompt, less is written, as it would write less itself.
     """
     require_alike(big, little)
-    listed = [prompts] if isinstance(prompts, str) else list(prompts)
-    written = stream_batch([_document(little, prompt) for prompt in listed], max_new_tokens=max_new_tokens)
+    listed, rules = _listed(prompts), Rules(max_new_tokens=max_new_tokens)
+    heads = [_document(big, prompt).ground(rules).head for prompt in listed]
+    context = big.context_length
+    most = min([max_new_tokens, *(context - head.depth for head in heads if context is not None)])
+    written = stream_batch(
+        [_document(little, prompt) for prompt in listed], max_new_tokens=most, forbidden=_unknown(big, little)
+    )
     for _ in written:
         pass
     answers = [[step.token_id for step in steps] for steps in written.steps]
-    paths = [_path(big, prompt, answer) for prompt, answer in zip(listed, answers, strict=True)]
+    paths = [_path(head, answer) for head, answer in zip(heads, answers, strict=True)]
     before = big.engine.passes
     if paths:
         big.engine.evaluate(list(dict.fromkeys(node for path in paths for node in path)))
@@ -61,16 +70,34 @@ def agreement_length(big: Model, little: Model, prompt: str | Sequence[int], *, 
     return generate_and_check(big, little, [prompt], max_new_tokens=most)[0].agreed
 
 
+def _listed(prompts: Any) -> list[str | Sequence[int]]:
+    listed = [prompts] if isinstance(prompts, str) or not isinstance(prompts, Iterable) else list(prompts)
+    for prompt in listed:
+        if not isinstance(prompt, Iterable):
+            raise ValueError(f"prompts holds {prompt!r}, and must hold texts, or lists of token ids.")
+    return listed
+
+
+def _unknown(big: Model, little: Model) -> range:
+    """The ids that only the little model has, which stand for nothing; it must not write them."""
+    unknown = range(big.vocabulary, max(big.vocabulary, little.vocabulary))
+    if len(unknown) > MOST_WORDS:
+        raise ModelError(
+            f"{little.name} has {little.vocabulary:,} ids and {big.name} has {big.vocabulary:,}; "
+            f"choose a little model with at most {MOST_WORDS:,} more."
+        )
+    return unknown
+
+
 def _document(model: Model, prompt: str | Sequence[int]) -> Document:
     return Document(model, prompt) if isinstance(prompt, str) else Document(model, token_ids=prompt)
 
 
-def _path(big: Model, prompt: str | Sequence[int], answer: Sequence[int]) -> list[Node]:
+def _path(head: Node, answer: Sequence[int]) -> list[Node]:
     """The nodes of the big model's tree after which its own next tokens are compared with the answer's."""
-    document = _document(big, prompt)
-    nodes = [document.head]
+    nodes = [head]
     for token_id in answer[:-1]:
-        nodes.append(document.tree.expand(nodes[-1], token_id))
+        nodes.append(head.tree.expand(nodes[-1], token_id))
     return nodes
 
 

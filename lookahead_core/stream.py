@@ -47,6 +47,8 @@ class StreamStep:
     """Why the text is over, if it is: "end", "length", "stop" or "words"."""
     said: Prediction = field(repr=False, compare=False)
     _spot: Spot = field(repr=False, compare=False)
+    stopped_by: str = ""
+    """The string that ended the text, if one did."""
 
     @property
     def alternatives(self) -> tuple[Alternative, ...]:
@@ -81,16 +83,16 @@ class Reader:
             text += self._stops.rest()
             self.line.over = True
         said = pick.said
-        return StreamStep(
-            chosen.token_id, text, chosen.logprob, chosen.chance, chosen.rank, said.entropy, finish, said, before
-        )
+        odds = (chosen.logprob, chosen.chance, chosen.rank, said.entropy)
+        return StreamStep(chosen.token_id, text, *odds, finish, said, before, self._stops.found)
 
 
 class _StopStrings:
     """Holds back what may belong to a stop string, until it is decided. One may begin before the new text."""
 
     def __init__(self, stops: Sequence[str], before: str) -> None:
-        self.found = False
+        self.found = ""
+        """The one that has come."""
         self._stops = stops
         self._reach = max(map(len, stops), default=1) - 1
         self._shown = before[len(before) - self._reach :] if self._reach else ""
@@ -101,10 +103,11 @@ class _StopStrings:
         """What is sure to come before any stop string; the one that is complete first decides."""
         text, known = self._shown + self._held + more, len(self._shown)
         places = [(self._end(text, stop, known), stop) for stop in self._stops]
-        ends = [(end, end - len(stop)) for end, stop in places if end]
+        ends = [(end, end - len(stop), stop) for end, stop in places if end]
         if ends:
-            self.found, self._held = True, ""
-            return text[known : max(known, min(ends)[1])]
+            _, start, self.found = min(ends)
+            self._held = ""
+            return text[known : max(known, start)]
         keep = min(len(text) - known, max((_overlap(text, stop) for stop in self._stops), default=0))
         self._held = text[len(text) - keep :]
         sure = text[known : len(text) - keep]

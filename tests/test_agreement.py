@@ -84,6 +84,42 @@ def test_the_big_models_text_comes_in_fewer_of_its_passes(tiny_model: Model) -> 
     assert tiny_model.engine.passes > before
 
 
+def test_a_little_model_writes_no_ids_that_the_big_one_does_not_have(byte_tokenizer: Any, tiny_model: Model) -> None:
+    hf_model = tiny_llama(len(byte_tokenizer) + 24)
+    with torch.no_grad():
+        hf_model.lm_head.weight[len(byte_tokenizer) :] *= 50
+    larger = load_model(hf_model, tokenizer=byte_tokenizer)
+    ids = Document(larger, PROMPTS[0]).token_ids
+    assert max(greedy(larger, ids, 12)) >= tiny_model.vocabulary
+    (check,) = generate_and_check(tiny_model, larger, [PROMPTS[0]], max_new_tokens=12)
+    assert max(check.token_ids) < tiny_model.vocabulary
+    assert check.agreed == common(list(check.token_ids), greedy(tiny_model, ids, 12, tiny_model.end_token_ids))
+    (back,) = generate_and_check(larger, tiny_model, [PROMPTS[0]], max_new_tokens=12)
+    assert list(back.token_ids) == greedy(tiny_model, ids, 12, tiny_model.end_token_ids)
+    much = load_model(tiny_llama(len(byte_tokenizer) + 1001), tokenizer=byte_tokenizer)
+    with pytest.raises(ModelError, match="choose a little model with at most 1,000 more"):
+        generate_and_check(tiny_model, much, PROMPTS)
+
+
+@pytest.mark.parametrize("length", [3, 20, 31, 32, 70])
+def test_past_its_context_the_big_model_agrees_with_what_its_own_stream_would_write(length: int) -> None:
+    narrow, wide = (load_model(tiny_llama(400, max_position_embeddings=size, eos_token_id=None)) for size in (32, 512))
+    ids = [5 + 7 * place % 300 for place in range(length)]
+    for most in (6, 60):
+        wanted = list(Document(narrow, token_ids=ids).stream(max_new_tokens=most, speculate=False))
+        for little in (narrow, wide):
+            (check,) = generate_and_check(narrow, little, [ids], max_new_tokens=most)
+            assert len(check.token_ids) == len(wanted)
+            assert check.agreed == common(list(check.token_ids), [step.token_id for step in wanted])
+            assert check.stands or little is wide
+
+
+@pytest.mark.parametrize("prompts", [[3], 3, None, ["Once", 3]])
+def test_prompts_that_are_none_are_told_in_a_sentence(tiny_model: Model, prompts: Any) -> None:
+    with pytest.raises(ValueError, match=r"prompts holds (3|None), and must hold texts, or lists of token ids\."):
+        generate_and_check(tiny_model, tiny_model, prompts)
+
+
 def test_models_with_other_tokens_cannot_be_compared(tiny_model: Model) -> None:
     other = byte_fallback(CORPUS)
     stranger = load_model(tiny_llama(len(other)), tokenizer=other)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import re
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 from huggingface_hub import errors as hub
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from lookahead_core import Document, LookaheadError, Model, ModelError, load_model, training, writing
@@ -20,7 +23,7 @@ from lookahead_core.lessons import NOTHING, Lessons
 from lookahead_core.settings import Settings
 from lookahead_core.strategies import heads as room
 from lookahead_core.strategies.heads import FILE, HeadsDrafter, load_heads
-from lookahead_core.strategies.trained import TENSORS, Heads, fingerprint, output_matrix, untrained
+from lookahead_core.strategies.trained import TENSORS, TRAIN, Heads, fingerprint, output_matrix, untrained
 from lookahead_core.training import train_heads
 from tests.conftest import CORPUS, byte_level, tiny_llama
 from tests.parrot import parrot
@@ -383,6 +386,88 @@ def test_what_are_no_heads_is_told_in_a_sentence(
         (tmp_path / FILE).write_bytes(content)
     with pytest.raises(ModelError, match=said):
         load_heads(tmp_path, tiny_model)
+
+
+def spoilt(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is otherwise in a file of heads: tensors, by what is made of them, and facts."""
+    tensors: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "no fingerprint": ({}, {"fingerprint": None}),
+        "no count": ({}, {"count": None}),
+        "other count": ({}, {"count": "2"}),
+        "no number": ({}, {"vocabulary": "many"}),
+        "other vocabulary": ({}, {"vocabulary": "300"}),
+        "flat": ({"inward": lambda inward: inward[0]}, {}),
+        "thin": ({"outward": lambda outward: outward[:, :, :-1]}, {}),
+        "short": ({"biases": lambda biases: biases[:, :-1]}, {}),
+        "fewer": ({"biases": lambda biases: biases[:1]}, {}),
+        "blind": ({"inward": lambda inward: inward[:, :, :-1]}, {}),
+        "none": ({name: lambda part: part[:0] for name in ("inward", "biases", "outward")}, {}),
+        "nan": ({"outward": lambda outward: outward * math.nan}, {}),
+        "endless": ({"biases": lambda biases: biases + math.inf}, {}),
+        "whole": ({"inward": lambda inward: inward.long()}, {}),
+        "beyond": ({"kept": lambda kept: kept + 1}, {}),
+        "negative": ({"kept": lambda kept: kept - 1}, {}),
+        "falling": ({"kept": lambda kept: kept.flip(0)}, {}),
+        "twice": ({"kept": lambda kept: kept // 2}, {}),
+        "broken": ({"kept": lambda kept: kept.float()}, {}),
+        "empty": ({"kept": lambda kept: kept[:0]}, {}),
+        "other sample": ({"sample": lambda sample: sample[:5]}, {}),
+    }
+    return tensors[name]
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("no fingerprint", "it does not tell its fingerprint"),
+        ("no count", "it does not tell its count"),
+        ("other count", "it tells of 2 heads of width 32, and holds 3 of 32"),
+        ("no number", "cannot be read as heads"),
+        ("other vocabulary", "kept does not hold rising ids from 0 to 299"),
+        ("flat", r"inward has the shape \(32, 64\)"),
+        ("thin", r"outward has the shape \(3, 32, 31\) where \(3, 32, 32\) is due"),
+        ("short", r"inward has the shape \(3, 32, 64\) where \(3, 31, 64\) is due"),
+        ("fewer", r"inward has the shape \(3, 32, 64\) where \(1, 32, 64\) is due"),
+        ("blind", "look at 63 numbers, and LlamaForCausalLM gives 64"),
+        ("none", r"inward has the shape \(0, 32, 64\)"),
+        ("nan", "outward holds what is no number"),
+        ("endless", "biases holds what is no number"),
+        ("whole", "inward holds int64"),
+        ("beyond", "kept does not hold rising ids from 0 to 399"),
+        ("negative", "kept does not hold rising ids from 0 to 399"),
+        ("falling", "kept does not hold rising ids from 0 to 399"),
+        ("twice", "kept does not hold rising ids from 0 to 399"),
+        ("broken", "kept holds float32"),
+        ("empty", r"kept has the shape \(0,\)"),
+        ("other sample", r"sample has the shape \(5, 32\) where \(32, 32\) is due"),
+    ],
+)
+def test_a_file_of_heads_that_is_not_whole_is_told_in_a_sentence(
+    tiny_model: Model, tmp_path: Path, fault: str, said: str
+) -> None:
+    random_heads(tiny_model).save(tmp_path / FILE)
+    tensors, facts = spoilt(fault)
+    with safe_open(tmp_path / FILE, "pt") as file:
+        told = {**file.metadata(), **facts}
+        parts = {name: tensors.get(name, lambda part: part)(file.get_tensor(name)).contiguous() for name in TENSORS}
+    save_file(parts, tmp_path / FILE, {name: value for name, value in told.items() if value is not None})
+    with pytest.raises(ModelError, match=said) as raised:
+        load_heads(tmp_path, tiny_model)
+    assert str(raised.value).endswith(f"{TRAIN}.")
+
+
+def test_heads_keep_no_model_alive_that_they_were_used_with(tiny_model: Model, byte_tokenizer: Any) -> None:
+    heads = random_heads(tiny_model)
+    passing = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
+    list(Document(passing, "Once").stream(max_new_tokens=4, speculate=True, heads=heads))
+    list(Document(tiny_model, "Once").stream(max_new_tokens=4, speculate=True, heads=heads))
+    assert len(heads.ready) == len(heads.known) == 2
+    gone = weakref.ref(passing.hf_model)
+    del passing
+    gc.collect()
+    assert gone() is None
+    assert list(heads.ready) == list(heads.known) == [tiny_model.hf_model]
+    assert not replace(heads, name="others").ready
 
 
 def test_heads_that_are_nowhere_are_told_with_the_places_that_were_looked_at(tiny_model: Model, tmp_path: Path) -> None:

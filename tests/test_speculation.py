@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
 from lookahead_core import Document, Model, load_model
 from lookahead_core.batch import stream_batch
 from lookahead_core.corpus import Corpus
 from lookahead_core.engines.costs import SIZES, Costs
-from lookahead_core.strategies.drafters import Recycled, Suffix
+from lookahead_core.ngrams import Index
+from lookahead_core.strategies import drafters as room
+from lookahead_core.strategies.decode import StreamOptions
+from lookahead_core.strategies.drafters import Recycled, Suffix, Trust, Way, taken
+from lookahead_core.strategies.little import LONGEST, LittleModel
 from tests.conftest import tiny_llama
-from tests.drafting import Oracle, Scripted, hostile
+from tests.drafting import Oracle, Saying, Scripted, hostile
 from tests.families import FAMILIES, make
 from tests.parrot import parrot
 
@@ -137,6 +143,139 @@ def test_the_same_model_drafting_with_the_same_dice_is_nearly_always_right(stead
         assert len(stream.passes) < len(stream.steps) // 2, way
 
 
+def padded(vocabulary: int, extra: int, logit: float) -> Any:
+    """The tiny model with rows of padding, whose scores are about so large."""
+    hf_model, plain_one = tiny_llama(vocabulary + extra), tiny_llama(vocabulary)
+    with torch.no_grad():
+        own, other = hf_model.state_dict(), plain_one.state_dict()
+        for name, values in other.items():
+            own[name][: len(values)] = values
+        hf_model.lm_head.weight[vocabulary:] = logit * hf_model.lm_head.weight[vocabulary:]
+    return hf_model
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_of_padding_in_a_draft_model_are_never_drafted_and_cost_no_draft(
+    steady: Model, byte_tokenizer: Any, way: str
+) -> None:
+    size, passes = len(byte_tokenizer), []
+    expected = plain(steady, **WAYS[way])
+    for hf_model in (tiny_llama(size), padded(size, 24, 50.0)):
+        little = load_model(hf_model, tokenizer=byte_tokenizer)
+        stream = Document(steady, token_ids=PROMPT).stream(
+            max_new_tokens=24, speculate=True, drafters=(), draft_model=little, **WAYS[way]
+        )
+        assert [step.token_id for step in stream] == expected
+        passes.append(len(stream.passes))
+    assert passes[0] == passes[1] < 14
+
+
+def test_what_padding_would_have_had_of_the_odds_a_draft_model_gives_to_the_tokens(byte_tokenizer: Any) -> None:
+    size, told = len(byte_tokenizer), []
+    for hf_model in (tiny_llama(size), padded(size, 24, 5.0)):
+        drafter = choosing(load_model(hf_model, tokenizer=None), size)
+        state = drafter.start(PROMPT, None, 4)
+        told.append(drafter.ways(state)[0])
+    assert told[0].token_id == told[1].token_id
+    assert told[0].odds == pytest.approx(told[1].odds, rel=1e-3)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_draft_model_without_the_padding_of_the_big_one_changes_nothing(byte_tokenizer: Any, way: str) -> None:
+    size = len(byte_tokenizer)
+    big = load_model(padded(size, 24, 1.0), tokenizer=byte_tokenizer)
+    little = load_model(tiny_llama(size), tokenizer=byte_tokenizer)
+    for prompt in (PROMPT, [*PROMPT, size + 3]):
+        expected = plain(big, prompt, **WAYS[way])
+        assert drafted(big, (), prompt, draft_model=little, **WAYS[way]) == expected
+
+
+@pytest.mark.parametrize("extra", [24, -24])
+def test_under_rejection_a_draft_model_may_have_more_ids_or_fewer(byte_tokenizer: Any, extra: int) -> None:
+    size = len(byte_tokenizer)
+    big = load_model(padded(size, max(0, -extra), 1.0), tokenizer=byte_tokenizer)
+    little = load_model(padded(size, max(0, extra), 50.0), tokenizer=byte_tokenizer)
+    given: dict[str, Any] = {"speculate": "rejection", "temperature": 1.0, "max_new_tokens": 40, "min_new_tokens": 40}
+    stream = Document(big, token_ids=PROMPT).stream(drafters=(), draft_model=little, **given)
+    assert all(step.token_id < big.vocabulary for step in stream)
+    assert any(one.won > 2 for one in stream.passes), "what the same model draws is mostly accepted"
+
+
+def test_texts_drawn_side_by_side_under_rejection_are_different_texts(byte_tokenizer: Any) -> None:
+    big, little = (load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer) for _ in range(2))
+    streams = stream_batch(
+        [Document(big, token_ids=PROMPT)] * 5,
+        max_new_tokens=12, temperature=1.0, speculate="rejection", drafters=(), draft_model=little,
+    )  # fmt: skip
+    for _ in streams:
+        pass
+    texts = [[step.token_id for step in steps] for steps in streams.steps]
+    same = [sum(map(int.__eq__, one, other)) for one in texts for other in texts if one is not other]
+    assert max(same) < 4
+
+
+def test_where_a_draft_models_cache_is_full_the_text_goes_on_without_it(steady: Model, byte_tokenizer: Any) -> None:
+    little = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
+    for slots in (4, len(PROMPT) + 3, len(PROMPT) + 12):
+        little.engine.cache_bytes = slots * little.engine._slot_bytes  # type: ignore[attr-defined]
+        assert drafted(steady, (), draft_model=little) == plain(steady)
+
+
+@pytest.mark.parametrize("context", [1, LONGEST, LONGEST + 1, 12, 16])
+def test_a_draft_model_that_sees_little_says_little_and_changes_nothing(
+    steady: Model, byte_tokenizer: Any, context: int
+) -> None:
+    hf_model = tiny_llama(len(byte_tokenizer), max_position_embeddings=context)
+    little = load_model(hf_model, tokenizer=byte_tokenizer)
+    for way in ("greedy", "hot"):
+        assert drafted(steady, (), draft_model=little, **WAYS[way]) == plain(steady, **WAYS[way])
+
+
+def choosing(little: Model, vocabulary: int) -> LittleModel:
+    """A drafter that takes its likeliest token."""
+    return LittleModel(little, vocabulary, lambda row, path: (int(row.argmax()), None), Trust())
+
+
+def running(context: int, **options: Any) -> LittleModel:
+    """A drafter that sees so many tokens."""
+    hf_model = tiny_llama(96, max_position_embeddings=context, eos_token_id=None, **options)
+    return choosing(load_model(hf_model, tokenizer=None), 96)
+
+
+def test_behind_a_long_text_a_draft_model_reads_about_as_few_tokens_as_behind_a_short_one() -> None:
+    read = []
+    for length in (20, 300):
+        drafter = running(128)
+        text = [7 * place % 96 for place in range(length + 64)]
+        for end in range(length, len(text)):
+            drafter.start(text[:end], None, 4)
+        read.append(drafter._tree.work.tokens)
+    assert read[1] < read[0] + 4 * 128
+
+
+def test_a_draft_model_reads_its_start_tokens_and_the_end_of_a_long_text() -> None:
+    drafter = running(32, bos_token_id=1)
+    for length in range(1, 200):
+        text = [1, *(2 + place % 90 for place in range(length))]
+        seen = list(drafter._seen(text))
+        assert len(seen) <= 32 - LONGEST
+        assert seen == text or (seen[0] == 1 and seen[1:] == text[len(text) + 1 - len(seen) :] and len(seen) >= 16)
+
+
+def test_a_draft_model_that_has_no_room_to_run_ahead_behind_its_start_tokens_says_nothing() -> None:
+    assert running(LONGEST + 1, bos_token_id=1).start([1, 5, 6], None, 4) is None
+    assert running(LONGEST + 2, bos_token_id=1).start([1, 5, 6], None, 4) is not None
+
+
+def test_a_draft_model_forgets_the_texts_that_stand_no_more() -> None:
+    drafter = running(512)
+    for start in range(40):
+        path = [(start + 5 * place) % 96 for place in range(60)]
+        drafter.start(path, None, 4)
+        assert drafter._tree.size <= 2 * len(path) + 256
+        assert drafter.little.engine.usage(drafter._tree)[0] <= 2 * len(path) + 256
+
+
 def test_several_texts_with_drafts_are_those_without(tiny_model: Model) -> None:
     prompts = [PROMPT, PROMPT[3:], [1, 2, 3]]
     for options in WAYS.values():
@@ -175,6 +314,75 @@ def test_an_end_token_inside_a_draft_ends_the_text_there(byte_tokenizer: Any) ->
         assert [step.token_id for step in steps] == expected, team
         assert steps[-1].finish == "end" and steps[-1].text == ""
         assert sum(one.won for one in stream.passes) == len(expected), "what follows an end is not even counted"
+
+
+def test_tokens_that_were_drafted_count_as_new_when_the_next_is_chosen(byte_tokenizer: Any) -> None:
+    whole = plain(load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer))
+    ending = load_model(tiny_llama(len(byte_tokenizer), eos_token_id=whole[5]), tokenizer=byte_tokenizer)
+    ending.engine.costs = Steady()  # type: ignore[misc]
+    oracle = Oracle([*PROMPT, *whole], ending.vocabulary)
+    assert drafted(ending, [oracle], min_new_tokens=5) == whole[:6] == plain(ending, min_new_tokens=5)
+
+
+def test_the_luck_of_a_guess_is_that_of_the_draw_that_decides_on_it(tiny_model: Model) -> None:
+    way = {"max_new_tokens": 4, "temperature": 1.0, "seed": 3, "stream": 2}
+    document = Document(tiny_model, token_ids=PROMPT)
+    line = document.ground(StreamOptions(**way)).line(StreamOptions(**way)).line
+    tokens = plain(tiny_model, **way)
+    assert len(tokens) == 4
+    for depth in range(4):
+        odds = Document(tiny_model, token_ids=[*PROMPT, *tokens[:depth]]).odds(temperature=1.0).tolist()
+        lucky = max(range(len(odds)), key=lambda token_id: odds[token_id] + line._noise(depth, token_id))
+        assert lucky == tokens[depth]
+
+
+def test_who_is_never_right_is_drafted_less_and_less(steady: Model) -> None:
+    expected = plain(steady, max_new_tokens=80)
+    stream = Document(steady, token_ids=PROMPT).stream(
+        max_new_tokens=80, speculate=True, drafters=[Saying(lambda path: (expected[len(path) - len(PROMPT)] + 1) % 400)]
+    )
+    assert [step.token_id for step in stream] == expected
+    tried = [one.evaluated for one in stream.passes]
+    assert len(tried) == 80 and sum(tried[50:70]) < sum(tried[:20]) / 3
+
+
+def test_kinds_of_guesses_that_were_long_not_tried_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "MOST_SIGNS", 8)
+    trust = Trust()
+    for sign in range(100):
+        trust.learn("own", Way(1, 0.5, "often"), True)
+        trust.learn("own", Way(1, 0.5, sign), True)
+    assert len(trust._counts) == 8
+    assert trust.odds("own", Way(1, 0.5, "often")) > 0.9
+    assert trust.odds("own", Way(1, 0.5, 99)) > trust.odds("own", Way(1, 0.5, 0)) == 0.5
+
+
+def test_what_was_recycled_long_ago_is_forgotten(steady: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "MOST_RECYCLED", 30)
+    document = Document(steady, token_ids=PROMPT)
+    came = [step.token_id for step in document.stream(max_new_tokens=40, speculate=True, temperature=1.5)]
+    known = document._memory._recycled._after
+    assert len(known) == 30
+    assert tuple(came[-3:-1]) in known and tuple(PROMPT[-2:]) not in known
+
+
+def test_where_a_text_was_edited_nothing_is_taken_for_its_neighbour() -> None:
+    suffix = Suffix(Index())
+    text = list(range(100, 130))
+    suffix.read(text)
+    assert [way.token_id for way in suffix.ways(suffix.start(text[:20], None, 4))] == [120]
+    suffix.read([*text[:3], 7, 8, 9])
+    state = suffix.start([5, *text[-6:]], None, 4)
+    assert state is None or not suffix.ways(state), "the old text ended there, and the new one begins elsewhere"
+    assert [way.token_id for way in suffix.ways(suffix.start([5, *text[:3]], None, 4))][:1] in ([7], [103])
+
+
+def test_what_is_only_looked_at_is_not_taken_for_text(steady: Model) -> None:
+    document = Document(steady, token_ids=PROMPT)
+    document.lookahead(k=3, depth=2, speculate=True)
+    size = document._memory._index.size
+    document.lookahead(k=5, depth=10, speculate=True)
+    assert document._memory._index.size == size
 
 
 def test_branches_with_drafts_are_those_without_in_fewer_passes(steady: Model) -> None:
@@ -261,6 +469,44 @@ def test_a_pass_is_only_made_larger_where_that_pays() -> None:
     assert [costs.of(size) for size in range(1, 70)] == sorted(costs.of(size) for size in range(1, 70))
 
 
+class Nameless:
+    """A drafter that lacks two parts."""
+
+    read = hear = start = ways = follow = Scripted.read
+
+
+@pytest.mark.parametrize(
+    ("ways", "sentence"),
+    [
+        (None, "guesses None, and must give a list of ways"),
+        ([None], "gives None for a guess, and must give ways"),
+        ([7], "gives 7 for a guess"),
+        ([Way(None, 0.9, "s")], "gives None for a token id, and must give whole numbers"),  # type: ignore[arg-type]
+        ([Way(True, 0.9, "s")], "gives True for a token id"),
+        ([Way("7", 0.9, "s")], "gives '7' for a token id"),  # type: ignore[arg-type]
+        ([Way(7.0, 0.9, "s")], "gives 7.0 for a token id"),  # type: ignore[arg-type]
+        ([Way(torch.tensor(7), 0.9, "s")], r"gives tensor\(7\) for a token id"),  # type: ignore[arg-type]
+        ([Way(7, "sure", "s")], "gives 'sure' for odds, and must give numbers"),  # type: ignore[arg-type]
+        ([Way(7, 0.9, [1])], r"gives \[1\] for a sign, and must give what can be the key"),  # type: ignore[arg-type]
+        ([Way(7, 0.9, "s", torch.full((3,), 1 / 3))], "gives a source that token 7 was not drawn from"),
+        ([Way(7, 0.9, "s", torch.full((20,), 1.0))], "gives a source that token 7 was not drawn from"),
+        ([Way(7, 0.9, "s", torch.full((20,), math.nan))], "gives a source that token 7 was not drawn from"),
+        ([Way(7, 0.9, "s", torch.eye(20)[8])], "gives a source that token 7 was not drawn from"),
+        ([Way(7, 0.9, "s", torch.eye(20)[7] * 2 - torch.eye(20)[1])], "gives a source that token 7 was not drawn from"),
+        ([Way(20, 0.9, "s", torch.full((20,), 0.05))], "gives a source that token 20 was not drawn from"),
+        ([Way(7, 0.9, "s", [0.05] * 20)], "gives a source that token 7 was not drawn from"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_guess_that_is_none_is_told_in_a_sentence_with_its_drafter(ways: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"The drafter scripted {sentence}"):
+        list(taken(Scripted(), ways, 20))
+
+
+def test_guesses_are_taken_as_they_come() -> None:
+    ways = [Way(7, 0.9, "s"), Way(-1, math.nan, None), Way(99, 5, (1, "x")), Way(3, 1, "s", torch.full((20,), 0.05))]
+    assert list(taken(Scripted(), iter(ways), 20)) == ways
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -271,6 +517,13 @@ def test_a_pass_is_only_made_larger_where_that_pays() -> None:
         ({"heads": "mine"}, "heads is str, and must come from load_heads"),
         ({"corpus": "a text"}, "corpus is str, and must come from load_corpus"),
         ({"source": 3}, "source is int, and must be a string"),
+        ({"corpus": "a text", "speculate": False}, "corpus is str, and must come from load_corpus"),
+        ({"heads": "mine", "speculate": False}, "heads is str, and must come from load_heads"),
+        ({"draft_model": 3, "speculate": False}, "draft_model is int, and must be a model"),
+        ({"source": "a text", "drafters": ()}, "source is given, and only the drafter suffix looks into it"),
+        ({"drafters": [Oracle]}, r"drafters holds the class Oracle; make one of its kind: Oracle\(\)"),
+        ({"drafters": [Nameless()]}, "which lacks name, hidden; see `Drafter`"),
+        ({"drafters": [None]}, "drafters holds None, and must hold suffix, recycled"),
     ],
 )
 def test_a_wrong_option_of_speculation_is_told_in_a_sentence(
@@ -281,9 +534,17 @@ def test_a_wrong_option_of_speculation_is_told_in_a_sentence(
 
 
 def offers(model: Model, monkeypatch: pytest.MonkeyPatch, use: Callable[[Document], object]) -> list[tuple[Any, ...]]:
-    """All that drafters offer in a document in which a secret was begun, while it is used."""
+    """All that drafters offer in a document in which a secret was begun, and how far it is trusted there."""
     offered: list[tuple[Any, ...]] = []
+    trusted = Trust.odds
+
+    def noting_trust(trust: Trust, drafter: str, way: Way) -> float:
+        odds = trusted(trust, drafter, way)
+        offered.append((way.token_id, odds))
+        return odds
+
     with monkeypatch.context() as patch:
+        patch.setattr(Trust, "odds", noting_trust)
         for kind in (Suffix, Recycled):
             patch.setattr(kind, "ways", noting(kind.ways, offered))
         use(Document(model, token_ids=[*PROMPT, *SECRET[:2]]))
@@ -319,6 +580,7 @@ def test_nothing_that_one_document_taught_a_drafter_is_offered_in_another(
     assert steady.engine.usage(taught.tree)[0], "the other document is still there"
     after = offers(steady, monkeypatch, USES[way])
     assert [token_id for token_id, _ in after] == [token_id for token_id, _ in before]
+    assert [odds for _, odds in after] == pytest.approx([odds for _, odds in before], abs=1e-4)
     own = offers(steady, monkeypatch, lambda _: [use(Document(steady, token_ids=told)) for use in USES.values()])
     assert SECRET[2] in {token_id for token_id, _ in own}, "where it stands, it is offered"
 

@@ -323,12 +323,25 @@ def decode(engine: Engine, lines: Sequence[Line]) -> Iterator[list[tuple[int, Pi
 
 def look(lines: Sequence[Line], engine: Engine) -> None:
     """One pass for all lines, each with its draft: what comes next is known afterwards, and often what comes then."""
+    vain: list[Node] = []
+    try:
+        vain = _look(lines, engine)
+    finally:
+        # Those made below others first: what is left in the cache has its whole path there.
+        _forget(engine, [node for speculation in _speculations(lines) for node in speculation.give_up()])
+        if vain:
+            engine.forget(vain)
+
+
+def _look(lines: Sequence[Line], engine: Engine) -> list[Node]:
+    """The pass; returns the nodes that stood there before, unread, and were read in vain."""
     # The first pass reads a text, which says nothing about what a pass costs.
     usual = all(len(engine.unread(line.node)) <= 1 for line in lines)
     nodes: list[Node] = []
     company = Company(len(lines))
     for line in lines:
         nodes += line.draft(company)
+    found = [node for speculation in _speculations(lines) for node in speculation.found if engine.unread(node)]
     began = time.perf_counter()
     scores = _scored(engine, lines, list(dict.fromkeys(nodes)))
     stood = {id(line): line.agreeing(scores) for line in lines if line.plain}
@@ -338,24 +351,27 @@ def look(lines: Sequence[Line], engine: Engine) -> None:
     for line in lines:
         if not line.plain:
             stood[id(line)] = line.listen(scores)
-    made = [node for line in lines if line.speculation is not None for node in line.speculation.made]
     for line in lines:
         line.learn(stood[id(line)], scores, seconds)
     if usual:
         engine.costs.note(len(scores.nodes), seconds)
-    _forget(engine, made)
+    return [node for node in found if node.prediction is None]
+
+
+def _speculations(lines: Sequence[Line]) -> list[Speculation]:
+    return [line.speculation for line in lines if line.speculation is not None]
 
 
 def _scored(engine: Engine, lines: Sequence[Line], nodes: list[Node]) -> Scores:
     """A pass over all nodes; without drafts, where there is no room for them."""
-    hidden = any(line.speculation is not None and line.speculation.hidden for line in lines)
+    speculations = _speculations(lines)
+    hidden = any(speculation.hidden for speculation in speculations)
     try:
         return engine.score(nodes, hidden=hidden)
     except CacheFull:
-        made = [node for line in lines if line.speculation is not None for node in line.speculation.give_up()]
-        if not made:
+        if not any(len(speculation.drafted) > 1 for speculation in speculations):
             raise
-        _forget(engine, made)
+        _forget(engine, [node for speculation in speculations for node in speculation.give_up()])
         return engine.score(list(dict.fromkeys(line.node for line in lines)), hidden=hidden)
 
 

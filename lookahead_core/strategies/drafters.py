@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,6 +19,8 @@ SAME = 16
 """So many tokens tell whether a path goes on from the text."""
 MOST_RECYCLED = 16_384
 """So many places are remembered; the oldest is forgotten."""
+MOST_SIGNS = 4096
+"""So many kinds of guesses are remembered; the one that was longest not put to the test is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,10 @@ class Drafter(Protocol):
 
 
 NAMES = ("suffix", "recycled")
+PARTS = ("name", "hidden", "read", "hear", "start", "ways", "follow")
+"""What a drafter of one's own must have."""
+NEARLY = 1e-3
+"""So far from one the probabilities that a token was drawn from may add up to, by rounding."""
 
 
 def checked_drafters(given: Any) -> tuple[Any, ...]:
@@ -77,10 +83,49 @@ def checked_drafters(given: Any) -> tuple[Any, ...]:
     if not isinstance(listed, Collection):
         raise ValueError(f"drafters is {given!r}, and must be a list of {', '.join(NAMES)}, or of your own drafters.")
     for one in listed:
-        own = all(hasattr(one, verb) for verb in ("name", "read", "hear", "start", "ways", "follow"))
-        if not own and one not in NAMES:
+        if isinstance(one, type):
+            raise ValueError(f"drafters holds the class {one.__name__}; make one of its kind: {one.__name__}().")
+        missing = [part for part in PARTS if not hasattr(one, part)]
+        if not isinstance(one, str) and len(missing) < len(PARTS) and missing:
+            raise ValueError(f"drafters holds {one!r}, which lacks {', '.join(missing)}; see `Drafter`.")
+        if missing and one not in NAMES:
             raise ValueError(f"drafters holds {one!r}, and must hold {', '.join(NAMES)}, or drafters of your own.")
     return tuple(listed)
+
+
+def taken(drafter: Drafter, ways: Iterable[Way], vocabulary: int) -> Iterator[Way]:
+    """The guesses of a drafter one by one, or a sentence with its name where one is no guess."""
+    if not isinstance(ways, Iterable):
+        raise ValueError(f"The drafter {drafter.name} guesses {ways!r}, and must give a list of ways.")
+    for way in ways:
+        if fault := _fault(way, vocabulary):
+            raise ValueError(f"The drafter {drafter.name} gives {fault}.")
+        yield way
+
+
+def _fault(way: Any, vocabulary: int) -> str:
+    """What is wrong with a guess, and what it must be; ids that are no tokens are only never drafted."""
+    if not isinstance(way, Way):
+        return f"{way!r} for a guess, and must give ways"
+    if type(way.token_id) is not int:
+        return f"{way.token_id!r} for a token id, and must give whole numbers"
+    if not isinstance(way.odds, int | float):
+        return f"{way.odds!r} for odds, and must give numbers"
+    try:
+        hash(way.sign)
+    except TypeError:
+        return f"{way.sign!r} for a sign, and must give what can be the key of a dictionary"
+    if way.source is not None and not _is_source(way.source, way.token_id, vocabulary):
+        return f"a source that token {way.token_id} was not drawn from; it must be one probability for each token"
+    return ""
+
+
+def _is_source(source: Any, token_id: int, vocabulary: int) -> bool:
+    """Whether these are the probabilities of all tokens, and this one could be drawn from them."""
+    if not isinstance(source, torch.Tensor) or source.shape != (vocabulary,) or not source.is_floating_point():
+        return False
+    adds_up = abs(float(source.sum(dtype=torch.float64)) - 1) < NEARLY
+    return adds_up and float(source.min()) >= 0 and 0 <= token_id < vocabulary and float(source[token_id]) > 0
 
 
 class Trust:
@@ -99,9 +144,11 @@ class Trust:
 
     def learn(self, drafter: str, way: Way, right: bool) -> None:
         """A guess was put to the test."""
-        before, all_of = self._counts.get((drafter, way.sign), (0.0, 0.0))
+        before, all_of = self._counts.pop((drafter, way.sign), (0.0, 0.0))
         # What was long ago counts less: texts change.
         self._counts[drafter, way.sign] = (before * 0.98 + right, all_of * 0.98 + 1)
+        if len(self._counts) > MOST_SIGNS:
+            del self._counts[next(iter(self._counts))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ that is known when a draft begins, and worth much. Nothing of the model is train
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,14 @@ from huggingface_hub import hf_hub_download
 from torch.nn import functional
 
 from lookahead_core.engines.engine import Scores, likeliest
-from lookahead_core.engines.products import Packed, packing_pays
+from lookahead_core.engines.packed import Packed
+from lookahead_core.engines.products import packing_pays
 from lookahead_core.errors import ModelError, is_caused_by
 from lookahead_core.model import Model
 from lookahead_core.reading import hub_answers
 from lookahead_core.settings import Settings
 from lookahead_core.strategies.drafters import Way, decile
-from lookahead_core.strategies.trained import TRAIN, Heads, check_heads, embedded, output_matrix, read_heads
+from lookahead_core.strategies.trained import TRAIN, Heads, check_heads, looked_up, output_matrix, read_heads
 from lookahead_core.tree import Node
 
 FILE = "heads.safetensors"
@@ -110,7 +112,8 @@ class HeadsProduct:
         device = matrix.device
         # Half precision of sixteen bits is slow on processors.
         self.dtype = torch.float32 if (device.type, matrix.dtype) == ("cpu", torch.float16) else matrix.dtype
-        self.model = model
+        # Heads may be kept longer than a model.
+        self._embeddings = weakref.ref(model.hf_model.get_input_embeddings())
         self.parts = [part.to(device, self.dtype) for part in (heads.inward, heads.biases, heads.outward)]
         self.kept = heads.kept.to(device)
         self.matrix = matrix[self.kept].to(self.dtype)
@@ -123,7 +126,9 @@ class HeadsProduct:
     def __call__(self, vectors: torch.Tensor, token_ids: torch.Tensor, count: int | None = None) -> torch.Tensor:
         """Scores by head, vector and kept token; each vector comes with the token that came from it."""
         device = self.matrix.device
-        given = vectors.to(device, self.dtype), embedded(self.model, token_ids).to(device, self.dtype)
+        layer = self._embeddings()
+        assert layer is not None
+        given = vectors.to(device, self.dtype), looked_up(layer, token_ids).to(device, self.dtype)
         bent = bend(*given, *(part[:count] for part in self.parts))
         if self._packed is not None:
             return self._packed(bent).float()
@@ -138,11 +143,10 @@ class HeadsDrafter:
 
     def __init__(self, heads: Heads, model: Model) -> None:
         self.heads = heads
-        if id(model) not in heads.ready:
-            check_heads(heads, model)
-            heads.ready[id(model)] = HeadsProduct(heads, model)
-        # The product holds its model, so that no other one can come to have the same id.
-        self._product: HeadsProduct = heads.ready[id(model)]
+        check_heads(heads, model)
+        if model.hf_model not in heads.ready:
+            heads.ready[model.hf_model] = HeadsProduct(heads, model)
+        self._product: HeadsProduct = heads.ready[model.hf_model]
 
     def read(self, token_ids: Sequence[int]) -> None:
         """Heads look at vectors, not at texts."""

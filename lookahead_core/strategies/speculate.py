@@ -14,7 +14,7 @@ import torch
 
 from lookahead_core.engines.costs import Costs
 from lookahead_core.engines.engine import Scores
-from lookahead_core.strategies.drafters import Drafter, Trust, Way
+from lookahead_core.strategies.drafters import Drafter, Trust, Way, taken
 from lookahead_core.tree import Node
 
 Luck: TypeAlias = Callable[[int, int, float], float]
@@ -90,12 +90,13 @@ class Company:
 
 
 class Draft:
-    """A tree of guesses below the end of a line, and which of its nodes were not there before."""
+    """A tree of guesses below the end of a line; which of its nodes were made for it, and which it found there."""
 
     def __init__(self, top: Guess) -> None:
         self.top = top
         self.guesses: dict[Node, Guess] = {top.node: top}
         self.made: list[Node] = []
+        self.found: list[Node] = []
 
     def drop(self, above: Guess, guess: Guess) -> None:
         """Take a guess back that nothing was put below. Its node goes with the others when the pass is over."""
@@ -141,6 +142,10 @@ class Speculation:
         self._stop = stop
         self._vocabulary = vocabulary
         self._draft: Draft | None = None
+        self.made: list[Node] = []
+        """The nodes that were made for the latest draft."""
+        self.found: list[Node] = []
+        """Those of the latest draft that stood there before, with nothing predicted after them."""
         self._vector: torch.Tensor | None = None
         self._seconds = 0.0
 
@@ -150,9 +155,9 @@ class Speculation:
         return any(drafter.hidden for drafter in self.drafters)
 
     @property
-    def made(self) -> list[Node]:
-        """The nodes that were made for the draft that is being verified."""
-        return self._draft.made if self._draft else []
+    def drafted(self) -> list[Node]:
+        """The nodes of the draft that is being verified, the end of the line among them."""
+        return list(self._draft.guesses) if self._draft else []
 
     def holds(self, node: Node) -> bool:
         """Whether the draft that is being verified has this node."""
@@ -172,6 +177,7 @@ class Speculation:
         vector, self._vector = self._vector, None
         states = [drafter.start(path, vector, reach) if reach else None for drafter in self.drafters]
         draft = self._draft = Draft(Guess(head, 1.0, (), states, 0))
+        self.made, self.found = draft.made, draft.found
         self._grow(draft, reach, company, luck)
         self._seconds = time.perf_counter() - began
         return draft.nodes
@@ -179,7 +185,7 @@ class Speculation:
     def _grow(self, draft: Draft, reach: int, company: Company, luck: Luck | None) -> None:
         """Always the likeliest guess next, up to the size that wins most for what it costs."""
         waiting: list[_Waiting] = []
-        put: list[tuple[Guess, Guess | None]] = []
+        put: list[tuple[Guess, Guess | None, float]] = []
         best, worth, cheapest = 0, company.worth(self.costs), self.costs.least
         self._offer(draft.top, waiting, luck)
         while waiting and len(put) < min(MOST, best + self._further):
@@ -189,27 +195,34 @@ class Speculation:
                 break
             guess = self._put(draft, above, token_id, -odds, names)
             above.tried.append((token_id, source))
-            put.append((above, guess))
-            if guess is not None:
+            put.append((above, guess, -odds))
+            # Whether what was drawn is tried must not hang on what it is: it counts as a node also where it needs none.
+            counts = guess is not None or self.apart
+            if counts:
                 company.add(-odds)
-                if guess.depth < reach:
-                    self._offer(guess, waiting, luck)
-            if guess is None or company.worth(self.costs) > worth:
+            if guess is not None and guess.depth < reach:
+                self._offer(guess, waiting, luck)
+            if not counts or company.worth(self.costs) > worth:
                 best, worth = len(put), company.worth(self.costs)
-        for above, guess in reversed(put[best:]):
+        for above, guess, odds in reversed(put[best:]):
             above.tried.pop()
             if guess is not None:
                 draft.drop(above, guess)
-                company.remove(guess.odds)
+            if guess is not None or self.apart:
+                company.remove(odds)
 
     def _put(self, draft: Draft, above: Guess, token_id: int, odds: float, names: tuple[str, ...]) -> Guess | None:
-        """A guess as a node; nothing where it is in the draft already."""
+        """A guess as a node; None where it needs none, being in the draft already, or an end, which nothing follows."""
+        if token_id in self._stop:
+            return None
         tree, known = above.node.tree, above.node.children.get(token_id)
         if known is not None and known in draft.guesses:
             return None
         node = tree.expand(above.node, token_id)
         if known is None:
             draft.made.append(node)
+        elif known.prediction is None:
+            draft.found.append(node)
         pairs = zip(self.drafters, above.states, strict=True)
         states = [None if state is None else drafter.follow(state, token_id) for drafter, state in pairs]
         guess = draft.guesses[node] = Guess(node, odds, names, states, above.depth + 1)
@@ -237,8 +250,11 @@ class Speculation:
         """What all drafters guess to follow, each token once: its odds, who guessed it, and what it was drawn from."""
         merged: dict[Any, tuple[float, tuple[str, ...], int, Any]] = {}
         for drafter, state in zip(self.drafters, guess.states, strict=True):
-            for way in itertools.islice(drafter.ways(state), WIDEST) if state is not None else ():
-                if not 0 <= way.token_id < self._vocabulary or way.token_id in self._stop:
+            ways = () if state is None else taken(drafter, drafter.ways(state), self._vocabulary)
+            for way in itertools.islice(ways, WIDEST):
+                # An end wins nothing; but if it was drawn, leaving it out would change the odds of what was tried.
+                idle = way.token_id in self._stop and not (self.apart and way.source is not None)
+                if idle or not 0 <= way.token_id < self._vocabulary:
                     continue
                 guess.offers.append((drafter.name, way))
                 odds = min(SUREST, max(0.0, self.trust.odds(drafter.name, way)))
@@ -263,11 +279,10 @@ class Speculation:
         return Pass(len(stood), len(draft.guesses), seconds, self._seconds, names)
 
     def give_up(self) -> list[Node]:
-        """Go on without the draft; returns the nodes that were made for it."""
-        if self._draft is None:
-            return []
-        made, top = self._draft.made, self._draft.top
-        self._draft = Draft(Guess(top.node, 1.0, (), [], 0))
+        """Let go of the draft; returns the nodes that were made for it, of which those that stand are kept anyway."""
+        if self._draft is not None:
+            self._draft = Draft(Guess(self._draft.top.node, 1.0, (), [], 0))
+        made, self.made = self.made, []
         return made
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping, MutableSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -18,7 +19,11 @@ from lookahead_core.errors import ModelError
 from lookahead_core.model import Model
 
 FORMAT = "lookahead heads 1"
-TENSORS = ("inward", "biases", "outward", "kept", "sample")
+SIZES = {"inward": 3, "biases": 2, "outward": 3, "kept": 1, "sample": 2}
+"""What is kept, and how many sizes the shape of each has."""
+TENSORS = tuple(SIZES)
+FLOATS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
+FACTS = ("count", "hidden_size", "vocabulary", "fingerprint")
 WIDEST = 1024
 """How many numbers a head thinks in at most."""
 SAMPLED = 32
@@ -47,8 +52,10 @@ class Heads:
     """The same for the same weights, in whichever type they were loaded."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """What they were trained on, and how often they were right, for people."""
-    ready: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What drafters have made of them, by model: laying matrices out takes longer than a draft."""
+    known: MutableSet[Any] = field(default_factory=WeakSet, init=False, repr=False, compare=False)
+    """The models of transformers that they were found to belong to."""
+    ready: MutableMapping[Any, Any] = field(default_factory=WeakKeyDictionary, init=False, repr=False, compare=False)
+    """What drafters have made of them, by such a model: laying matrices out takes longer than a draft."""
 
     @property
     def count(self) -> int:
@@ -78,10 +85,9 @@ def untrained(model: Model, count: int, kept: torch.Tensor | None = None) -> Hea
     matrix, _ = output_matrix(model)
     width = matrix.shape[1]
     thought = min(width, WIDEST)
-    seen = width + embedded(model, torch.zeros(1, dtype=torch.int64)).shape[1]
     return Heads(
         name="untrained",
-        inward=torch.zeros(count, thought, seen, dtype=torch.bfloat16),
+        inward=torch.zeros(count, thought, _seen(model, width), dtype=torch.bfloat16),
         biases=torch.zeros(count, thought, dtype=torch.bfloat16),
         outward=torch.zeros(count, width, thought, dtype=torch.bfloat16),
         kept=torch.arange(len(matrix)) if kept is None else kept,
@@ -100,14 +106,52 @@ def read_heads(path: Path, name: str) -> Heads:
             if facts.get("format") != FORMAT:
                 raise ModelError(f"{name} is a safetensors file, but holds no heads of this version: {TRAIN}.")
             tensors = {key: file.get_tensor(key) for key in TENSORS}
-    except (SafetensorError, OSError) as error:
-        raise ModelError(f"{name} cannot be read as heads ({error}): fetch the file again, or {TRAIN}.") from error
-    own = {key: facts.pop(key) for key in ("format", "count", "hidden_size", "vocabulary", "fingerprint")}
-    return Heads(name, **tensors, vocabulary=int(own["vocabulary"]), fingerprint=own["fingerprint"], notes=facts)
+        own = {key: facts.pop(key) for key in ("format", *FACTS)}
+        heads = Heads(name, **tensors, vocabulary=int(own["vocabulary"]), fingerprint=own["fingerprint"], notes=facts)
+        if fault := _fault(heads, own):
+            raise ValueError(fault)
+    except KeyError as error:
+        raise ModelError(_unreadable(name, f"it does not tell its {error.args[0]}")) from error
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelError(_unreadable(name, str(error))) from error
+    return heads
+
+
+def _unreadable(name: str, why: str) -> str:
+    return f"{name} cannot be read as heads ({why}): fetch the file again, or {TRAIN}."
+
+
+def _fault(heads: Heads, facts: Mapping[str, str]) -> str:
+    """What is wrong with what a file held, if anything is."""
+    for key, sizes in SIZES.items():
+        tensor = getattr(heads, key)
+        if tensor.dim() != sizes or not tensor.numel():
+            return f"{key} has the shape {tuple(tensor.shape)}"
+        if (tensor.dtype not in FLOATS) if key != "kept" else (tensor.dtype != torch.int64):
+            return f"{key} holds {str(tensor.dtype).removeprefix('torch.')}"
+        if key != "kept" and not bool(tensor.isfinite().all()):
+            return f"{key} holds what is no number"
+    count, thought = heads.biases.shape
+    shapes = {
+        "inward": (count, thought, heads.inward.shape[2]),
+        "outward": (count, heads.width, thought),
+        "sample": (min(SAMPLED, heads.vocabulary), heads.width),
+    }
+    for key, shape in shapes.items():
+        if tuple(getattr(heads, key).shape) != shape:
+            return f"{key} has the shape {tuple(getattr(heads, key).shape)} where {shape} is due"
+    if (facts["count"], facts["hidden_size"]) != (str(count), str(heads.width)):
+        return f"it tells of {facts['count']} heads of width {facts['hidden_size']}, and holds {count} of {heads.width}"
+    kept = heads.kept
+    if int(kept[0]) < 0 or int(kept[-1]) >= heads.vocabulary or not bool((kept[1:] > kept[:-1]).all()):
+        return f"kept does not hold rising ids from 0 to {heads.vocabulary - 1}"
+    return ""
 
 
 def check_heads(heads: Heads, model: Model) -> None:
     """A ModelError where they belong to another model; the same one rounded, or trained further, will do."""
+    if model.hf_model in heads.known:
+        return
     matrix, _ = output_matrix(model)
     theirs, ours = (heads.vocabulary, heads.width), tuple(matrix.shape)
     if theirs != ours:
@@ -122,6 +166,18 @@ def check_heads(heads: Heads, model: Model) -> None:
             f"The heads {heads.name} were trained for another model ({other}), whose weights are not those of "
             f"{model.name}: give heads of its own, or {TRAIN}."
         )
+    seen = _seen(model, heads.width)
+    if heads.inward.shape[2] != seen:
+        raise ModelError(
+            f"The heads {heads.name} look at {heads.inward.shape[2]:,} numbers, and {model.name} gives {seen:,}: "
+            f"fetch them again, or {TRAIN}."
+        )
+    heads.known.add(model.hf_model)
+
+
+def _seen(model: Model, width: int) -> int:
+    """How many numbers a head looks at: a vector's, and those of a token's embedding."""
+    return width + embedded(model, torch.zeros(1, dtype=torch.int64)).shape[1]
 
 
 def fingerprint(model: Model) -> str:
@@ -151,6 +207,10 @@ def _sample(matrix: torch.Tensor) -> torch.Tensor:
 
 def embedded(model: Model, token_ids: torch.Tensor) -> torch.Tensor:
     """What the model makes of tokens before it reads them."""
-    layer = model.hf_model.get_input_embeddings()
+    return looked_up(model.hf_model.get_input_embeddings(), token_ids)
+
+
+def looked_up(layer: Any, token_ids: torch.Tensor) -> torch.Tensor:
+    """The same, by the layer that does it."""
     with torch.no_grad():
         return layer(token_ids.to(layer.weight.device))
