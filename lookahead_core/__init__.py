@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lookahead_core.agreement import Check, agreement_length, generate_and_check
+    from lookahead_core.api import Calls
     from lookahead_core.batch import beam_search_batch, lookahead_batch, stream_batch
     from lookahead_core.branches import (
         Beam,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 # A name is fetched when it is first used: torch takes seconds to import, and a page should not wait for it.
 _HOMES = {
     "agreement": ("Check", "agreement_length", "generate_and_check"),
+    "api": ("Calls",),
     "batch": ("beam_search_batch", "lookahead_batch", "stream_batch"),
     "branches": (
         "Beam", "BeamNode", "Beams", "BeamStep", "Branch", "Cost", "Lookahead", "LookaheadStep", "Other", "Piece",
@@ -55,9 +57,9 @@ _HOMES = {
 }  # fmt: skip
 
 __all__ = [
-    "Beam", "BeamNode", "BeamStep", "Beams", "Branch", "CacheFull", "Check", "Corpus", "Cost", "Document", "Drafter",
-    "Heads", "Lookahead", "LookaheadError", "LookaheadStep", "Model", "ModelError", "Other", "Pass", "Piece",
-    "Prediction", "Settings", "Stream", "StreamStep", "Streams", "TextError", "Way", "agreement_length",
+    "Beam", "BeamNode", "BeamStep", "Beams", "Branch", "CacheFull", "Calls", "Check", "Corpus", "Cost", "Document",
+    "Drafter", "Heads", "Lookahead", "LookaheadError", "LookaheadStep", "Model", "ModelError", "Other", "Pass",
+    "Piece", "Prediction", "Settings", "Stream", "StreamStep", "Streams", "TextError", "Way", "agreement_length",
     "beam_search_batch", "generate_and_check", "load_corpus", "load_heads", "load_model", "lookahead_batch",
     "stream_batch", "train_heads",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from lookahead_core import terminal, training_command
 from lookahead_core.errors import LookaheadError
+from lookahead_core.plain import plain
 from lookahead_core.quiet import hush
 from lookahead_core.strategies.checks import check_whole, checked
 from lookahead_core.strategies.options import MODES, UNTIL
@@ -351,7 +352,7 @@ class Command:
     def _write_json(self, found: dict[str, Any], cost: Cost, document: Document, options: Any) -> None:
         asked = {"prompt": self.prompt, "method": self.method}
         everything = asked | found | terminal.facts(cost, document.model, options)
-        self.screen.line(json.dumps(terminal.plain(everything), allow_nan=False))
+        self.screen.line(json.dumps(plain(everything), allow_nan=False))
 
     def _tell(self, cost: Cost, more: str = "") -> None:
         if "verbose" in self.asked:

@@ -24,6 +24,7 @@ from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.strategies.rules import Rules
 from lookahead_core.stream import Stream, read_lines
 from lookahead_core.tree import Node, Prediction, TokenTree
+from lookahead_core.window import left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,16 @@ class Document:
         *,
         token_ids: Sequence[int] | None = None,
         opening: Sequence[int] | None = None,
+        tree: TokenTree | None = None,
     ) -> None:
-        """`opening` stands before the text in place of the model's start tokens: an instruction, in its template."""
+        """`opening` stands before the text in place of the model's start tokens: an instruction, in its template.
+
+        `tree` holds what was read before: one of another document of this model, which is not used any more.
+        """
         if text and token_ids is not None:
             raise ValueError("text and token_ids are both given; a document starts from one of them.")
         self.model = model
-        self.tree = TokenTree()
+        self.tree = TokenTree() if tree is None else tree
         self._passage = Passage(model.codec, model.start_ids, None if opening is None else tuple(opening))
         self._typed: tuple[Node, lookahead.Typed] | None = None
         self._memory = Memory(model)
@@ -329,11 +334,7 @@ class Document:
 
     def _left_out(self, length: int) -> int:
         """Up to where a text of so many tokens is left out."""
-        context, room, first = self.model.context_length, self._room, self._passage.started
-        if context is None or length + room <= context:
-            return 0
-        stride = max(1, min(context // 4, context - room - first))
-        return -(-(length + room - context) // stride) * stride + first
+        return left_out(length, self.model.context_length, self._room, self._passage.started)
 
     def _reopened(self) -> lookahead.Typed | None:
         """What healing has to begin with, or nothing where there is nothing to heal."""

@@ -4,12 +4,21 @@
 class LookaheadError(Exception):
     """Something that the person at the keyboard can mend; its text is a sentence for them."""
 
+    status = 400
+    """The same in the numbers of HTTP: whose turn it is to do something about it."""
+
 
 class ModelError(LookaheadError):
     """The model could not be found, read or held."""
 
 
-class CacheFull(LookaheadError):
+class NoRoom(LookaheadError):
+    """There is no room for it now; there may be later."""
+
+    status = 503
+
+
+class CacheFull(NoRoom):
     """The cache has no room left, and nothing more may be forgotten."""
 
 

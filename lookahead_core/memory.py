@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -15,10 +16,11 @@ from lookahead_core.sampling import draw
 from lookahead_core.strategies.decode import REJECTION, Line, StreamOptions
 from lookahead_core.strategies.drafters import Drafter, Recycled, Suffix, Trust
 from lookahead_core.strategies.heads import HeadsDrafter
-from lookahead_core.strategies.little import LittleModel
+from lookahead_core.strategies.little import Choose, LittleModel
 from lookahead_core.strategies.rules import Ruling
 from lookahead_core.strategies.speculate import Speculation
-from lookahead_core.strategies.trained import Heads
+from lookahead_core.strategies.trained import Heads, check_heads
+from lookahead_core.strategies.verify import drawn
 from lookahead_core.tree import Node
 
 SURE_ENOUGH = 0.35
@@ -37,8 +39,8 @@ class Memory:
 
     def speculation(self, options: StreamOptions, token_ids: Sequence[int], unread: int) -> Speculation | None:
         """Drafts for a stream with these options, behind this text; nothing where it is not to speculate."""
-        model = self.model
-        wanted = not model.engine_reason if options.speculate is None else options.speculate
+        self._require(options)
+        wanted = not self.model.engine_reason if options.speculate is None else options.speculate
         if not wanted:
             return None
         drafters = [*self._named(options), *self._given(options, unread)]
@@ -47,7 +49,9 @@ class Memory:
         return self._speculation(drafters, apart=options.speculate == REJECTION)
 
     def line(self, node: Node, tokens: int) -> Line:
-        """The likeliest tokens after a node, so many, with drafts; what is only looked at teaches nothing."""
+        """The likeliest tokens after a node, so many, with drafts. What is only looked at is not taken for text; what
+        its passes have computed, and how often guesses were right, is kept all the same.
+        """
         model = self.model
         drafters: list[Drafter] = [Suffix(self._index, hears=False), self._recycled]
         # A view takes as many passes as its slowest branch: a token won in another one is hardly worth a node.
@@ -63,6 +67,23 @@ class Memory:
         model = self.model
         return Speculation(drafters, self.trust, model.engine.costs, model.end_token_ids, model.vocabulary, **how)
 
+    def _require(self, options: StreamOptions) -> None:
+        """Raise where something is given that this model cannot use, or that nobody would use, drafts wanted or not."""
+        heads, corpus = options.heads, options.corpus
+        if heads is not None:
+            if not isinstance(heads, Heads):
+                raise ValueError(f"heads is {type(heads).__name__}, and must come from load_heads.")
+            check_heads(heads, self.model)
+        if corpus is not None:
+            if not isinstance(corpus, Corpus):
+                raise ValueError(f"corpus is {type(corpus).__name__}, and must come from load_corpus.")
+            corpus.require(self.model)
+        if options.draft_model is not None:
+            require_alike(self.model, options.draft_model)
+        for name, given in (("corpus", corpus is not None), ("source", options.source)):
+            if given and "suffix" not in options.drafters:
+                raise ValueError(f"{name} is given, and only the drafter suffix looks into it: add it to drafters.")
+
     def _named(self, options: StreamOptions) -> list[Drafter]:
         own = {"recycled": lambda: self._recycled, "suffix": lambda: self._suffix.beside(self._others(options))}
         return [own[one]() if isinstance(one, str) else one for one in options.drafters]
@@ -75,23 +96,16 @@ class Memory:
             source.add([token.token_id for token in self.model.codec.encode(options.source, continuing=True)])
             others.append(source)
         if options.corpus is not None:
-            if not isinstance(options.corpus, Corpus):
-                raise ValueError(f"corpus is {type(options.corpus).__name__}, and must come from load_corpus.")
-            options.corpus.require(self.model)
             others.append(options.corpus.index)
         return others
 
     def _given(self, options: StreamOptions, unread: int) -> list[Drafter]:
         given: list[Drafter] = []
         if options.heads is not None:
-            if not isinstance(options.heads, Heads):
-                raise ValueError(f"heads is {type(options.heads).__name__}, and must come from load_heads.")
             given.append(HeadsDrafter(options.heads, self.model))
         if options.draft_model is not None:
-            require_alike(self.model, options.draft_model)
-            little = options.draft_model
-            choose, seed = _chooser(options, unread), options.seed or 0
-            given.append(LittleModel(little.engine, little.context_length, choose, self.trust, seed=seed))
+            vocabulary, choose = self.model.vocabulary, _chooser(options, unread)
+            given.append(LittleModel(options.draft_model, vocabulary, choose, self.trust))
         return given
 
 
@@ -112,15 +126,20 @@ def require_alike(model: Model, little: Any) -> None:
         )
 
 
-def _chooser(options: StreamOptions, unread: int) -> Callable[[torch.Tensor, Sequence[int], int], Any]:
-    """How a smaller model chooses so that the bigger one often chooses the same: with the same dice."""
-    if not options.applied_temperature:
-        return lambda row, path, ahead: int(row.argmax())
+def _chooser(options: StreamOptions, unread: int) -> Choose:
+    """How a smaller model chooses so that the bigger one often chooses the same: with the same noise.
 
-    def choose(row: torch.Tensor, path: Sequence[int], ahead: int) -> Any:
-        odds = options.cut(row)
+    Under rejection it has dice of its own for each place: its draws must tell nothing of those that judge them.
+    """
+    if not options.applied_temperature:
+        return lambda row, path: (int(row.argmax()), None)
+    seed, stream = options.seed or 0, options.stream
+
+    def choose(row: torch.Tensor, path: Sequence[int]) -> tuple[int, torch.Tensor | None]:
+        odds, position = options.cut(row), len(path) + unread
         if options.speculate == REJECTION:
-            return odds.exp()
-        return draw(odds, seed=options.seed or 0, stream=options.stream, position=len(path) + unread)
+            source = odds.exp()
+            return drawn(source, random.Random(f"draft {seed} {stream} {position}").random()), source
+        return draw(odds, seed=seed, stream=stream, position=position), None
 
     return choose

@@ -174,7 +174,7 @@ def _engine(hf_model: Any, asked: str, settings: Settings) -> tuple[Engine, str]
             raise ModelError(f'This model cannot use the cached engine: {found.reason}; leave engine at "auto".')
         return UncachedEngine(hf_model), found.reason
     cached = CachedEngine(hf_model, cache_bytes=settings.cache_bytes, attention=found.attention)
-    products.prepare(cached.twin)
+    products.prepare(cached.twin, lean=found.lean)
     cached.weigh_a_slot()
     return cached, ""
 

@@ -89,7 +89,7 @@ class Passage:
         if not start:
             keep = 0
         rest = self._typed(text[start:], start)
-        first = [] if keep else [Stand(token_id, 0, typed=True) for token_id in self._before_text]
+        first = [] if keep else _unsaid(self._before_text)
         self.removals += 1
         self.stands[keep:] = [*first, *rest]
         self.text = text
@@ -125,7 +125,7 @@ class Passage:
     def append(self, token_ids: Sequence[int], replace_last: bool = False) -> str:
         """Let tokens stand at the end, or in place of the last one; returns the characters that this inserts."""
         if not self.stands:
-            self.stand(self.start_ids)
+            self.stands = _unsaid(self.start_ids)
         before, skip = len(self.text), 0
         self.removals += replace_last
         replaced = self.stands.pop() if replace_last else None
@@ -173,6 +173,11 @@ class Passage:
         ends = [stand.end for stand in self.stands]
         assert ends == sorted(ends), "tokens stand in order"
         assert self._end == len(self.text) or not self.stands, "the last token reaches the end of the text"
+
+
+def _unsaid(token_ids: Sequence[int]) -> list[Stand]:
+    """What stands before all text, and is no text, whatever it spells."""
+    return [Stand(token_id, 0, typed=True) for token_id in token_ids]
 
 
 def _begins_word(text: str, place: int) -> bool:

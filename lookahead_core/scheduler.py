@@ -8,7 +8,7 @@ import functools
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ import torch
 
 from lookahead_core.engines.costs import Costs
 from lookahead_core.engines.engine import Engine, Scores
-from lookahead_core.errors import LookaheadError
+from lookahead_core.errors import NoRoom
 from lookahead_core.tree import Node, TokenTree
 
 T = TypeVar("T")
@@ -40,7 +40,8 @@ class Scheduler:
     """Runs everybody's steps in one thread, one at a time: whatever touches a shared document happens there.
 
     A person has one request and one read-ahead at a time; a newer one silently takes the place of the older one, and a
-    request stops the read-ahead of the same person. What runs is stopped after its step.
+    request stops the read-ahead of the same person. What runs is stopped after its step. Steps that are dropped are
+    closed in the same thread, since tidying up may touch a shared document as well.
     """
 
     def __init__(self, engine: Engine, *, idle: float = 30.0) -> None:
@@ -49,6 +50,7 @@ class Scheduler:
         self._change = threading.Condition()
         self._people: dict[Hashable, _Job] = {}
         self._ahead: dict[Hashable, _Job] = {}
+        self._dropped: list[_Job] = []
         self._thread: threading.Thread | None = None
         self._closed = False
         _SCHEDULERS.add(self)
@@ -65,11 +67,13 @@ class Scheduler:
         """Run these steps when it is this person's turn; `step` and `end` are called in the scheduler's thread."""
         with self._change:
             if self._closed:
-                raise LookaheadError("The server is ending; start it again to go on.")
-            self._ahead.pop(person, None)
+                raise NoRoom("The server is ending; start it again to go on.")
+            self._drop(self._ahead, person)
             queue = self._ahead if ahead else self._people
             if len(queue) >= MOST_WAITING and person not in queue:
-                raise LookaheadError("So many people are asking at once that there is no turn left; try again soon.")
+                raise NoRoom("So many people are asking at once that there is no turn left; try again soon.")
+            if person in queue:
+                self._dropped.append(queue[person])
             queue[person] = _Job(steps, step, end)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="scheduler", daemon=True)
@@ -79,13 +83,15 @@ class Scheduler:
     def stop(self, person: Hashable) -> None:
         """Drop what this person waits for; what runs ends after its step."""
         with self._change:
-            self._people.pop(person, None)
-            self._ahead.pop(person, None)
+            self._drop(self._people, person)
+            self._drop(self._ahead, person)
+            self._change.notify()
 
     def close(self) -> None:
         """Drop everything and wait for the pass that runs: an interpreter must not end in the middle of one."""
         with self._change:
             self._closed = True
+            self._dropped += [*self._people.values(), *self._ahead.values()]
             self._people.clear()
             self._ahead.clear()
             self._change.notify()
@@ -153,6 +159,10 @@ class Scheduler:
         self.submit(steps, answer, step=answer.set_result, end=end)
         return answer
 
+    def _drop(self, queue: dict[Hashable, _Job], person: Hashable) -> None:
+        if person in queue:
+            self._dropped.append(queue.pop(person))
+
     def _work(self) -> None:
         while (turn := self._next()) is not None:
             queue, person, job = turn
@@ -163,19 +173,27 @@ class Scheduler:
                     del queue[person]
                     if not over:
                         queue[person] = job  # at the end of the queue: turn by turn
+            if over:
+                _close(job)
             if over and current:
                 _end(job, error)
 
     def _next(self) -> tuple[dict[Hashable, _Job], Hashable, _Job] | None:
         """Whose turn it is; nothing after a while without anybody, and then the thread is over."""
-        with self._change:
-            self._change.wait_for(lambda: self._people or self._ahead or self._closed, self._idle)
-            if not self._people and not self._ahead:
-                self._thread = None
-                return None
-            queue = self._people or self._ahead
-            person = next(iter(queue))
-            return queue, person, queue[person]
+        while True:
+            with self._change:
+                self._change.wait_for(lambda: self._people or self._ahead or self._dropped or self._closed, self._idle)
+                dropped, self._dropped = self._dropped, []
+                queue = self._people or self._ahead
+                if not queue and not dropped:
+                    self._thread = None
+                    return None
+                person = next(iter(queue), None)
+                job = queue.get(person)
+            for gone in dropped:
+                _close(gone)
+            if job is not None:
+                return queue, person, job
 
 
 def _step(job: _Job) -> tuple[bool, Exception | None]:
@@ -187,6 +205,15 @@ def _step(job: _Job) -> tuple[bool, Exception | None]:
     except Exception as error:
         return True, error
     return fact is _OVER, None
+
+
+def _close(job: _Job) -> None:
+    """Let steps that nobody waits for tidy up; what goes wrong then does not end the thread for the others."""
+    try:
+        if isinstance(job.steps, Generator):
+            job.steps.close()
+    except Exception:
+        logging.getLogger(__name__).exception("Steps that were dropped could not be closed.")
 
 
 def _end(job: _Job, error: Exception | None) -> None:

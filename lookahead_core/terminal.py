@@ -324,17 +324,6 @@ def _note(node: BeamNode) -> str:
     return "  ".join(filter(None, ("end" * node.ended, node.fate * (node.fate != GREW))))
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it: numbers that are none become null, sets become lists."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {name: plain(one) for name, one in value.items()}
-    if isinstance(value, set | frozenset):
-        return sorted(value)
-    return [plain(one) for one in value] if isinstance(value, list | tuple) else value
-
-
 def facts(cost: Cost, model: Model, options: Any) -> dict[str, Any]:
     """What stands in every document: the cost, the model, and all options as they held."""
     engine = "uncached" if model.engine_reason else "cached"

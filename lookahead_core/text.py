@@ -36,6 +36,15 @@ def split_bytes(held: bytes, more: bytes) -> tuple[str, bytes]:
     return text, decoder.getstate()[0]
 
 
+def is_whole(spelled: bytes) -> bool:
+    """Whether these bytes are whole characters and nothing else."""
+    try:
+        spelled.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class TextCodec:
     """A tokenizer, seen as a map between bytes and ids. Special tokens have no text and are never made from text."""
 

@@ -38,7 +38,7 @@ def as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> dict[str, A
     options, cost = result.options, result.cost
     return {
         "branches": [_branch(branch, places) for branch in result.branches],
-        "nodes": _packed(said, kept),
+        "nodes": pack(said, kept),
         "rest": [{**_tokens(other, places), "text": other.text, "end": other.ended} for other in result.rest[:rest]],
         "given": result.given,
         "seen_from": result.seen_from,
@@ -89,7 +89,7 @@ def _distinct(result: Lookahead, rest: int) -> list[Prediction]:
     return list({id(one): one for one in said}.values())
 
 
-def _packed(said: Sequence[Prediction], kept: int) -> list[str]:
+def pack(said: Sequence[Prediction], kept: int) -> list[str]:
     """For each prediction the sums at all temperatures, then how far its tokens lie below the first, in 16 bits each.
 
     The probability of a token is exp((its log-probability - the first one's) / temperature - sum at temperature).

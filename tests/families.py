@@ -142,3 +142,13 @@ def forget_rotation(model: Any) -> None:
         if hasattr(module, "max_seq_len_cached") and hasattr(module, "original_inv_freq"):
             module.max_seq_len_cached = module.original_max_seq_len
             module.inv_freq = module.original_inv_freq.clone()
+
+
+def greedy(model: Any, ids: list[int], tokens: int) -> list[int]:
+    """The likeliest token after the other, each by a plain forward pass, with the end token where it comes."""
+    found: list[int] = []
+    with torch.inference_mode():
+        while len(found) < tokens and model.end_token_ids.isdisjoint(found):
+            scores = model.hf_model(torch.tensor([[*ids, *found]])).logits[0, -1]
+            found.append(int(scores.argmax()))
+    return found

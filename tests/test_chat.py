@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from typing import Any
 
 import pytest
 
 from lookahead_core import Document, LookaheadError, Model, load_model
-from lookahead_core.chat import opening
+from lookahead_core.chat import conversation, opening
+from lookahead_core.document import Accepted
+from lookahead_core.text import TextCodec
 from tests.conftest import tiny_llama
 
 PLAIN = (
@@ -116,7 +119,7 @@ def test_without_a_tokenizer_there_is_no_template() -> None:
 
 
 @pytest.mark.parametrize(
-    ("instruction", "sentence"), [("x" * 4001, "4,001 characters"), (None, "is NoneType"), (7, "is int")]
+    ("instruction", "sentence"), [("x" * 200_001, "200,001 characters"), (None, "is NoneType"), (7, "is int")]
 )
 def test_an_instruction_out_of_bounds_is_named_in_a_sentence(
     byte_tokenizer: Any, instruction: Any, sentence: str
@@ -140,3 +143,196 @@ def test_a_text_after_an_opening_goes_on_from_it(byte_tokenizer: Any) -> None:
     branch = document.lookahead(k=1, depth=2).branches[0]
     alone = Document(model, token_ids=document.token_ids).lookahead(k=1, depth=2).branches[0]
     assert branch.token_ids == alone.token_ids
+
+
+# Conversations: the last message is written on.
+
+FIRST_TRIMMED = (
+    "{% for m in messages %}{% if m['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    "{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Roles must alternate.') }}{% endif %}"
+    "<|start|>{{ 'model' if m['role'] == 'assistant' else m['role'] }}\n{{ m['content'] | trim }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>model\n{% endif %}"
+)
+DEFAULT_SYSTEM = "{% if messages[0]['role'] != 'system' %}<|start|>system\nBe kind.<|end|>\n{% endif %}" + PLAIN
+DATED = "Today is {{ strftime_now('%d %b %Y') }}.\n" + PLAIN
+BRACKETS = (
+    "{% for m in messages %}{% if m['role'] == 'user' %}[INST] {{ m['content'] }} [/INST]"
+    "{% else %} {{ m['content'] }}<|end|>{% endif %}{% endfor %}"
+)
+NEVER_ASKED = "{% for m in messages %}<|start|>{{ m['role'] }}\n{{ m['content'] }}<|end|>\n{% endfor %}"
+WORDS_ONLY = (
+    "{% for m in messages %}### {{ m['role'] }}:\n{{ m['content'] }}\n\n{% endfor %}"
+    "{% if add_generation_prompt %}### assistant:\n{% endif %}"
+)
+TEMPLATES = {
+    "plain": PLAIN,
+    "trimming": TRIMMING,
+    "gemma": FIRST_TRIMMED,
+    "default_system": DEFAULT_SYSTEM,
+    "dated": DATED,
+    "brackets": BRACKETS,
+    "never_asked": NEVER_ASKED,
+    "words_only": WORDS_ONLY,
+    "none": None,
+}
+HALVES = ["", " ", "The sea", "The sea  ", "\n\nThe", "Say <|end|> and", "🙂 中文 ", "<|start|>user\n", "x\n"]
+
+
+def talk(*contents: str, system: str | None = None) -> list[dict[str, str]]:
+    """A conversation that a user begins."""
+    first = [] if system is None else [{"role": "system", "content": system}]
+    return first + [
+        {"role": ("user", "assistant")[number % 2], "content": content} for number, content in enumerate(contents)
+    ]
+
+
+def ids_apart(tokenizer: Any, text: str) -> list[int]:
+    return list(tokenizer(text, add_special_tokens=False, split_special_tokens=True).input_ids)
+
+
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("earlier", [(), ("Hello.",), ("Hello.", "Hi!"), (" a <|end|> ", "b ")], ids=len)
+def test_the_last_message_is_continued_and_neither_answered_nor_closed_nor_trimmed(
+    byte_tokenizer: Any, template: str | None, half: str, earlier: tuple[str, ...]
+) -> None:
+    tokenizer = told(byte_tokenizer, template)
+    found = conversation(TextCodec(tokenizer), talk(*earlier, half))
+    assert found.text.endswith(half) and found.written == half
+    assert found.token_ids[found.opened :] == ids_apart(byte_tokenizer, half)
+    last = [token for token in found.tokens if token.message == len(earlier)]
+    assert [token.token_id for token in last] == found.token_ids[found.opened :]
+    assert tokenizer.decode(found.token_ids, skip_special_tokens=False) == found.text
+
+
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
+@pytest.mark.parametrize("system", [None, "Speak <|start|> softly."])
+def test_every_token_knows_its_characters_and_whose_they_are(
+    byte_tokenizer: Any, template: str | None, system: str | None
+) -> None:
+    messages = talk("The 🙂 sea.", "Hello <|end|> you", "  Again ", system=system)
+    found = conversation(TextCodec(told(byte_tokenizer, template)), messages)
+    spans = [(token.start, token.end) for token in found.tokens]
+    assert spans[0][0] == 0 and spans[-1][1] == len(found.text)
+    assert all(one[1] == other[0] for one, other in itertools.pairwise(spans)), "they tile the text"
+    for number, message in enumerate(messages):
+        own = "".join(found.text[one.start : one.end] for one in found.tokens if one.message == number)
+        assert message["content"].strip() in own
+        assert len(own) <= len(message["content"]) + 2, "at most a line break or a space that stands in one token"
+    template_only = "".join(found.text[one.start : one.end] for one in found.tokens if one.message is None)
+    assert "Hello" not in template_only and "Speak" not in template_only and "sea" not in template_only
+
+
+@pytest.mark.parametrize("name", ["plain", "default_system", "dated", "gemma"])
+def test_where_the_assistant_writes_the_beginning_is_what_the_model_was_trained_on(
+    byte_tokenizer: Any, name: str
+) -> None:
+    tokenizer = told(byte_tokenizer, TEMPLATES[name])
+    messages = talk("Hello.", "Hi!", "How are you?", "")
+    expected = tokenizer.apply_chat_template(messages[:-1], add_generation_prompt=True, return_dict=False)
+    assert conversation(TextCodec(tokenizer), messages).token_ids == list(expected)
+
+
+@pytest.mark.parametrize("name", ["plain", "default_system", "dated", "never_asked"])
+def test_where_the_user_writes_nothing_follows_what_is_written(byte_tokenizer: Any, name: str) -> None:
+    tokenizer = told(byte_tokenizer, TEMPLATES[name])
+    whole = tokenizer.apply_chat_template(talk("Hello.", "Hi!", "The sea"), tokenize=False)
+    assert conversation(TextCodec(tokenizer), talk("Hello.", "Hi!", "The sea")).text == whole.removesuffix("<|end|>\n")
+
+
+def test_a_template_without_a_system_role_gets_its_words_before_the_first_message(byte_tokenizer: Any) -> None:
+    codec = TextCodec(told(byte_tokenizer, FIRST_TRIMMED))
+    found = conversation(codec, talk("Hello.", "", system="Be kind."))
+    assert found.text == "<|start|>user\nBe kind.\n\nHello.<|end|>\n<|start|>model\n"
+    assert conversation(codec, [{"role": "system", "content": "Be "}]).text == "<|start|>user\nBe "
+
+
+def test_a_model_without_a_template_reads_messages_under_their_roles(byte_tokenizer: Any) -> None:
+    found = conversation(TextCodec(byte_tokenizer), talk("Hello.", "Hi"))
+    assert found.text == "User:\nHello.\n\nAssistant:\nHi"
+    assert found.ends_at(" there.\n\nUser:\nWhat") == len(" there.")
+    assert found.ends_at(" there.\n\nUser") == len(" there.")
+    assert found.ends_at(" there, User: what") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "who", "ids", "text"),
+    [
+        ("plain", ("Hi", ""), {0}, ""),
+        ("gemma", ("Hi",), {0}, ""),
+        ("brackets", ("Hi", "A"), {0}, ""),
+        ("brackets", ("Hi",), set(), "[/INST]"),
+        ("words_only", ("Hi", "A"), set(), "\n\n### user:"),
+        ("none", ("Hi",), set(), "\n\nAssistant:"),
+    ],
+)
+def test_what_ends_a_turn_is_known(byte_tokenizer: Any, name: str, who: Any, ids: set[int], text: str) -> None:
+    found = conversation(TextCodec(told(byte_tokenizer, TEMPLATES[name])), talk(*who))
+    assert (set(found.end_ids), found.end_text) == (ids, text)
+
+
+@pytest.mark.parametrize(
+    ("messages", "sentence"),
+    [
+        ([], "At least one message must be provided."),
+        ("Hello", "must be a list"),
+        ([7], "Message 1"),
+        ([{"role": "user"}], "Message 1"),
+        ([{"role": "user", "content": None}], "Message 1"),
+        ([{"role": "narrator", "content": "x"}], "one of system, user, assistant"),
+        ([{"role": ["user"], "content": "x"}], "one of system, user, assistant"),
+        ([{"role": "user", "content": "x" * 200_001}], "200,001 characters"),
+        ([{"role": "user", "content": "x"}] * 501, "501 messages"),
+        ([{"role": "user", "content": "half \ud83d"}, {"role": "assistant", "content": ""}], "half of a pair"),
+    ],
+)
+def test_messages_that_are_none_get_a_sentence(byte_tokenizer: Any, messages: Any, sentence: str) -> None:
+    with pytest.raises((ValueError, LookaheadError), match=sentence):
+        conversation(TextCodec(told(byte_tokenizer, PLAIN)), messages)
+
+
+def test_a_template_that_wants_other_turns_says_so_in_a_sentence(byte_tokenizer: Any) -> None:
+    twice = [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
+    with pytest.raises(LookaheadError, match=r"cannot be used for these messages \(Roles must alternate\); let user"):
+        conversation(TextCodec(told(byte_tokenizer, FIRST_TRIMMED)), twice)
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_document_that_opens_with_the_conversation_holds_its_tokens(byte_tokenizer: Any, half: str) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=told(byte_tokenizer, TRIMMING))
+    found = conversation(model.codec, talk("Hello.", half))
+    document = Document(model, found.written, opening=found.opening)
+    assert document.token_ids == found.token_ids and document.text == half
+
+
+def test_a_tokenizer_that_puts_spaces_before_texts_keeps_messages_apart(fallback_tokenizer: Any) -> None:
+    template = BRACKETS.replace("<|end|>", "</s>")
+    tokenizer = told(fallback_tokenizer, "<s>" + template)
+    for content in ("the old keeper", "the </s> keeper"):
+        found = conversation(TextCodec(tokenizer), talk(content, "again", "and"))
+        assert found.text == f"<s>[INST] {content} [/INST] again</s>[INST] and"
+        assert [one for one in found.token_ids if one in tokenizer.all_special_ids] == [1, 2]
+        own = "".join(found.text[one.start : one.end] for one in found.tokens if one.message == 0)
+        assert own.strip() == content
+
+
+@pytest.mark.parametrize("half", ["", "Hello  ", "a <|im_end|> b"])
+def test_the_default_models_template_is_split_exactly(default_model: Model, half: str) -> None:
+    tokenizer, earlier = default_model.tokenizer, talk("Tell <b> me.", "Once", "More\n")
+    found = conversation(default_model.codec, [*earlier, {"role": "assistant", "content": half}])
+    trained = tokenizer.apply_chat_template(earlier, add_generation_prompt=True, return_dict=False)
+    assert list(found.opening) == list(trained)
+    assert found.token_ids[found.opened :] == ids_apart(tokenizer, half)
+    assert found.end_ids == {2}
+
+
+def test_the_first_token_accepted_after_an_opening_is_all_that_the_text_says(tiny_model: Model) -> None:
+    before = tuple(token.token_id for token in tiny_model.codec.encode("The keeper says: "))
+    document = Document(tiny_model, opening=before)
+    branch = next(one for one in document.lookahead(k=9, depth=1).branches if one.text.isascii() and one.text)
+    assert document.accept(branch) == branch.text == document.text
+    assert document.token_ids == [*before, *branch.token_ids]
+    followed = Document(tiny_model, opening=before)
+    followed.follow(branch.text, [Accepted(0, branch.token_ids)])
+    assert (followed.text, followed.token_ids) == (document.text, document.token_ids)
+    assert not followed.reopens, "it was accepted, and not typed"

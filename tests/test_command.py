@@ -36,6 +36,7 @@ from lookahead_core.__main__ import (
 from lookahead_core.batch import stream_batch
 from lookahead_core.branches import Branch, Cost, Lookahead, Piece
 from lookahead_core.document import StreamOptions
+from lookahead_core.plain import plain
 from lookahead_core.quantized import QUANTIZE
 from lookahead_core.strategies.beam import FATES, BeamOptions
 from lookahead_core.strategies.options import Options
@@ -668,7 +669,7 @@ def test_a_lookahead_as_json(run: Run, tiny_model: Model) -> None:
 
 def test_numbers_that_are_none_are_null_in_json() -> None:
     made = {"a": (-math.inf, [math.nan]), "b": frozenset({2, 1}), "c": True, "d": None, "e": 0.5}
-    assert terminal.plain(made) == {"a": [None, [None]], "b": [1, 2], "c": True, "d": None, "e": 0.5}
+    assert plain(made) == {"a": [None, [None]], "b": [1, 2], "c": True, "d": None, "e": 0.5}
 
 
 # Progress.

@@ -140,6 +140,30 @@ def test_stopping_drops_what_waits_and_what_runs(scheduler: Scheduler) -> None:
     assert not first.over.is_set()
 
 
+def test_what_is_dropped_tidies_up_in_the_same_thread_and_may_use_the_engine(
+    tiny_model: Model, scheduler: Scheduler
+) -> None:
+    document, tidied = Document(tiny_model, "Hello"), []
+
+    def steps() -> Iterator[str]:
+        try:
+            while True:
+                yield "step"
+        finally:
+            scheduler.forget([document.tree.expand(document.head, 5)])
+            tidied.append(threading.current_thread().name)
+
+    for count, drop in enumerate((scheduler.stop, lambda who: submit(scheduler, iter(()), who).wait(), None), start=1):
+        begun = threading.Event()
+        scheduler.submit(steps(), "a", step=lambda fact, begun=begun: begun.set(), end=lambda error: None)
+        assert begun.wait(20)
+        scheduler.close() if drop is None else drop("a")
+        end = time.monotonic() + 20
+        while len(tidied) < count and time.monotonic() < end:
+            time.sleep(0.01)
+        assert tidied == ["scheduler"] * count
+
+
 def test_a_mistake_in_a_step_reaches_who_asked_and_nobody_else(scheduler: Scheduler) -> None:
     def wrong() -> Iterator[int]:
         yield 1
