@@ -10,23 +10,28 @@ import gradio as gr
 from interface import scripts
 
 FOLDER = Path(__file__).parent
+HINT = "Write something, and see here where it could go. Click a word to take it."
 
 
 class BranchView(gr.HTML):
     """Rows of branches with their odds; what is built inside it stands between the cover and the rows.
 
     Its value is what a `show` event would bring, or None. The template is static and the script sets text as text, so
-    that no text of a model or a person becomes markup. The ids of its elements begin with `prefix`.
+    that no text of a model or a person becomes markup. The ids of its elements begin with `prefix`; `hint` stands where
+    there is nothing to show yet.
     """
 
-    def __init__(self, value: dict[str, Any] | None = None, *, prefix: str = "", **options: Any) -> None:
+    def __init__(
+        self, value: dict[str, Any] | None = None, *, prefix: str = "", hint: str = HINT, **options: Any
+    ) -> None:
         super().__init__(
             value=value,
-            html_template=_read("template.html").replace("{prefix}", prefix),
+            html_template=_read("template.html").replace("{prefix}", prefix).replace("{hint}", hint),
             css_template=_read("style.css"),
             js_on_load=scripts.load("branch_view/script.js", "mount"),
             apply_default_css=False,
             prefix=prefix,
+            hint=hint,
             **options,
         )
 

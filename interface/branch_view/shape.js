@@ -35,7 +35,8 @@ const isLength = until => !(until in ENDS);
 const levels = view => Math.max(0, ...apart(view.branches.map(branch => branch.ids)));
 
 // Rows in order with the odds of all their pieces, what they hold together, and what else there was. `pinned` is what is
-// left of an accepted branch; `growing`: rows may still be shorter than they will be.
+// left of an accepted branch; `growing`: rows may still be shorter than they will be. `oneWord` among the settings shows
+// of each row its first word, as one piece.
 export function shape(view, settings = {}, pinned = null, growing = false) {
   const wanted = {order: 'share', ...view.asked, ...settings}, odds = oddsOf(view, wanted);
   const shown = shownBranches(view, wanted).map(branch => makeRow(branch, view, wanted, odds));
@@ -82,18 +83,23 @@ function makeRow(branch, source, wanted, odds) {
   const length = lengthOf(branch, source.asked?.mode ?? CUTTABLE[0], wanted);
   const figures = branch.ids.slice(0, length).map((_, index) => odds(branch.at?.[index], branch.logprobs[index]));
   const ended = branch.ended && length === branch.ids.length;
-  const pieces = makePieces(branch, length, figures);
-  const held = pieces.length ? pieces.at(-1).tokens : 0;
+  const own = makePieces(branch, length, figures), pieces = wanted.oneWord ? joined(own) : own;
+  // Where it ends at once, only what stands in place of the typed token comes before the ending.
+  const held = pieces.length ? pieces.at(-1).tokens : Number(ended && Boolean(branch.healed));
   return {
     branch, nodes: source.nodes, ids: branch.ids.slice(0, length), figures, pieces, ended, healed: Boolean(branch.healed),
     path: product(figures), rawPath: total(branch.logprobs.slice(0, length)),
     end: ended ? figures.at(-1) : null, unsaid: length - held - Number(ended), raw: figures.some(figure => figure.raw),
-    pinned: false, extra: false, open: !ended && !isLength(wanted.until) && !pieces.some(piece => piece.ends >= ENDS[wanted.until]),
+    pinned: false, extra: false, open: !ended && !isLength(endOf(wanted)) && !pieces.some(piece => piece.ends >= ENDS[endOf(wanted)]),
   };
 }
 
+// What rows are shown up to. Where a click takes one word they hold no more, however long they were asked for.
+const endOf = ({until, oneWord}) => (oneWord ? 'word' : until);
+
 // How many tokens of a branch are shown. The token that stands in place of the last one typed comes on top of the depth.
-function lengthOf(branch, mode, {until, depth}) {
+function lengthOf(branch, mode, wanted) {
+  const {depth} = wanted, until = endOf(wanted);
   if (!isLength(until)) return branch.pieces.find(piece => piece.ends >= ENDS[until])?.tokens ?? branch.ids.length;
   if (!CUTTABLE.includes(mode) && mode !== 'every_level') return branch.ids.length;
   return Math.min(branch.ids.length, depth + Number(Boolean(branch.healed)));
@@ -107,6 +113,14 @@ function makePieces(branch, length, figures) {
     const typed = Number(Boolean(branch.healed) && tokens === ids.length);
     return {text, tokens, ends, ids, odds: product(own), upTo: product(figures.slice(0, tokens)), unsaid: unsaidBefore(text, ids, typed)};
   });
+}
+
+// All pieces as one.
+function joined(pieces) {
+  if (pieces.length < 2) return pieces;
+  const {tokens, ends, upTo} = pieces.at(-1);
+  const text = pieces.map(piece => piece.text).join(''), ids = pieces.flatMap(piece => piece.ids);
+  return [{text, tokens, ends, ids, odds: upTo, upTo, unsaid: 0}];
 }
 
 // Only a character of several bytes can need several tokens: before other text, all tokens but one say nothing. The

@@ -1,13 +1,12 @@
 // The sliders and choices above the branches: plain settings in, plain settings out.
+import {Bans} from '../shared/bans.js';
+
 const NUMBERS = {k: 'k', depth: 'depth', temperature: 'temperature', top_p: 'top-p'};
 const CHOICES = {mode: 'mode', until: 'length', order: 'order'};
 const MOST_SEED = 1e9;
-const MOST_BANNED = 100;
 
 // Event `change` whenever a person, or `set`, has changed something.
 export class Controls extends EventTarget {
-  #banned = [];
-
   constructor(element) {
     super();
     this.element = element;
@@ -15,9 +14,8 @@ export class Controls extends EventTarget {
     this.at('seed').value = Math.floor(Math.random() * MOST_SEED);
     element.addEventListener('input', () => this.#changed());
     this.at('again').addEventListener('click', () => this.set({seed: Math.floor(Math.random() * MOST_SEED)}));
-    element.querySelector('.never').addEventListener('click', ({target}) => {
-      if (target.closest('button')) this.#allow(Number(target.closest('button').dataset.id));
-    });
+    this.bans = new Bans(element.querySelector('.never'));
+    this.bans.addEventListener('change', () => this.#changed());
     this.#paint();
   }
 
@@ -25,7 +23,7 @@ export class Controls extends EventTarget {
     const found = {seed: Math.min(MOST_SEED, Math.max(0, Math.trunc(this.at('seed').valueAsNumber || 0)))};
     for (const [name, id] of Object.entries(NUMBERS)) found[name] = this.at(id).valueAsNumber;
     for (const [name, id] of Object.entries(CHOICES)) found[name] = this.at(id).value;
-    return {...found, banned: [...this.#banned]};
+    return {...found, banned: this.bans.list};
   }
 
   // From a file, a link or an older session: what makes no sense here is left as it is.
@@ -36,19 +34,8 @@ export class Controls extends EventTarget {
     for (const [name, id] of Object.entries(CHOICES)) {
       if ([...this.at(id).options].some(({value}) => value === settings[name])) this.at(id).value = settings[name];
     }
-    if (Array.isArray(settings.banned)) this.#banned = settings.banned.filter(isBan).slice(0, MOST_BANNED);
-    this.#changed();
-  }
-
-  ban(id, text) {
-    if (this.#banned.length >= MOST_BANNED || this.#banned.some(one => one.id === id)) return;
-    this.#banned.push({id, text});
-    this.#changed();
-  }
-
-  #allow(id) {
-    this.#banned = this.#banned.filter(one => one.id !== id);
-    this.#changed();
+    if (Array.isArray(settings.banned)) this.bans.set(settings.banned);
+    else this.#changed();
   }
 
   #changed() {
@@ -62,19 +49,5 @@ export class Controls extends EventTarget {
     this.element.querySelector('.draw').hidden = mode !== 'sampled';
     this.at('depth').disabled = until !== 'tokens';
     this.at('depth').closest('label').classList.toggle('idle', until !== 'tokens');
-    this.#paintBanned();
-  }
-
-  #paintBanned() {
-    const never = this.element.querySelector('.never');
-    never.hidden = !this.#banned.length;
-    never.replaceChildren('Never:', ...this.#banned.map(({id, text}) => {
-      const chip = document.createElement('button');
-      Object.assign(chip, {type: 'button', textContent: `${text.trim() || 'a sign'} ×`, title: 'Offer this again'});
-      chip.dataset.id = id;
-      return chip;
-    }));
   }
 }
-
-const isBan = one => Boolean(one) && Number.isInteger(one.id) && one.id >= 0 && typeof one.text === 'string';

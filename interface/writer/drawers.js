@@ -1,11 +1,12 @@
 // The paper with everything on it: mountPaper connects the draft, its keeping, the toolbar and the dialogs.
 import {DocumentsDialog, historyDialog} from './lists.js';
-import {Draft} from './draft.js';
+import {Draft} from '../shared/draft.js';
 import {Instruction} from './instruction.js';
 import {Keeping} from './keeping.js';
-import {Notice} from './notice.js';
-import {Paper} from './paper.js';
-import {closing, copy} from './elements.js';
+import {Notice} from '../shared/notice.js';
+import {Paper} from '../shared/paper.js';
+import {closing} from '../shared/elements.js';
+import {copying, travelling} from '../shared/buttons.js';
 import {offerDialog, shareDialog} from './sharing.js';
 
 // What is not the paper's own; a caller gives what it has.
@@ -19,24 +20,11 @@ const HOOKS = {
   also: () => [],                // elements in which Ctrl+Z is the draft's too: the branches
 };
 
-const NOT_COPIED = 'This browser does not allow copying here; select the text and press Ctrl+C.';
 const SAVED = {saved: 'saved here, in this browser', saving: 'saving …', unsaved: 'not saved'};
 
 function history(find, draft, notice) {
-  const undo = find('#undo'), redo = find('#redo');
-  const paint = () => {
-    undo.setAttribute('aria-disabled', !draft.canUndo);
-    redo.setAttribute('aria-disabled', !draft.canRedo);
-  };
-  for (const [button, verb] of [[undo, 'undo'], [redo, 'redo']]) {
-    // A press of the mouse leaves the caret where it is.
-    button.addEventListener('pointerdown', event => event.preventDefault());
-    button.addEventListener('mousedown', event => event.preventDefault());
-    button.addEventListener('click', () => draft[verb]());
-  }
-  draft.addEventListener('change', paint);
+  travelling(draft, find('#undo'), find('#redo'));
   find('#history').addEventListener('click', historyDialog(find('#history-dialog'), {draft, notice}));
-  paint();
 }
 
 function status(find, {keeping, draft, notice}) {
@@ -90,9 +78,7 @@ function rest(find, {draft, notice, keeping, hooks}) {
   find('#documents').addEventListener('click', () => documents.open());
   find('#help').addEventListener('click', () => find('#help-dialog').showModal());
   find('#share').addEventListener('click', shareDialog(find('#share-dialog'), {keeping, hooks}));
-  find('#copy').addEventListener('click', async () => {
-    notice.say(await copy(draft.text) ? 'The text is copied.' : NOT_COPIED);
-  });
+  copying(draft, find('#copy'), notice);
   const more = find('#more');
   more.addEventListener('click', () => more.setAttribute('aria-expanded', more.parentElement.classList.toggle('opened')));
 }
@@ -110,6 +96,7 @@ export function mountPaper({element, hooks: given = {}}) {
   const instruction = new Instruction({
     toggle: find('#instruction-toggle'), off: find('#as-is'), field: find('#instruction'), area: find('.instruction-area'),
   });
+  instruction.addEventListener('changing', () => draft.dispatchEvent(new CustomEvent('instructing')));
   instruction.addEventListener('change', ({detail}) => draft.dispatchEvent(new CustomEvent('instruction', {detail})));
   const keeping = new Keeping({draft, instruction, notice, hooks, offer: offerDialog(find('#offer-dialog'))});
   history(find, draft, notice);

@@ -5,7 +5,7 @@ export class Instruction extends EventTarget {
   on = false;
   #timer = 0;
 
-  // Event `change` {instruction} whenever what is in force is another.
+  // Events: `changing` while another is being written, `change` {instruction} whenever what is in force is another.
   constructor({toggle, off, field, area}) {
     super();
     Object.assign(this, {toggle, off, field, area});
@@ -15,6 +15,7 @@ export class Instruction extends EventTarget {
     });
     off.addEventListener('click', () => this.#turn(false));
     field.addEventListener('input', () => {
+      this.dispatchEvent(new CustomEvent('changing'));
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => this.#tell(), SETTLES);
     });

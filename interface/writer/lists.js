@@ -1,19 +1,6 @@
 // The two dialogs that list things: what was accepted and left, and the documents.
-import {make, when} from './elements.js';
-import {excerpt} from './words.js';
-
-const SHOWN = 160;   // characters of a piece
-const KINDS = {accepted: 'accepted', undone: 'undone', left: 'left behind'};
-
-function momentOf(moment, go) {
-  const before = moment.before ? `${moment.before} ` : '', said = `${KINDS[moment.kind]} · ${when(moment.time)}`;
-  const piece = make('b', {text: excerpt(moment.text, SHOWN) || '↵'});
-  const line = make('span', {className: 'piece', dir: 'auto'}, before, piece);
-  const button = make('button', {className: 'moment'}, line, make('small', {text: said}));
-  button.dataset.kind = moment.kind;
-  button.addEventListener('click', go);
-  return make('li', {}, button);
-}
+import {make, when} from '../shared/elements.js';
+import {momentOf} from '../shared/moments.js';
 
 export function historyDialog(dialog, {draft, notice}) {
   const list = dialog.querySelector('.moments');

@@ -1,6 +1,6 @@
 // The dialog with the link, and the one that shows an instruction that came with a link.
 import {MOST_LINK, encode, publicAddress} from './link.js';
-import {copy, make} from './elements.js';
+import {copy, make} from '../shared/elements.js';
 
 const OVER = length => `As a link this text would be ${Math.ceil(length / 1024)} KB long, and many programs cut links `
   + 'after 8 KB. Send a file instead.';

@@ -3,7 +3,7 @@
 // Events: `state` {state, sentence} (saved, saving, unsaved), `copied` {sentence}, `forgotten`.
 import {Changed, Store} from './store.js';
 import {Tabs, newId} from './tabs.js';
-import {count, excerpt} from './words.js';
+import {count, excerpt} from '../shared/words.js';
 
 const DEBOUNCE = 300;   // milliseconds
 const KEY = 'lookahead:document';

@@ -29,7 +29,7 @@ function mark(text) {
 }
 
 // The text from `start` on as nodes; spaces around a piece are not underlined.
-function* nodes(text, spans, start) {
+export function* marked(text, spans, start = 0) {
   let done = start;
   for (const [from, to] of adjoining(spans)) {
     const piece = text.slice(Math.max(from, start), to), lead = piece.length - piece.trimStart().length;
@@ -38,7 +38,7 @@ function* nodes(text, spans, start) {
     yield mark(piece.trim());
     done = Math.max(from, start) + lead + piece.trim().length;
   }
-  yield document.createTextNode(text.slice(done) + BREAK);
+  yield document.createTextNode(text.slice(done));
 }
 
 function stripe(share, chosen) {
@@ -114,7 +114,7 @@ export class Paper {
     ghost.className = 'ghost';
     ghost.textContent = this.ghostShown ? this.#ghost : '';
     const body = document.createElement('div');
-    if (start !== null) body.append(...nodes(text, spans, start), ghost);
+    if (start !== null) body.append(...marked(text, spans, start), BREAK, ghost);
     page.replaceChildren(body);
     this.box.dataset.ghost = ghost.textContent ? 'shown' : '';
     this.#scroll();

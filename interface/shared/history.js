@@ -11,8 +11,17 @@ const MOST_MOMENTS = 200;
 const CONTEXT = 48;   // characters before a piece, for the list
 
 const size = ({removed, inserted}) => removed.length + inserted.length;
-const forward = ({text, spans}, step) => ({text: apply(text, step), spans: redone(spans, step.marks, growth(step))});
-const back = ({text, spans}, step) => ({text: apply(text, inverse(step)), spans: undone(spans, step.marks, growth(step))});
+const forward = ({text, spans, earlier}, step) => ({
+  text: apply(text, step), spans: redone(spans, step.marks, growth(step)), earlier: step.turn ? step.turn.after : earlier,
+});
+const back = ({text, spans, earlier}, step) => ({
+  text: apply(text, inverse(step)), spans: undone(spans, step.marks, growth(step)), earlier: step.turn ? step.turn.before : earlier,
+});
+
+// The state that an entry of what was left leads to.
+const tipOf = (then, entry) => ({
+  text: apply(then.text, entry), spans: edited(then.spans, entry, entry.marks), earlier: entry.turn ? entry.turn.after : then.earlier,
+});
 
 // The end of what stands before a piece, from the beginning of a word on.
 function context(text, start) {
@@ -22,11 +31,14 @@ function context(text, start) {
 
 // What leads from one state to another, with the marks of what it inserts.
 function way(from, to) {
-  const change = between(from.text, to.text);
-  return {...change, marks: within(to.spans, change.start, change.start + change.inserted.length)};
+  const change = between(from.text, to.text), {start, inserted} = change;
+  return {...change, marks: within(to.spans, start, start + inserted.length), ...turning(from.earlier, to.earlier)};
 }
 
-// A state is {text, spans}. The steps after `position` were undone and can be redone.
+// What a step has beside the change of the text, where what stands before the text is another after it.
+export const turning = (before, after) => (before === after ? {} : {turn: {before, after}});
+
+// A state is {text, spans, earlier}: `earlier` is what stands before the text, in a conversation. The steps after `position` were undone and can be redone.
 export class History {
   steps = [];
   position = 0;
@@ -68,11 +80,12 @@ export class History {
 
   forgetAfter() { this.steps.length = this.position; }
 
-  // What was accepted, undone and left, the newest first; each can be gone back to.
+  // What was accepted, undone, left and turned from, the newest first; each can be gone back to.
   moments(state) {
-    const left = this.left.map((entry, index) => ({
-      kind: 'left', index, time: entry.time, before: entry.context, text: entry.inserted,
-    }));
+    const left = this.left.map((entry, index) => {
+      const moment = {kind: 'left', index, time: entry.time, before: entry.context, text: entry.inserted};
+      return entry.turn ? {...moment, earlier: entry.turn.after, text: this.goal(moment, state)?.text ?? ''} : moment;
+    });
     return [...left, ...this.#accepted(state)].sort((one, other) => other.time - one.time).slice(0, MOST_MOMENTS);
   }
 
@@ -81,7 +94,7 @@ export class History {
     if (moment.kind !== 'left') return this.#at(moment.at, state);
     const entry = this.left[moment.index], then = entry && this.#at(entry.at, state);
     if (!then || !fits(then.text, entry)) return null;
-    return {text: apply(then.text, entry), spans: edited(then.spans, entry, entry.marks), caret: entry.caret};
+    return {...tipOf(then, entry), caret: entry.caret};
   }
 
   state() {
@@ -99,6 +112,7 @@ export class History {
     for (let index = this.position - 1; index >= 0 && found.length < MOST_MOMENTS; index -= 1) {
       const step = this.steps[index];
       text = apply(text, inverse(step));
+      if (step.turn) found.push({kind: step.kind, at: index, time: step.time, before: '', text, earlier: step.turn.before});
       if (step.kind === 'accept') found.push(this.#moment('accepted', index, text));
     }
     ({text} = state);
@@ -125,21 +139,22 @@ export class History {
     // The older ones that hang further down must be reached from here now.
     this.left = this.left.map(entry => (entry.at > this.position ? this.#reachedFrom(state, entry) : entry));
     const gone = this.steps.slice(this.position);
-    while (gone.length && !gone[gone.length - 1].inserted) gone.pop();
+    while (gone.length && !gone[gone.length - 1].inserted && !gone[gone.length - 1].turn) gone.pop();
     if (gone.length) this.#keep(state, this.#at(this.position + gone.length, state), gone[gone.length - 1]);
     this.steps.length = this.position;
   }
 
   #reachedFrom(state, entry) {
     const then = this.#at(entry.at, state);
-    const tip = {text: apply(then.text, entry), spans: edited(then.spans, entry, entry.marks)};
-    return {...entry, ...way(state, tip), at: this.position};
+    const {turn, ...older} = entry;
+    return {...older, ...way(state, tipOf(then, entry)), at: this.position};
   }
 
   #keep(state, tip, {after, time}) {
     const found = way(state, tip);
-    if (!found.inserted) return;
-    const known = entry => entry.at === this.position && entry.start === found.start && entry.inserted === found.inserted;
+    if (!found.inserted && !found.turn) return;
+    const known = entry => entry.at === this.position && entry.start === found.start && entry.inserted === found.inserted
+      && entry.turn?.after === found.turn?.after;
     const entry = {...found, at: this.position, caret: after, time, context: context(state.text, found.start)};
     this.left = [...this.left.filter(older => !known(older)), entry].slice(-MOST_LEFT);
   }

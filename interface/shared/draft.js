@@ -1,11 +1,12 @@
 // The person's text in its text box: what was typed and chosen, where the caret stands, and the one history of both.
 //
 // Every change of the text, or of where the caret stands, gives a new revision. Events: `change` {revision, kind}, kind
-// being type, accept, undo, redo, reenter, load, caret or replace; `caret` {caret, selected} at once at every move.
+// being type, accept, undo, redo, reenter, load, caret, told, telling, replace or a turn's own; `caret` {caret, selected} at once
+// at every move.
 import {apply, between, fits, growth, inverse, typed} from './difference.js';
 import {edited, patch, redone, undone} from './chosen.js';
 import {joined} from './grouping.js';
-import {History} from './history.js';
+import {History, turning} from './history.js';
 import {listen} from './listening.js';
 import {Trail} from './trail.js';
 import {put} from './writing.js';
@@ -20,15 +21,17 @@ export class Draft extends EventTarget {
   #place;              // of the caret, at the newest revision
   #selection;
   #spans = [];
+  #earlier;            // what stands before the text, where it is a message of a conversation
   #history = new History();
   #trail = new Trail();
   #writing = false;
   #listening = new AbortController();
 
   // `also` gives the elements in which the keys of undo and redo are the draft's too.
-  constructor(box, {also = () => []} = {}) {
+  constructor(box, {also = () => [], earlier} = {}) {
     super();
     this.box = box;
+    this.#earlier = earlier;
     this.#text = '';
     this.#place = 0;
     this.#selection = [0, 0];
@@ -42,13 +45,21 @@ export class Draft extends EventTarget {
 
   get text() { return this.box.value; }
 
-  get selection() { return [this.box.selectionStart, this.box.selectionEnd]; }
+  // A box that was left by touch forgets where its caret stood: then it stands where it was last put.
+  get selection() {
+    const {selectionStart: start, selectionEnd: end} = this.box;
+    return this.#left && !start && !end ? this.#selection : [start, end];
+  }
 
-  get caret() { return this.box.selectionStart; }
+  get caret() { return this.selection[0]; }
 
-  get selected() { return this.box.selectionStart !== this.box.selectionEnd; }
+  get selected() { return this.selection[0] !== this.selection[1]; }
+
+  get #left() { return this.#selection && this.box.getRootNode().activeElement !== this.box; }
 
   get before() { return this.text.slice(0, this.caret); }
+
+  get earlier() { return this.#earlier; }
 
   get steps() { return this.#history.steps; }
 
@@ -89,6 +100,26 @@ export class Draft extends EventTarget {
     return true;
   }
 
+  // Another text, with something else before it: as one step. Whether it was done.
+  turn({kind, text, spans, earlier}) {
+    if (this.composing) return false;
+    this.sync();
+    const change = {start: 0, removed: this.#text, inserted: text}, before = this.selection;
+    this.#write(change, [text.length, text.length]);
+    const turned = turning(this.#earlier, earlier), carets = {before, after: this.selection};
+    this.#record({...change, ...carets, kind, time: Date.now(), ...turned}, null, spans);
+    this.#renew(kind);
+    return true;
+  }
+
+  // What the model is told of the text is another, or (`telling`) is being written: what belonged to the text as it stands
+  // belongs to it no more.
+  retold(kind = 'told') {
+    if (this.composing) return;
+    this.sync();
+    this.#renew(kind);
+  }
+
   undo() { return this.#travel('undo'); }
 
   redo() { return this.#travel('redo'); }
@@ -101,8 +132,10 @@ export class Draft extends EventTarget {
     if (!goal) return false;
     const change = between(this.#text, goal.text), before = this.selection;
     this.#write(change, goal.caret);
-    if (change.removed || change.inserted) {
-      this.#record({...change, before, after: this.selection, kind: 'reenter', time: Date.now()}, null, goal.spans);
+    const turned = turning(this.#earlier, goal.earlier);
+    if (change.removed || change.inserted || turned.turn) {
+      const step = {...change, before, after: this.selection, kind: 'reenter', time: Date.now(), ...turned};
+      this.#record(step, null, goal.spans);
     }
     this.#renew('reenter');
     return true;
@@ -128,6 +161,7 @@ export class Draft extends EventTarget {
     this.#spans = same && spans ? spans : [];
     this.#trail.clear();
     this.box.setSelectionRange(caret, caret);
+    this.#selection = [caret, caret];
     this.#text = this.text;
     this.#renew('load');
   }
@@ -135,7 +169,7 @@ export class Draft extends EventTarget {
   // The page needs this text box no more.
   stop() { this.#listening.abort(); }
 
-  get #state() { return {text: this.#text, spans: this.#spans}; }
+  get #state() { return {text: this.#text, spans: this.#spans, earlier: this.#earlier}; }
 
   #hear(kind) {
     if (!this.#writing && !this.composing && this.text !== this.#text) this.#noticed(kind);
@@ -158,6 +192,7 @@ export class Draft extends EventTarget {
     this.#trail.edited(step);
     this.#spans = spans;
     this.#text = this.text;
+    if (step.turn) this.#earlier = step.turn.after;
   }
 
   #travel(verb) {
@@ -170,6 +205,7 @@ export class Draft extends EventTarget {
     this.#write(change, back ? step.before : step.after);
     this.#text = this.text;
     this.#spans = (back ? undone : redone)(this.#spans, step.marks, growth(step));
+    if (step.turn) this.#earlier = back ? step.turn.before : step.turn.after;
     this.#trail.edited(change);
     this.#renew(verb);
     if (!back && step.ids) this.#trail.add(step, this.revision);
@@ -198,6 +234,7 @@ export class Draft extends EventTarget {
     put(this.box, change);
     if (this.text !== expected) this.box.value = expected;
     this.box.setSelectionRange(...selection);
+    this.#selection = selection;
     this.#writing = false;
   }
 

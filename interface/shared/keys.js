@@ -1,12 +1,13 @@
 // Keys of the text box that accept branches, and the one that pauses. By physical key; never while an input method
-// composes, and never with AltGr, which types signs.
+// composes, never with AltGr, which types signs, and never in a tab that is not seen.
 const DIGIT = /^Digit([1-9])$/;
 
 // `does` says what to do: word(branch), whole(branch), ghost() and hide() (both tell whether there was any), pause().
 export function listenToKeys({box, draft, does}) {
   document.addEventListener('keydown', event => {
     if (event.isComposing || draft.composing || event.getModifierState('AltGraph')) return;
-    const done = isPause(event) && !event.target.closest('dialog, #instruction') ? does.pause() : event.target === box && inBox(event, draft, does);
+    const pauses = isPause(event) && box.checkVisibility() && !event.target.closest('dialog, .told');
+    const done = pauses ? does.pause() : event.target === box && inBox(event, draft, does);
     if (done) event.preventDefault();
   }, {capture: true});
 }
