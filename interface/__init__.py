@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from interface import scripts, writer
+from interface import assistant, calls, endpoints, highlights, internals, rewrite, scripts, writer
 from interface.header import Header
 from interface.loading import Loader
 from interface.service import Service
@@ -24,7 +24,19 @@ def build(loader: Loader, address: str | None = None) -> gr.Blocks:
     """The whole page, usable before the model is there. `address` is where others can reach it, if that is known."""
     with gr.Blocks(title="Lookahead", fill_width=True, analytics_enabled=False) as page:
         header = Header(loader.loading.as_json())
-        writer.build(Service(loader), address)
+        service = Service(loader)
+        with gr.Tabs(elem_classes="tabs-bar"):
+            with gr.Tab("Write"):
+                writer.build(service, address)
+            with gr.Tab("Rewrite"):
+                rewrite.build(service)
+            with gr.Tab("Highlights"):
+                highlights.build(loader)
+            with gr.Tab("Type assistant"):
+                assistant.build(service)
+            with gr.Tab("Internals"):
+                internals.build(loader)
+        calls.build(loader)
         timer = gr.Timer(POLL)
 
         def how_far() -> tuple[dict[str, Any], gr.Timer]:
@@ -42,7 +54,7 @@ def build(loader: Loader, address: str | None = None) -> gr.Blocks:
     return page.queue(max_size=1024, default_concurrency_limit=None)
 
 
-def look() -> dict[str, Any]:
+def look(loader: Loader) -> dict[str, Any]:
     """What `launch` has to be told so that the page looks as it should and keeps to itself."""
     return {
         "theme": theme(),
@@ -53,5 +65,5 @@ def look() -> dict[str, Any]:
         "enable_monitoring": False,
         "ssr_mode": False,
         "max_file_size": 1,  # nothing here is uploaded: files are opened in the page
-        "app_kwargs": {"routes": [scripts.route()]},
+        "app_kwargs": {"routes": [scripts.route(), *endpoints.routes(loader)]},
     }

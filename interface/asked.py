@@ -13,14 +13,33 @@ if TYPE_CHECKING:
     from lookahead_core.document import Accepted
 
 MOST_CHARACTERS = 200_000
+MOST_SOURCE = 100_000
+"""Of characters; a model's context may allow fewer."""
 MOST_BRANCHES = 20
 MOST_DEPTH = 40
+MOST_MESSAGES = 100
 MOST_ROWS = 100
 """More than anybody reads; above it only the first level branches."""
 MOST_ACCEPTED = 64
 MOST_NUMBER = 2**53
 """Up to here a script counts without rounding."""
+WRITERS = ("user", "assistant")
 _PAGE = re.compile(r"[A-Za-z0-9_-]{16,64}")
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A conversation up to the message that is being written."""
+
+    said: tuple[tuple[str, str], ...]
+    """Role and words of each earlier message."""
+    role: str
+    """Whose turn it is."""
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """All of it, the message that is being written at its very beginning."""
+        return [{"role": role, "content": content} for role, content in (*self.said, (self.role, ""))]
 
 
 @dataclass(frozen=True)
@@ -37,6 +56,10 @@ class Asked:
     accepted: tuple[Accepted, ...] = ()
     """What was accepted, and not typed, since the last answer."""
     instruction: str | None = None
+    source: str | None = None
+    """What the text is a rewriting of."""
+    talk: Talk | None = None
+    """The conversation that the text is a message of."""
     ahead: bool = True
     """Whether to go on with what might be clicked, once this is answered."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -51,10 +74,18 @@ class Asked:
             revision=whole("revision", found.get("revision"), 0, MOST_NUMBER),
             text=_text(found.get("text")),
             accepted=_accepted(found.get("accepted")),
-            instruction=_instruction(found.get("instruction")),
+            instruction=_told("instruction", found.get("instruction"), chat.LONGEST),
+            source=_told("source", found.get("source"), MOST_SOURCE),
+            talk=_talk(found.get("role"), found.get("messages")),
             ahead=found.get("ahead") is not False,
             options=_options(found),
         )
+
+    @property
+    def message(self) -> Talk | None:
+        """What the text is a message of, if of any: a conversation, or the answer to an instruction and a source."""
+        told = "\n\n".join(part for part in (self.instruction, self.source) if part is not None)
+        return self.talk or (Talk((("user", told),), "assistant") if told else None)
 
 
 def page_of(given: object) -> str:
@@ -104,12 +135,46 @@ def _text(value: object) -> str:
     return value
 
 
-def _instruction(value: object) -> str | None:
+def _told(name: str, value: object, most: int) -> str | None:
+    """What the model is told; nothing where that is empty."""
     if value is None or value == "":
         return None
-    if not isinstance(value, str) or len(value) > chat.LONGEST:
-        raise ValueError(f"The instruction must be a text of at most {chat.LONGEST:,} characters.")
+    if not isinstance(value, str):
+        raise ValueError(f"The {name} must be a text of at most {most:,} characters.")
+    if len(value) > most:
+        raise ValueError(f"The {name} has {len(value):,} characters, and {most:,} are allowed here: shorten it.")
     return value
+
+
+def _talk(role: object, messages: object) -> Talk | None:
+    """A conversation, where a role says whose turn it is."""
+    if role is None:
+        return None
+    if role not in WRITERS:
+        raise ValueError(f"role must be {' or '.join(WRITERS)}: it says who writes the text.")
+    if not isinstance(messages, list):
+        raise ValueError('messages must be a list of {"role": …, "content": …}.')
+    if len(messages) > MOST_MESSAGES:
+        raise ValueError(
+            f"There are {len(messages):,} messages, and {MOST_MESSAGES} are allowed here: "
+            "go back to an earlier one, or start a new conversation."
+        )
+    said = tuple(_said(number, message) for number, message in enumerate(messages, start=1))
+    if (length := sum(len(content) for _, content in said)) > MOST_CHARACTERS:
+        raise ValueError(
+            f"The messages have {length:,} characters, and {MOST_CHARACTERS:,} are allowed here: "
+            "go back to an earlier one, or start a new conversation."
+        )
+    return Talk(said, str(role))
+
+
+def _said(number: int, message: object) -> tuple[str, str]:
+    match message:
+        case {"role": str(role), "content": str(content)} if role in chat.ROLES:
+            return role, content
+    raise ValueError(
+        f'Message {number} must be {{"role": …, "content": …}}, a role of {", ".join(chat.ROLES)}, and a text.'
+    )
 
 
 def _accepted(value: object) -> tuple[Accepted, ...]:

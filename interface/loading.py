@@ -7,11 +7,13 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
+    from interface.caller import Caller
     from lookahead_core import Model
     from lookahead_core.scheduler import Scheduler
 
@@ -67,6 +69,13 @@ class Loader:
     def scheduler(self) -> Scheduler:
         assert self.model is not None
         return cast("Scheduler", self.model.engine)
+
+    @cached_property
+    def caller(self) -> Caller:
+        """Whoever calls from code comes through here, by every door: what one has read, no other reads again."""
+        from interface.caller import Caller  # it knows this file
+
+        return Caller(self)
 
     def _report(self, sentence: str, fraction: float | None) -> None:
         state = "downloading" if sentence.startswith("Downloading") else "loading"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from interface.asked import MOST_NUMBER, Asked, page_of, whole
 from interface.desk import Desk
 from interface.loading import Loader
+from interface.mistakes import sentence
 from interface.run import News, Run
 from lookahead_core.errors import LookaheadError
 from lookahead_core.store import Store
 
-UNFORESEEN = "Something went wrong on the server; your text is untouched. Change it a little to try again."
+if TYPE_CHECKING:
+    from lookahead_core import Model
+
 AHEAD_AFTER = 0.15
 """Seconds of quiet before reading ahead: who types on is not made to wait for it."""
 
@@ -33,9 +36,14 @@ class Place:
 class Service:
     """`ask` starts a request and gives the first news of it, `more` waits for further ones. Both never block."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(
+        self, loader: Loader, asked: Callable[[Any], Asked] = Asked.of, desk: Callable[[Model], Desk] = Desk
+    ) -> None:
+        """`asked` makes a request of what a page has sent, and `desk` is where such requests are answered."""
         self.loader = loader
         self.places: Store[Place] = Store(self._place)
+        self._asked = asked
+        self._desk = desk
 
     @property
     def functions(self) -> list[Callable[[Any], Awaitable[Any]]]:
@@ -46,7 +54,7 @@ class Service:
         """Branches for a text; gives what there is after the first pass."""
         if self.loader.model is None:
             return _known(given) | {"state": "waiting", "over": True, "loading": self.loader.loading.as_json()}
-        asked = Asked.of(given)
+        asked = self._asked(given)
         place = self.places.hold(asked.page)
         if place.run is not None:
             if place.run.asked.number >= asked.number:
@@ -111,7 +119,7 @@ class Service:
 
     def _place(self) -> Place:
         assert self.loader.model is not None
-        return Place(Desk(self.loader.model))
+        return Place(self._desk(self.loader.model))
 
     def _named(self, function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
         """The function as Gradio wants it, with mistakes as sentences."""
@@ -124,14 +132,6 @@ class Service:
 
         answer.__name__ = function.__name__
         return answer
-
-
-def sentence(error: Exception) -> str:
-    """What to tell a person: our own mistakes as they say it, others without their inner workings."""
-    if isinstance(error, LookaheadError | ValueError):
-        return str(error)
-    logging.getLogger(__name__).error("A request could not be answered.", exc_info=error)
-    return UNFORESEEN
 
 
 def _known(given: Any) -> News:

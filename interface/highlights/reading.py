@@ -1,0 +1,100 @@
+"""What the Highlights tab may ask of the server: a text to be read, branches at one of its words, and what fits in."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from interface.asked import Asked, whole
+from interface.desk import Desk, View
+from interface.highlights.as_json import as_json, fit_as_json
+from interface.loading import Loader
+from interface.run import News
+from interface.service import Service
+
+if TYPE_CHECKING:
+    from lookahead_core import Document, Model
+    from lookahead_core.highlights import Highlights
+
+MOST_TEXT = 60_000
+"""Characters: the figures of each token go to the page."""
+
+
+@dataclass(frozen=True)
+class HighlightsAsked(Asked):
+    """A text to be read; or, with `start`, branches in place of what begins at that character."""
+
+    start: int | None = None
+
+    @classmethod
+    def of(cls, given: object) -> HighlightsAsked:
+        """With an instruction the model is told it, and the text as what it is about, before it reads the text."""
+        found = given if isinstance(given, dict) else {}
+        text, start = found.get("text"), found.get("start")
+        if isinstance(text, str) and len(text) > MOST_TEXT:
+            raise ValueError(f"The text has {len(text):,} characters, and {MOST_TEXT:,} are allowed here: shorten it.")
+        source = text if found.get("instruction") else None
+        asked = cast("HighlightsAsked", super().of(found | {"source": source, "accepted": None, "ahead": False}))
+        return asked if start is None else replace(asked, start=whole("start", start, 0, MOST_TEXT))
+
+
+class HighlightsDesk(Desk):
+    """One page's text, and what was read in it."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self._found: Highlights | None = None
+
+    def answers(self, asked: Asked) -> Iterator[View]:
+        """How far the reading is, and then what was found; or branches as they grow at a word."""
+        from lookahead_core.highlights import branches_steps
+
+        assert isinstance(asked, HighlightsAsked)
+        document = self._take(asked)
+        if asked.start is None:
+            yield from self._read(document, asked)
+        else:
+            yield from self._grown(branches_steps(document, asked.start, **asked.options), asked)
+
+    def fit(self, asked: HighlightsAsked) -> News:
+        """Which of the alternatives at a place drop in; unknown where another text was read last."""
+        from lookahead_core.fits import drop_in
+
+        document, found = self.document, self._found
+        if document is None or found is None or document.text != asked.text or self._message != asked.message:
+            return {"unknown": True}
+        entry = next((entry for entry in found.entries if entry.start == asked.start), None)
+        if entry is None:
+            raise ValueError("start must be the character at which a token of the text begins.")
+        return {"fits": [fit_as_json(fit) for fit in drop_in(document, entry, entry.alternatives)]}
+
+    def _read(self, document: Document, asked: Asked) -> Iterator[View]:
+        from lookahead_core.highlights import highlights_steps
+
+        self._found = None
+        for step in highlights_steps(document, asked.options["k"]):
+            if step.result is None:
+                yield {"state": "thinking", "reading": [step.read, step.total]}
+            else:
+                self._found = step.result
+                yield {"state": "settled", "view": as_json(step.result)}
+
+
+class HighlightsService(Service):
+    """Reads a page's text and grows branches in it, as every tab asks for such; `fit` is one short turn between."""
+
+    def __init__(self, loader: Loader) -> None:
+        super().__init__(loader, HighlightsAsked.of, HighlightsDesk)
+
+    @property
+    def functions(self) -> list[Callable[[Any], Awaitable[Any]]]:
+        return [self._named(function) for function in (self.ask, self.more, self.stop, self.fit)]
+
+    async def fit(self, given: Any) -> News:
+        """Whether the alternatives at a place drop in."""
+        asked = HighlightsAsked.of(given)
+        place = self.places.find(asked.page)
+        if place is None:
+            return {"unknown": True}
+        return await self.loader.scheduler.turn(cast("HighlightsDesk", place.desk).fit, asked)

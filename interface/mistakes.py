@@ -1,0 +1,24 @@
+"""What is told of a mistake, by whichever door it goes out."""
+
+from __future__ import annotations
+
+import logging
+
+from lookahead_core.errors import LookaheadError
+
+UNFORESEEN = "Something went wrong on the server; your text is untouched. Change it a little to try again."
+
+
+def sentence(error: Exception) -> str:
+    """What to tell a person: our own mistakes as they say it, others without their inner workings."""
+    if isinstance(error, LookaheadError | ValueError):
+        return str(error)
+    logging.getLogger(__name__).error("A request could not be answered.", exc_info=error)
+    return UNFORESEEN
+
+
+def status(error: Exception) -> int:
+    """The same as a number of HTTP."""
+    if isinstance(error, LookaheadError):
+        return error.status
+    return 400 if isinstance(error, ValueError) else 500

@@ -1,0 +1,13 @@
+// The instructions that are there to be chosen from; any other may be written.
+const REWRITINGS = [
+  'clear and concise', 'more detailed and engaging', 'more formal and professional', 'more casual and conversational',
+  'more technical and precise', 'more creative and imaginative', 'more persuasive and compelling',
+];
+
+export const READY = [
+  ...REWRITINGS.map(ending => `Rewrite this document to be ${ending}.`),
+  'Summarize this document in one sentence.',
+  'Translate this document into Spanish.',
+  'Write a concise essay according to this outline.',
+  'Write a detailed essay according to this outline.',
+];

@@ -1,0 +1,45 @@
+// The Rewrite tab: a new text that is steered among branches, and what the model is told that it is to be.
+import {Bans} from '../shared/bans.js';
+import {Choosing} from '../shared/choosing.js';
+import {Draft} from '../shared/draft.js';
+import {Notice} from '../shared/notice.js';
+import {Paper} from '../shared/paper.js';
+import {Steering} from '../shared/steering.js';
+import {Told} from './told.js';
+import {copying, travelling} from '../shared/buttons.js';
+import {there} from '../shared/places.js';
+
+export async function start({server}) {
+  const page = await there({
+    told: '.sheet.told', paper: '.sheet.rewritten', controls: '#rewrite-controls', branches: '#rewrite-branches',
+  });
+  new Rewrite(page, server).start();
+}
+
+class Rewrite {
+  constructor({told, paper, controls, branches}, server) {
+    const find = selector => paper.querySelector(selector);
+    this.choosing = new Choosing(controls);
+    this.bans = new Bans(controls.querySelector('.never'));
+    this.told = new Told(told);
+    this.draft = new Draft(find('#rewrite-text'), {also: () => [paper, branches]});
+    this.steering = new Steering({
+      branches, draft: this.draft, server, controls,
+      paper: new Paper(this.draft, {mirror: find('.mirror'), strip: find('.strip'), count: find('.count')}),
+      settings: () => this.choosing.settings,
+      drawn: () => this.choosing.drawn,
+      told: () => ({...this.told.fields, banned: this.bans.ids}),
+    });
+    travelling(this.draft, find('.undo'), find('.redo'));
+    copying(this.draft, find('#rewrite-copy'), new Notice(find('.notice')));
+  }
+
+  start() {
+    for (const part of [this.told, this.bans, this.choosing]) part.addEventListener('change', () => this.steering.adjust());
+    this.told.addEventListener('changing', () => this.steering.unsettle());
+    this.steering.branches.addEventListener('ban', ({detail}) => this.bans.add(detail.id, detail.text));
+    // Nothing of this is kept: a page that is left says so first.
+    addEventListener('beforeunload', event => { if (this.draft.text || this.told.holds) event.preventDefault(); });
+    this.steering.start();
+  }
+}
