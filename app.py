@@ -7,6 +7,7 @@ import os
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def parser() -> Parser:
     add("--port", type=port, metavar="NUMBER", help="Where to listen; without it the first free one from 7860 on.")
     add("--host", metavar="ADDRESS", help="Who may come: 127.0.0.1 is this computer only, 0.0.0.0 everybody.")
     add("--share", action="store_true", help="Also open a public link, through a server of Gradio's.")
+    add("--mcp", action="store_true", help="Also offer the calls as tools for other programs' models, by MCP.")
     return made
 
 
@@ -95,6 +97,8 @@ def main() -> None:
         settings = settings_of(arguments)
     except ValueError as error:
         parser().exit(2, f"{error}\n")
+    if arguments.mcp and find_spec("mcp") is None:
+        parser().exit(2, '--mcp needs the package mcp: pip install "gradio[mcp]", and start again.\n')
     from lookahead_core.quiet import hush
 
     hush()
@@ -102,13 +106,18 @@ def main() -> None:
         import spaces  # noqa: F401  # on shared GPUs it has to come before torch
     from interface import Loader, build, look
 
-    page = build(Loader(loading(settings, arguments.revision)).start(), settings.address or None)
+    loader = Loader(loading(settings, arguments.revision))
+    page = build(loader, settings.address or None)
+    where = {"server_name": arguments.host, "server_port": arguments.port, "share": arguments.share}
+    os.environ["GRADIO_DEBUG"] = "0"  # all it does is to keep `launch` from coming back
     try:
-        page.launch(server_name=arguments.host, server_port=arguments.port, share=arguments.share, **look())
+        page.launch(**where, mcp_server=arguments.mcp, prevent_thread_lock=True, **look(loader))
     except OSError:
         place = f"port {arguments.port}" if arguments.port else "any port from 7860 on"
         place += f" of {arguments.host}" if arguments.host else ""
         sys.exit(f"Nothing can listen on {place}, since it is taken or not to be had: choose another one.")
+    loader.start()  # not before: a server that has not answered after five seconds is given up by Gradio
+    page.block_thread()
 
 
 if __name__ == "__main__":
