@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -12,6 +13,7 @@ import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -20,6 +22,7 @@ import pytest
 
 from interface import Loader, build, look
 from lookahead_core import Model
+from lookahead_core.scheduler import _SCHEDULERS
 
 ROOT = Path(__file__).parents[1]
 ARGUMENTS = [
@@ -33,6 +36,15 @@ ARGUMENTS = [
 ]
 PATIENCE = 120_000
 """Milliseconds: on a busy machine a small model takes its time."""
+PORTS = 1500
+"""How many ports a worker may give out, one after the other, from 10000 on."""
+_PORTS = cycle(range(10000, 10000 + PORTS))
+STARTED = "document.querySelector('#branches')?.matches('[data-state=empty][data-revision=\"-1\"]') === false"
+"""Whether the writer's scripts have run: buttons that are pressed before do nothing."""
+REST = """async () => {
+  for (let turn = 0; turn < 3; turn += 1) await new Promise(done => setTimeout(done, 300));
+}"""
+"""Timers of the page run in their order, however slow it is: one of these comes after whatever it waits with."""
 FORGET = """async () => {
   const deleted = name => new Promise((done, failed) => {
     const request = indexedDB.deleteDatabase(name);
@@ -45,9 +57,13 @@ FORGET = """async () => {
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A port that stays free until it is used: nobody's connections leave by one so low, and each worker has its own."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    while True:
+        port = next(_PORTS) + PORTS * worker
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
 
 
 @dataclass
@@ -84,7 +100,7 @@ def app(log: Path, *arguments: str, port: int | None = None) -> Iterator[App]:
         yield running
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(120)
 
 
 def _wait_until_up(running: App, seconds: float = 120.0) -> None:
@@ -98,11 +114,12 @@ def _wait_until_up(running: App, seconds: float = 120.0) -> None:
 
 
 @contextmanager
-def page_of(load: Callable[[Any], Model]) -> Iterator[str]:
-    """The page in this process, around a model loaded by this function; gives its address."""
-    loader = Loader(load).start()
+def page_of(load: Callable[[Any], Model], **options: Any) -> Iterator[str]:
+    """The page in this process, around a model loaded by this function; gives its address. Options are `launch`'s."""
+    loader = Loader(load)
     page = build(loader)
-    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=free_port(), **look())
+    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=free_port(), **options, **look(loader))
+    loader.start()
     try:
         yield url
     finally:
@@ -146,17 +163,46 @@ def _chromium() -> str:
     return found
 
 
+def expect(locator: Any) -> Any:
+    """What is so soon, if not at once: Playwright looks until it is, or patience ends."""
+    from playwright.sync_api import expect as expected
+
+    expected.set_options(timeout=PATIENCE)
+    return expected(locator)
+
+
+def wait_until_idle() -> None:
+    """Until no server of this process has anything left to compute, for whoever asked, and nothing to read ahead."""
+    end = time.monotonic() + PATIENCE / 1000
+    while any(scheduler._people or scheduler._ahead for scheduler in list(_SCHEDULERS)):
+        assert time.monotonic() < end, "It never ends."
+        time.sleep(0.02)
+
+
 @dataclass
 class Visit:
     """A page somebody has open, with all that it asked for and complained about."""
 
     page: Any
     requests: list[str] = field(default_factory=list)
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+    """What its scripts called of the server's functions: each by its name, and with what."""
     complaints: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
         return str(self.page.locator("#document textarea").input_value())
+
+    def hear(self, request: Any) -> None:
+        self.requests.append(request.url)
+        if request.url.rstrip("/").endswith("component_server"):
+            call = json.loads(request.post_data)
+            self.calls.append((call["fn_name"], call["data"]))
+
+    @property
+    def asked(self) -> list[Any]:
+        """All that was asked of the server; what is fetched of it later is nothing new."""
+        return [given for name, given in self.calls if name != "more"]
 
     def type(self, text: str, delay: float = 20) -> None:
         self.page.locator("#document textarea").press_sequentially(text, delay=delay)
@@ -175,6 +221,15 @@ class Visit:
         """The revision of the branches, once they are those of the text as it stands."""
         self.page.wait_for_selector("#branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
         return int(self.page.locator("#branches").get_attribute("data-revision"))
+
+    def wait_until_asked(self) -> None:
+        """Until whatever is to be asked has been asked: the page waits a little for what else is changed."""
+        self.page.evaluate(REST)
+
+    def wait_until_read_ahead(self, rows: int = 5) -> None:
+        """Until a click on the first word of each row is prepared, and nothing more is."""
+        self.page.wait_for_selector(f"#branches[data-ahead-ready='{rows}']", timeout=PATIENCE)
+        wait_until_idle()
 
     def token(self, branch: int, token: int) -> Any:
         return self.page.locator(f"#branches [data-branch='{branch}'] [data-token='{token}']")
@@ -213,14 +268,16 @@ def _seen(page: Any, url: str) -> Iterator[Visit]:
     """The page at this address, with a witness of its requests and complaints."""
     seen = Visit(page)
     hear: dict[str, Callable[[Any], None]] = {
-        "request": lambda request: seen.requests.append(request.url),
+        "request": seen.hear,
         "console": lambda message: seen.complaints.append(message.text) if message.type == "error" else None,
         "pageerror": lambda error: seen.complaints.append(str(error)),
     }
     for event, heard in hear.items():
         page.on(event, heard)
+    page.set_default_timeout(PATIENCE)
     page.goto(url)
-    page.wait_for_selector("#document textarea", timeout=PATIENCE)
+    page.wait_for_selector("#document textarea")
+    page.wait_for_function(STARTED)
     yield seen
     for event, heard in hear.items():
         page.remove_listener(event, heard)
@@ -232,5 +289,5 @@ def _seen(page: Any, url: str) -> Iterator[Visit]:
 def forget(page: Any, url: str) -> None:
     """Nothing is left of what this browser keeps for the server at this address, in this tab or in any."""
     page.mouse.move(0, 0)
-    page.goto(f"{url}lookahead/writer/words.js")  # there nothing runs that could keep something anew
+    page.goto(f"{url}lookahead/shared/words.js")  # there nothing runs that could keep something anew
     page.evaluate(FORGET)

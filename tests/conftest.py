@@ -123,7 +123,29 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def page(browser: Any) -> Any:
     """A page for most tests of a file, each of which loads it anew: one that nobody had open takes far longer."""
-    return browser.new_context().new_page()
+    from tests import browser as browsers
+
+    context = browser.new_context()
+    context.set_default_timeout(browsers.PATIENCE)
+    return context.new_page()
+
+
+@pytest.fixture(scope="module")
+def real_page(browser: Any, default_model: Model) -> Iterator[str]:
+    """The address of the page with the default model."""
+    from tests import browser as browsers
+
+    with browsers.page_of(lambda report: default_model) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def tiny_page(browser: Any, tiny_model: Model) -> Iterator[str]:
+    """The address of the page with a tiny model, for what does not depend on what the model says."""
+    from tests import browser as browsers
+
+    with browsers.page_of(lambda report: tiny_model) as url:
+        yield url
 
 
 @pytest.fixture(autouse=True, scope="session")

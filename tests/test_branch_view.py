@@ -17,6 +17,7 @@ import pytest
 
 from interface.branch_view import branch_view
 from interface.theme import COLOURS
+from tests.browser import expect
 from tests.workbench import workbench
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -171,7 +172,7 @@ def mass(found: Sequence[Ids], temperature: float, top_p: float) -> float:
 
 
 STYLE = branch_view._read("style.css")
-TEMPLATE = branch_view._read("template.html").replace("{prefix}", "")
+TEMPLATE = branch_view._read("template.html").replace("{prefix}", "").replace("{hint}", branch_view.HINT)
 
 
 def page_body(dark: bool = False) -> str:
@@ -767,7 +768,8 @@ def test_pointing_at_a_token_tells_its_odds_and_the_text_up_to_it(bench: Bench) 
     view = likely()
     bench.show(view)
     bench.token(1, 2).hover()
-    assert "after what stands before it · up to here" in bench.note and "whole row" in bench.note
+    expect(bench.page.locator("#branches .note")).to_contain_text("after what stands before it · up to here")
+    assert "whole row" in bench.note
     assert bench.told("point")[-1]["text"] == "".join(piece["text"] for piece in view["branches"][1]["pieces"][:3])
     bench.page.locator("#box").hover()
     bench.page.wait_for_function("told.at(-1).name === 'point' && told.at(-1).text === null")
@@ -837,6 +839,7 @@ def test_markup_in_tokens_is_text(bench: Bench) -> None:
     assert bench.page.locator("#branches img, #branches script, #branches b.bold").count() == 0
     assert bench.page.locator("#branches .token > *, #branches .word > *, .note .words > *").count() == 0
     bench.token(0, 0).hover()
+    expect(bench.page.locator("#branches .note .words")).to_contain_text("after what stands before it")
     assert MARKUP[0] in bench.note
 
 

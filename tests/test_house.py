@@ -27,9 +27,13 @@ FLOORS = [
     ["lookahead_core/__init__.py", "lookahead_core/__main__.py", "lookahead_core/training_command.py"],
     ["lookahead_core/terminal.py"],
     ["lookahead_core/api.py"],
+    ["lookahead_core/shelf.py", "lookahead_core/place.py"],
     ["lookahead_core/store.py"],
     ["lookahead_core/scheduler.py"],
     ["lookahead_core/view.py"],
+    ["lookahead_core/fits.py"],
+    ["lookahead_core/highlights.py", "lookahead_core/endings.py"],
+    ["lookahead_core/told.py"],
     ["lookahead_core/ahead.py"],
     ["lookahead_core/agreement.py"],
     ["lookahead_core/batch.py"],
@@ -59,8 +63,8 @@ FLOORS = [
     ["lookahead_core/text.py"],
     ["lookahead_core/boundaries.py"],
     ["lookahead_core/sampling.py"],
-    ["lookahead_core/tree.py"],
-    ["lookahead_core/settings.py", "lookahead_core/errors.py", "lookahead_core/quiet.py"],
+    ["lookahead_core/tree.py", "lookahead_core/window.py"],
+    ["lookahead_core/settings.py", "lookahead_core/errors.py", "lookahead_core/plain.py", "lookahead_core/quiet.py"],
 ]
 TRANSFORMERS = ("lookahead_core/engines/", "lookahead_core/reading.py", "lookahead_core/quantized.py")
 

@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 FOLDER = Path(__file__).parents[1] / "interface" / "writer"
 PAPER = (FOLDER / "paper.html").read_text(encoding="utf-8")
-STYLE = (FOLDER / "paper.css").read_text(encoding="utf-8")
+STYLES = [FOLDER.parent / "shared" / "sheet.css", FOLDER / "paper.css"]
+STYLE = "\n".join(file.read_text(encoding="utf-8") for file in STYLES)
 MOUNT = """async () => {
   const {mountPaper} = await import('/lookahead/writer/drawers.js');
   window.applied = [];
@@ -151,6 +152,7 @@ class Tab:
 def context(browser: Any) -> Iterator[Any]:
     """A browser of one person, with storage of its own."""
     made = browser.new_context()
+    made.set_default_timeout(browsers.PATIENCE)
     yield made
     made.close()
 
@@ -253,7 +255,7 @@ def test_documents_are_made_named_copied_deleted_and_brought_back(tab: Tab) -> N
     assert sorted(tab.names()) == ["A story", "A story (copy)", "Two"]
     tab.choose("Two", "Delete")
     tab.find("#notice .action").click()
-    tab.page.wait_for_timeout(100)
+    tab.page.wait_for_function("async () => (await paper.shelf.list()).length === 3")
     assert sorted(tab.names()) == ["A story", "A story (copy)", "Two"]
 
 
@@ -653,7 +655,7 @@ def test_the_marks_and_the_ghost_stand_where_the_text_stands(tab: Tab) -> None:
 @pytest.mark.parametrize("text", ["word " * 90, "a\n" * 30, "مرحبا بالعالم " * 40, "中文字符" * 120, "x" * 400 + "\n"])
 def test_the_mirror_breaks_its_lines_where_the_text_box_does(tab: Tab, text: str) -> None:
     tab.page.evaluate("text => paper.draft.load({text, spans: [[3, 9]]})", text)
-    tab.page.wait_for_timeout(100)
+    tab.page.wait_for_function("text => document.querySelector('.mirror-page').textContent.startsWith(text)", arg=text)
     heights = """(() => {
       const box = document.querySelector('#document textarea'), page = document.querySelector('.mirror-page');
       return [box.scrollHeight, Math.max(box.clientHeight, page.offsetHeight)];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,24 +22,12 @@ pytestmark = pytest.mark.browser
 PROMPT = "The old lighthouse keeper"
 
 
-@pytest.fixture(scope="module")
-def real_page(browser: Any, default_model: Model) -> Iterator[str]:
-    with browsers.page_of(lambda report: default_model) as url:
-        yield url
-
-
 @pytest.fixture
 def visit(page: Any, real_page: str) -> Iterator[Visit]:
     """The page with a real model."""
     with browsers.visit_again(page, real_page) as opened:
         opened.wait_for_status("ready")
         yield opened
-
-
-@pytest.fixture(scope="module")
-def tiny_page(browser: Any, tiny_model: Model) -> Iterator[str]:
-    with browsers.page_of(lambda report: tiny_model) as url:
-        yield url
 
 
 @pytest.fixture
@@ -64,16 +53,33 @@ def press(visit: Visit, *keys: str) -> None:
 
 
 def put_caret(visit: Visit, place: int) -> None:
-    """Put it there, and wait until the page counts it as put: a caret on its way does not count yet."""
+    """Put it there, and wait until the page counts it as put: a caret on its way does not count yet.
+
+    The page's own timer began when the browser told of the caret, and is shorter.
+    """
     visit.page.evaluate(
         """async place => {
             const box = document.querySelector('#document textarea');
+            const told = new Promise(done => document.addEventListener('selectionchange', done, {once: true}));
             box.focus();
+            if (box.selectionStart === place && box.selectionEnd === place) return;
             box.setSelectionRange(place, place);
+            await told;
             await new Promise(done => setTimeout(done, 250));
         }""",
         place,
     )
+
+
+def wait_for_ghost(visit: Visit) -> str:
+    """What stands in grey after the caret, once it is what the first row says."""
+    visit.page.wait_for_function(
+        """() => {
+            const {pieces} = document.querySelector('#branches').branchView.rows()[0];
+            return document.querySelector('.ghost').textContent === pieces.map(({text}) => text).join('');
+        }"""
+    )
+    return str(visit.page.locator(".ghost").inner_text())
 
 
 def slide(visit: Visit, name: str, value: str) -> None:
@@ -141,15 +147,14 @@ def test_the_same_session_with_keys_alone(visit: Visit) -> None:
     press(visit, "Alt+Shift+1")
     assert visit.text == text + whole
     visit.wait_until_settled()
-    visit.page.wait_for_function("document.querySelector('.ghost').textContent.length > 0", timeout=PATIENCE)
-    ghost = visit.page.locator(".ghost").inner_text()
+    ghost = wait_for_ghost(visit)
     press(visit, "Tab")
     assert visit.text == text + whole + ghost
     for shorter in (text + whole, text, PROMPT):
         press(visit, "Control+z")
         assert visit.text == shorter
     visit.wait_until_settled()
-    visit.page.wait_for_function("document.querySelector('.ghost').textContent.length > 0", timeout=PATIENCE)
+    wait_for_ghost(visit)
     press(visit, "Escape", "Tab")
     assert visit.text == PROMPT, "without ghost text, Tab leaves the box as everywhere"
     press(visit, "Escape")
@@ -203,17 +208,18 @@ def test_typing_and_clicking_in_turns_keeps_every_character(visit: Visit) -> Non
 def test_a_stale_branch_refuses_the_click_and_says_so(visit: Visit) -> None:
     visit.type(PROMPT)
     visit.wait_until_settled()
-    # Both in one turn of the page's script, so that no answer can come between them.
-    visit.page.evaluate(
+    # All in one turn of the page's script, so that no answer can come between, and no refusal is over yet.
+    refused, note = visit.page.evaluate(
         """() => {
+            const branches = document.querySelector('#branches');
             document.querySelector('#document textarea').focus();
             document.execCommand('insertText', false, ' long ago');
-            document.querySelector('#branches [data-token]').click();
+            branches.querySelector('[data-token]').click();
+            return [branches.matches('[data-refused]'), branches.querySelector('.note').innerText];
         }"""
     )
     assert visit.text == PROMPT + " long ago"
-    assert visit.page.locator("#branches[data-refused]").count() == 1
-    assert "not inserted" in visit.page.locator("#branches .note").inner_text()
+    assert refused and "not inserted" in note
     visit.wait_until_settled()
     assert visit.text == PROMPT + " long ago"
 
@@ -266,11 +272,11 @@ def test_pausing_is_one_key_and_asks_for_nothing_until_one_goes_on(tiny: Visit) 
     tiny.wait_until_settled()
     press(tiny, "Alt+p")
     tiny.wait_for_view("paused")
-    tiny.page.wait_for_timeout(300)
-    asked = len(tiny.requests)
+    tiny.wait_until_asked()
+    asked = len(tiny.asked)
     tiny.type(" and")
-    tiny.page.wait_for_timeout(500)
-    assert not [url for url in tiny.requests[asked:] if "component_server" in url]
+    tiny.wait_until_asked()
+    assert len(tiny.asked) == asked
     assert tiny.text == PROMPT + " and"
     tiny.page.locator("#pause").click()
     tiny.wait_until_settled()
@@ -290,11 +296,6 @@ class Passes:
 
         monkeypatch.setattr(model.engine, "_pass", counted)
 
-    def wait_for_the_last(self) -> None:
-        """Until nothing is read ahead any more: what runs for later clicks says nothing about this one."""
-        while time.time() * 1000 - self.times[-1] < 300:
-            time.sleep(0.05)
-
     def between(self, start: float, end: float) -> int:
         return sum(start <= when <= end for when in self.times)
 
@@ -308,7 +309,7 @@ CLICK = """branch => new Promise(resolve => {
     const look = () => painted()
         ? resolve({start, end: performance.timeOrigin + performance.now(), rows: painted()})
         : requestAnimationFrame(look);
-    requestAnimationFrame(look);
+    look();
 })"""
 
 
@@ -327,8 +328,7 @@ def test_a_click_that_was_read_ahead_paints_all_rows_without_a_pass(
             opened.fill("")
             opened.wait_for_view("empty")
             opened.fill("The old keeper said, and")
-            opened.page.wait_for_selector(f"#branches[data-ahead-ready='{k}']", timeout=PATIENCE)
-            passes.wait_for_the_last()
+            opened.wait_until_read_ahead(k)
             click = opened.page.evaluate(CLICK, branch)
             assert click["rows"] == k
             assert passes.between(click["start"], click["end"]) == 0
@@ -374,7 +374,7 @@ def test_the_first_words_of_many_or_long_branches_are_read_ahead_too(
         slide(opened, "k", k)
         slide(opened, "depth", depth)
         opened.fill("The old keeper said, and")
-        opened.page.wait_for_selector(f"#branches[data-ahead-ready='{k}']", timeout=PATIENCE)
+        opened.wait_until_read_ahead(int(k))
         click = opened.page.evaluate(CLICK, 1)
         assert click["rows"] == int(k)
         assert passes.between(click["start"], click["end"]) == 0
@@ -387,8 +387,15 @@ def test_the_first_words_of_many_or_long_branches_are_read_ahead_too(
 def test_what_is_ready_is_ready_for_the_settings_as_they_are(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
-    slide(tiny, "k", "9")
-    assert int(tiny.page.locator("#branches").get_attribute("data-ahead-ready")) <= 5
+    # In one turn of the page's script, so that no answer can come between.
+    ready = tiny.page.locator("#k").evaluate(
+        """slider => {
+            slider.value = 9;
+            slider.dispatchEvent(new Event('input', {bubbles: true}));
+            return document.querySelector('#branches').dataset.aheadReady;
+        }"""
+    )
+    assert int(ready) <= 5
     tiny.page.wait_for_selector("#branches[data-ahead-ready='9']", timeout=PATIENCE)
     assert tiny.rows == 9
 
@@ -411,18 +418,17 @@ def test_a_slider_under_a_selection_leaves_the_page_paused_with_its_reason(tiny:
 @pytest.mark.slow
 def test_what_an_input_method_composes_is_never_asked_about(tiny: Visit) -> None:
     tiny.type("The old")
-    tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
-    tiny.page.wait_for_timeout(800)
+    tiny.wait_until_settled()
     keyboard = tiny.page.context.new_cdp_session(tiny.page)
     keyboard.send("Input.imeSetComposition", {"text": "qqz", "selectionStart": 3, "selectionEnd": 3})
-    asked = len(tiny.requests)
+    asked = len(tiny.asked)
     # Without taking the focus, which would end the composition.
     tiny.page.evaluate(
         "() => { const k = document.querySelector('#k'); k.value = 9; "
         "k.dispatchEvent(new Event('input', {bubbles: true})); }"
     )
-    tiny.page.wait_for_timeout(500)
-    assert not [url for url in tiny.requests[asked:] if "component_server" in url]
+    tiny.wait_until_asked()
+    assert len(tiny.asked) == asked
     keyboard.send("Input.imeSetComposition", {"text": "", "selectionStart": 0, "selectionEnd": 0})
     tiny.page.evaluate(
         "document.querySelector('#document textarea').dispatchEvent(new CompositionEvent('compositionend'))"
@@ -435,16 +441,15 @@ def test_what_an_input_method_composes_is_never_asked_about(tiny: Visit) -> None
 def test_stopping_before_there_are_branches_says_how_to_go_on(
     page: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = tiny_model.engine._pass  # type: ignore[attr-defined]
-    monkeypatch.setattr(tiny_model.engine, "_pass", lambda *given: time.sleep(0.5) or plain(*given))
+    plain, going = tiny_model.engine._pass, threading.Event()  # type: ignore[attr-defined]
     with browsers.page_of(lambda report: tiny_model) as url, browsers.visit_again(page, url) as opened:
         opened.wait_for_status("ready")
+        monkeypatch.setattr(tiny_model.engine, "_pass", lambda *given: going.wait(60) and plain(*given))
         opened.fill(PROMPT)
-        opened.page.wait_for_selector("#stop:enabled", timeout=PATIENCE)
-        opened.page.locator("#stop").click()
+        opened.page.locator("#stop:enabled").click()
         opened.wait_for_view("paused")
         assert "to look again" in opened.page.locator("#branches .note").inner_text()
-        monkeypatch.undo()
+        going.set()
         opened.type(" and")
         opened.wait_until_settled()
         assert opened.text == PROMPT + " and"
@@ -453,8 +458,7 @@ def test_stopping_before_there_are_branches_says_how_to_go_on(
 def test_sliders_are_answered_from_what_is_there_and_no_request_leaves(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
-    tiny.page.wait_for_timeout(600)
-    asked = len(tiny.requests)
+    asked = len(tiny.asked)
     rows = tiny.page.locator("#branches [data-branch]")
     raw = float(rows.first.get_attribute("data-share"))
     slide(tiny, "k", "3")
@@ -477,7 +481,8 @@ def test_sliders_are_answered_from_what_is_there_and_no_request_leaves(tiny: Vis
     assert tiny.rows == 5
     assert float(rows.first.get_attribute("data-share")) == pytest.approx(raw)
     assert len(texts) == 3
-    assert tiny.requests[asked:] == []
+    tiny.wait_until_asked()
+    assert len(tiny.asked) == asked
 
 
 @pytest.mark.slow
@@ -523,10 +528,8 @@ def test_again_draws_with_another_seed_and_the_same_seed_draws_the_same(tiny: Vi
     first = rows()
     tiny.page.locator("#again").click()
     assert tiny.page.locator("#seed").input_value() != "7"
-    tiny.page.wait_for_timeout(200)
     assert rows() != first
     tiny.page.locator("#seed").fill("7")
-    tiny.page.wait_for_timeout(200)
     assert rows() == first
 
 
@@ -537,12 +540,13 @@ def test_branches_end_where_a_word_or_a_sentence_does(visit: Visit) -> None:
     visit.wait_until_settled()
     rows = ["".join(visit.pieces(branch)) for branch in range(visit.rows)]
     assert sum(row.rstrip('"”’')[-1:] in ".!?" for row in rows) >= 3
-    asked = len(visit.requests)
+    asked = len(visit.asked)
     visit.page.locator("#length").select_option("word")
     words = ["".join(visit.pieces(branch)) for branch in range(visit.rows)]
     assert all(len(word.split()) <= 1 for word in words)
     assert all(row.startswith(word) for row, word in zip(sorted(rows), sorted(words), strict=True))
-    assert not [url for url in visit.requests[asked:] if "component_server" in url]
+    visit.wait_until_asked()
+    assert len(visit.asked) == asked
 
 
 HAS = """([id, wanted]) => wanted === [...document.querySelectorAll('#branches [data-token]')]
@@ -574,6 +578,24 @@ def test_everything_else_can_be_opened_and_taken(tiny: Visit) -> None:
     other.click()
     assert tiny.text == PROMPT + inserted
     tiny.wait_until_settled()
+
+
+@pytest.mark.slow
+def test_branches_refuse_the_click_from_the_moment_on_in_which_the_instruction_is_another(visit: Visit) -> None:
+    visit.fill("The old keeper")
+    visit.page.locator("#instruction-toggle").click()
+    visit.wait_until_settled()
+    refused = visit.page.evaluate("""() => {
+        const field = document.querySelector('#instruction'), branches = document.querySelector('#branches');
+        field.value = 'Be kind.';
+        field.dispatchEvent(new Event('input', {bubbles: true}));
+        branches.querySelector('[data-token]').click();
+        return 'refused' in branches.dataset;
+    }""")
+    assert refused and visit.text == "The old keeper"
+    visit.wait_until_settled()
+    visit.token(0, 0).click()
+    assert visit.text != "The old keeper", "it is asked for once the person rests"
 
 
 @pytest.mark.slow
@@ -754,7 +776,7 @@ def test_a_ban_belongs_to_its_document(tiny: Visit) -> None:
     tiny.token(0, 0).focus()
     press(tiny, "Delete")
     tiny.page.wait_for_selector(".never button", timeout=PATIENCE)
-    tiny.page.wait_for_timeout(600)
+    tiny.page.wait_for_selector(".kept[data-state=saved]")
     tiny.page.locator("#documents").click()
     tiny.page.locator("#new-document").click()
     tiny.page.wait_for_function("!document.querySelector('.never button')", timeout=PATIENCE)

@@ -30,11 +30,11 @@ class Arriving:
 
     def load(self, report: Callable[[str, float | None], None]) -> Model:
         report("Downloading Talker, 12 of 50 MB", 0.24)
-        self.steps[0].wait(60)
+        self.steps[0].wait()
         report("Downloading Talker, 38 of 50 MB", 0.76)
-        self.steps[1].wait(60)
+        self.steps[1].wait()
         report("Reading the weights", None)
-        self.steps[2].wait(60)
+        self.steps[2].wait()
         if self.mistake is not None:
             raise self.mistake
         return self.model
@@ -123,7 +123,7 @@ def test_what_was_typed_meanwhile_branches_when_the_model_is_there(first: Visit,
     assert first.page.locator("#branches[data-refused]").count() == 1
     assert first.text == "The old keeper"
     first.page.wait_for_selector("#branches:not([data-refused])")
-    assert "when the model is ready" in first.page.locator("#branches .note").inner_text()
+    browsers.expect(first.page.locator("#branches .note")).to_contain_text("when the model is ready")
     assert first.page.locator("#branches").get_attribute("data-state") == "thinking"
     arriving.arrive()
     first.wait_for_status("ready")

@@ -93,7 +93,6 @@ def unharmed(page: Any, url: str) -> Iterator[Visit]:
         page.on("dialog", ask)
         opened.wait_for_status("ready")
         opened.page.wait_for_selector(".cover[data-stored=true]", timeout=PATIENCE)
-        opened.page.set_default_timeout(20_000)
         opened.page.evaluate(f"() => {{ {WITNESS} {MADE} }}")
         yield opened
         opened.page.wait_for_timeout(50)
@@ -126,8 +125,9 @@ def test_what_is_typed_stands_there_as_it_was_typed(hostile: Visit) -> None:
     assert hostile.text == text
     settled(hostile)
     assert hostile.text == text
-    mirrored = hostile.page.locator(".mirror-page").evaluate("page => page.textContent.replace(/\\u200b/g, '')")
-    assert mirrored.startswith(text)
+    hostile.page.wait_for_function(
+        "text => document.querySelector('.mirror-page').textContent.replace(/\\u200b/g, '').startsWith(text)", arg=text
+    )
 
 
 def test_what_the_model_says_is_shown_and_inserted_as_text(hostile: Visit) -> None:
@@ -163,7 +163,6 @@ def test_everything_else_and_what_is_never_to_be_said_are_text(hostile: Visit) -
         settled(hostile)
         hostile.page.locator("#branches [data-branch='0'] [data-token='0']").focus()
         hostile.page.keyboard.press("Delete")
-        hostile.page.wait_for_timeout(30)
     chips = hostile.page.locator(".never button").all_inner_texts()
     assert {chip.removesuffix(" ×") for chip in chips} & set(PAYLOADS)
     hostile.page.locator("#rest [data-rest]").first.click()

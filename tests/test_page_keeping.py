@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from interface.service import UNFORESEEN
+from interface.mistakes import UNFORESEEN
 from lookahead_core import Model
 from tests import browser as browsers
 from tests.browser import PATIENCE, Visit
@@ -47,12 +47,17 @@ class Faulty:
     def load(self, report: Callable[..., None]) -> Model:
         return around(self.model, self.count)
 
-    def quiet(self, visit: Visit) -> None:
-        """Nothing more is read ahead."""
-        passes, self.until = 0.0, 1e9
-        while passes != self.until:
-            passes = self.until
-            visit.page.wait_for_timeout(600)
+    def fail_at(self, number: int, visit: Visit) -> None:
+        """At this pass of what comes next: nothing more is read ahead of what there is."""
+        visit.wait_until_read_ahead()
+        self.until = number
+
+    def wait_until_failed(self, visit: Visit) -> None:
+        for _ in range(PATIENCE // 50):
+            if self.until <= 0:
+                return browsers.wait_until_idle()
+            visit.page.wait_for_timeout(50)
+        raise AssertionError("Nothing has failed.")
 
     def count(self) -> None:
         self.until -= 1
@@ -75,14 +80,13 @@ def url(browser: Any, faulty: Faulty) -> Iterator[str]:
 def person(browser: Any) -> Iterator[Any]:
     """A browser of one person, with storage of its own."""
     made = browser.new_context()
-    made.set_default_timeout(20_000)
+    made.set_default_timeout(PATIENCE)
     yield made
     made.close()
 
 
 @pytest.fixture
 def visit(page: Any, url: str) -> Iterator[Visit]:
-    page.context.set_default_timeout(20_000)
     with browsers.visit_again(page, url) as opened:
         until_there(opened)
         yield opened
@@ -227,23 +231,24 @@ def test_a_server_that_is_started_anew_finds_the_text_as_it_was(
 @pytest.mark.slow
 def test_a_server_that_loads_its_model_once_more_is_waited_for_and_says_how_far_it_is(visit: Visit) -> None:
     write(visit)
-    loading = [{"state": "downloading", "sentence": "Downloading it", "fraction": 0.5}] * 2
+    loading = [{"state": "downloading", "sentence": "Downloading it", "fraction": 0.5}]
     visit.page.route("**/component_server/", lambda route: answer(route, loading))
     visit.fill(TEXT + " saw")
     assert visit.wait_for_status("downloading").strip() == "Downloading it"
     assert "when the model is ready" in visit.page.locator("#branches .note").inner_text()
+    loading.clear()
     visit.wait_until_settled()
     visit.wait_for_status("ready")
     assert said(visit) == rows_of(talker(), TEXT + " saw")
 
 
 def answer(route: Any, loading: list[Any]) -> None:
-    """In place of a server that has no model, as often as there is something to say of it."""
+    """In place of a server that has no model, as long as there is something to say of it."""
     body = json.loads(route.request.post_data)
     if body["fn_name"] != "ask" or not loading:
         return route.fallback()
     given = {name: body["data"][name] for name in ("number", "revision")}
-    return route.fulfill(json=given | {"state": "waiting", "over": True, "loading": loading.pop()})
+    return route.fulfill(json=given | {"state": "waiting", "over": True, "loading": loading[0]})
 
 
 # Mistakes of the model
@@ -254,8 +259,7 @@ def test_a_model_that_fails_in_the_middle_leaves_the_text_and_the_next_edit_goes
     visit: Visit, faulty: Faulty
 ) -> None:
     write(visit)
-    faulty.quiet(visit)
-    faulty.until = 3
+    faulty.fail_at(3, visit)
     visit.fill(TEXT + " saw")
     assert visit.wait_for_status("error").strip() == UNFORESEEN
     visit.wait_for_view("error")
@@ -272,12 +276,11 @@ def test_a_model_that_fails_in_the_middle_leaves_the_text_and_the_next_edit_goes
 def test_a_mistake_in_reading_ahead_is_no_matter_of_the_persons(visit: Visit, faulty: Faulty) -> None:
     set_control(visit, "depth", "1")
     write(visit)
-    faulty.quiet(visit)
-    faulty.until = 3  # after the one pass of the text itself
+    faulty.fail_at(3, visit)  # after the one pass of the text itself
     visit.fill(TEXT + " saw")
     visit.wait_until_settled()
-    visit.page.wait_for_timeout(500)
-    assert faulty.until <= 0
+    faulty.wait_until_failed(visit)
+    visit.wait_until_asked()
     assert visit.page.locator("#status").get_attribute("data-state") == "ready"
     chosen = visit.pieces(4)[0]
     visit.token(4, 0).click()
@@ -467,8 +470,9 @@ def test_a_link_opens_as_a_document_of_its_own_with_its_settings(visit: Visit, b
 def test_the_model_of_a_link_is_told_also_where_another_one_is_loaded(browser: Any, visit: Visit) -> None:
     write(visit)
     here = link_of(visit)
-    with browsers.visit(browser, here) as other:
-        until_there(other)
+    with browsers.visit(browser, visit.page.url) as other:
+        until_there(other)  # only then the page knows which model is here
+        other.page.evaluate("link => { location.href = link; }", here)
         name = told(other).removeprefix("The link is open, as a document of its own. ")
         assert name.startswith("It was made with the model that is here, ")
     with browsers.visit(browser, visit.page.url + packed(unpacked(here) | {"model": "Another-7B"})) as other:
@@ -508,24 +512,22 @@ def test_the_instruction_of_a_link_is_shown_before_the_model_hears_of_it(visit: 
     write(visit)
     link = link_of(visit)
     with browsers.visit(browser, link) as other:
-        sent: list[str] = []
-        other.page.on("request", lambda one: sent.append(one.post_data or ""))
         other.page.wait_for_selector("#offer-dialog[open]")
         assert other.page.locator(".offered").inner_text() == "Speak like a pirate."
         other.wait_for_status("ready")
-        other.page.wait_for_timeout(500)
-        assert not any("pirate" in body for body in sent)
+        other.wait_until_settled()
+        other.wait_until_asked()
+        assert other.asked and "pirate" not in json.dumps(other.calls)
         assert other.text == TEXT
         with other.page.expect_request(lambda one: "Speak like a pirate." in (one.post_data or "")):
             other.page.locator("#offer-use").click()
         other.wait_until_settled()
         assert other.text == TEXT
     with browsers.visit(browser, link) as other:
-        other.page.on("request", lambda one: sent.append(one.post_data or ""))
-        sent.clear()
         other.page.locator("#offer-leave").click()
         other.page.locator("#document textarea").press_sequentially(" saw")
         other.wait_for_status("ready")
         other.wait_until_settled()
-        assert sent and not any("pirate" in body for body in sent)
+        other.wait_until_asked()
+        assert other.asked and "pirate" not in json.dumps(other.calls)
         assert other.text == TEXT + " saw"
