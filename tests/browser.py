@@ -57,7 +57,7 @@ FORGET = """async () => {
 
 
 def free_port() -> int:
-    """A port that stays free until it is used: nobody's connections leave by one so low, and each worker has its own."""
+    """A port that stays free until it is used: no connection leaves by one so low, and each worker has its own."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     while True:
         port = next(_PORTS) + PORTS * worker

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +48,19 @@ def plain_logprobs(model: Model, token_ids: list[int]) -> torch.Tensor:
     with torch.no_grad():
         logits = model.hf_model(torch.tensor([token_ids]), use_cache=False).logits[0]
     return torch.log_softmax(logits.double(), -1)
+
+
+def assert_same(some: Sequence[Entry], others: Sequence[Entry]) -> None:
+    """The same entries, read in passes of other sizes: their last bits may differ on some processors."""
+    bare = {"loss": None, "entropy": None, "alternatives": ()}
+    for one, other in zip(some, others, strict=True):
+        assert replace(one, **bare) == replace(other, **bare)
+        for name in ("loss", "entropy"):
+            figure = getattr(other, name)
+            assert getattr(one, name) == (None if figure is None else pytest.approx(figure, rel=1e-4))
+        for mine, theirs in zip(one.alternatives, other.alternatives, strict=True):
+            assert replace(mine, probability=0) == replace(theirs, probability=0)
+            assert mine.probability == pytest.approx(theirs.probability, rel=1e-4)
 
 
 def assert_equals_plain(model: Model, token_ids: list[int], found: Highlights, k: int, left: int = 0) -> None:
@@ -183,7 +197,7 @@ def test_a_text_read_before_costs_nothing_and_an_edit_only_what_follows_it(tiny_
     document.text = TEXT + " And again."
     more = highlights(document)
     assert 0 < more.cost.tokens < 20
-    assert more.entries == highlights(Document(tiny_model, document.text)).entries
+    assert_same(more.entries, highlights(Document(tiny_model, document.text)).entries)
 
 
 def test_what_the_model_would_not_have_said_is_ranked_by_how_unlikely_it_was(tiny_model: Model) -> None:

@@ -11,6 +11,7 @@ from lookahead_core import Document, load_model
 from lookahead_core.engines import products
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.lean import LeanLayer, common_layers, use_lean_layers
+from lookahead_core.engines.packed import packs
 from lookahead_core.engines.probe import fit
 from lookahead_core.tree import Node
 from tests.conftest import tiny_llama
@@ -19,7 +20,7 @@ from tests.test_engine_laws import assert_rows_equal_plain, evaluate_in_passes, 
 
 COMMON = ("llama", "mistral", "qwen2", "qwen2_sliding", "qwen3", "granite")
 """Families whose layers are of the common shape; others only look so, or do not."""
-packs = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="packed matrices need oneDNN")
+packing = pytest.mark.skipif(not packs(torch.float32), reason="packed matrices need oneDNN")
 
 
 def with_opinions(family: str, limit: int = 8) -> Any:
@@ -38,7 +39,7 @@ def lean_engine(hf_model: Any) -> CachedEngine:
     return engine
 
 
-@packs
+@packing
 @pytest.mark.parametrize("family", COMMON)
 @pytest.mark.parametrize("limit", [8, 64])
 def test_with_lean_layers_every_prediction_equals_a_plain_forward(family: str, limit: int) -> None:
@@ -50,7 +51,7 @@ def test_with_lean_layers_every_prediction_equals_a_plain_forward(family: str, l
         assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, seed))
 
 
-@packs
+@packing
 @pytest.mark.parametrize("family", COMMON)
 def test_with_lean_layers_trees_that_share_a_pass_are_kept_apart(family: str) -> None:
     hf_model = with_opinions(family)
@@ -62,7 +63,7 @@ def test_with_lean_layers_trees_that_share_a_pass_are_kept_apart(family: str) ->
 def test_layers_are_run_lean_in_those_families_only_in_which_that_is_the_same(family: str) -> None:
     found = fit(make(family))
     assert found.cached == (family in CACHED)
-    assert found.lean == (family in COMMON and torch.backends.mkldnn.is_available())
+    assert found.lean == (family in COMMON and packs(torch.float32))
 
 
 def test_a_family_that_only_looks_common_is_found_out_by_trying() -> None:
@@ -73,9 +74,11 @@ def test_a_family_that_only_looks_common_is_found_out_by_trying() -> None:
     assert not fit(hf_model).lean
 
 
-@packs
+@packing
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_lean_layers_leave_the_model_in_hand_as_it_was(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not packs(dtype):
+        pytest.skip("this processor multiplies no packed matrices of this type")
     monkeypatch.setattr(products, "packing_pays", lambda weights, **options: True)
     hf_model = tiny_llama(300).to(dtype)
     ids = torch.randint(0, 300, (1, 90), generator=torch.Generator().manual_seed(0))

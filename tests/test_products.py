@@ -10,10 +10,19 @@ from torch import nn
 
 from lookahead_core import Document, load_model
 from lookahead_core.engines import products
-from lookahead_core.engines.packed import APART, MANY, Packed, plain_is_faster, stacked
+from lookahead_core.engines.packed import APART, MANY, Packed, packs, plain_is_faster, stacked
 from lookahead_core.engines.products import FlippedLinear, Float32Head, Joined, JoinedPart, PackedLinear
 from lookahead_core.engines.twin import twin_of
 from tests.conftest import tiny_llama
+
+DTYPES = (torch.float32, torch.bfloat16)
+packed_dtypes = pytest.mark.parametrize(
+    "dtype",
+    [
+        pytest.param(dtype, marks=pytest.mark.skipif(not packs(dtype), reason=f"{dtype} cannot be packed here"))
+        for dtype in DTYPES
+    ],
+)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 63, 64, 200])
@@ -28,7 +37,7 @@ def test_a_product_from_the_left_is_the_same_product(rows: int, bias: bool) -> N
         assert torch.allclose(made, linear(given), atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@packed_dtypes
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_product_with_a_packed_matrix_is_the_same_product(dtype: torch.dtype, bias: bool) -> None:
     linear = nn.Linear(48, 81, bias=bias).to(dtype)
@@ -42,7 +51,7 @@ def test_a_product_with_a_packed_matrix_is_the_same_product(dtype: torch.dtype, 
             assert torch.allclose(made.float(), linear(given).float(), atol=bound)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@packed_dtypes
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("faster", [True, False])
 def test_what_comes_after_a_product_is_the_same_however_many_rows_there_are(
@@ -70,11 +79,12 @@ def test_what_comes_after_a_product_is_the_same_however_many_rows_there_are(
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
 def test_neighbours_multiplied_as_one_give_each_its_part(bias: bool, packed: bool) -> None:
-    layers = [nn.Linear(48, width, bias=bias).bfloat16() for width in (32, 16, 16)]
+    dtype = torch.bfloat16 if packs(torch.bfloat16) or not packed else torch.float32
+    layers = [nn.Linear(48, width, bias=bias).to(dtype) for width in (32, 16, 16)]
     parts = [JoinedPart(joined, index) for joined in [Joined(layers, packed=packed)] for index in range(3)]
     with torch.inference_mode():
         for rows in (1, 7, 90):
-            given = torch.randn(1, rows, 48).bfloat16()
+            given = torch.randn(1, rows, 48).to(dtype)
             for layer, part in zip(layers, parts, strict=True):
                 assert torch.allclose(part(given).float(), layer(given).float(), atol=0.02)
 
@@ -90,10 +100,12 @@ def test_the_head_in_float32_is_what_bfloat16_rounds() -> None:
 
 
 @pytest.mark.parametrize("packed", [True, False])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_a_prepared_twin_predicts_what_a_plain_one_does_and_leaves_the_model_alone(
     dtype: torch.dtype, packed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if packed and not packs(dtype):
+        pytest.skip(f"{dtype} cannot be packed here")
     monkeypatch.setattr(products, "packing_pays", lambda weights, **options: packed)
     hf_model = tiny_llama(300).to(dtype)
     kinds = [type(module) for module in hf_model.modules()]
@@ -123,6 +135,30 @@ def test_whether_packing_pays_is_measured_and_never_fails() -> None:
     assert not products.packing_pays([])
     assert not products.packing_pays([weights[0], weights[1].bfloat16()])
     assert not products.packing_pays([torch.zeros(64, 48, dtype=torch.float64)])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("missing", [RuntimeError("needs the cpu support"), AttributeError("no such operator")])
+def test_where_the_processor_or_its_library_cannot_pack_a_type_the_model_runs_plain(
+    dtype: torch.dtype, missing: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*given: object) -> None:
+        raise missing
+
+    monkeypatch.setattr(torch.ops.mkldnn, "_reorder_linear_weight", refuse)
+    packs.cache_clear()
+    try:
+        assert not packs(dtype) and not products.packing_pays([torch.zeros(64, 48, dtype=dtype)])
+        hf_model = tiny_llama(300).to(dtype)
+        model = load_model(hf_model, tokenizer=None)
+        assert not any(isinstance(module, PackedLinear) for module in model.engine.twin.modules())  # type: ignore[attr-defined]
+        row = Document(model, token_ids=[1, 2, 3]).predict(row=True).row
+        assert row is not None
+        with torch.no_grad():
+            plain = hf_model(torch.tensor([[1, 2, 3]])).logits[0, -1].float().log_softmax(-1)
+        assert float((row - plain).abs().max()) <= (1e-5 if dtype is torch.float32 else 0.1)
+    finally:
+        packs.cache_clear()
 
 
 def test_a_twin_shares_the_parameters_of_the_model_in_hand() -> None:

@@ -16,7 +16,7 @@ APART = 8
 """From so many rows on, in float32, the library's own gate takes longer than one after its product."""
 TRIED, SIDE, ROWS = 12, 1024, 256
 """Which products of many rows are tried: of so many square matrices, more than a processor's caches hold."""
-_product = torch.ops.mkldnn._linear_pointwise
+_product = getattr(torch.ops.mkldnn, "_linear_pointwise", None)  # None where PyTorch was built without that library
 
 
 class Packed:
@@ -62,6 +62,17 @@ class Packed:
     def _plainly(self, rows: torch.Tensor) -> torch.Tensor:
         parts = [functional.linear(rows, weight, bias) for weight, bias in self._plain]
         return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
+
+
+@functools.cache
+@torch.inference_mode()
+def packs(dtype: torch.dtype) -> bool:
+    """Whether the processor's library is there, and multiplies matrices of this type on this processor."""
+    try:
+        Packed(torch.ones(1, 1, dtype=dtype), None)(torch.ones(1, 1, dtype=dtype))
+    except (AttributeError, RuntimeError):
+        return False
+    return True
 
 
 def _count(rows: torch.Tensor) -> int:

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from lookahead_core.engines.lean import use_lean_layers
-from lookahead_core.engines.packed import Packed, PackedLinear, seconds, stacked
+from lookahead_core.engines.packed import Packed, PackedLinear, packs, seconds, stacked
 
 TRIED = 60
 """How many of a model's matrices are multiplied to see which way is faster."""
@@ -142,21 +142,18 @@ def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
 @torch.inference_mode()
 def packing_pays(weights: list[torch.Tensor], rows: int = 5, *, least: float = LEAST) -> bool:
     """Measure on this machine whether products of a few rows are at least so many times as fast packed."""
-    if not torch.backends.mkldnn.is_available() or len({weight.dtype for weight in weights}) != 1:
+    types = {weight.dtype for weight in weights}
+    if len(types) != 1 or not packs(*types):
         return False
     few = [torch.zeros(rows, weight.shape[1], dtype=weight.dtype) for weight in weights[:TRIED]]
     pairs = list(zip(few, weights, strict=False))
-    try:
-        packed = [(row, Packed(weight, None)) for row, weight in pairs]
-        ways: list[Callable[[], object]] = [
-            lambda: [matrix(row) for row, matrix in packed],
-            lambda: [functional.linear(row, weight) for row, weight in pairs],
-            lambda: [linear_flipped(row, weight, None) for row, weight in pairs],
-        ]
-        ours, *others = [min(seconds(way) for _ in range(4)) for way in ways]
-    except RuntimeError:
-        # A library that does not know this processor, or this type on it.
-        return False
+    packed = [(row, Packed(weight, None)) for row, weight in pairs]
+    ways: list[Callable[[], object]] = [
+        lambda: [matrix(row) for row, matrix in packed],
+        lambda: [functional.linear(row, weight) for row, weight in pairs],
+        lambda: [linear_flipped(row, weight, None) for row, weight in pairs],
+    ]
+    ours, *others = [min(seconds(way) for _ in range(4)) for way in ways]
     return ours * least < min(others)
 
 
