@@ -11,8 +11,8 @@ from lookahead_core import Document, load_model
 from lookahead_core.engines import products
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.lean import LeanLayer, common_layers, use_lean_layers
-from lookahead_core.engines.packed import packs
 from lookahead_core.engines.probe import fit
+from lookahead_core.engines.ways import most_in_half, packs
 from lookahead_core.tree import Node
 from tests.conftest import tiny_llama
 from tests.families import CACHED, FAMILIES, make
@@ -23,13 +23,15 @@ COMMON = ("llama", "mistral", "qwen2", "qwen2_sliding", "qwen3", "granite")
 packing = pytest.mark.skipif(not packs(torch.float32), reason="packed matrices need oneDNN")
 
 
-def with_opinions(family: str, limit: int = 8) -> Any:
+def with_opinions(family: str, limit: int = 8, *, saved_in_half: bool = False) -> Any:
     """A model whose norms and biases are not ones and nothing: who forgets them is found out."""
     hf_model = make(family, limit)
     torch.manual_seed(1)
     for parameter in hf_model.parameters():
         if parameter.dim() == 1:
             parameter.data += 0.3 * torch.randn_like(parameter)
+        if saved_in_half:
+            parameter.data = parameter.data.bfloat16().float()
     return hf_model
 
 
@@ -48,6 +50,23 @@ def test_with_lean_layers_every_prediction_equals_a_plain_forward(family: str, l
         engine = lean_engine(hf_model)
         assert sum(isinstance(module, LeanLayer) for module in engine.twin.modules()) == 2
         _, nodes = random_tree(limit, seed)
+        assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, seed))
+
+
+@packing
+@pytest.mark.parametrize("family", COMMON)
+def test_over_halved_matrices_every_prediction_equals_a_plain_forward(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not most_in_half():
+        pytest.skip("no products with halved matrices here")
+    monkeypatch.setattr("lookahead_core.engines.packed.most_in_half", lambda: 16)
+    hf_model = with_opinions(family, saved_in_half=True)
+    for seed, size in ((0, 1), (1, 7), (2, 100)):
+        engine = lean_engine(hf_model)
+        matrices = [layer.taken for layer in engine.twin.modules() if isinstance(layer, LeanLayer)]
+        assert all(matrix._half is not None for matrix in matrices)
+        _, nodes = random_tree(8, seed)
         assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, seed))
 
 

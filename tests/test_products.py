@@ -10,9 +10,10 @@ from torch import nn
 
 from lookahead_core import Document, load_model
 from lookahead_core.engines import products
-from lookahead_core.engines.packed import APART, MANY, Packed, packs, plain_is_faster, stacked
+from lookahead_core.engines.packed import APART, Packed, stacked
 from lookahead_core.engines.products import FlippedLinear, Float32Head, Joined, JoinedPart, PackedLinear
 from lookahead_core.engines.twin import twin_of
+from lookahead_core.engines.ways import FEW, MANY, is_exact_in_half, most_in_half, packs, plain_is_faster
 from tests.conftest import tiny_llama
 
 DTYPES = (torch.float32, torch.bfloat16)
@@ -53,18 +54,24 @@ def test_a_product_with_a_packed_matrix_is_the_same_product(dtype: torch.dtype, 
 
 @packed_dtypes
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("faster", [True, False])
+@pytest.mark.parametrize(("faster", "few"), [(True, 0), (False, 0), (True, 16), (False, 5)])
+@pytest.mark.parametrize("halves", [True, False])
 def test_what_comes_after_a_product_is_the_same_however_many_rows_there_are(
-    dtype: torch.dtype, bias: bool, faster: bool, monkeypatch: pytest.MonkeyPatch
+    dtype: torch.dtype, bias: bool, faster: bool, few: int, halves: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lookahead_core.engines.packed.plain_is_faster", lambda: faster)
+    monkeypatch.setattr("lookahead_core.engines.packed.most_in_half", lambda: few if most_in_half() else 0)
     layers = [nn.Linear(48, width, bias=bias).to(dtype) for width in (32, 17)]
+    if halves:
+        layers = [layer.bfloat16().to(dtype) for layer in layers]
     bound = 1e-5 if dtype is torch.float32 else 0.05
     with torch.inference_mode():
         matrix = Packed(*stacked(layers), layers)
         assert bool(matrix._plain) == (faster and dtype is torch.float32)
-        for rows in (1, APART - 1, APART, MANY - 1, MANY, 300):
+        assert (matrix._half is not None) == (halves and dtype is torch.float32 and bool(few and most_in_half()))
+        for rows in {1, APART - 1, APART, few or 1, few + 1, MANY - 1, MANY, 300}:
             given, others = torch.randn(1, rows, 48).to(dtype), torch.randn(1, rows, 49).to(dtype)
+            kept = given.clone(), others.clone()
             plain = torch.cat([layer(given).float() for layer in layers], -1)
             for made, expected in (
                 (matrix(given), plain),
@@ -72,8 +79,27 @@ def test_what_comes_after_a_product_is_the_same_however_many_rows_there_are(
                 (matrix.plus(given, others), plain + others.float()),
                 (matrix.times(given, others), plain * others.float()),
             ):
-                assert made.dtype == dtype
+                assert (made.dtype, made.shape) == (dtype, expected.shape)
                 assert torch.allclose(made.float(), expected, atol=bound, rtol=bound)
+            assert torch.equal(given, kept[0]) and torch.equal(others, kept[1])
+
+
+def test_half_precision_stands_for_matrices_only_that_it_keeps() -> None:
+    torch.manual_seed(0)
+    drawn = torch.randn(64, 64) * 0.05
+    assert not is_exact_in_half(drawn)
+    assert is_exact_in_half(drawn.bfloat16().float()) and is_exact_in_half(drawn.half().float())
+    for spoiled in (1e5, 3e-6, float("nan"), float("inf")):
+        matrix = drawn.bfloat16().float() * (1e-3 if spoiled < 1e-3 else 1)
+        matrix[3, 4] = spoiled
+        assert not is_exact_in_half(matrix)
+
+
+@pytest.mark.skipif(not packs(torch.float32), reason="nothing to compare with")
+def test_which_way_is_faster_for_how_many_rows_is_measured_once() -> None:
+    assert plain_is_faster() in (True, False) and most_in_half() in (0, *FEW)
+    for measured in (plain_is_faster, most_in_half):
+        assert measured.cache_info().currsize == 1
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -122,11 +148,6 @@ def test_a_prepared_twin_predicts_what_a_plain_one_does_and_leaves_the_model_alo
     assert not packed or not any(type(module) is nn.Linear for module in prepared.modules())
     assert [type(module) for module in hf_model.modules()] == kinds
     assert {id(p) for p in hf_model.parameters()} >= {id(p) for p in plain.parameters()}
-
-
-def test_how_many_rows_are_multiplied_is_measured_once() -> None:
-    assert plain_is_faster() in (True, False)
-    assert plain_is_faster.cache_info().currsize == 1
 
 
 def test_whether_packing_pays_is_measured_and_never_fails() -> None:

@@ -11,7 +11,8 @@ from torch import nn
 from torch.nn import functional
 
 from lookahead_core.engines.lean import use_lean_layers
-from lookahead_core.engines.packed import Packed, PackedLinear, packs, seconds, stacked
+from lookahead_core.engines.packed import Packed, PackedLinear, stacked
+from lookahead_core.engines.ways import packs, seconds
 
 TRIED = 60
 """How many of a model's matrices are multiplied to see which way is faster."""
