@@ -103,6 +103,19 @@ def test_paths_padded_right_in_one_batch_equal_single_runs(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_a_path_that_is_asked_about_all_along_is_run_once(family: str) -> None:
+    hf_model = make(family)
+    engine, tree = UncachedEngine(hf_model), TokenTree()
+    path = tree.path(tree.descend(tree.root, list(range(3, 33))))
+    side = tree.path(tree.descend(path[9], [5, 6, 7]))
+    nodes = list(dict.fromkeys([*path, *side]))
+    assert_rows_equal_plain(hf_model, nodes, engine.evaluate(nodes).clone())
+    every_length_anew = engine.same_length_only
+    assert tree.work.tokens == (sum(node.depth for node in nodes) if every_length_anew else 30 + 13)
+    assert engine.passes <= (30 if every_length_anew else 1)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_predictions_hold_after_accepts_and_rewinds(family: str) -> None:
     hf_model = make(family)
     model = load_model(hf_model, tokenizer=None)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 
 from lookahead_core import Document, load_model
 from lookahead_core.engines import products
@@ -65,7 +66,7 @@ def test_over_halved_matrices_every_prediction_equals_a_plain_forward(
     for seed, size in ((0, 1), (1, 7), (2, 100)):
         engine = lean_engine(hf_model)
         matrices = [layer.taken for layer in engine.twin.modules() if isinstance(layer, LeanLayer)]
-        assert all(matrix._half is not None for matrix in matrices)
+        assert all(matrix._half for matrix in matrices)
         _, nodes = random_tree(8, seed)
         assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, seed))
 
@@ -91,6 +92,30 @@ def test_a_family_that_only_looks_common_is_found_out_by_trying() -> None:
     hf_model.config.residual_multiplier = 0.5
     assert common_layers(hf_model)
     assert not fit(hf_model).lean
+
+
+def test_layers_that_differ_further_down_than_is_tried_are_not_run_lean() -> None:
+    config = transformers.SmolLM3Config(
+        vocab_size=96, hidden_size=32, intermediate_size=48, num_hidden_layers=8, num_attention_heads=4,
+        num_key_value_heads=2, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    hf_model = transformers.SmolLM3ForCausalLM(config).eval()
+    assert not all(config.no_rope_layers), "some of its layers do not turn"
+    found = fit(hf_model)
+    assert found.cached and not found.lean and not common_layers(hf_model)
+
+
+@packing
+def test_layers_some_of_whose_weights_are_rounded_are_not_run_lean() -> None:
+    class Rounded(torch.nn.Parameter):
+        """What keeps rounded weights in a plain layer, as torchao does."""
+
+    hf_model = tiny_llama(300)
+    assert common_layers(hf_model)
+    layer = hf_model.model.layers[1].mlp.up_proj
+    layer.weight = Rounded(layer.weight.data)
+    assert not common_layers(hf_model)
 
 
 @packing

@@ -13,7 +13,16 @@ from lookahead_core.engines import products
 from lookahead_core.engines.packed import APART, Packed, stacked
 from lookahead_core.engines.products import FlippedLinear, Float32Head, Joined, JoinedPart, PackedLinear
 from lookahead_core.engines.twin import twin_of
-from lookahead_core.engines.ways import FEW, MANY, is_exact_in_half, most_in_half, packs, plain_is_faster
+from lookahead_core.engines.ways import (
+    FEW,
+    MANY,
+    halved,
+    halved_product,
+    is_exact_in_half,
+    most_in_half,
+    packs,
+    plain_is_faster,
+)
 from tests.conftest import tiny_llama
 
 DTYPES = (torch.float32, torch.bfloat16)
@@ -68,7 +77,7 @@ def test_what_comes_after_a_product_is_the_same_however_many_rows_there_are(
     with torch.inference_mode():
         matrix = Packed(*stacked(layers), layers)
         assert bool(matrix._plain) == (faster and dtype is torch.float32)
-        assert (matrix._half is not None) == (halves and dtype is torch.float32 and bool(few and most_in_half()))
+        assert bool(matrix._half) == (halves and dtype is torch.float32 and bool(few and most_in_half()))
         for rows in {1, APART - 1, APART, few or 1, few + 1, MANY - 1, MANY, 300}:
             given, others = torch.randn(1, rows, 48).to(dtype), torch.randn(1, rows, 49).to(dtype)
             kept = given.clone(), others.clone()
@@ -93,6 +102,20 @@ def test_half_precision_stands_for_matrices_only_that_it_keeps() -> None:
         matrix = drawn.bfloat16().float() * (1e-3 if spoiled < 1e-3 else 1)
         matrix[3, 4] = spoiled
         assert not is_exact_in_half(matrix)
+
+
+@pytest.mark.skipif(not most_in_half(), reason="no products with halved matrices here")
+@pytest.mark.parametrize("width", [1, 640, 641, 1536, 4099])
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_product_with_a_halved_matrix_is_as_exact_as_a_plain_one(width: int, bias: bool) -> None:
+    torch.manual_seed(width)
+    weight = torch.randn(70, width).bfloat16().float()
+    added = torch.randn(70) if bias else None
+    given = torch.randn(1, 5, width)
+    exact = nn.functional.linear(given.double(), weight.double(), added.double() if bias else None)
+    made, plain = halved_product(given, halved(weight, added)), nn.functional.linear(given, weight, added)
+    worst = float((plain.double() - exact).abs().max())
+    assert float((made.double() - exact).abs().max()) <= 4 * worst + 1e-6 * float(exact.abs().max())
 
 
 @pytest.mark.skipif(not packs(torch.float32), reason="nothing to compare with")
@@ -212,6 +235,18 @@ def test_loading_leaves_the_programs_dice_alone() -> None:
     torch.manual_seed(5)
     load_model(hf_model, tokenizer=None)
     assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.skipif(not most_in_half(), reason="no products with halved matrices here")
+def test_halved_matrices_count_among_the_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "packing_pays", lambda weights, **options: True)
+    hf_model = tiny_llama(300)
+    weights = sum(layer.weight.numel() for layer in hf_model.modules() if type(layer) is nn.Linear)
+    for bytes_a_weight, packed in ((5, False), (6, True)):
+        monkeypatch.setattr(products, "COPY_BYTES", bytes_a_weight * weights)
+        prepared = twin_of(hf_model)
+        products.prepare(prepared)
+        assert any(isinstance(module, PackedLinear) for module in prepared.modules()) == packed
 
 
 def test_the_memory_of_copies_is_bounded_and_a_larger_head_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,11 +12,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from lookahead_core.engines.packed import Packed, stacked
+from lookahead_core.engines.packed import Packed, is_plain, stacked
 from lookahead_core.engines.twin import FOLD_ROWS, folded, tree_attention
 
 PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
 ATTENTION_PARTS = {"q_proj", "k_proj", "v_proj", "o_proj"}
+ATTENTIONS = {"LlamaAttention", "MistralAttention", "Qwen2Attention", "Qwen3Attention", "GraniteAttention"}
 NORMS = {"q_norm", "k_norm"}
 MLP_PARTS = {"gate_proj", "up_proj", "down_proj"}
 
@@ -36,8 +37,12 @@ def common_layers(hf_model: Any) -> Any:
 
 
 def _looks_common(layer: nn.Module) -> bool:
-    """Whether a layer has the parts of a common one. That it computes the same is for the probe to show."""
-    if _parts(layer) != PARTS:
+    """Whether a layer is one of a known kind, with the parts of a common one.
+
+    That it computes the same is for the probe to show, which sees two layers and short texts only: others whose layers
+    differ further down, or whose attention changes far on, would pass.
+    """
+    if _parts(layer) != PARTS or type(layer.self_attn).__name__ not in ATTENTIONS:
         return False
     attention, mlp = layer.self_attn, layer.mlp
     norms = [layer.input_layernorm, layer.post_attention_layernorm]
@@ -48,8 +53,8 @@ def _looks_common(layer: nn.Module) -> bool:
         and len({getattr(attention, name).bias is None for name in ("q_proj", "k_proj", "v_proj")}) == 1
         and _parts(mlp) - {"act_fn"} == MLP_PARTS
         and type(getattr(mlp, "act_fn", None)).__name__ in ("SiLU", "SiLUActivation")
-        and all(type(getattr(attention, name)) is nn.Linear for name in ATTENTION_PARTS)
-        and all(type(getattr(mlp, name)) is nn.Linear for name in MLP_PARTS)
+        and all(is_plain(getattr(attention, name)) for name in ATTENTION_PARTS)
+        and all(is_plain(getattr(mlp, name)) for name in MLP_PARTS)
         and all(hasattr(norm, "variance_epsilon") for norm in norms)
     )
 

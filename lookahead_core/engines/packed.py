@@ -35,7 +35,7 @@ class Packed:
         self._exact = weight.dtype is torch.float32
         use_plain = bool(plain) and self._exact and plain_is_faster()
         self._plain = [(layer.weight.detach(), layer.bias) for layer in plain if use_plain]
-        self._half: Any = None
+        self._half: list[Any] = []
         self._few = most_in_half() if self._exact and is_exact_in_half(weight) else 0
         if self._few:
             self._half = halved(weight, bias)
@@ -85,6 +85,11 @@ def stacked(layers: Sequence[nn.Linear]) -> tuple[torch.Tensor, torch.Tensor | N
     """Weight and bias of linear layers that read the same rows, as one; all have a bias, or none has."""
     bias = torch.cat([layer.bias.detach() for layer in layers]) if layers[0].bias is not None else None
     return torch.cat([layer.weight.detach() for layer in layers]), bias
+
+
+def is_plain(layer: Any) -> bool:
+    """A linear layer of plain numbers; rounded weights are of another class, and still give their type as a float."""
+    return type(layer) is nn.Linear and type(layer.weight) is nn.Parameter
 
 
 class PackedLinear(nn.Module):

@@ -11,8 +11,8 @@ from torch import nn
 from torch.nn import functional
 
 from lookahead_core.engines.lean import use_lean_layers
-from lookahead_core.engines.packed import Packed, PackedLinear, stacked
-from lookahead_core.engines.ways import packs, seconds
+from lookahead_core.engines.packed import Packed, PackedLinear, is_plain, stacked
+from lookahead_core.engines.ways import most_in_half, packs, seconds
 
 TRIED = 60
 """How many of a model's matrices are multiplied to see which way is faster."""
@@ -35,11 +35,6 @@ def prepare(twin: Any, *, lean: bool = False) -> None:
             use_flipped_products(twin)
         else:
             join_neighbours(twin)
-
-
-def is_plain(layer: Any) -> bool:
-    """A linear layer of plain numbers; rounded weights are of another class, and still give their type as a float."""
-    return type(layer) is nn.Linear and type(layer.weight) is nn.Parameter
 
 
 class Float32Head(nn.Module):
@@ -120,7 +115,7 @@ def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
     """
     plain = [layer for layer in twin.modules() if is_plain(layer)]
     head = twin.get_output_embeddings()
-    size = sum(layer.weight.numel() * (4 if layer is head else layer.weight.element_size()) for layer in plain)
+    size = sum(_copied(layer.weight, torch.float32 if layer is head else layer.weight.dtype) for layer in plain)
     if (
         not plain
         or size > COPY_BYTES
@@ -138,6 +133,11 @@ def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
             if is_plain(child):
                 setattr(parent, name, PackedLinear(child))
     return True
+
+
+def _copied(weight: torch.Tensor, dtype: torch.dtype) -> int:
+    """How many bytes the copies of a matrix take: in float32 there may be one in half precision as well."""
+    return weight.numel() * (4 + 2 * bool(most_in_half()) if dtype is torch.float32 else dtype.itemsize)
 
 
 @torch.inference_mode()

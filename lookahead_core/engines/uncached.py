@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -17,7 +17,11 @@ from lookahead_core.tree import Node, TokenTree
 
 BATCH_TOKENS = 8192
 """The most tokens, padding included, that one batch of paths may have."""
+BATCH_ROWS = 256
+"""The most rows of scores that one batch may give, those included that nobody asked for: they are large."""
 GROWING_ROPES = frozenset({"dynamic", "longrope"})
+_Asked: TypeAlias = tuple[list[Node], list[Node]]
+"""A path, and those of its nodes after which scores were asked for."""
 
 
 class UncachedEngine:
@@ -40,8 +44,8 @@ class UncachedEngine:
             return Scores.joined(list(self._scored(nodes)))
 
     def _scored(self, nodes: Sequence[Node]) -> Iterator[Scores]:
-        for batch in self._batches(list(dict.fromkeys(nodes))):
-            yield Scores(batch, self._pass([node.tree.path(node) for node in batch]))
+        for batch in self._batches(self._paths(nodes)):
+            yield Scores([node for _, asked in batch for node in asked], self._pass(batch))
 
     def unread(self, node: Node) -> list[Node]:
         return []
@@ -61,23 +65,42 @@ class UncachedEngine:
     def usage(self, tree: TokenTree) -> tuple[int, int]:
         return 0, 0
 
-    def _batches(self, nodes: list[Node]) -> Iterator[list[Node]]:
-        """Longest first, so that padding is least; of one length each where the rotation grows with the text."""
-        batch: list[Node] = []
-        for node in sorted(nodes, key=lambda node: -node.depth):
-            full = batch and (len(batch) + 1) * batch[0].depth > BATCH_TOKENS
-            if full or (batch and self.same_length_only and node.depth != batch[0].depth):
+    def _paths(self, nodes: Sequence[Node]) -> Iterator[_Asked]:
+        """The paths to run, longest first, so that padding is least, and which of their nodes were asked for.
+
+        A path tells of all that lies on it, unless the rotation grows with it.
+        """
+        waiting = dict.fromkeys(sorted(nodes, key=lambda node: -node.depth))
+        while waiting:
+            path = next(iter(waiting)).tree.path(next(iter(waiting)))
+            asked = path[-1:] if self.same_length_only else [node for node in path if node in waiting][-BATCH_ROWS:]
+            for node in asked:
+                del waiting[node]
+            yield path, asked
+
+    def _batches(self, paths: Iterator[_Asked]) -> Iterator[list[_Asked]]:
+        """Some paths at a time; of one length each where the rotation grows with the text."""
+        batch: list[_Asked] = []
+        depths: set[int] = set()
+        for path, asked in paths:
+            longest, more = len(batch[0][0]) if batch else 0, depths | {node.depth for node in asked}
+            full = (len(batch) + 1) * longest > BATCH_TOKENS or (len(batch) + 1) * len(more) > BATCH_ROWS
+            if batch and (full or (self.same_length_only and len(path) != longest)):
                 yield batch
-                batch = []
-            batch.append(node)
+                batch, more = [], {node.depth for node in asked}
+            batch.append((path, asked))
+            depths = more
         if batch:
             yield batch
 
-    def _pass(self, paths: list[list[Node]]) -> torch.Tensor:
-        """The model's scores after each path."""
+    def _pass(self, batch: list[_Asked]) -> torch.Tensor:
+        """The model's scores after each node that was asked for."""
         self._forget_rotation()
+        paths = [path for path, _ in batch]
         lengths = torch.tensor([len(path) for path in paths])
-        ends = lengths.unique() - 1
+        rows = torch.tensor([row for row, (_, asked) in enumerate(batch) for _ in asked])
+        places = torch.tensor([node.depth - 1 for _, asked in batch for node in asked])
+        kept = places.unique()
         positions = torch.arange(int(lengths.max()))
         arguments: dict[str, Any] = {
             "input_ids": torch.nn.utils.rnn.pad_sequence(
@@ -85,20 +108,19 @@ class UncachedEngine:
             ),
             "attention_mask": (positions < lengths[:, None]).long(),
             "position_ids": positions.expand(len(paths), -1),
-            "logits_to_keep": ends,
+            "logits_to_keep": kept,
             "use_cache": False,
         }
         device = self.twin.device
         given = {name: _on(value, device) for name, value in arguments.items() if name in self._takes}
         logits = self.twin(**given).logits
-        columns = torch.searchsorted(ends, lengths - 1) if "logits_to_keep" in given else lengths - 1
+        columns = torch.searchsorted(kept, places) if "logits_to_keep" in given else places
         for path in paths:
             path[-1].tree.work.tokens += len(path)
         for tree in {path[-1].tree for path in paths}:
             tree.work.passes += 1
         self.passes += 1
-        chosen = logits[torch.arange(len(paths), device=device), columns.to(device)]
-        return chosen.float()
+        return logits[rows.to(device), columns.to(device)].float()
 
     def _forget_rotation(self) -> None:
         """Undo what longer texts have left in rotations that grow: transformers keeps the longest one's frequencies."""

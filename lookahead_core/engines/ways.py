@@ -16,6 +16,9 @@ MANY, TRIED_WITH_MANY, MATRICES_FOR_MANY = 128, 256, 12
 FEW, MATRICES_FOR_FEW = (32, 16, 8, 4, 1), 24
 """Rows for which matrices in half precision are tried: so many matrices that no processor's caches hold them."""
 
+LONGEST_SUM = 640
+"""So many products of numbers are added up in a row; measured in benchmarks/README.md."""
+
 laid_out_product = getattr(torch.ops.mkldnn, "_linear_pointwise", None)  # None where PyTorch has no such library
 
 
@@ -24,14 +27,26 @@ def laid_out(weight: torch.Tensor) -> torch.Tensor:
     return torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), None)
 
 
-def halved(weight: torch.Tensor, bias: torch.Tensor | None) -> Any:
-    """A matrix in half precision, of which products with float32 are float32: there is half as much to read."""
-    return torch.ops.quantized.linear_prepack_fp16(weight.detach(), None if bias is None else bias.detach())
+def halved(weight: torch.Tensor, bias: torch.Tensor | None) -> list[Any]:
+    """A matrix in half precision, of which products with float32 are float32: there is half as much to read.
+
+    Its columns come in parts, since the library sums up from the first to the last, and long sums round more.
+    """
+    first, *others = weight.detach().chunk(-(-weight.shape[1] // LONGEST_SUM), 1)
+    pack = torch.ops.quantized.linear_prepack_fp16
+    return [pack(first.contiguous(), None if bias is None else bias.detach()), *(pack(p.contiguous()) for p in others)]
 
 
-def halved_product(rows: torch.Tensor, matrix: Any) -> torch.Tensor:
+def halved_product(rows: torch.Tensor, parts: list[Any]) -> torch.Tensor:
     """Rows of float32, multiplied with such a matrix, and its bias added."""
-    return torch.ops.quantized.linear_dynamic_fp16(rows, matrix)
+    multiply = torch.ops.quantized.linear_dynamic_fp16
+    if len(parts) == 1:
+        return multiply(rows, parts[0])
+    first, *others = zip(rows.chunk(len(parts), -1), parts, strict=True)
+    product = multiply(*first)
+    for some in others:
+        product += multiply(*some)
+    return product
 
 
 def is_exact_in_half(weight: torch.Tensor) -> bool:
