@@ -139,7 +139,7 @@ class Calls:
         """
         count = k if n_branch_tokens is None else n_branch_tokens
         check_whole("k", count, 1, MOST_K)
-        with self.place(text, messages) as place:
+        with self.place(text, messages, grows=False) as place:
             for _ in place.evaluated():
                 yield None
             yield {"logprobs": place.entries(count)}
@@ -211,7 +211,7 @@ class Calls:
         """
         options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
         with self.place(text, messages) as place:
-            yield from place.read()
+            yield from place.read(max_new_tokens)
             stream = place.document.stream(
                 max_new_tokens=max_new_tokens, stop=[*_strings("stop", stop), *place.end_texts], **options
             )
@@ -239,7 +239,7 @@ class Calls:
         """
         options = {"num_beams": num_beams, "max_new_tokens": max_new_tokens, "length_penalty": length_penalty}
         with self.place(text, messages) as place:
-            yield from place.read()
+            yield from place.read(max_new_tokens)
             for step in place.document.beam_search_steps(**options):  # noqa: B007
                 yield None
             beams = step.result.branches
@@ -261,7 +261,7 @@ class Calls:
 
         check_whole("n", n, 1, 20)
         with self.place(messages=_rewriting(prompt, doc, "")) as place:
-            yield from place.read()
+            yield from place.read(max_length)
             streams = stream_batch(
                 [place.document] * n, max_new_tokens=max_length, seed=seed, stop=place.end_texts, **REVISED
             )
@@ -277,20 +277,28 @@ class Calls:
         Args:
             doc: The document.
             prompt: What to do with it.
-            updated_doc: The text that is asked about; empty means the document itself.
+            updated_doc: The text that is asked about; where it is blank, the document itself.
             k: How many alternatives at each token.
         """
         from lookahead_core.highlights import highlights_steps
 
-        written = _string("updated_doc", updated_doc) or _string("doc", doc)
+        written = updated_doc if _string("updated_doc", updated_doc).strip() else _string("doc", doc)
+        if not written:
+            yield {"highlights": []}
+            return
         with self.place(messages=_rewriting(prompt, doc, written)) as place:
             for step in highlights_steps(place.document, k):  # noqa: B007
                 yield None
             yield {"highlights": place.highlights(step.result)}
 
     @contextmanager
-    def place(self, text: str | None = None, messages: Messages | None = None) -> Iterator[Place]:
-        """A document for this call alone, on a tree that has read its beginning where there is one."""
+    def place(
+        self, text: str | None = None, messages: Messages | None = None, *, grows: bool = True
+    ) -> Iterator[Place]:
+        """A document for this call alone, on a tree that has read its beginning where there is one.
+
+        Where it grows there must be room for that behind what stands before it.
+        """
         from lookahead_core.place import Place
 
         given = _given(text, messages)
@@ -299,7 +307,8 @@ class Calls:
         else:
             chat = conversation(self.model.codec, given)
             written, tokens = chat.written, list(chat.tokens)
-            self._check_room(chat.opened)
+            if grows:
+                self._check_room(chat.opened)
         with self.shelf.borrow([token.token_id for token in tokens]) as tree:
             place = Place.of(self.model, written, tokens, chat, tree)
             try:

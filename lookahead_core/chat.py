@@ -12,6 +12,8 @@ from typing import Any
 from lookahead_core.errors import LookaheadError, TextError
 from lookahead_core.text import HALF, TextCodec, special_ids
 
+SPELLED = 32
+"""So many tokens are spelled together where a tokenizer does not tell where each begins."""
 LONGEST = 4000
 """How many characters an instruction may have."""
 MOST_CHARACTERS = 200_000
@@ -289,8 +291,23 @@ def _tokens(tokenizer: Any, text: str) -> list[tuple[int, int]]:
         starts = itertools.accumulate((start for start, _ in encoded.offset_mapping), max)
         return list(zip(encoded.input_ids, starts, strict=True))
     ids = list(tokenizer(text, **options).input_ids)
-    lengths = [len(tokenizer.decode(ids[:count], clean_up_tokenization_spaces=False)) for count in range(len(ids))]
-    return [(token_id, min(length, len(text))) for token_id, length in zip(ids, lengths, strict=True)]
+    return [(token_id, min(start, len(text))) for token_id, start in zip(ids, _starts(tokenizer, ids), strict=True)]
+
+
+def _starts(tokenizer: Any, ids: list[int]) -> list[int]:
+    """Where each token begins in what they spell together, for tokenizers that do not tell: some tokens at a time."""
+
+    def length(some: list[int]) -> int:
+        return len(tokenizer.decode(some, clean_up_tokenization_spaces=False))
+
+    starts, done = [], 0
+    for first in range(0, len(ids), SPELLED):
+        # With the one before them: some tokenizers spell the first token of a text in another way.
+        before, block = ids[max(0, first - 1) : first], ids[first : first + SPELLED]
+        known = length(before)
+        starts += [done + length([*before, *block[:count]]) - known for count in range(len(block))]
+        done += length([*before, *block]) - known
+    return starts
 
 
 def _apart(words: _Words, parts: list[_Part]) -> list[tuple[int, int]]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lookahead_core.document import Document
+from lookahead_core.engines.engine import CHUNK
 from lookahead_core.errors import LookaheadError
 from lookahead_core.highlights import Alternative, Entry, node_at, spans
 from lookahead_core.strategies.checks import check_whole
@@ -56,7 +57,23 @@ def drop_in(document: Document, entry: Entry, alternatives: Sequence[Alternative
     It takes the place of the rest of the person's word; what follows is cut into tokens as it is written after it. It
     drops in where those words are at most `DROPS` times less likely than after the person's own.
     """
+    return next(fits for fits in drop_in_steps(document, entry, alternatives, words) if fits is not None)
+
+
+def drop_in_steps(
+    document: Document, entry: Entry, alternatives: Sequence[Alternative], words: int = 3
+) -> Iterator[list[Fit] | None]:
+    """The same, a step for each chunk of what stands before and has to be read again; the last one has the result."""
     check_whole("words", words, 1, MOST_FOLLOWING)
+    engine = document.model.engine
+    unread = engine.unread(_origin(document, entry))
+    for first in range(0, max(0, len(unread) - CHUNK), CHUNK):
+        engine.read(unread[first : first + CHUNK])
+        yield None
+    yield _fits(document, entry, alternatives, words)
+
+
+def _fits(document: Document, entry: Entry, alternatives: Sequence[Alternative], words: int) -> list[Fit]:
     origin, own_ids = _origin(document, entry), _rest_of_word(document, entry)
     following, next_ids = _following(document, entry, words)
     context, tree = document.model.context_length, document.tree

@@ -23,6 +23,8 @@ from lookahead_core.tree import Node
 
 MOST_ALTERNATIVES = 20
 NONE_FOUND = "No possible edits found."
+MOST_SCORES = 40_000_000
+"""So many scores are held at once: a row has one for each token of the vocabulary."""
 BATCH = 64
 """Pieces whose words are told apart at once: that takes time with the square of the text's length."""
 
@@ -205,7 +207,8 @@ def _read(document: Document, window: _Window, k: int, told: dict[int, Told]) ->
     # What comes after a node is told by its row.
     nodes = {node: at for at, node in enumerate(path, window.end - len(path)) if at >= window.begin}
     pending = [node for node, at in nodes.items() if _note(node, token_ids[at], k) is None]
-    for chunk in _chunks(list(dict.fromkeys([*engine.unread(pending[0]), *pending])) if pending else []):
+    due = dict.fromkeys([*engine.unread(pending[0]), *pending]) if pending else {}
+    for chunk in _chunks(list(due), document.model.vocabulary):
         asked = [node for node in chunk if node in nodes]
         if asked:
             rows, came = engine.score(asked).rows_of(asked), [token_ids[nodes[node]] for node in asked]
@@ -222,9 +225,10 @@ def _note(node: Node, token_id: int, k: int) -> Told | None:
     return (node.notes or {}).get(("highlight", token_id, k))
 
 
-def _chunks(nodes: list[Node]) -> Iterator[list[Node]]:
+def _chunks(nodes: list[Node], vocabulary: int) -> Iterator[list[Node]]:
+    most = max(1, MOST_SCORES // vocabulary)
     while nodes:
-        size = len(nodes) if len(nodes) <= LAST_CHUNK else CHUNK
+        size = min(most, len(nodes) if len(nodes) <= LAST_CHUNK else CHUNK)
         yield nodes[:size]
         nodes = nodes[size:]
 

@@ -11,7 +11,9 @@ from lookahead_core.tree import TokenTree
 
 
 class Shelf:
-    """At most so many trees, each with one user at a time; the longest unused ones go first, idle ones after a while.
+    """At most so many trees, each with one user at a time; the longest unused ones go first.
+
+    Those that were idle for long go when the next one comes or leaves.
 
     A tree holds what the model says after tokens, and nothing of who asked: an answer is the same with it and without.
     """
@@ -20,12 +22,12 @@ class Shelf:
         self._most = most
         self._seconds = seconds
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # what is left unfinished may be given back in the midst of this
         self._free: list[tuple[TokenTree, float]] = []
 
     @contextmanager
     def borrow(self, token_ids: Sequence[int]) -> Iterator[TokenTree]:
-        """The tree that holds most of these, where that is half of them at least; else a new one."""
+        """The tree that holds most of these, where that is more than half of them; else a new one."""
         tree = self._take(token_ids)
         try:
             yield tree

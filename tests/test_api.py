@@ -293,7 +293,6 @@ def test_revisions_are_as_many_as_asked_for_and_the_seed_decides(calls: Calls) -
         ("next_token", {"original_doc": "sea " * 5000, "prompt": "p", "doc_in_progress": ""}, "shorten"),
         ("generate", {"text": "a", "stop": "b"}, "stop must be a list"),
         ("continue_messages", {"messages": []}, "At least one message must be provided."),
-        ("highlights", {"doc": ""}, "no text"),
     ],
 )
 def test_what_cannot_be_asked_is_told_in_a_sentence(calls: Calls, name: str, given: Any, sentence: str) -> None:
@@ -332,6 +331,32 @@ def test_where_the_model_would_have_gone_elsewhere_the_likeliest_is_another(call
     differing = [line for line in lines if line["rank"] > 1]
     assert differing and all(line["most_likely_token"] == line["topk_tokens"][0] for line in differing)
     assert all(line["most_likely_token"] == line["token"] for line in lines if line["rank"] == 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("generate", {"max_new_tokens": 20}), ("beam_search", {"num_beams": 2, "max_new_tokens": 20})]
+)
+def test_a_text_near_the_end_of_the_context_is_read_once(
+    byte_tokenizer: Any, name: str, options: dict[str, int]
+) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer), 0, max_position_embeddings=128), tokenizer=byte_tokenizer)
+    calls = Calls(model)
+    text = "The sea and the sky. " * 40
+    text = text[: model.codec.encode(text)[125].start]
+    assert getattr(calls, name)(text, **options)
+    (tree, _) = calls.shelf._free[0]
+    assert 90 < tree.work.tokens < 128 + 2 * 20, "most of it, and what was made, once"
+
+
+def test_what_writes_nothing_needs_no_room_behind_a_conversation(byte_tokenizer: Any) -> None:
+    made = copy.deepcopy(byte_tokenizer)
+    made.chat_template = PLAIN
+    small = Calls(load_model(tiny_llama(len(made), 0, max_position_embeddings=128), tokenizer=made))
+    talk = [{"role": "user", "content": "x" * 100}, {"role": "assistant", "content": ""}]
+    lines = small.logprobs(messages=talk)["logprobs"]
+    assert 96 < len(lines) <= 129
+    with pytest.raises(LookaheadError, match="shorten what stands before"):
+        small.continue_messages(talk)
 
 
 @pytest.mark.parametrize("name", ["lookahead", "generate", "continue_messages", "next_token"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from interface.highlights.as_json import as_json
 from lookahead_core import Document, LookaheadError, Model, load_model
-from lookahead_core.fits import DROPS, drop_in
+from lookahead_core.fits import DROPS, drop_in, drop_in_steps
 from lookahead_core.highlights import Entry, Highlights, branches_steps, highlights, highlights_steps
 from tests.conftest import CORPUS, tiny_llama
 from tests.parrot import parrot
@@ -313,6 +313,34 @@ def test_a_word_that_the_model_was_taught_drops_in_and_another_does_not() -> Non
     fits = {fit.alternative.text: fit.drops_in for fit in drop_in(document, entry, entry.alternatives)}
     assert fits[" sea"] is True
     assert fits[" ship"] is False
+
+
+def test_what_the_cache_has_lost_meanwhile_is_read_again_in_chunks_with_steps_between(
+    byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lookahead_core.fits.CHUNK", 4)
+    model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
+    document = Document(model, TEXT)
+    entry = next(one for one in highlights(document).candidates if one.at > 14)
+    expected = drop_in(document, entry, entry.alternatives)
+    assert [fits is None for fits in drop_in_steps(document, entry, entry.alternatives)] == [False]
+    document.tree.cache.clear()
+    steps = drop_in_steps(document, entry, entry.alternatives)
+    counts = [(fits, document.tree.work.tokens) for fits in steps]
+    fits, _ = counts[-1]
+    assert fits is not None and len(counts) > 3
+    assert {after - before for (_, before), (_, after) in itertools.pairwise(counts[:-1])} == {4}
+    assert [fit.sentence for fit in fits] == [fit.sentence for fit in expected]
+
+
+def test_scores_of_a_large_vocabulary_are_asked_for_in_smaller_pieces(
+    tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = highlights(Document(tiny_model, TEXT))
+    monkeypatch.setattr("lookahead_core.highlights.MOST_SCORES", 4 * tiny_model.vocabulary)
+    *steps, last = highlights_steps(Document(tiny_model, TEXT))
+    assert len(steps) > 5 and last.result is not None
+    assert_same(last.result.entries, whole.entries)
 
 
 def test_branches_at_a_word_are_those_of_the_text_before_it_and_read_nothing_anew(tiny_model: Model) -> None:

@@ -124,7 +124,7 @@ def _is_source(source: Any, token_id: int, vocabulary: int) -> bool:
     """Whether these are the probabilities of all tokens, and this one could be drawn from them."""
     if not isinstance(source, torch.Tensor) or source.shape != (vocabulary,) or not source.is_floating_point():
         return False
-    adds_up = abs(float(source.sum(dtype=torch.float64)) - 1) < NEARLY
+    adds_up = abs(float(source.cpu().sum(dtype=torch.float64)) - 1) < NEARLY
     return adds_up and float(source.min()) >= 0 and 0 <= token_id < vocabulary and float(source[token_id]) > 0
 
 

@@ -70,7 +70,7 @@ def residual(odds: torch.Tensor, token_id: int, source: torch.Tensor | None) -> 
 
 def drawn(odds: torch.Tensor, die: float) -> int:
     """The token that a number from 0 to 1 falls on."""
-    heights = odds.double().cumsum(-1)
+    heights = odds.cpu().double().cumsum(-1)  # not all devices have numbers so wide
     place = int(torch.searchsorted(heights, die * float(heights[-1]), right=True))
     open_ids = odds.nonzero()[:, 0]
     return min(place, int(open_ids[-1]))
