@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 from interface.asked import MOST_CHARACTERS, whole
@@ -25,7 +25,7 @@ SECONDS = 60.0
 AT_ONCE = 8
 """How many calls may take turns at once: people who write wait for at most so many passes, and find room to ask."""
 CAPS = {
-    "k": 20, "n_branch_tokens": 20, "depth": 40, "n_future_tokens": 40, "max_new_tokens": 512, "max_length": 512,
+    "k": 20, "n_branch_tokens": 20, "depth": 40, "n_future_tokens": 40, "max_new_tokens": 512, "max_length": 1024,
     "n": 10, "num_beams": 20,
 }  # fmt: skip
 """The most that may be asked for from outside; the functions themselves allow more."""
@@ -86,15 +86,17 @@ class Caller:
         if self._calls is None:
             assert self.loader.model is not None
             self._calls = Calls(self.loader.model)
-        steps, spent, began = self._calls.steps(name, arguments), 0.0, time.perf_counter()
-        for fact in steps:
-            spent += time.perf_counter() - began
-            if fact is None and spent > self._seconds:
-                raise TooMuch(
-                    f"This call has held the model for {self._seconds:g} seconds, which is all: ask for less."
-                )
-            yield fact
-            began = time.perf_counter()
+        spent, began = 0.0, time.perf_counter()
+        # What has held the model for too long gives back what it has borrowed now, and in this thread.
+        with closing(self._calls.steps(name, arguments)) as steps:
+            for fact in steps:
+                spent += time.perf_counter() - began
+                if fact is None and spent > self._seconds:
+                    raise TooMuch(
+                        f"This call has held the model for {self._seconds:g} seconds, which is all: ask for less."
+                    )
+                yield fact
+                began = time.perf_counter()
 
     async def _turns(self, steps: Iterator[dict[str, Any] | None]) -> dict[str, Any]:
         loop, person = asyncio.get_running_loop(), object()

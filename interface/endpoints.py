@@ -55,7 +55,9 @@ async def _examples(request: Request) -> Response:
 
 async def _other(request: Request) -> Response:
     """Whatever is no call, or no way to make it."""
-    name = request.path_params.get("name", "")
+    name = request.path_params.get("name", "").strip("/")
+    if not name and request.method == "GET":
+        return await _examples(request)
     if name and name not in NAMES:
         return _refusal(Refused(404, f"There is no such call; there are {', '.join(NAMES)}. Examples are at {PATH}."))
     methods = _methods(name) if name else ["GET"]

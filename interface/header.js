@@ -1,5 +1,6 @@
 // The status at the top of the page: how far the model is, or what went wrong, as a state.
-let status = null, loading = {state: 'loading', sentence: 'Starting'}, trouble = null;
+let status = null, loading = {state: 'loading', sentence: 'Starting'}, anew = null;
+const mistakes = new Map();   // by whose they are, the latest last
 
 // From Python comes how far the model is; `lookahead:ready` is told once, when it is there.
 export function mount({element, props, watch}) {
@@ -14,16 +15,23 @@ export function mount({element, props, watch}) {
   take();
 }
 
-// A mistake stands above how far the model is, until it is taken back with null.
-export function complain(sentence) {
-  trouble = sentence && {state: 'error', sentence, fraction: null};
+// A mistake of somebody's stands above how far the model is, until they take it back with null.
+export function complain(owner, sentence) {
+  mistakes.delete(owner);
+  if (sentence) mistakes.set(owner, {state: 'error', sentence, fraction: null});
   paint();
 }
 
-// A server that was started anew is loading its model once more; until this is taken back by `complain(null)`.
+// A server that was started anew is loading its model once more; until somebody is answered.
 export function meanwhile(loading) {
-  trouble = loading;
+  anew = loading;
   paint();
+}
+
+// The server has answered, and this one has nothing to complain of any more.
+export function answered(owner) {
+  anew = null;
+  complain(owner, null);
 }
 
 // What a page learns elsewhere of how far the model is.
@@ -34,7 +42,7 @@ export const model = () => (loading.state === 'ready' ? loading.sentence.split('
 
 function paint() {
   if (!status) return;
-  const {state, sentence, fraction} = trouble || loading;
+  const {state, sentence, fraction} = anew || [...mistakes.values()].at(-1) || loading;
   const line = status.querySelector('.sentence'), progress = status.querySelector('progress');
   status.dataset.state = state;
   if (line.textContent !== sentence) line.textContent = sentence;

@@ -156,7 +156,6 @@ HOSTILE: list[tuple[str, str, Any]] = [
     ("POST", "generate", {"text": "a", "stop": ["b" * 201]}),
     ("POST", "beam_search", {"text": "a", "num_beams": 0}),
     ("POST", "gen_revisions", {"prompt": "p", "doc": "d", "n": 1000}),
-    ("POST", "highlights", {"doc": ""}),
     ("POST", "highlights", {"doc": "x" * 250_000}),
     ("POST", "highlights", b"not JSON"),
     ("POST", "highlights", b"[" * 100_000),
@@ -177,6 +176,36 @@ def test_hostile_requests_get_a_sentence_and_a_4xx(address: str, method: str, pa
     assert answer["detail"].endswith("."), answer
     assert "Traceback" not in answer["detail"] and len(answer["detail"]) < 400
     assert ask(address, "POST", "/api/lookahead", {"text": "The sea"})[0] == 200
+
+
+@pytest.mark.parametrize("given", [{"doc": ""}, {"doc": "", "updated_doc": " \n"}, {"doc": "", "prompt": "Shorten."}])
+def test_highlights_of_nothing_are_none_as_in_the_prototype(address: str, given: dict[str, str]) -> None:
+    assert ask(address, "POST", "/api/highlights", given) == (200, {"highlights": []})
+
+
+def test_a_blank_updated_document_is_none(address: str) -> None:
+    doc = "The sea was grey."
+    some, others = (
+        ask(address, "POST", "/api/highlights", {"doc": doc, "updated_doc": blank})[1] for blank in ("", " \n ")
+    )
+    assert some == others and "".join(one["token"] for one in some["highlights"]) == doc
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "says"),
+    [
+        ("GET", "/api/", 200, "# The calls"),
+        ("POST", "/api/", 405, "takes GET, and not POST"),
+        ("GET", "/api/lookahead/", 405, "takes POST, and not GET"),
+        ("GET", "/api/nothing/", 404, "There is no such call"),
+    ],
+)
+def test_a_slash_at_the_end_makes_no_other_address(
+    address: str, method: str, path: str, status: int, says: str
+) -> None:
+    found, answer = ask(address, method, path)
+    assert found == status
+    assert says in (answer if isinstance(answer, str) else answer["detail"])
 
 
 def test_without_messages_the_sentence_is_the_prototypes(address: str) -> None:
@@ -275,6 +304,7 @@ def test_no_call_holds_the_model_longer_than_it_may(model: Model) -> None:
         with pytest.raises(TooMuch, match="ask for less"):
             asyncio.run(caller.answer(name, given))
         assert time.monotonic() - began < 20
+        assert caller._calls is not None and len(caller._calls.shelf) > 0, "what was borrowed is back at once"
     assert asyncio.run(Caller(loader).answer("lookahead", {"text": "a", "depth": 1}))["branches"], "it is free again"
 
 

@@ -1,7 +1,6 @@
 // The list of what was sent and what was left: each moment can be gone back to.
 import {NAMES} from './messages.js';
 import {counted} from '../branch_view/words.js';
-import {make} from '../shared/elements.js';
 import {momentOf} from '../shared/moments.js';
 
 const GONE = 'The conversation of that moment is no longer known.';

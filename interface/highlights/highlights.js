@@ -17,6 +17,7 @@ const STRONGEST = 60;   // per cent: the band under the word that the model was 
 const ASKED = {k: 5, depth: 5, mode: 'likely', until: 'tokens'};
 const EMPTY = 'Write or paste a text: the words are highlighted here where the model would have gone elsewhere.';
 const WAITING = 'Your text is read when the model is ready.';
+const WINDOWS = 'This text is longer than what the model sees at once: it was read in windows.';
 const READS_ONLY = 'Highlights only read: nothing is inserted into your text here.';
 const SHARES = 'Share: the odds of its first piece, as the model gives them. Nothing of this enters your text.';
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
@@ -31,6 +32,8 @@ class Highlights {
   revision = 0;     // of the text and what the model is told of it
   opened = 0;       // counts what the branch view was asked to show
   at = null;        // the word whose branches are asked for, or null: the text is to be read
+  #opens = null;    // the word whose branches are wanted as soon as the text is read
+  #settled = '';    // what there was to say when the text was read
   found = null;     // what was read: {revision, words, entries, …}
   #settling = 0;
   #pointing = 0;
@@ -92,7 +95,7 @@ class Highlights {
 
   #stale() {
     this.revision += 1;
-    this.at = null;
+    this.at = this.#opens = null;
     this.point(null);
     this.shown.toggleAttribute('data-stale', Boolean(this.found));
     this.tell('show', {revision: this.opened += 1, state: 'empty', view: null});
@@ -114,7 +117,7 @@ class Highlights {
   heard(news, request) {
     if (request.revision !== this.revision) return;
     if (news.state === 'waiting') return this.line.wait(news);
-    header.complain(null);
+    header.answered(this);
     if (request.start !== undefined) this.grown(news, request);
     else if (news.state === 'error') this.clear(news.sentence, 'error');
     else if (news.view) this.take(news.view);
@@ -123,25 +126,31 @@ class Highlights {
 
   grown({state, view = null, reading = null, sentence = null}, {opened: revision}) {
     this.tell('show', {revision, state, view, reading, note: sentence ?? (view && SHARES)});
+    this.line.say(this.#settled, 'settled');
     const word = this.#shown;
     if (state === 'settled' && word && !this.#fits.has(this.wordOf(word).entry.start)) this.#fitting = this.fit(word);
   }
 
   // What was read, drawn word by word.
   take(view) {
+    const count = this.found && !this.stale ? this.count.valueAsNumber : null;   // the same text, read once more
     this.point(null);
     this.#fits.clear();
-    this.found = {...view, text: this.text.value, words: wordsOf(view)};
+    this.found = {...view, words: wordsOf(view)};
     this.shown.replaceChildren(...this.#drawn());
     this.shown.removeAttribute('data-stale');
     this.shown.dataset.state = 'settled';
     const most = view.marks.length;
-    Object.assign(this.count, {max: most, value: Math.max(Math.min(1, most), Math.floor(most / 2)), disabled: !most});
+    Object.assign(this.count, {max: most, value: count ?? Math.max(Math.min(1, most), Math.floor(most / 2)), disabled: !most});
     this.legend.hidden = this.figures.hidden = false;
     this.mark();
     this.tabulate();
     const from = Math.max(...view.entries.map(entry => entry.seen_from));
-    this.line.say(view.sentence || (from ? 'This text is longer than what the model sees at once: it was read in windows.' : ''), 'settled');
+    this.#settled = view.sentence || (from ? WINDOWS : '');
+    this.line.say(this.#settled, 'settled');
+    const start = this.#opens, words = [...this.shown.querySelectorAll('.word')];
+    this.#opens = null;
+    if (start !== null) this.open(words.find(word => this.wordOf(word).entry.start === start));
   }
 
   #drawn() {
@@ -216,9 +225,10 @@ class Highlights {
     const {revision} = this, {entry} = this.wordOf(word);
     const {text, instruction} = this.given();
     const request = {...ASKED, page: this.requests.page, number: 0, revision, text, instruction, start: entry.start};
-    const {fits, unknown} = await this.server.fit(request).catch(() => ({}));
+    const {fits, unknown, sentence} = await this.server.fit(request).catch(() => ({}));
     if (revision !== this.revision) return;
     if (unknown) this.look();
+    if (sentence) this.line.say(sentence, 'error');
     if (!fits) return;
     this.#fits.set(entry.start, fits);
     if (word !== this.#shown) return;
@@ -232,12 +242,19 @@ class Highlights {
     for (const other of this.shown.querySelectorAll('[aria-current]')) other.removeAttribute('aria-current');
     word.setAttribute('aria-current', 'true');
     this.#stop(word);
-    this.at = this.wordOf(word).entry.start;
-    const opened = this.opened += 1;
+    const {start} = this.wordOf(word).entry, opened = this.opened += 1;
     this.tell('expect', {revision: opened});
     clearTimeout(this.#pointing);
     await this.#fitting;   // the meter counts what these branches cost, and nothing else
-    if (opened === this.opened) this.requests.ask();
+    if (opened !== this.opened || !this.found || this.stale) return;
+    // A server that knows nothing of the text any more reads it first.
+    if (this.line.state === 'thinking') this.#opens = start;
+    else this.#ask(start);
+  }
+
+  #ask(start) {
+    this.at = start;
+    this.requests.ask();
   }
 
   key(event) {

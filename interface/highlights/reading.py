@@ -57,17 +57,22 @@ class HighlightsDesk(Desk):
         else:
             yield from self._grown(branches_steps(document, asked.start, **asked.options), asked)
 
-    def fit(self, asked: HighlightsAsked) -> News:
-        """Which of the alternatives at a place drop in; unknown where another text was read last."""
-        from lookahead_core.fits import drop_in
+    def fit(self, asked: HighlightsAsked) -> Iterator[News | None]:
+        """Which of the alternatives at a place drop in; unknown where another text was read last.
+
+        A step for each chunk that is to be read before, with nothing in it.
+        """
+        from lookahead_core.fits import drop_in_steps
 
         document, found = self.document, self._found
         if document is None or found is None or document.text != asked.text or self._message != asked.message:
-            return {"unknown": True}
+            yield {"unknown": True}
+            return
         entry = next((entry for entry in found.entries if entry.start == asked.start), None)
         if entry is None:
             raise ValueError("start must be the character at which a token of the text begins.")
-        return {"fits": [fit_as_json(fit) for fit in drop_in(document, entry, entry.alternatives)]}
+        for fits in drop_in_steps(document, entry, entry.alternatives):
+            yield None if fits is None else {"fits": [fit_as_json(fit) for fit in fits]}
 
     def _read(self, document: Document, asked: Asked) -> Iterator[View]:
         from lookahead_core.highlights import highlights_steps
@@ -82,7 +87,7 @@ class HighlightsDesk(Desk):
 
 
 class HighlightsService(Service):
-    """Reads a page's text and grows branches in it, as every tab asks for such; `fit` is one short turn between."""
+    """Reads a page's text and grows branches in it, as every tab asks for such; `fit` takes short turns between."""
 
     def __init__(self, loader: Loader) -> None:
         super().__init__(loader, HighlightsAsked.of, HighlightsDesk)
@@ -97,4 +102,7 @@ class HighlightsService(Service):
         place = self.places.find(asked.page)
         if place is None:
             return {"unknown": True}
-        return await self.loader.scheduler.turn(cast("HighlightsDesk", place.desk).fit, asked)
+        steps, found = cast("HighlightsDesk", place.desk).fit(asked), None
+        while found is None:
+            found = await self.loader.scheduler.turn(next, steps)
+        return found

@@ -111,7 +111,7 @@ class Internals {
 
   heard(news) {
     if (news.state === 'waiting') return this.line.wait(news);
-    header.complain(null);
+    header.answered(this);
     if (news.state === 'error') this.clear(news.sentence, 'error');
     else if (news.view) this.show(news.view);
     else if (news.reading) this.line.progress(news.reading);

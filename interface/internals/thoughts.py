@@ -69,7 +69,7 @@ class InternalsDesk(Desk):
         from lookahead_core.ground import Meter
 
         assert isinstance(asked, InternalsAsked)
-        with self._calls.place(asked.text if asked.messages is None else None, asked.messages) as place:
+        with self._calls.place(asked.text if asked.messages is None else None, asked.messages, grows=False) as place:
             if (total := len(place.tokens)) > MOST_TOKENS:
                 raise LookaheadError(
                     f"There are {total:,} tokens, and {MOST_TOKENS:,} are shown at most: shorten the text."

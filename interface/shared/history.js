@@ -8,6 +8,7 @@ const MOST_STEPS = 2000;
 const MOST_LEFT = 50;
 const MOST_CHARACTERS = 8_000_000;
 const MOST_MOMENTS = 200;
+const WORDS = new Set(['accepted', 'undone']);
 const CONTEXT = 48;   // characters before a piece, for the list
 
 const size = ({removed, inserted}) => removed.length + inserted.length;
@@ -86,7 +87,10 @@ export class History {
       const moment = {kind: 'left', index, time: entry.time, before: entry.context, text: entry.inserted};
       return entry.turn ? {...moment, earlier: entry.turn.after, text: this.goal(moment, state)?.text ?? ''} : moment;
     });
-    return [...left, ...this.#accepted(state)].sort((one, other) => other.time - one.time).slice(0, MOST_MOMENTS);
+    const found = [...left, ...this.#accepted(state)].sort((one, other) => other.time - one.time);
+    // Of single words there are many; turns that were passed, and what was left, are all to be found again.
+    let words = 0;
+    return found.filter(({kind}) => !WORDS.has(kind) || (words += 1) <= MOST_MOMENTS);
   }
 
   // The document as it stood at one of the moments.
@@ -107,13 +111,14 @@ export class History {
   }
 
   #accepted(state) {
-    const found = [];
-    let {text} = state;
-    for (let index = this.position - 1; index >= 0 && found.length < MOST_MOMENTS; index -= 1) {
+    const found = [], firstTurn = this.steps.findIndex(({turn}) => turn);
+    let {text} = state, accepted = 0;
+    const goesOn = index => index >= 0 && (accepted < MOST_MOMENTS || (firstTurn >= 0 && index >= firstTurn));
+    for (let index = this.position - 1; goesOn(index); index -= 1) {
       const step = this.steps[index];
       text = apply(text, inverse(step));
       if (step.turn) found.push({kind: step.kind, at: index, time: step.time, before: '', text, earlier: step.turn.before});
-      if (step.kind === 'accept') found.push(this.#moment('accepted', index, text));
+      if (step.kind === 'accept' && (accepted += 1) <= MOST_MOMENTS) found.push(this.#moment('accepted', index, text));
     }
     ({text} = state);
     for (let index = this.position; index < this.steps.length; index += 1) {

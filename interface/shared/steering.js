@@ -36,7 +36,7 @@ export class Steering {
       server,
       given: () => this.given(),
       heard: (news, request) => this.heard(news, request),
-      lost: sentence => header.complain(sentence),
+      lost: sentence => header.complain(this, sentence),
       unknown: () => { this.#heardOf = 0; },
     });
     this.ghost = new Ghost({branches, draft, show: text => paper.ghost(text), shown: () => paper.ghostShown});
@@ -104,7 +104,7 @@ export class Steering {
   rest(revision) {
     this.requests.drop();
     this.halting(false);
-    if (header.state() !== 'error') header.complain(null);
+    if (header.state() !== 'error') header.answered(this);
     this.known.take(revision, '', null, false);
     this.tell('show', {revision, state: 'empty', view: null});
     if (!this.draft.text) this.hooks.rests(revision);
@@ -131,7 +131,7 @@ export class Steering {
     const {revision} = request;
     if (news.state === 'waiting') return this.wait(news, revision);
     if (news.state === 'error') return this.fail(news, revision);
-    header.complain(null);
+    header.answered(this);
     this.#heardOf = Math.max(this.#heardOf, revision);
     this.paint(news, request);
     this.readAhead(news, revision);
@@ -177,15 +177,16 @@ export class Steering {
   wait({loading}, revision) {
     this.halting(false);
     if (header.state() === 'ready') header.meanwhile(loading);
-    else header.complain(null);
+    else header.answered(this);
     if (loading.state === 'error') return this.tell('show', {revision, state: 'error', view: null});
     this.tell('show', {revision, state: 'thinking', view: null, note: WAITING});
   }
 
   fail({sentence}, revision) {
-    header.complain(sentence);
+    header.answered(this);
+    header.complain(this, sentence);
     this.halting(false);
-    this.tell('show', {revision, state: 'error', view: null});
+    this.tell('show', {revision, state: 'error', view: null, note: sentence});
   }
 
   accept(event) {
