@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -15,6 +15,8 @@ from lookahead_core.tree import Node
 
 RECYCLED = 8
 """How many of the likeliest tokens of an earlier pass are drafted again."""
+LEAST_RECYCLED = 0.01
+"""Those less likely never pay for their place in a pass."""
 SAME = 16
 """So many tokens tell whether a path goes on from the text."""
 MOST_RECYCLED = 16_384
@@ -23,8 +25,7 @@ MOST_SIGNS = 4096
 """So many kinds of guesses are remembered; the one that was longest not put to the test is forgotten."""
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(NamedTuple):
     """A guess at the next token."""
 
     token_id: int
@@ -197,6 +198,7 @@ class Suffix:
 
     name = "suffix"
     hidden = False
+    sound = True
     MATCHES = 4
     """How many of the latest places are looked at."""
     LONG = 4
@@ -276,6 +278,7 @@ class Recycled:
 
     name = "recycled"
     hidden = False
+    sound = True
 
     def __init__(self) -> None:
         self._after: dict[tuple[int, ...], tuple[tuple[int, ...], tuple[float, ...]]] = {}
@@ -306,6 +309,7 @@ class Recycled:
         return [
             Way(token_id, discount * value, (order, min(place, 4), decile(value)))
             for place, (token_id, value) in enumerate(zip(*known, strict=True))
+            if value >= LEAST_RECYCLED
         ]
 
     def follow(self, state: Any, token_id: int) -> Any:

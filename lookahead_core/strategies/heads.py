@@ -140,6 +140,7 @@ class HeadsDrafter:
 
     name = "heads"
     hidden = True
+    sound = True
 
     def __init__(self, heads: Heads, model: Model) -> None:
         self.heads = heads

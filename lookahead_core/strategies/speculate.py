@@ -132,6 +132,8 @@ class Speculation:
         needs to know what each was drawn from.
         """
         self.drafters = list(drafters)
+        # What ours guess need not be checked, guess by guess.
+        self._sound = [getattr(drafter, "sound", False) for drafter in self.drafters]
         self.trust = trust
         self.costs = costs
         self.apart = apart
@@ -249,9 +251,11 @@ class Speculation:
     def _merged(self, guess: Guess) -> list[tuple[float, tuple[str, ...], int, Any]]:
         """What all drafters guess to follow, each token once: its odds, who guessed it, and what it was drawn from."""
         merged: dict[Any, tuple[float, tuple[str, ...], int, Any]] = {}
-        for drafter, state in zip(self.drafters, guess.states, strict=True):
-            ways = () if state is None else taken(drafter, drafter.ways(state), self._vocabulary)
-            for way in itertools.islice(ways, WIDEST):
+        for drafter, sound, state in zip(self.drafters, self._sound, guess.states, strict=True):
+            if state is None:
+                continue
+            ways = drafter.ways(state)
+            for way in itertools.islice(ways if sound else taken(drafter, ways, self._vocabulary), WIDEST):
                 # An end wins nothing; but if it was drawn, leaving it out would change the odds of what was tried.
                 idle = way.token_id in self._stop and not (self.apart and way.source is not None)
                 if idle or not 0 <= way.token_id < self._vocabulary:
@@ -286,9 +290,12 @@ class Speculation:
         return made
 
 
+_SURETIES = tuple(round(2 * math.log(max(per, 1) / max(1000 - per, 1))) for per in range(1001))
+
+
 def _surety(odds: float) -> int:
     """How sure a guess is, in steps of half a nat between what speaks for it and against it."""
-    return round(2 * math.log(max(odds, 1e-3) / max(1 - odds, 1e-3)))
+    return _SURETIES[int(1000 * odds)]
 
 
 def luck_of(noise: Callable[[int, int], float]) -> Luck:
