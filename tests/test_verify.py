@@ -7,7 +7,6 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -156,7 +155,7 @@ class Doubting(Knowing):
     """Is hardly ever right, it says: alone its guesses do not pay."""
 
     def ways(self, state: Any) -> Sequence[Way]:
-        return [replace(way, odds=0.05) for way in super().ways(state)]
+        return [way._replace(odds=0.05) for way in super().ways(state)]
 
 
 class Following(Scripted):
