@@ -128,6 +128,23 @@ def test_each_accept_is_one_step_and_typing_goes_together_until_a_pause(box: Box
     assert box.text == states[0]
 
 
+def test_turns_and_what_was_left_stay_to_be_found_however_many_words_are_chosen_after_them(box: Box) -> None:
+    turn = "draft.turn({kind: 'send', text: '', spans: [], earlier: {messages: [given], role: 'user'}})"
+    box.type("A question")
+    box.do(turn, "one")
+    box.accept(" left")
+    box.undo()
+    box.accept(" taken")
+    box.do(turn, "two")
+    for number in range(250):
+        box.pause(10)
+        assert box.accept(f" {number}")
+    kinds = box.get("draft.moments.map(({kind}) => kind)")
+    assert [kinds.count(kind) for kind in ("send", "left", "accepted")] == [2, 1, 200]
+    before = box.get("draft.moments.filter(({kind}) => kind === 'send').map(({text}) => text)")
+    assert before == [" taken", "A question"]
+
+
 def test_a_long_run_of_typing_is_undone_by_words_and_a_deletion_is_a_step_of_its_own(box: Box) -> None:
     run = "one two three four five six seven eight nine ten eleven twelve"
     box.type(run)

@@ -226,6 +226,30 @@ def test_a_click_or_enter_on_any_word_opens_branches_there_from_the_cache(visit:
 
 
 @in_a_browser
+def test_a_click_is_kept_while_a_server_that_has_forgotten_the_text_reads_it_again(tiny: Visit) -> None:
+    read(tiny, TEXT)
+    count = tiny.page.locator("#highlights-count").input_value()
+    forgets = iter([True])
+
+    def forget(route: Any) -> None:
+        if '"fit"' in route.request.post_data and next(forgets, False):
+            route.fulfill(json={"unknown": True})
+        else:
+            route.continue_()
+
+    tiny.page.route("**/component_server**", forget)
+    word = tiny.page.locator("#highlights .word").filter(has_text="keeper").first
+    word.hover()
+    tiny.page.wait_for_timeout(300)
+    word.click()
+    tiny.page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+    assert tiny.page.locator("#highlights .word[aria-current]").inner_text() == "keeper"
+    assert tiny.page.locator(".read .says").get_attribute("data-state") == "settled"
+    assert tiny.page.locator("#highlights-count").input_value() == count
+    assert next(forgets, None) is None, "it was forgotten"
+
+
+@in_a_browser
 def test_the_table_has_the_figures_of_every_token_and_the_band_its_entropy(visit: Visit, default_model: Model) -> None:
     read(visit, TEXT)
     found = highlights(Document(default_model, TEXT))

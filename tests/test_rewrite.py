@@ -388,7 +388,13 @@ def test_a_source_that_is_too_long_gets_a_sentence_and_stays(rewriting: Rewritin
     )
     rewriting.page.wait_for_selector("#rewrite-branches[data-state=error]", timeout=PATIENCE)
     assert sentence in rewriting.page.locator("#status").inner_text()
+    assert sentence in rewriting.page.locator("#rewrite-branches .note").inner_text()
     assert rewriting.text == "The keeper"
+    rewriting.page.get_by_role("tab", name="Write", exact=True).click()
+    rewriting.page.get_by_role("textbox", name="Your text").fill("What is written elsewhere")
+    rewriting.page.wait_for_selector("#branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+    assert sentence in rewriting.page.locator("#status").inner_text(), "no other tab takes it back"
+    rewriting.page.get_by_role("tab", name="Rewrite").click()
     rewriting.fill("source", SOURCE)
     assert rewriting.page.locator("#status").get_attribute("data-state") == "ready"
 

@@ -456,7 +456,19 @@ def test_a_size_that_was_slow_once_is_tried_again() -> None:
     assert costs.of(8) <= 8 * costs.of(1), "more than a pass for each of them it never is"
     for _ in range(1000):
         costs.note(1, 0.01)
-    assert costs.of(8) < 1.2 * costs.of(1)
+    assert costs.of(8) < 1.3 * costs.of(1)
+
+
+def test_the_first_pass_of_a_size_is_not_believed_whole() -> None:
+    costs = Costs()
+    for _ in range(5):
+        costs.note(1, 0.01)
+    usual = costs.of(16) / costs.of(1)
+    costs.note(16, 0.16)
+    assert usual < costs.of(16) / costs.of(1) < 2.1 * usual
+    for _ in range(50):
+        costs.note(16, 0.16)
+    assert costs.of(16) / costs.of(1) > 12
 
 
 def test_a_pass_is_only_made_larger_where_that_pays() -> None:

@@ -8,7 +8,7 @@ import threading
 
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 """Sizes at which a time is kept; between them it is a straight line."""
-SLOPE = 0.016
+SLOPE = 0.03
 """What another node costs, as a share of a pass with one, before anything was seen: facts of a processor."""
 DOUBT = 0.005
 """How fast the belief fades that a size is dear: a few hundred passes."""
@@ -33,7 +33,8 @@ class Costs:
             # Whatever else the machine did meanwhile: so many nodes never cost more than so many passes.
             seconds = min(seconds, nodes * self._seen.get(0, seconds))
             # Another program can only slow a pass down: what is faster is believed sooner.
-            before = self._seen.get(place, seconds)
+            # The first pass of a size is often slow, and may be the last if that is believed.
+            before = self._seen.get(place, self._curve[place] if self._seen else seconds)
             share = FORGETS if seconds > before else 3 * FORGETS
             self._seen[place] = before + share * (seconds - before)
             self._doubt(place)
