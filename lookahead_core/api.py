@@ -211,10 +211,10 @@ class Calls:
         """
         options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
         with self.place(text, messages) as place:
-            yield from place.read(max_new_tokens)
             stream = place.document.stream(
                 max_new_tokens=max_new_tokens, stop=[*_strings("stop", stop), *place.end_texts], **options
             )
+            yield from place.read()
             for _ in stream:
                 yield None
             yield place.streamed(stream.steps) | {"seen_from": stream.seen_from}
@@ -239,8 +239,9 @@ class Calls:
         """
         options = {"num_beams": num_beams, "max_new_tokens": max_new_tokens, "length_penalty": length_penalty}
         with self.place(text, messages) as place:
-            yield from place.read(max_new_tokens)
-            for step in place.document.beam_search_steps(**options):  # noqa: B007
+            steps = place.document.beam_search_steps(**options)
+            yield from place.read()
+            for step in steps:  # noqa: B007
                 yield None
             beams = step.result.branches
             shown = zip(place.branches(beams), beams, strict=True)
@@ -261,10 +262,10 @@ class Calls:
 
         check_whole("n", n, 1, 20)
         with self.place(messages=_rewriting(prompt, doc, "")) as place:
-            yield from place.read(max_length)
             streams = stream_batch(
                 [place.document] * n, max_new_tokens=max_length, seed=seed, stop=place.end_texts, **REVISED
             )
+            yield from place.read()
             for _ in streams:
                 yield None
             found = [place.streamed(steps) for steps in streams.steps]

@@ -156,7 +156,9 @@ class Document:
 
     def ground(self, rules: Rules) -> Ground:
         """The end of the text, with room for what these rules ask for, or for a quarter of the context."""
-        seen_from = self.make_room(rules.max_new_tokens)
+        context = self.model.context_length
+        room = rules.max_new_tokens if context is None else min(rules.max_new_tokens, max(1, context // 4))
+        seen_from = self._move(room)
         self._require_tokens()
         self._new_view()
         return Ground(
@@ -312,14 +314,6 @@ class Document:
         if branch.origin is not self.tree.head:
             raise LookaheadError("That branch was grown from another text than the one that stands; look ahead again.")
         return branch.token_ids
-
-    def make_room(self, tokens: int) -> int:
-        """Have the model read from where on so many tokens more fit into its context; returns that character.
-
-        At most a quarter of the context is kept free.
-        """
-        context = self.model.context_length
-        return self._move(tokens if context is None else min(tokens, max(1, context // 4)))
 
     def _move(self, room: int = 0) -> int:
         """Bring the head to where the text ends; returns the character from which on the model reads."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lookahead_core.document import Document
-from lookahead_core.engines.engine import CHUNK
+from lookahead_core.engines.engine import read_in_chunks
 from lookahead_core.errors import LookaheadError
 from lookahead_core.highlights import Alternative, Entry, node_at, spans
 from lookahead_core.strategies.checks import check_whole
@@ -65,10 +65,7 @@ def drop_in_steps(
 ) -> Iterator[list[Fit] | None]:
     """The same, a step for each chunk of what stands before and has to be read again; the last one has the result."""
     check_whole("words", words, 1, MOST_FOLLOWING)
-    engine = document.model.engine
-    unread = engine.unread(_origin(document, entry))
-    for first in range(0, max(0, len(unread) - CHUNK), CHUNK):
-        engine.read(unread[first : first + CHUNK])
+    for _ in read_in_chunks(document.model.engine, _origin(document, entry)):
         yield None
     yield _fits(document, entry, alternatives, words)
 

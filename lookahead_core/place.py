@@ -49,10 +49,8 @@ class Place:
         """What ends the last message, where the template does so in plain words."""
         return [self.chat.end_text] if self.chat is not None and self.chat.end_text else []
 
-    def read(self, max_new_tokens: int) -> Iterator[None]:
-        """Read what stands, in passes of a bounded size, from where on there is room for so many tokens more."""
-        if isinstance(max_new_tokens, int):  # what cannot be meant is for whoever makes the tokens to say
-            self.document.make_room(max_new_tokens)
+    def read(self) -> Iterator[None]:
+        """Read what stands, in passes of a bounded size; what will grow is begun before, and has its room."""
         for _ in self.document.lookahead_steps(k=1, depth=1):
             yield None
 

@@ -318,7 +318,8 @@ def test_a_word_that_the_model_was_taught_drops_in_and_another_does_not() -> Non
 def test_what_the_cache_has_lost_meanwhile_is_read_again_in_chunks_with_steps_between(
     byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lookahead_core.fits.CHUNK", 4)
+    for name in ("CHUNK", "LAST_CHUNK"):
+        monkeypatch.setattr(f"lookahead_core.engines.engine.{name}", 4)
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
     document = Document(model, TEXT)
     entry = next(one for one in highlights(document).candidates if one.at > 14)

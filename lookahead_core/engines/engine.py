@@ -134,6 +134,17 @@ class Scores:
         return rows
 
 
+def read_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
+    """Take a long text into the cache, and tell after each chunk how much is left; the last one is not taken."""
+    # As many rounds as there are chunks now: where two long texts take each other's room, the last one reads it all.
+    for _ in range(len(engine.unread(head)) // CHUNK):
+        unread = engine.unread(head)
+        if len(unread) <= LAST_CHUNK:
+            return
+        engine.read(unread[:CHUNK])
+        yield len(unread) - CHUNK
+
+
 def evaluate(parts: Iterable[Scores], nodes: Sequence[Node]) -> torch.Tensor:
     """What evaluating means, in terms of what passes give: every row told, in the order asked for."""
     rows: dict[Node, torch.Tensor] = {}

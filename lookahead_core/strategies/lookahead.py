@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
-from lookahead_core.engines.engine import CHUNK, LAST_CHUNK, Engine
+from lookahead_core.engines.engine import Engine, read_in_chunks
 from lookahead_core.strategies.decode import look
 from lookahead_core.strategies.growth import Growth, Leaf, Place, Step
 from lookahead_core.strategies.healing import Typed, healed
@@ -29,7 +29,8 @@ def lookahead(
     place: Place = HERE,
 ) -> Iterator[Step]:
     """Grow branches below `head`, or in place of it where it is re-opened; one step for each forward pass."""
-    yield from _read(engine, head)
+    for left in read_in_chunks(engine, head):
+        yield Step((), left)
     growth = Growth(engine, options, stop, place)
     if options.mode == "sampled":
         yield from sampled(growth, head, typed)
@@ -41,17 +42,6 @@ def lookahead(
     yield Step(tuple(beginnings))
     if beginnings:
         yield from _GROWERS[options.mode](growth, beginnings)
-
-
-def _read(engine: Engine, head: Node) -> Iterator[Step]:
-    """Take a long text in chunks; what is left of it at the end goes with the first prediction."""
-    # As many rounds as there are chunks now: where two long texts take each other's room, the last one reads it all.
-    for _ in range(len(engine.unread(head)) // CHUNK):
-        unread = engine.unread(head)
-        if len(unread) <= LAST_CHUNK:
-            return
-        engine.read(unread[:CHUNK])
-        yield Step((), len(unread) - CHUNK)
 
 
 def _first(growth: Growth, head: Node) -> list[Leaf]:
