@@ -11,7 +11,7 @@ import transformers
 from lookahead_core import Document, load_model
 from lookahead_core.engines import products
 from lookahead_core.engines.cached import CachedEngine
-from lookahead_core.engines.lean import LeanLayer, common_layers, use_lean_layers
+from lookahead_core.engines.lean import LeanLayers, Run, common_layers, use_lean_layers
 from lookahead_core.engines.probe import fit
 from lookahead_core.engines.ways import most_in_half, packs
 from lookahead_core.tree import Node
@@ -49,7 +49,8 @@ def test_with_lean_layers_every_prediction_equals_a_plain_forward(family: str, l
     hf_model = with_opinions(family, limit)
     for seed, size in ((0, 1), (1, 7), (2, 100)):
         engine = lean_engine(hf_model)
-        assert sum(isinstance(module, LeanLayer) for module in engine.twin.modules()) == 2
+        runs = [module for module in engine.twin.modules() if isinstance(module, LeanLayers)]
+        assert [(run.first, run.last) for run in runs] == ([(0, 1), (1, 2)] if family == "qwen2_sliding" else [(0, 2)])
         _, nodes = random_tree(limit, seed)
         assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, seed))
 
@@ -65,8 +66,7 @@ def test_over_halved_matrices_every_prediction_equals_a_plain_forward(
     hf_model = with_opinions(family, saved_in_half=True)
     for seed, size in ((0, 1), (1, 7), (2, 100)):
         engine = lean_engine(hf_model)
-        matrices = [layer.taken for layer in engine.twin.modules() if isinstance(layer, LeanLayer)]
-        assert all(matrix._half for matrix in matrices)
+        assert engine.twin.model.layers[0].run.layers[0].taken.halves
         _, nodes = random_tree(8, seed)
         assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, seed))
 
@@ -77,6 +77,33 @@ def test_with_lean_layers_trees_that_share_a_pass_are_kept_apart(family: str) ->
     hf_model = with_opinions(family)
     nodes: list[Node] = [node for seed in range(3) for node in random_tree(8, seed)[1]]
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(lean_engine(hf_model), nodes, 12, 5))
+
+
+@packing
+@pytest.mark.parametrize("family", COMMON)
+@pytest.mark.parametrize("widens", [False, True])
+def test_uncompiled_and_with_chunks_that_attend_in_float32_every_prediction_equals_a_plain_forward(
+    family: str, widens: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lookahead_core.engines.lean.compiled", lambda run: run)
+    monkeypatch.setattr("lookahead_core.engines.lean.attention_widens", lambda dtype: widens)
+    hf_model = with_opinions(family)
+    for seed, size in ((0, 1), (1, 7), (2, 100)):
+        engine = lean_engine(hf_model)
+        assert any(isinstance(module, Run) for module in engine.twin.modules())
+        _, nodes = random_tree(8, seed)
+        assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, seed))
+
+
+@packing
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_layers_are_compiled_in_every_family(dtype: torch.dtype) -> None:
+    if not packs(dtype):
+        pytest.skip("this processor multiplies no packed matrices of this type")
+    for family in COMMON:
+        engine = lean_engine(make(family).to(dtype))
+        runs = [module.run for module in engine.twin.modules() if isinstance(module, LeanLayers)]
+        assert runs and all(isinstance(run, torch.jit.ScriptModule) for run in runs)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -129,8 +156,8 @@ def test_lean_layers_leave_the_model_in_hand_as_it_was(dtype: torch.dtype, monke
     with torch.no_grad():
         before = hf_model(ids).logits[0]
     model = load_model(hf_model, tokenizer=None)
-    assert any(isinstance(module, LeanLayer) for module in model.engine.twin.modules())  # type: ignore[attr-defined]
-    assert not any(isinstance(module, LeanLayer) for module in hf_model.modules())
+    assert any(isinstance(module, LeanLayers) for module in model.engine.twin.modules())  # type: ignore[attr-defined]
+    assert not any(isinstance(module, LeanLayers) for module in hf_model.modules())
     document = Document(model, token_ids=ids[0].tolist())
     row = document.predict(row=True).row
     document.lookahead(k=3, depth=4)

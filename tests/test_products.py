@@ -10,12 +10,24 @@ from torch import nn
 
 from lookahead_core import Document, load_model
 from lookahead_core.engines import products
-from lookahead_core.engines.packed import APART, Packed, stacked
-from lookahead_core.engines.products import FlippedLinear, Float32Head, Joined, JoinedPart, PackedLinear
+from lookahead_core.engines.engine import KEPT
+from lookahead_core.engines.output import AT_ONCE, Float32Head, SharpHead
+from lookahead_core.engines.packed import (
+    APART,
+    PackedLinear,
+    packed,
+    product,
+    product_plus,
+    product_times,
+    silu_product,
+    stacked,
+)
+from lookahead_core.engines.products import FlippedLinear, Joined, JoinedPart
 from lookahead_core.engines.twin import twin_of
 from lookahead_core.engines.ways import (
     FEW,
     MANY,
+    attention_widens,
     halved,
     halved_product,
     is_exact_in_half,
@@ -52,10 +64,10 @@ def test_a_product_from_the_left_is_the_same_product(rows: int, bias: bool) -> N
 def test_a_product_with_a_packed_matrix_is_the_same_product(dtype: torch.dtype, bias: bool) -> None:
     linear = nn.Linear(48, 81, bias=bias).to(dtype)
     with torch.inference_mode():
-        packed = PackedLinear(linear)
+        layer = PackedLinear(linear)
         for rows in (0, 1, 2, 5, 63, 200):
             given = torch.randn(1, rows, 48).to(dtype)
-            made = packed(given)
+            made = layer(given)
             assert (made.shape, made.dtype) == ((1, rows, 81), dtype)
             bound = 1e-5 if dtype is torch.float32 else 0.03
             assert torch.allclose(made.float(), linear(given).float(), atol=bound)
@@ -75,18 +87,18 @@ def test_what_comes_after_a_product_is_the_same_however_many_rows_there_are(
         layers = [layer.bfloat16().to(dtype) for layer in layers]
     bound = 1e-5 if dtype is torch.float32 else 0.05
     with torch.inference_mode():
-        matrix = Packed(*stacked(layers), layers)
-        assert bool(matrix._plain) == (faster and dtype is torch.float32)
-        assert bool(matrix._half) == (halves and dtype is torch.float32 and bool(few and most_in_half()))
+        matrix = packed(*stacked(layers), layers)
+        assert bool(matrix.plain) == (faster and dtype is torch.float32)
+        assert bool(matrix.halves) == (halves and dtype is torch.float32 and bool(few and most_in_half()))
         for rows in {1, APART - 1, APART, few or 1, few + 1, MANY - 1, MANY, 300}:
             given, others = torch.randn(1, rows, 48).to(dtype), torch.randn(1, rows, 49).to(dtype)
             kept = given.clone(), others.clone()
             plain = torch.cat([layer(given).float() for layer in layers], -1)
             for made, expected in (
-                (matrix(given), plain),
-                (matrix.silu(given), nn.functional.silu(plain)),
-                (matrix.plus(given, others), plain + others.float()),
-                (matrix.times(given, others), plain * others.float()),
+                (product(matrix, given), plain),
+                (silu_product(matrix, given), nn.functional.silu(plain)),
+                (product_plus(matrix, given, others), plain + others.float()),
+                (product_times(matrix, given, others), plain * others.float()),
             ):
                 assert (made.dtype, made.shape) == (dtype, expected.shape)
                 assert torch.allclose(made.float(), expected, atol=bound, rtol=bound)
@@ -123,14 +135,15 @@ def test_which_way_is_faster_for_how_many_rows_is_measured_once() -> None:
     assert plain_is_faster() in (True, False) and most_in_half() in (0, *FEW)
     for measured in (plain_is_faster, most_in_half):
         assert measured.cache_info().currsize == 1
+    assert attention_widens(torch.bfloat16) in (True, False) and not attention_widens(torch.float32)
 
 
-@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("pack", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
-def test_neighbours_multiplied_as_one_give_each_its_part(bias: bool, packed: bool) -> None:
-    dtype = torch.bfloat16 if packs(torch.bfloat16) or not packed else torch.float32
+def test_neighbours_multiplied_as_one_give_each_its_part(bias: bool, pack: bool) -> None:
+    dtype = torch.bfloat16 if packs(torch.bfloat16) or not pack else torch.float32
     layers = [nn.Linear(48, width, bias=bias).to(dtype) for width in (32, 16, 16)]
-    parts = [JoinedPart(joined, index) for joined in [Joined(layers, packed=packed)] for index in range(3)]
+    parts = [JoinedPart(joined, index) for joined in [Joined(layers, pack=pack)] for index in range(3)]
     with torch.inference_mode():
         for rows in (1, 7, 90):
             given = torch.randn(1, rows, 48).to(dtype)
@@ -143,9 +156,28 @@ def test_the_head_in_float32_is_what_bfloat16_rounds() -> None:
     hidden = (torch.randn(1, 5, 64) * 4).bfloat16()
     with torch.inference_mode():
         exact = hidden.double() @ head.weight.double().t()
-        for exactly in (Float32Head(head), PackedLinear(head, torch.float32)):
-            assert torch.allclose(exactly(hidden).double(), exact, rtol=1e-5, atol=1e-5)
+        assert torch.allclose(Float32Head(head)(hidden).double(), exact, rtol=1e-5, atol=1e-5)
         assert not torch.allclose(head(hidden).double(), exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.skipif(not packs(torch.bfloat16), reason="this processor multiplies no packed matrices of this type")
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("height", [50, 500, 20_000])
+@pytest.mark.parametrize("rows", [0, 1, 3, AT_ONCE, AT_ONCE + 1])
+def test_the_likeliest_logits_are_known_in_float32_and_the_others_as_bfloat16_rounds(
+    rows: int, height: int, bias: bool
+) -> None:
+    torch.manual_seed(height)
+    head = nn.Linear(64, height, bias=bias).bfloat16()
+    hidden = (torch.randn(1, rows, 64) * 9).bfloat16()
+    with torch.inference_mode():
+        found = SharpHead(head)(hidden)[0]
+        exact = hidden[0].double() @ head.weight.double().t() + (head.bias.double() if bias else 0)
+    assert (found.shape, found.dtype) == ((rows, height), torch.float32)
+    assert torch.allclose(found.double(), exact, rtol=2**-8, atol=1e-2)
+    likeliest = exact.topk(min(KEPT // 2, height)).indices
+    assert torch.allclose(found.double().gather(1, likeliest), exact.gather(1, likeliest), rtol=1e-6, atol=1e-4)
+    assert height <= KEPT or not rows or not torch.allclose(found.double(), exact, rtol=1e-6, atol=1e-4)
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -242,11 +274,11 @@ def test_halved_matrices_count_among_the_copies(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(products, "packing_pays", lambda weights, **options: True)
     hf_model = tiny_llama(300)
     weights = sum(layer.weight.numel() for layer in hf_model.modules() if type(layer) is nn.Linear)
-    for bytes_a_weight, packed in ((5, False), (6, True)):
+    for bytes_a_weight, bearable in ((5, False), (6, True)):
         monkeypatch.setattr(products, "COPY_BYTES", bytes_a_weight * weights)
         prepared = twin_of(hf_model)
         products.prepare(prepared)
-        assert any(isinstance(module, PackedLinear) for module in prepared.modules()) == packed
+        assert any(isinstance(module, PackedLinear) for module in prepared.modules()) == bearable
 
 
 def test_the_memory_of_copies_is_bounded_and_a_larger_head_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,5 +286,5 @@ def test_the_memory_of_copies_is_bounded_and_a_larger_head_stays_as_it_is(monkey
     monkeypatch.setattr(products, "COPY_BYTES", 1000)
     prepared = twin_of(hf_model)
     products.prepare(prepared)
-    copies = JoinedPart | Float32Head | PackedLinear
+    copies = JoinedPart | Float32Head | SharpHead | PackedLinear
     assert not any(isinstance(module, copies) for module in prepared.modules())

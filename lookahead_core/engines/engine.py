@@ -96,7 +96,7 @@ class Scores:
     @functools.cached_property
     def best(self) -> list[int]:
         """For each node the most likely token: the first of a tie, as in a prediction."""
-        return self.rows.argmax(-1).tolist()
+        return self.rows.max(-1).indices.tolist()
 
     def after(self, node: Node) -> int:
         """The most likely token after a node."""
@@ -188,14 +188,16 @@ def summarise(rows: torch.Tensor, scores: torch.Tensor | None = None) -> list[Pr
 
 def likeliest(rows: torch.Tensor, count: int) -> torch.Tensor:
     """The ids of the largest numbers of each row, largest first; of a tie, the lowest id first."""
-    token_ids = _in_blocks(rows, count) if rows.shape[-1] > 4 * count * BLOCK else rows.topk(count).indices
-    token_ids = token_ids.sort(-1).values
+    token_ids = largest(rows, count).sort(-1).values
     order = rows.gather(1, token_ids).sort(stable=True, dim=-1, descending=True).indices
     return token_ids.gather(1, order)
 
 
-def _in_blocks(rows: torch.Tensor, count: int) -> torch.Tensor:
-    """The same, unordered: the largest numbers lie in the blocks whose largest numbers are largest."""
+def largest(rows: torch.Tensor, count: int) -> torch.Tensor:
+    """The ids of the largest numbers of each row, in any order."""
+    if rows.shape[-1] <= 4 * count * BLOCK:
+        return rows.topk(count).indices
+    # They lie in the blocks whose largest numbers are largest.
     whole = rows.shape[-1] // BLOCK * BLOCK
     blocks = rows[:, :whole].view(len(rows), -1, BLOCK)
     chosen = blocks.amax(-1).topk(count).indices

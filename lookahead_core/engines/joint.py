@@ -57,6 +57,14 @@ def joint_states(caches: Sequence[FlatCache], rows: tuple[int, ...]) -> Cache:
     return Cache(layers=[JointLayer(layers, rows) for layers in columns])
 
 
+def caches_of(states: Cache, first: int, last: int, rows: int) -> tuple[list[list[SlotLayer]], list[int]]:
+    """Of each cache the layers from the first to before the last, and how many of a pass's rows it gets."""
+    layers: list[Any] = states.layers[first:last]
+    if not isinstance(layers[0], JointLayer):
+        return [layers], [rows]
+    return [list(column) for column in zip(*(layer.layers for layer in layers), strict=True)], list(layers[0].rows)
+
+
 def joint_masks(masks: Sequence[Any]) -> Any:
     """Masks of the single caches, one below the other, each from the left; one for each kind of layer."""
     if isinstance(masks[0], Mapping):

@@ -1,19 +1,33 @@
 """Decoder layers of the most common shape, in as few calls as they can be asked for.
 
 Through a small model a pass of a few rows takes as long between the matrix products as in them. These layers compute
-the same as transformers' own: sums and gates are done by the products beside them, rotation and norms in fewer steps.
+the same as transformers' own: sums and gates are done by the products beside them, rotation and norms in fewer steps,
+and TorchScript runs them all without coming back to Python. It is deprecated, and its heir needs a compiler on every
+machine; where it is gone the same functions run as they stand.
 """
 
-from __future__ import annotations
-
+import contextlib
+import warnings
 from collections.abc import Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, List, NamedTuple, Optional  # noqa: UP035 (TorchScript)
 
 import torch
 from torch import nn
 
-from lookahead_core.engines.packed import Packed, is_plain, stacked
-from lookahead_core.engines.twin import FOLD_ROWS, folded, tree_attention
+from lookahead_core.engines.attention import FOLD_ROWS, attend, folded
+from lookahead_core.engines.joint import caches_of
+from lookahead_core.engines.packed import (
+    Packed,
+    is_plain,
+    packed,
+    product,
+    product_plus,
+    product_times,
+    silu_product,
+    stacked,
+)
+from lookahead_core.engines.ways import attention_widens
 
 PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
 ATTENTION_PARTS = {"q_proj", "k_proj", "v_proj", "o_proj"}
@@ -23,11 +37,14 @@ MLP_PARTS = {"gate_proj", "up_proj", "down_proj"}
 
 
 def use_lean_layers(twin: Any) -> None:
-    """Put lean layers in place of a twin's own, which have this shape."""
+    """Put lean layers in place of a twin's own, which have this shape: neighbours that see the same run as one."""
     layers = common_layers(twin)
-    shared = Shared()
-    for index, layer in enumerate(list(layers)):
-        layers[index] = LeanLayer(layer, index, shared)
+    kinds = getattr(twin.config.get_text_config(decoder=True), "layer_types", None) or [""] * len(layers)
+    for _, run in groupby(range(len(layers)), key=lambda index: kinds[index]):
+        first, *others = run
+        layers[first] = LeanLayers([layers[index] for index in (first, *others)], first)
+        for index in others:
+            layers[index] = Done()
 
 
 def common_layers(hf_model: Any) -> Any:
@@ -63,61 +80,133 @@ def _parts(module: Any) -> set[str]:
     return {name for name, _ in module.named_children()}
 
 
-class Norm:
+class Norm(NamedTuple):
+    """What rows are divided by their root mean square for, and weighted with."""
+
+    weight: torch.Tensor
+    least: torch.Tensor
+
+
+def norm_of(norm: Any, weights: Sequence[torch.Tensor] = ()) -> Norm:
+    """A norm as it is computed here; with `weights`, one below the other, each of a row's parts has its own."""
+    weight = torch.stack(list(weights)) if weights else norm.weight
+    width = weight.shape[-1]
+    return Norm(weight.detach().float() * width**0.5, torch.tensor((norm.variance_epsilon * width) ** 0.5))
+
+
+def normed(norm: Norm, rows: torch.Tensor) -> torch.Tensor:
     """Rows divided by their root mean square, and weighted."""
-
-    def __init__(self, norm: Any, weights: Sequence[torch.Tensor] = ()) -> None:
-        """With `weights`, which are one below the other, each of a row's parts has its own."""
-        weight = torch.stack(list(weights)) if weights else norm.weight
-        width = weight.shape[-1]
-        self.weight = weight.detach().float() * width**0.5
-        self.least = torch.tensor((norm.variance_epsilon * width) ** 0.5)
-
-    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
-        lengths = torch.linalg.vector_norm(rows, 2, -1, True, dtype=torch.float32)
-        return (rows / torch.hypot(lengths, self.least)).mul_(self.weight).to(rows.dtype)
+    lengths = torch.linalg.vector_norm(rows, 2, [-1], True, dtype=torch.float32)
+    return (rows / torch.hypot(lengths, norm.least)).mul_(norm.weight).to(rows.dtype)
 
 
-class Shared:
-    """What all layers need in a pass and the first of them makes: the rotation, and the mask for folded heads."""
+class Weights(NamedTuple):
+    """What one layer multiplies with."""
 
-    def __init__(self) -> None:
-        self._angles: Any = None
-        self._mask: torch.Tensor | None = None
-        self._folded: torch.Tensor | None = None
-        self.cosine = self.sine = torch.empty(0)
-
-    def turn(self, angles: tuple[torch.Tensor, torch.Tensor]) -> None:
-        """Cosines and sines for halves that change places: the second half comes first, and with a minus."""
-        if self._angles is angles:
-            return
-        self._angles = angles
-        cosine, sine = (each[0].unsqueeze(1) for each in angles)
-        first, second = sine.chunk(2, -1)
-        self.cosine, self.sine = cosine, torch.cat([-first, second], -1)
-
-    def folded(self, mask: torch.Tensor, group: int) -> torch.Tensor:
-        if self._folded is None or self._mask is not mask:
-            self._mask, self._folded = mask, folded(mask, group)
-        return self._folded
+    before_attention: Norm
+    taken: Packed
+    """Queries, keys and values, one below the other."""
+    of_heads: Optional[Norm]  # noqa: UP045 (TorchScript)
+    """The norms of queries and keys, head by head, where a family has them."""
+    given: Packed
+    before_mlp: Norm
+    gate: Packed
+    up: Packed
+    down: Packed
 
 
-class LeanLayer(nn.Module):
-    """One decoder layer, over packed matrices."""
+def weights_of(layer: Any) -> Weights:
+    """A layer's weights, packed."""
+    attention, mlp = layer.self_attn, layer.mlp
+    takers = [attention.q_proj, attention.k_proj, attention.v_proj]
+    given, gate, up, down = (
+        packed(one.weight, one.bias, [one]) for one in (attention.o_proj, mlp.gate_proj, mlp.up_proj, mlp.down_proj)
+    )
+    of_heads = None
+    if hasattr(attention, "q_norm"):
+        heads, key_heads = (one.out_features // attention.head_dim for one in takers[:2])
+        weights = [attention.q_norm.weight] * heads + [attention.k_norm.weight] * key_heads
+        of_heads = norm_of(attention.q_norm, weights)
+    return Weights(
+        norm_of(layer.input_layernorm),
+        packed(*stacked(takers), takers),
+        of_heads,
+        given,
+        norm_of(layer.post_attention_layernorm),
+        gate,
+        up,
+        down,
+    )
 
-    def __init__(self, layer: Any, index: int, shared: Shared) -> None:
+
+def turned(heads: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:
+    """Queries and keys, turned by where they stand; the first half of the sines has the minus."""
+    swapped = heads.unflatten(-1, [2, -1]).flip([-2]).flatten(-2)
+    return torch.addcmul(heads * cosine, swapped, sine)
+
+
+class Run(nn.Module):
+    """Layers one after the other, as TorchScript compiles them."""
+
+    layers: List[Weights]  # noqa: UP006 (TorchScript)
+
+    def __init__(self, layers: Sequence[Any]) -> None:
         super().__init__()
-        attention, mlp = layer.self_attn, layer.mlp
-        self.index, self.shared = index, shared
-        self.width, self.scaling = attention.head_dim, attention.scaling
-        self.heads = attention.q_proj.out_features // self.width
-        self.key_heads = attention.k_proj.out_features // self.width
-        self.before_attention, self.before_mlp = Norm(layer.input_layernorm), Norm(layer.post_attention_layernorm)
-        self.of_heads = _norm_of_heads(attention, self.heads, self.key_heads)
-        takers = [attention.q_proj, attention.k_proj, attention.v_proj]
-        self.taken = Packed(*stacked(takers), takers)
-        others = (attention.o_proj, mlp.gate_proj, mlp.up_proj, mlp.down_proj)
-        self.given, self.gate, self.up, self.down = (Packed(layer.weight, layer.bias, [layer]) for layer in others)
+        attention = layers[0].self_attn
+        self.width = int(attention.head_dim)
+        self.scaling = float(attention.scaling)
+        self.widens = attention_widens(attention.q_proj.weight.dtype)
+        self.heads = int(attention.q_proj.out_features // self.width)
+        self.key_heads = int(attention.k_proj.out_features // self.width)
+        self.layers = [weights_of(layer) for layer in layers]
+
+    def forward(
+        self,
+        rows: torch.Tensor,
+        counts: List[int],  # noqa: UP006 (TorchScript)
+        starts: List[int],  # noqa: UP006 (TorchScript)
+        masks: List[torch.Tensor],  # noqa: UP006 (TorchScript)
+        keys: List[List[torch.Tensor]],  # noqa: UP006 (TorchScript)
+        values: List[List[torch.Tensor]],  # noqa: UP006 (TorchScript)
+        cosine: torch.Tensor,
+        sine: torch.Tensor,
+    ) -> torch.Tensor:
+        """The rows of several trees: of each so many, which come into its caches' slots from its start on."""
+        for index, layer in enumerate(self.layers):
+            taken = product(layer.taken, normed(layer.before_attention, rows)).view(len(rows), -1, self.width)
+            heads, values_taken = taken[:, : -self.key_heads], taken[:, -self.key_heads :]
+            of_heads = layer.of_heads
+            if of_heads is not None:
+                heads = normed(of_heads, heads)
+            heads = turned(heads, cosine, sine)
+            mixed: List[torch.Tensor] = []  # noqa: UP006 (TorchScript)
+            first = 0
+            for tree, count in enumerate(counts):
+                last, start, end = first + count, starts[tree], starts[tree] + count
+                key, value = keys[tree][index], values[tree][index]
+                key[0, :, start:end] = heads[first:last, self.heads :].transpose(0, 1)
+                value[0, :, start:end] = values_taken[first:last].transpose(0, 1)
+                query = heads[first:last, : self.heads].transpose(0, 1).unsqueeze(0)
+                key, value = key[:, :, :end], value[:, :, :end]
+                mixed.append(attend(query, key, value, masks[tree], self.scaling, self.widens)[0])
+                first = last
+            given = mixed[0] if len(mixed) == 1 else torch.cat(mixed)
+            rows = product_plus(layer.given, given.flatten(1), rows)
+            between = normed(layer.before_mlp, rows)
+            between = product_times(layer.up, between, silu_product(layer.gate, between))
+            rows = product_plus(layer.down, between, rows)
+        return rows
+
+
+class LeanLayers(nn.Module):
+    """Stands in a twin where the first of several layers was, and does what all of them did."""
+
+    def __init__(self, layers: Sequence[Any], first: int) -> None:
+        super().__init__()
+        self.first, self.last = first, first + len(layers)
+        run = Run(layers)
+        self.group, self.key_heads, self.width = run.heads // run.key_heads, run.key_heads, run.width
+        self.run = compiled(run)
 
     def forward(
         self,
@@ -127,34 +216,32 @@ class LeanLayer(nn.Module):
         past_key_values: Any,
         **others: Any,
     ) -> torch.Tensor:
-        mixed = self._mixed(self.before_attention(hidden_states), attention_mask, position_embeddings, past_key_values)
-        hidden_states = self.given.plus(mixed, hidden_states)
-        rows = self.before_mlp(hidden_states)
-        return self.down.plus(self.up.times(rows, self.gate.silu(rows)), hidden_states)
-
-    def _mixed(self, rows: torch.Tensor, mask: torch.Tensor, angles: Any, states: Any) -> torch.Tensor:
-        """What attention takes from all slots that a row sees."""
-        count = rows.shape[1]
-        taken = self.taken(rows).view(count, -1, self.width)
-        turned = self._turned(taken[:, : -self.key_heads], angles).transpose(0, 1)[None]
-        values = taken[:, -self.key_heads :].transpose(0, 1)[None]
-        keys, values = states.layers[self.index].update(turned[:, self.heads :], values)
-        if count <= FOLD_ROWS and isinstance(keys, torch.Tensor):
-            mask = self.shared.folded(mask, self.heads // self.key_heads)
-        mixed, _ = tree_attention(self, turned[:, : self.heads], keys, values, mask, self.scaling)
-        return mixed.view(1, count, -1)
-
-    def _turned(self, heads: torch.Tensor, angles: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-        """Queries and keys, turned by where they stand."""
-        heads = heads if self.of_heads is None else self.of_heads(heads)
-        self.shared.turn(angles)
-        swapped = heads.unflatten(-1, (2, -1)).flip(-2).flatten(-2)
-        return torch.addcmul(heads * self.shared.cosine, swapped, self.shared.sine)
+        rows = hidden_states[0]
+        caches, counts = caches_of(past_key_values, self.first, self.last, len(rows))
+        like = rows.new_empty(1, self.key_heads, 0, self.width)
+        for layer in (layer for layers in caches for layer in layers if not layer.is_initialized):
+            layer.lazy_initialization(like, like)
+        starts = [layers[0].get_seq_length() for layers in caches]
+        ends = [start + count for start, count in zip(starts, counts, strict=True)]
+        masks = [mask[..., :end] for mask, end in zip(attention_mask.split(counts, 2), ends, strict=True)]
+        masks = [folded(mask, self.group) if mask.shape[2] <= FOLD_ROWS else mask for mask in masks]
+        keys = [[layer.keys for layer in layers] for layers in caches]
+        values = [[layer.values for layer in layers] for layers in caches]
+        cosine, sine = (each[0].unsqueeze(1) for each in position_embeddings)
+        first, second = sine.chunk(2, -1)
+        return self.run(rows, counts, starts, masks, keys, values, cosine, torch.cat([-first, second], -1))[None]
 
 
-def _norm_of_heads(attention: Any, heads: int, key_heads: int) -> Norm | None:
-    """The norms of queries and keys, head by head, where a family has them."""
-    if not hasattr(attention, "q_norm"):
-        return None
-    weights = [attention.q_norm.weight] * heads + [attention.k_norm.weight] * key_heads
-    return Norm(attention.q_norm, weights)
+class Done(nn.Module):
+    """Stands where a layer was that another does with its own."""
+
+    def forward(self, hidden_states: torch.Tensor, **others: Any) -> torch.Tensor:
+        return hidden_states
+
+
+def compiled(run: nn.Module) -> nn.Module:
+    """Without Python between its calls, where this PyTorch still can."""
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        warnings.simplefilter("ignore")
+        return torch.jit.script(run)
+    return run

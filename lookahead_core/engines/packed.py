@@ -1,9 +1,10 @@
-"""A matrix, kept in every way that pays on this processor; each product takes the one that is fastest for its rows."""
+"""A matrix, kept in every way that pays on this processor; each product takes the one that is fastest for its rows.
 
-from __future__ import annotations
+TorchScript compiles the products (lean.py), so they are functions of plain tuples, written as that can read.
+"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, List, NamedTuple, Optional  # noqa: UP035 (TorchScript)
 
 import torch
 from torch import nn
@@ -11,70 +12,92 @@ from torch.nn import functional
 
 from lookahead_core.engines.ways import (
     MANY,
+    Halves,
     halved,
     halved_product,
     is_exact_in_half,
     laid_out,
-    laid_out_product,
     most_in_half,
     plain_is_faster,
 )
 
 APART = 8
 """From so many rows on, in float32, the library's own gate takes longer than one after its product."""
+NEVER = 1 << 62
 
 
-class Packed:
+class Packed(NamedTuple):
     """A matrix laid out once for the processor's library; for few rows also in half precision, where that is exact."""
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None, plain: Sequence[nn.Linear] = ()) -> None:
-        """`plain` are the layers that it stands for, one below the other, for products of many rows."""
-        self.height = weight.shape[0]
-        self.weight = laid_out(weight)
-        self.bias = None if bias is None else bias.detach()
-        self._exact = weight.dtype is torch.float32
-        use_plain = bool(plain) and self._exact and plain_is_faster()
-        self._plain = [(layer.weight.detach(), layer.bias) for layer in plain if use_plain]
-        self._half: list[Any] = []
-        self._few = most_in_half() if self._exact and is_exact_in_half(weight) else 0
-        if self._few:
-            self._half = halved(weight, bias)
+    laid_out: torch.Tensor
+    bias: Optional[torch.Tensor]  # noqa: UP045 (TorchScript)
+    few: int
+    """For so many rows at most the product is one with the halves."""
+    halves: Halves
+    apart: int
+    """From so many rows on a gate is a step after the product."""
+    many: int
+    """From so many rows on the product is one with the plain matrices that it stands for, one below the other."""
+    plain: List[torch.Tensor]  # noqa: UP006 (TorchScript)
+    plain_biases: List[Optional[torch.Tensor]]  # noqa: UP006, UP045 (TorchScript)
 
-    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
-        if not rows.numel():
-            return rows.new_empty((*rows.shape[:-1], self.height))
-        if self._goes_apart(rows):
-            return self._apart(rows)
-        return laid_out_product(rows, self.weight, self.bias, "none", [], "")
 
-    def silu(self, rows: torch.Tensor) -> torch.Tensor:
-        """The product through a sigmoid-weighted gate."""
-        if self._exact and (_count(rows) >= APART or self._goes_apart(rows)):
-            return functional.silu(self(rows), inplace=True)
-        return laid_out_product(rows, self.weight, self.bias, "swish", [], "")
+def packed(weight: torch.Tensor, bias: torch.Tensor | None, layers: Sequence[nn.Linear] = ()) -> Packed:
+    """A matrix in all ways that pay; `layers` are those that it stands for, one below the other."""
+    exact = weight.dtype is torch.float32
+    few = most_in_half() if exact and is_exact_in_half(weight) else 0
+    plain = list(layers) if exact and layers and plain_is_faster() else []
+    return Packed(
+        laid_out=laid_out(weight),
+        bias=None if bias is None else bias.detach(),
+        few=few,
+        halves=halved(weight, bias) if few else [],
+        apart=APART if exact else NEVER,
+        many=MANY if plain else NEVER,
+        plain=[layer.weight.detach() for layer in plain],
+        plain_biases=[None if layer.bias is None else layer.bias.detach() for layer in plain],
+    )
 
-    def plus(self, rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-        """The product and others, added before anything is rounded."""
-        if self._goes_apart(rows):
-            return self._apart(rows).add_(others)
-        return laid_out_product.binary(rows, others, self.weight, self.bias, "add")
 
-    def times(self, rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-        """The product, multiplied by others before anything is rounded."""
-        if self._goes_apart(rows):
-            return self._apart(rows).mul_(others)
-        return laid_out_product.binary(rows, others, self.weight, self.bias, "mul")
+def product(matrix: Packed, rows: torch.Tensor) -> torch.Tensor:
+    """Rows multiplied with a matrix, and its bias added."""
+    if _goes_apart(matrix, rows):
+        return _apart(matrix, rows)
+    return torch.ops.mkldnn._linear_pointwise(rows, matrix.laid_out, matrix.bias, "none", [], "")
 
-    def _goes_apart(self, rows: torch.Tensor) -> bool:
-        """Whether for so many rows there is a faster product, one that does nothing else beside."""
-        count = _count(rows)
-        return count <= self._few or (bool(self._plain) and count >= MANY)
 
-    def _apart(self, rows: torch.Tensor) -> torch.Tensor:
-        if _count(rows) <= self._few:
-            return halved_product(rows, self._half)
-        parts = [functional.linear(rows, weight, bias) for weight, bias in self._plain]
-        return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
+def silu_product(matrix: Packed, rows: torch.Tensor) -> torch.Tensor:
+    """The product through a sigmoid-weighted gate."""
+    if _count(rows) >= matrix.apart or _goes_apart(matrix, rows):
+        return functional.silu(product(matrix, rows), inplace=True)
+    return torch.ops.mkldnn._linear_pointwise(rows, matrix.laid_out, matrix.bias, "swish", [], "")
+
+
+def product_plus(matrix: Packed, rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    """The product and others, added before anything is rounded."""
+    if _goes_apart(matrix, rows):
+        return _apart(matrix, rows).add_(others)
+    return torch.ops.mkldnn._linear_pointwise(rows, others, matrix.laid_out, matrix.bias, "add")
+
+
+def product_times(matrix: Packed, rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    """The product, multiplied by others before anything is rounded."""
+    if _goes_apart(matrix, rows):
+        return _apart(matrix, rows).mul_(others)
+    return torch.ops.mkldnn._linear_pointwise(rows, others, matrix.laid_out, matrix.bias, "mul")
+
+
+def _goes_apart(matrix: Packed, rows: torch.Tensor) -> bool:
+    """Whether for so many rows there is a faster product, one that does nothing else beside."""
+    count = _count(rows)
+    return count <= matrix.few or count >= matrix.many
+
+
+def _apart(matrix: Packed, rows: torch.Tensor) -> torch.Tensor:
+    if _count(rows) <= matrix.few:
+        return halved_product(rows, matrix.halves)
+    parts = [functional.linear(rows, plain, matrix.plain_biases[i]) for i, plain in enumerate(matrix.plain)]
+    return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
 
 
 def _count(rows: torch.Tensor) -> int:
@@ -93,13 +116,14 @@ def is_plain(layer: Any) -> bool:
 
 
 class PackedLinear(nn.Module):
-    """A linear layer over a packed matrix; in float32 where that is asked for, whatever comes in."""
+    """A linear layer over a packed matrix."""
 
-    def __init__(self, linear: nn.Linear, dtype: torch.dtype | None = None) -> None:
+    def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
-        self.dtype = dtype or linear.weight.dtype
-        bias = None if linear.bias is None else linear.bias.to(self.dtype)
-        self.packed = Packed(linear.weight.to(self.dtype), bias, [linear] if dtype is None else [])
+        self.height = linear.out_features
+        self.packed = packed(linear.weight, linear.bias, [linear])
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        return self.packed(rows.to(self.dtype))
+        if not rows.numel():  # where no row is asked for
+            return rows.new_empty((*rows.shape[:-1], self.height))
+        return product(self.packed, rows)

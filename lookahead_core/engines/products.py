@@ -11,13 +11,12 @@ from torch import nn
 from torch.nn import functional
 
 from lookahead_core.engines.lean import use_lean_layers
-from lookahead_core.engines.packed import Packed, PackedLinear, is_plain, stacked
-from lookahead_core.engines.ways import most_in_half, packs, seconds
+from lookahead_core.engines.output import Float32Head, SharpHead
+from lookahead_core.engines.packed import PackedLinear, is_plain, packed, product, stacked
+from lookahead_core.engines.ways import fastest_turns, linear_flipped, most_in_half, packs
 
 TRIED = 60
 """How many of a model's matrices are multiplied to see which way is faster."""
-FLIPPED_ROWS = 64
-"""From so many rows on, a product from the left gains nothing any more: measured in benchmarks/README.md."""
 COPY_BYTES = 1 << 30
 """The most memory that copies of weights may take: laid out for the processor, joined, or the head in float32."""
 LEAST, LEAN_LEAST = 1.05, 0.9
@@ -37,18 +36,6 @@ def prepare(twin: Any, *, lean: bool = False) -> None:
             join_neighbours(twin)
 
 
-class Float32Head(nn.Module):
-    """The output matrix with its product in float32: in bfloat16 a logit of 20 is only known to a sixteenth."""
-
-    def __init__(self, head: nn.Linear) -> None:
-        super().__init__()
-        self.weight = head.weight.detach().float()
-        self.bias = None if head.bias is None else head.bias.detach().float()
-
-    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        return linear_flipped(hidden.float(), self.weight, self.bias)
-
-
 class FlippedLinear(nn.Module):
     """A linear layer that multiplies from the left: twice as fast for a few rows where the library favours it."""
 
@@ -60,24 +47,16 @@ class FlippedLinear(nn.Module):
         return linear_flipped(rows, self.weight, self.bias)
 
 
-def linear_flipped(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    """The same product as `functional.linear`, asked for as weight · rowsᵀ."""
-    flat = rows.reshape(-1, rows.shape[-1])
-    if not 1 < len(flat) < FLIPPED_ROWS or rows.device.type != "cpu":
-        return functional.linear(rows, weight, bias)
-    # Laid out as anybody expects: attention falls back to a slow path on transposed queries.
-    product = (weight @ flat.t()).t().contiguous()
-    if bias is not None:
-        product += bias
-    return product.reshape(*rows.shape[:-1], weight.shape[0])
-
-
 class Joined:
     """Linear layers that read the same rows, multiplied as one; each call of a round takes its part."""
 
-    def __init__(self, layers: list[nn.Linear], *, packed: bool = False) -> None:
+    def __init__(self, layers: list[nn.Linear], *, pack: bool = False) -> None:
         weight, bias = stacked(layers)
-        self._product = Packed(weight, bias, layers) if packed else functools.partial(_linear, weight=weight, bias=bias)
+        self._product: Callable[[torch.Tensor], torch.Tensor] = (
+            functools.partial(product, packed(weight, bias, layers))
+            if pack
+            else lambda rows: functional.linear(rows, weight, bias)
+        )
         self.widths = [layer.weight.shape[0] for layer in layers]
         self._rows: torch.Tensor | None = None
         self._parts: tuple[torch.Tensor, ...] = ()
@@ -91,10 +70,6 @@ class Joined:
         if index == len(self.widths) - 1:
             self._rows, self._parts = None, ()
         return found
-
-
-def _linear(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    return functional.linear(rows, weight, bias)
 
 
 class JoinedPart(nn.Module):
@@ -111,23 +86,23 @@ class JoinedPart(nn.Module):
 def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
     """Lay all matrices out as this processor wants them, where a copy is bearable and a measurement says that it pays.
 
-    The head's product is in float32. Tells whether it was done.
+    Tells whether it was done.
     """
     plain = [layer for layer in twin.modules() if is_plain(layer)]
     head = twin.get_output_embeddings()
-    size = sum(_copied(layer.weight, torch.float32 if layer is head else layer.weight.dtype) for layer in plain)
+    size = sum(_copied(layer.weight) for layer in plain)
     if (
         not plain
         or size > COPY_BYTES
         or not packing_pays([layer.weight for layer in plain if layer is not head], least=LEAN_LEAST if lean else LEAST)
     ):
         return False
-    if is_plain(head):
-        twin.set_output_embeddings(PackedLinear(head, torch.float32))
+    if is_plain(head) and head.weight.dtype is not torch.float32:
+        twin.set_output_embeddings(SharpHead(head))
     if lean:
         use_lean_layers(twin)
     else:
-        join_neighbours(twin, packed=True)
+        join_neighbours(twin, pack=True)
     for parent in list(twin.modules()):
         for name, child in list(parent.named_children()):
             if is_plain(child):
@@ -135,9 +110,9 @@ def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
     return True
 
 
-def _copied(weight: torch.Tensor, dtype: torch.dtype) -> int:
+def _copied(weight: torch.Tensor) -> int:
     """How many bytes the copies of a matrix take: in float32 there may be one in half precision as well."""
-    return weight.numel() * (4 + 2 * bool(most_in_half()) if dtype is torch.float32 else dtype.itemsize)
+    return weight.nbytes + (2 * weight.numel() if weight.dtype is torch.float32 and most_in_half() else 0)
 
 
 @torch.inference_mode()
@@ -148,17 +123,17 @@ def packing_pays(weights: list[torch.Tensor], rows: int = 5, *, least: float = L
         return False
     few = [torch.zeros(rows, weight.shape[1], dtype=weight.dtype) for weight in weights[:TRIED]]
     pairs = list(zip(few, weights, strict=False))
-    packed = [(row, Packed(weight, None)) for row, weight in pairs]
+    laid_out = [(row, packed(weight, None)) for row, weight in pairs]
     ways: list[Callable[[], object]] = [
-        lambda: [matrix(row) for row, matrix in packed],
+        lambda: [product(matrix, row) for row, matrix in laid_out],
         lambda: [functional.linear(row, weight) for row, weight in pairs],
         lambda: [linear_flipped(row, weight, None) for row, weight in pairs],
     ]
-    ours, *others = [min(seconds(way) for _ in range(4)) for way in ways]
+    ours, *others = fastest_turns(ways)
     return ours * least < min(others)
 
 
-def join_neighbours(twin: Any, *, packed: bool = False) -> None:
+def join_neighbours(twin: Any, *, pack: bool = False) -> None:
     """Multiply query, key and value as one, gate and up as one, where a copy of their weights is bearable."""
     found = [
         (parent, names, layers)
@@ -170,7 +145,7 @@ def join_neighbours(twin: Any, *, packed: bool = False) -> None:
     if size > COPY_BYTES:
         return
     for parent, names, layers in found:
-        joined = Joined(layers, packed=packed)
+        joined = Joined(layers, pack=pack)
         for index, name in enumerate(names):
             setattr(parent, name, JoinedPart(joined, index))
 
@@ -211,9 +186,10 @@ def flipping_pays(weights: list[torch.Tensor], rows: int = 5) -> bool:
     dice = torch.Generator().manual_seed(0)
     few = [torch.randn(rows, weight.shape[1], generator=dice) for weight in weights[:TRIED]]
     pairs = list(zip(few, weights, strict=False))
-    plain, flipped = [], []
-    for _ in range(4):
-        plain.append(seconds(lambda: [functional.linear(row, weight) for row, weight in pairs]))
-        flipped.append(seconds(lambda: [linear_flipped(row, weight, None) for row, weight in pairs]))
-    # The fastest of each, since another program on the machine can only slow a product down.
-    return min(flipped) * 1.1 < min(plain)
+    plain, flipped = fastest_turns(
+        [
+            lambda: [functional.linear(row, weight) for row, weight in pairs],
+            lambda: [linear_flipped(row, weight, None) for row, weight in pairs],
+        ]
+    )
+    return flipped * 1.1 < plain

@@ -1,11 +1,9 @@
 """Ways to multiply rows with a matrix on a processor, and for how many rows this machine is faster with which."""
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, List, TypeAlias  # noqa: UP035 (TorchScript)
 
 import torch
 from torch.nn import functional
@@ -16,10 +14,25 @@ MANY, TRIED_WITH_MANY, MATRICES_FOR_MANY = 128, 256, 12
 FEW, MATRICES_FOR_FEW = (32, 16, 8, 4, 1), 24
 """Rows for which matrices in half precision are tried: so many matrices that no processor's caches hold them."""
 
+FLIPPED_ROWS = 64
+"""From so many rows on, a product from the left gains nothing any more: measured in benchmarks/README.md."""
 LONGEST_SUM = 640
 """So many products of numbers are added up in a row; measured in benchmarks/README.md."""
 
-laid_out_product = getattr(torch.ops.mkldnn, "_linear_pointwise", None)  # None where PyTorch has no such library
+Halves: TypeAlias = List[torch.classes.quantized.LinearPackedParamsBase]  # noqa: UP006 (TorchScript)
+"""A matrix in half precision, in column parts."""
+
+
+def linear_flipped(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """The same product as `functional.linear`, asked for as weight · rowsᵀ."""
+    flat = rows.reshape(-1, rows.shape[-1])
+    if not 1 < len(flat) < FLIPPED_ROWS or rows.device.type != "cpu":
+        return functional.linear(rows, weight, bias)
+    # Laid out as anybody expects: attention falls back to a slow path on transposed queries.
+    product = (weight @ flat.t()).t().contiguous()
+    if bias is not None:
+        product += bias
+    return product.reshape(*rows.shape[:-1], weight.shape[0])
 
 
 def laid_out(weight: torch.Tensor) -> torch.Tensor:
@@ -27,7 +40,7 @@ def laid_out(weight: torch.Tensor) -> torch.Tensor:
     return torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), None)
 
 
-def halved(weight: torch.Tensor, bias: torch.Tensor | None) -> list[Any]:
+def halved(weight: torch.Tensor, bias: torch.Tensor | None) -> Halves:
     """A matrix in half precision, of which products with float32 are float32: there is half as much to read.
 
     Its columns come in parts, since the library sums up from the first to the last, and long sums round more.
@@ -37,15 +50,14 @@ def halved(weight: torch.Tensor, bias: torch.Tensor | None) -> list[Any]:
     return [pack(first.contiguous(), None if bias is None else bias.detach()), *(pack(p.contiguous()) for p in others)]
 
 
-def halved_product(rows: torch.Tensor, parts: list[Any]) -> torch.Tensor:
+def halved_product(rows: torch.Tensor, parts: Halves) -> torch.Tensor:
     """Rows of float32, multiplied with such a matrix, and its bias added."""
-    multiply = torch.ops.quantized.linear_dynamic_fp16
     if len(parts) == 1:
-        return multiply(rows, parts[0])
-    first, *others = zip(rows.chunk(len(parts), -1), parts, strict=True)
-    product = multiply(*first)
-    for some in others:
-        product += multiply(*some)
+        return torch.ops.quantized.linear_dynamic_fp16(rows, parts[0])
+    columns = rows.chunk(len(parts), -1)
+    product = torch.ops.quantized.linear_dynamic_fp16(columns[0], parts[0])
+    for i in range(1, len(parts)):
+        product += torch.ops.quantized.linear_dynamic_fp16(columns[i], parts[i])
     return product
 
 
@@ -64,7 +76,7 @@ def packs(dtype: torch.dtype) -> bool:
     """Whether the processor's library is there, and multiplies matrices of this type on this processor."""
     one = torch.ones(1, 1, dtype=dtype)
     try:
-        laid_out_product(one, laid_out(one), None, "none", [], "")  # type: ignore[misc]
+        _laid_out_product(one, laid_out(one))
     except (AttributeError, RuntimeError):
         return False
     return True
@@ -93,19 +105,43 @@ def most_in_half() -> int:
     return next(tried, 0)
 
 
+@functools.cache
+@torch.inference_mode()
+def attention_widens(dtype: torch.dtype) -> bool:
+    """Measure, once, whether this processor lets a chunk of numbers of this type attend faster in float32."""
+    if dtype is torch.float32:
+        return False
+    rows, slots = TRIED_WITH_MANY, 2 * TRIED_WITH_MANY
+    query, key = torch.ones(1, 8, rows, 64, dtype=dtype), torch.ones(1, 2, slots, 64, dtype=dtype)
+    mask = torch.zeros(1, 1, rows, slots, dtype=dtype)
+    attend = functools.partial(functional.scaled_dot_product_attention, enable_gqa=True)
+    narrow, wide = fastest_turns(
+        [
+            lambda: attend(query, key, key, mask),
+            lambda: attend(query.float(), key.float(), key.float(), mask.float()).to(dtype),
+        ]
+    )
+    return wide < narrow
+
+
 def _laid_out_product(rows: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-    assert laid_out_product is not None
-    return laid_out_product(rows, matrix, None, "none", [], "")
+    return torch.ops.mkldnn._linear_pointwise(rows, matrix, None, "none", [], "")
 
 
 def _is_faster(
     one: Callable[..., object], its: Sequence[Any], other: Callable[..., object], others: Sequence[Any], rows: Any
 ) -> bool:
-    """Which of two ways is faster with its matrices, by the fastest of four turns: others only slow it down."""
-    ways = (lambda: [one(rows, matrix) for matrix in its]), (lambda: [other(rows, matrix) for matrix in others])
-    times = [[seconds(way) for way in ways] for _ in range(4)]
-    first, second = map(min, zip(*times, strict=True))
+    """Which of two ways is faster with its matrices."""
+    first, second = fastest_turns(
+        [lambda: [one(rows, matrix) for matrix in its], lambda: [other(rows, matrix) for matrix in others]]
+    )
     return first < second
+
+
+def fastest_turns(ways: Sequence[Callable[[], object]]) -> list[float]:
+    """How many seconds each way takes at its fastest, of four turns that all have: others only slow it down."""
+    turns = [[seconds(way) for way in ways] for _ in range(4)]
+    return [min(times) for times in zip(*turns, strict=True)]
 
 
 def seconds(action: Callable[[], object]) -> float:

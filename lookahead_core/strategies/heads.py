@@ -19,7 +19,7 @@ from huggingface_hub import hf_hub_download
 from torch.nn import functional
 
 from lookahead_core.engines.engine import Scores, likeliest
-from lookahead_core.engines.packed import Packed
+from lookahead_core.engines.packed import packed, product
 from lookahead_core.engines.products import packing_pays
 from lookahead_core.errors import ModelError, is_caused_by
 from lookahead_core.model import Model
@@ -120,7 +120,7 @@ class HeadsProduct:
         self.bias = None if bias is None else bias[self.kept].to(self.dtype)
         self._packed = None
         if device.type == "cpu" and packing_pays([self.matrix], heads.count):
-            self._packed = Packed(self.matrix, self.bias)
+            self._packed = packed(self.matrix, self.bias)
 
     @torch.inference_mode()
     def __call__(self, vectors: torch.Tensor, token_ids: torch.Tensor, count: int | None = None) -> torch.Tensor:
@@ -131,7 +131,7 @@ class HeadsProduct:
         given = vectors.to(device, self.dtype), looked_up(layer, token_ids).to(device, self.dtype)
         bent = bend(*given, *(part[:count] for part in self.parts))
         if self._packed is not None:
-            return self._packed(bent).float()
+            return product(self._packed, bent).float()
         return functional.linear(bent, self.matrix, self.bias).float()
 
 
