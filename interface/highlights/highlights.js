@@ -249,12 +249,10 @@ class Highlights {
     if (opened !== this.opened || !this.found || this.stale) return;
     // A server that knows nothing of the text any more reads it first.
     if (this.line.state === 'thinking') this.#opens = start;
-    else this.#ask(start);
-  }
-
-  #ask(start) {
-    this.at = start;
-    this.requests.ask();
+    else {
+      this.at = start;
+      this.requests.ask();
+    }
   }
 
   key(event) {

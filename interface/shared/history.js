@@ -112,13 +112,13 @@ export class History {
 
   #accepted(state) {
     const found = [], firstTurn = this.steps.findIndex(({turn}) => turn);
-    let {text} = state, accepted = 0;
-    const goesOn = index => index >= 0 && (accepted < MOST_MOMENTS || (firstTurn >= 0 && index >= firstTurn));
+    let {text} = state;
+    const goesOn = index => index >= 0 && (found.length < MOST_MOMENTS || (firstTurn >= 0 && index >= firstTurn));
     for (let index = this.position - 1; goesOn(index); index -= 1) {
       const step = this.steps[index];
       text = apply(text, inverse(step));
       if (step.turn) found.push({kind: step.kind, at: index, time: step.time, before: '', text, earlier: step.turn.before});
-      if (step.kind === 'accept' && (accepted += 1) <= MOST_MOMENTS) found.push(this.#moment('accepted', index, text));
+      if (step.kind === 'accept') found.push(this.#moment('accepted', index, text));
     }
     ({text} = state);
     for (let index = this.position; index < this.steps.length; index += 1) {

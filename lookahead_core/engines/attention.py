@@ -8,7 +8,7 @@ from torch.nn import functional
 BLOCK_ROWS = 256
 """How many rows of a chunk attend at a time: measured in benchmarks/README.md."""
 FOLD_ROWS = 64
-"""Up to so many rows, the heads that share a key are folded into the rows: measured in benchmarks/README.md."""
+"""From two to so many rows, the heads that share a key are folded into them: measured in benchmarks/README.md."""
 
 
 def folded(mask: torch.Tensor, group: int) -> torch.Tensor:
@@ -33,7 +33,7 @@ def attend(
     _, heads, rows, width = query.shape
     shared = key.shape[1]
     group = heads // shared
-    if mask is not None and rows <= few and group > 1:
+    if mask is not None and 1 < rows <= few and group > 1:
         many = query.reshape(1, shared, group * rows, width)
         if mask.shape[2] != group * rows:
             mask = folded(mask, group)

@@ -224,7 +224,7 @@ class LeanLayers(nn.Module):
         starts = [layers[0].get_seq_length() for layers in caches]
         ends = [start + count for start, count in zip(starts, counts, strict=True)]
         masks = [mask[..., :end] for mask, end in zip(attention_mask.split(counts, 2), ends, strict=True)]
-        masks = [folded(mask, self.group) if mask.shape[2] <= FOLD_ROWS else mask for mask in masks]
+        masks = [folded(mask, self.group) if 1 < mask.shape[2] <= FOLD_ROWS else mask for mask in masks]
         keys = [[layer.keys for layer in layers] for layers in caches]
         values = [[layer.values for layer in layers] for layers in caches]
         cosine, sine = (each[0].unsqueeze(1) for each in position_embeddings)
