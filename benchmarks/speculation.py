@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks.agreement import is_tie
 from benchmarks.environment import describe
+from benchmarks.oracle import passes_of_an_oracle
 from benchmarks.speculation_report import Run, Runs, report, wrong
 from benchmarks.speculators import GREEDY, MAIN, Company, Contestant, Written, write
 from benchmarks.tasks import TASKS, Prompt, like, prompts_of
@@ -135,7 +136,8 @@ def one(dtype: str, repeat: int, contestant: Contestant, prompt: Prompt, texts: 
 
 def _run(dtype: str, repeat: int, contestant: Contestant, prompt: Prompt, seconds: float, written: Written) -> Run:
     where = (dtype, prompt.task, prompt.number, repeat, contestant.name, len(prompt.ids))
-    return Run(*where, seconds, written.token_ids, written.passes)
+    oracle_passes = passes_of_an_oracle(prompt.ids, written.token_ids)
+    return Run(*where, seconds, written.token_ids, written.passes, oracle_passes=oracle_passes)
 
 
 def compared(runs: Sequence[Run], prompt: Prompt, company: Company) -> Iterator[Run]:

@@ -35,6 +35,8 @@ class Run:
     """Whether plain `generate` has written the same."""
     tie: bool = False
     """Where it has not: whether two tokens were equally likely where the texts part."""
+    oracle_passes: int = 0
+    """In how many passes an oracle that copies would have written it."""
 
     @property
     def speed(self) -> float:
@@ -134,7 +136,8 @@ def _tokens_a_second(runs: Runs, dtype: str, row: str) -> str:
 
 def _passes(runs: Runs, dtype: str) -> str:
     """What the passes after the prompt won: ours task by task, the others over all."""
-    header = ["contestant", "task", "won a pass", "evaluated a pass", "drafting / pass", "whose drafts held"]
+    header = ["contestant", "task", "won a pass", "by an oracle that copies", "evaluated a pass", "drafting / pass"]
+    header.append("whose drafts held")
     rows = [[OURS, task, *_won(runs.of(dtype, OURS, task))] for task in runs.tasks]
     rows += [[name, ALL, *_won(runs.of(dtype, name))] for name in runs.contestants(dtype) if name != PLAIN]
     title = f"## What passes won, {SHORT.get(dtype, dtype)}"
@@ -144,10 +147,12 @@ def _passes(runs: Runs, dtype: str) -> str:
 def _won(some: Sequence[Run]) -> list[str]:
     passes = [one for run in some for one in run.passes[1:]]
     if not passes:
-        return [NOTHING] * 4
+        return [NOTHING] * 5
     drafting = sum(one.drafting for one in passes) / sum(one.seconds for one in passes)
+    oracle = sum(run.oracle_passes for run in some)
     return [
         f"{sum(one.won for one in passes) / len(passes):.2f}",
+        f"{sum(len(run.token_ids) for run in some) / oracle:.2f}" if oracle else NOTHING,
         f"{sum(one.evaluated for one in passes) / len(passes):.1f}",
         f"{drafting:.1%}",
         shares(passes),

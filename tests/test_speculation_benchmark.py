@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks import speculation, tasks
+from benchmarks.oracle import passes_of_an_oracle
 from benchmarks.speculation_report import ALL, PASSAGE_TASKS, Run, Runs, report, wrong
 from benchmarks.speculators import DRAFT, GREEDY, HEADS, LOOKUP, MAIN, OURS, TRIE, Company, first_layers, unheeded
 from benchmarks.tasks import TASKS, Prompt, like, read_task
@@ -195,6 +196,22 @@ def run(contestant: str, speed: float, task: str = "open", number: int = 0, repe
     """Ten tokens at some speed."""
     where = {"dtype": "float32", "task": task, "number": number, "repeat": repeat, "prompt_tokens": 5}
     return Run(**where, contestant=contestant, seconds=10 / speed, token_ids=tuple(range(10)), **more)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "written", "passes"),
+    [
+        ([1, 2, 3, 4], [2, 3, 4], 2),
+        ([1, 2, 3], [4, 5, 6], 3),
+        ([1, 2, 3, 1], [2, 3, 1, 2, 3], 1),
+        ([9], [1, 2, 1, 2, 1, 2], 4),
+        ([9], [], 0),
+    ],
+)
+def test_an_oracle_copies_wherever_a_token_has_come_after_the_same_one_before(
+    prompt: list[int], written: list[int], passes: int
+) -> None:
+    assert passes_of_an_oracle(prompt, written) == passes
 
 
 def test_a_ratio_is_the_geometric_mean_of_medians_of_repeats() -> None:

@@ -21,8 +21,8 @@ def attend(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    mask: Optional[torch.Tensor],  # noqa: UP045 (TorchScript)
-    scaling: Optional[float],  # noqa: UP045 (TorchScript)
+    mask: Optional[torch.Tensor],
+    scaling: Optional[float],
     widens: bool,
     few: int = FOLD_ROWS,
 ) -> torch.Tensor:
@@ -57,7 +57,7 @@ def _in_blocks(
     key: torch.Tensor,
     value: torch.Tensor,
     mask: torch.Tensor,
-    scaling: Optional[float],  # noqa: UP045 (TorchScript)
+    scaling: Optional[float],
     block: int = BLOCK_ROWS,
 ) -> torch.Tensor:
     """Attention of a chunk, block by block up to each block's own slots, since no row sees a slot behind its own."""

@@ -10,7 +10,7 @@ import contextlib
 import warnings
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, List, NamedTuple, Optional  # noqa: UP035 (TorchScript)
+from typing import Any, List, NamedTuple, Optional
 
 import torch
 from torch import nn
@@ -81,7 +81,7 @@ def _parts(module: Any) -> set[str]:
 
 
 class Norm(NamedTuple):
-    """What rows are divided by their root mean square for, and weighted with."""
+    """What rows are weighted with, times the root of their width, and the least length that they count as."""
 
     weight: torch.Tensor
     least: torch.Tensor
@@ -106,7 +106,7 @@ class Weights(NamedTuple):
     before_attention: Norm
     taken: Packed
     """Queries, keys and values, one below the other."""
-    of_heads: Optional[Norm]  # noqa: UP045 (TorchScript)
+    of_heads: Optional[Norm]
     """The norms of queries and keys, head by head, where a family has them."""
     given: Packed
     before_mlp: Norm
@@ -148,7 +148,7 @@ def turned(heads: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor) -> tor
 class Run(nn.Module):
     """Layers one after the other, as TorchScript compiles them."""
 
-    layers: List[Weights]  # noqa: UP006 (TorchScript)
+    layers: List[Weights]
 
     def __init__(self, layers: Sequence[Any]) -> None:
         super().__init__()
@@ -163,11 +163,11 @@ class Run(nn.Module):
     def forward(
         self,
         rows: torch.Tensor,
-        counts: List[int],  # noqa: UP006 (TorchScript)
-        starts: List[int],  # noqa: UP006 (TorchScript)
-        masks: List[torch.Tensor],  # noqa: UP006 (TorchScript)
-        keys: List[List[torch.Tensor]],  # noqa: UP006 (TorchScript)
-        values: List[List[torch.Tensor]],  # noqa: UP006 (TorchScript)
+        counts: List[int],
+        starts: List[int],
+        masks: List[torch.Tensor],
+        keys: List[List[torch.Tensor]],
+        values: List[List[torch.Tensor]],
         cosine: torch.Tensor,
         sine: torch.Tensor,
     ) -> torch.Tensor:
@@ -179,7 +179,7 @@ class Run(nn.Module):
             if of_heads is not None:
                 heads = normed(of_heads, heads)
             heads = turned(heads, cosine, sine)
-            mixed: List[torch.Tensor] = []  # noqa: UP006 (TorchScript)
+            mixed: List[torch.Tensor] = []
             first = 0
             for tree, count in enumerate(counts):
                 last, start, end = first + count, starts[tree], starts[tree] + count

@@ -4,7 +4,7 @@ TorchScript compiles the products (lean.py), so they are functions of plain tupl
 """
 
 from collections.abc import Sequence
-from typing import Any, List, NamedTuple, Optional  # noqa: UP035 (TorchScript)
+from typing import Any, List, NamedTuple, Optional
 
 import torch
 from torch import nn
@@ -30,7 +30,7 @@ class Packed(NamedTuple):
     """A matrix laid out once for the processor's library; for few rows also in half precision, where that is exact."""
 
     laid_out: torch.Tensor
-    bias: Optional[torch.Tensor]  # noqa: UP045 (TorchScript)
+    bias: Optional[torch.Tensor]
     few: int
     """For so many rows at most the product is one with the halves."""
     halves: Halves
@@ -38,8 +38,8 @@ class Packed(NamedTuple):
     """From so many rows on a gate is a step after the product."""
     many: int
     """From so many rows on the product is one with the plain matrices that it stands for, one below the other."""
-    plain: List[torch.Tensor]  # noqa: UP006 (TorchScript)
-    plain_biases: List[Optional[torch.Tensor]]  # noqa: UP006, UP045 (TorchScript)
+    plain: List[torch.Tensor]
+    plain_biases: List[Optional[torch.Tensor]]
 
 
 def packed(weight: torch.Tensor, bias: torch.Tensor | None, layers: Sequence[nn.Linear] = ()) -> Packed:

@@ -3,7 +3,7 @@
 import functools
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, List, TypeAlias  # noqa: UP035 (TorchScript)
+from typing import Any, List, TypeAlias
 
 import torch
 from torch.nn import functional
@@ -19,7 +19,7 @@ FLIPPED_ROWS = 64
 LONGEST_SUM = 640
 """So many products of numbers are added up in a row; measured in benchmarks/README.md."""
 
-Halves: TypeAlias = List[torch.classes.quantized.LinearPackedParamsBase]  # noqa: UP006 (TorchScript)
+Halves: TypeAlias = List[torch.classes.quantized.LinearPackedParamsBase]
 """A matrix in half precision, in column parts."""
 
 

@@ -35,6 +35,7 @@ class LittleModel:
 
     name = "model"
     hidden = False
+    sound = True
 
     def __init__(self, little: Model, vocabulary: int, choose: Choose, trust: Trust) -> None:
         """The vocabulary is the bigger model's, which may have more ids that stand for nothing, or fewer."""

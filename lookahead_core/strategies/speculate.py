@@ -132,7 +132,7 @@ class Speculation:
         needs to know what each was drawn from.
         """
         self.drafters = list(drafters)
-        # What ours guess need not be checked, guess by guess.
+        # A drafter of this house says that its guesses are sound, and they are not checked one by one.
         self._sound = [getattr(drafter, "sound", False) for drafter in self.drafters]
         self.trust = trust
         self.costs = costs
