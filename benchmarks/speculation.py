@@ -32,12 +32,16 @@ WARM_UP = 8
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this subcommand."""
-    parser.add_argument("--quick", action="store_true", help="three prompts a task, bfloat16, the main contestants")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="three prompts a task, the main contestants; bfloat16 alone, if --dtypes says nothing",
+    )
     parser.add_argument(
         "--repeats", type=int, default=1, help="how often everybody writes; medians of each prompt count"
     )
     parser.add_argument("--new-tokens", type=int, default=128, help="how many tokens are written at most")
-    parser.add_argument("--dtypes", type=_listed(DTYPES), default=DTYPES, help="bfloat16, float32 or both, by comma")
+    parser.add_argument("--dtypes", type=_listed(DTYPES), default=(), help="bfloat16, float32 or both, by comma")
     parser.add_argument("--tasks", type=_listed(TASKS), default=TASKS, help=f"some of {','.join(TASKS)}")
     parser.add_argument(
         "--prompts", type=int, help="how many of each task, for everybody; else fewer for variants and float32"
@@ -63,7 +67,7 @@ def _listed(allowed: Sequence[str]) -> Any:
 
 def main(arguments: argparse.Namespace) -> int:
     """Measure, print the tables, save what was asked for; 1 where somebody wrote another text in float32."""
-    dtypes = DTYPES[:1] if arguments.quick else arguments.dtypes
+    dtypes = arguments.dtypes or (DTYPES[:1] if arguments.quick else DTYPES)
     models = {dtype: load_model(arguments.model, dtype=dtype, device=arguments.device) for dtype in dtypes}
     first = models[dtypes[0]]
     answers = {} if arguments.quick else answered(first, prompts_for(first, arguments))

@@ -27,6 +27,7 @@ from lookahead_core.engines.twin import twin_of
 from lookahead_core.engines.ways import (
     FEW,
     MANY,
+    _most_in_half,
     attention_widens,
     halved,
     halved_product,
@@ -38,6 +39,7 @@ from lookahead_core.engines.ways import (
 from tests.conftest import tiny_llama
 
 DTYPES = (torch.float32, torch.bfloat16)
+HALVES = bool(most_in_half(torch.ones(1, 1)))
 packed_dtypes = pytest.mark.parametrize(
     "dtype",
     [
@@ -81,7 +83,7 @@ def test_what_comes_after_a_product_is_the_same_however_many_rows_there_are(
     dtype: torch.dtype, bias: bool, faster: bool, few: int, halves: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lookahead_core.engines.packed.plain_is_faster", lambda: faster)
-    monkeypatch.setattr("lookahead_core.engines.packed.most_in_half", lambda: few if most_in_half() else 0)
+    monkeypatch.setattr("lookahead_core.engines.packed.most_in_half", lambda weight: few if HALVES else 0)
     layers = [nn.Linear(48, width, bias=bias).to(dtype) for width in (32, 17)]
     if halves:
         layers = [layer.bfloat16().to(dtype) for layer in layers]
@@ -89,7 +91,7 @@ def test_what_comes_after_a_product_is_the_same_however_many_rows_there_are(
     with torch.inference_mode():
         matrix = packed(*stacked(layers), layers)
         assert bool(matrix.plain) == (faster and dtype is torch.float32)
-        assert bool(matrix.halves) == (halves and dtype is torch.float32 and bool(few and most_in_half()))
+        assert bool(matrix.halves) == (halves and dtype is torch.float32 and bool(few and HALVES))
         for rows in {1, APART - 1, APART, few or 1, few + 1, MANY - 1, MANY, 300}:
             given, others = torch.randn(1, rows, 48).to(dtype), torch.randn(1, rows, 49).to(dtype)
             kept = given.clone(), others.clone()
@@ -116,7 +118,7 @@ def test_half_precision_stands_for_matrices_only_that_it_keeps() -> None:
         assert not is_exact_in_half(matrix)
 
 
-@pytest.mark.skipif(not most_in_half(), reason="no products with halved matrices here")
+@pytest.mark.skipif(not HALVES, reason="no products with halved matrices here")
 @pytest.mark.parametrize("width", [1, 640, 641, 1536, 4099])
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_product_with_a_halved_matrix_is_as_exact_as_a_plain_one(width: int, bias: bool) -> None:
@@ -132,9 +134,11 @@ def test_a_product_with_a_halved_matrix_is_as_exact_as_a_plain_one(width: int, b
 
 @pytest.mark.skipif(not packs(torch.float32), reason="nothing to compare with")
 def test_which_way_is_faster_for_how_many_rows_is_measured_once() -> None:
-    assert plain_is_faster() in (True, False) and most_in_half() in (0, *FEW)
-    for measured in (plain_is_faster, most_in_half):
-        assert measured.cache_info().currsize == 1
+    wide, narrow = torch.ones(3, 1000), torch.ones(3, 500)
+    for _ in range(2):
+        assert plain_is_faster() in (True, False)
+        assert {most_in_half(wide), most_in_half(narrow)} <= {0, *FEW}
+    assert plain_is_faster.cache_info().misses == 1 and _most_in_half.cache_info().misses <= 2
     assert attention_widens(torch.bfloat16) in (True, False) and not attention_widens(torch.float32)
 
 
@@ -269,7 +273,7 @@ def test_loading_leaves_the_programs_dice_alone() -> None:
     assert torch.equal(torch.rand(3), expected)
 
 
-@pytest.mark.skipif(not most_in_half(), reason="no products with halved matrices here")
+@pytest.mark.skipif(not HALVES, reason="no products with halved matrices here")
 def test_halved_matrices_count_among_the_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "packing_pays", lambda weights, **options: True)
     hf_model = tiny_llama(300)

@@ -45,7 +45,7 @@ class Packed(NamedTuple):
 def packed(weight: torch.Tensor, bias: torch.Tensor | None, layers: Sequence[nn.Linear] = ()) -> Packed:
     """A matrix in all ways that pay; `layers` are those that it stands for, one below the other."""
     exact = weight.dtype is torch.float32
-    few = most_in_half() if exact and is_exact_in_half(weight) else 0
+    few = most_in_half(weight) if exact and is_exact_in_half(weight) else 0
     plain = list(layers) if exact and layers and plain_is_faster() else []
     return Packed(
         laid_out=laid_out(weight),

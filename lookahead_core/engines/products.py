@@ -112,7 +112,7 @@ def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
 
 def _copied(weight: torch.Tensor) -> int:
     """How many bytes the copies of a matrix take: in float32 there may be one in half precision as well."""
-    return weight.nbytes + (2 * weight.numel() if weight.dtype is torch.float32 and most_in_half() else 0)
+    return weight.nbytes + (2 * weight.numel() if weight.dtype is torch.float32 and most_in_half(weight) else 0)
 
 
 @torch.inference_mode()

@@ -45,9 +45,14 @@ def halved(weight: torch.Tensor, bias: torch.Tensor | None) -> Halves:
 
     Its columns come in parts, since the library sums up from the first to the last, and long sums round more.
     """
-    first, *others = weight.detach().chunk(-(-weight.shape[1] // LONGEST_SUM), 1)
+    first, *others = weight.detach().chunk(parts_in_half(weight), 1)
     pack = torch.ops.quantized.linear_prepack_fp16
     return [pack(first.contiguous(), None if bias is None else bias.detach()), *(pack(p.contiguous()) for p in others)]
+
+
+def parts_in_half(weight: torch.Tensor) -> int:
+    """In how many parts a matrix's columns come."""
+    return -(-weight.shape[1] // LONGEST_SUM)
 
 
 def halved_product(rows: torch.Tensor, parts: Halves) -> torch.Tensor:
@@ -90,11 +95,16 @@ def plain_is_faster() -> bool:
     return _is_faster(functional.linear, list(matrices), _laid_out_product, list(map(laid_out, matrices)), rows)
 
 
+def most_in_half(weight: torch.Tensor) -> int:
+    """Up to how many rows of float32 are multiplied faster with a matrix in half precision; 0 if none."""
+    return _most_in_half(min(parts_in_half(weight), 2))
+
+
 @functools.cache
 @torch.inference_mode()
-def most_in_half() -> int:
-    """Measure, once, up to how many rows of float32 are multiplied faster with halved matrices; 0 if none."""
-    matrices = torch.ones(MATRICES_FOR_FEW, SIDE, SIDE)
+def _most_in_half(parts: int) -> int:
+    """Measure, once for matrices in one part and once for those in several."""
+    matrices = torch.ones(MATRICES_FOR_FEW, SIDE, LONGEST_SUM * parts)
     try:
         half = [halved(matrix, None) for matrix in matrices]
     except (AttributeError, RuntimeError):
