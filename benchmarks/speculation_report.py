@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from statistics import geometric_mean, median
+from dataclasses import dataclass, replace
+from statistics import geometric_mean, linear_regression, median
 
 from benchmarks.report import NOTHING, SHORT, markdown
 from benchmarks.speculators import GREEDY, LOOKUP, MAIN, OURS, PLAIN
@@ -14,6 +14,7 @@ from lookahead_core.strategies.speculate import Pass
 
 PASSAGE_TASKS = "passage tasks"
 ALL = "over all"
+ORACLE = "an oracle that copies"
 BARS = {"copying": 7.0, PASSAGE_TASKS: 4.2, "code": 1.8, "open": 1.25, ALL: 2.6}
 """What ours is to reach in bfloat16, as a multiple of plain `generate`."""
 
@@ -81,9 +82,25 @@ class Runs:
         """For each prompt the median of its repeats."""
         plain = {(run.number, run.repeat): run.speed for run in self.of(dtype, GREEDY, task)}
         ratios: dict[int, list[float]] = {}
-        for run in self.of(dtype, contestant, task):
-            ratios.setdefault(run.number, []).append(run.speed / plain[run.number, run.repeat])
+        for run in self.oracles(dtype) if contestant == ORACLE else self.of(dtype, contestant):
+            if run.task == task:
+                ratios.setdefault(run.number, []).append(run.speed / plain[run.number, run.repeat])
         return [median(some) for some in ratios.values()]
+
+    def oracles(self, dtype: str) -> list[Run]:
+        """What an oracle that copies would take for what ours wrote, at what passes of each size took ours."""
+        ours = [run for run in self.of(dtype, OURS) if run.oracle_passes and run.passes]
+        sizes = [(one.evaluated, one.seconds) for run in ours for one in run.passes[1:]]
+        if len({evaluated for evaluated, _ in sizes}) < 2:
+            return []
+        a_node, a_pass = linear_regression(*zip(*sizes, strict=True))
+        return [replace(run, contestant=ORACLE, seconds=_oracles_seconds(run, a_node, a_pass)) for run in ours]
+
+
+def _oracles_seconds(run: Run, a_node: float, a_pass: float) -> float:
+    """Its passes have as many nodes as they win; reading the prompt, and what is between passes, takes as long as ours."""
+    between = (run.seconds - sum(one.seconds for one in run.passes)) / len(run.passes)
+    return run.passes[0].seconds + run.oracle_passes * (a_pass + between) + len(run.token_ids) * a_node
 
 
 def wrong(runs: Runs) -> list[Run]:
@@ -100,11 +117,12 @@ def report(runs: Runs) -> str:
 
 
 def _bars(runs: Runs) -> str:
-    header = ["task", "ours", "bar", "reached", "prompt lookup", "ahead"]
+    header = ["task", "ours", "bar", "reached", "prompt lookup", "ahead", ORACLE]
     rows = []
     for row in (*runs.tasks, PASSAGE_TASKS, ALL):
         ours, lookup, bar = (*(runs.ratio("bfloat16", name, row) for name in (OURS, LOOKUP)), BARS.get(row))
-        rows.append([row, _times(ours), _times(bar), _more(ours, bar), _times(lookup), _more(ours, lookup)])
+        figures = [_times(ours), _times(bar), _more(ours, bar), _times(lookup), _more(ours, lookup)]
+        rows.append([row, *figures, _times(runs.ratio("bfloat16", ORACLE, row))])
     return f"## The bars, bf16\n\nTokens a second, plain `generate` = 1.\n\n{markdown(header, rows)}"
 
 
@@ -136,7 +154,7 @@ def _tokens_a_second(runs: Runs, dtype: str, row: str) -> str:
 
 def _passes(runs: Runs, dtype: str) -> str:
     """What the passes after the prompt won: ours task by task, the others over all."""
-    header = ["contestant", "task", "won a pass", "by an oracle that copies", "evaluated a pass", "drafting / pass"]
+    header = ["contestant", "task", "won a pass", f"by {ORACLE}", "evaluated a pass", "drafting / pass"]
     header.append("whose drafts held")
     rows = [[OURS, task, *_won(runs.of(dtype, OURS, task))] for task in runs.tasks]
     rows += [[name, ALL, *_won(runs.of(dtype, name))] for name in runs.contestants(dtype) if name != PLAIN]

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import speculation, tasks
 from benchmarks.oracle import passes_of_an_oracle
-from benchmarks.speculation_report import ALL, PASSAGE_TASKS, Run, Runs, report, wrong
+from benchmarks.speculation_report import ALL, ORACLE, PASSAGE_TASKS, Run, Runs, report, wrong
 from benchmarks.speculators import DRAFT, GREEDY, HEADS, LOOKUP, MAIN, OURS, TRIE, Company, first_layers, unheeded
 from benchmarks.tasks import TASKS, Prompt, like, read_task
 from benchmarks.trie import BRANCH_LENGTH, DECODING_LENGTH, OUTPUT_WEIGHT, Shoot, Trie, TrieDrafter
@@ -219,6 +219,15 @@ def test_a_ratio_is_the_geometric_mean_of_medians_of_repeats() -> None:
     some = [run(OURS, 7 * speed, number=number, repeat=repeat) for (number, repeat), speed in speeds.items()]
     some += [run(GREEDY, 7, number=number, repeat=repeat) for number, repeat in speeds]
     assert Runs(some).ratio("float32", OURS, "open") == pytest.approx((4 * 9) ** 0.5)
+
+
+def test_an_oracle_takes_what_passes_of_its_sizes_take() -> None:
+    # Four seconds for the prompt, then 0.75 a pass and 0.25 a node, and a second after each pass; ten tokens.
+    passes = (Pass(1, 1, 4.0, 0.1, ()), Pass(3, 5, 2.0, 0.1, ("suffix",) * 2), Pass(1, 1, 1.0, 0.1, ()))
+    some = [run(GREEDY, 2), run(OURS, 1, passes=passes, oracle_passes=2)]
+    assert Runs(some).ratio("float32", ORACLE, "open") == pytest.approx(10 / (4 + 2 * (0.75 + 1) + 10 * 0.25) / 2)
+    assert Runs(some[:1]).ratio("float32", ORACLE, "open") is None
+    assert Runs([some[0], run(OURS, 1, passes=passes[:2], oracle_passes=2)]).ratio("float32", ORACLE, "open") is None
 
 
 def test_tasks_count_alike_however_many_prompts_they_have() -> None:
