@@ -98,7 +98,7 @@ class Runs:
 
 
 def _oracles_seconds(run: Run, a_node: float, a_pass: float) -> float:
-    """Its passes have as many nodes as they win; reading the prompt and what is between passes takes as long as ours."""
+    """Its passes have as many nodes as they win; reading the prompt and what is between passes takes what ours took."""
     between = (run.seconds - sum(one.seconds for one in run.passes)) / len(run.passes)
     return run.passes[0].seconds + run.oracle_passes * (a_pass + between) + len(run.token_ids) * a_node
 
