@@ -16,7 +16,7 @@ from lookahead_core.engines.packed import PackedLinear, is_plain, packed, produc
 from lookahead_core.engines.ways import fastest_turns, linear_flipped, most_in_half, packs
 
 TRIED = 60
-"""How many of a model's matrices are multiplied to see which way is faster."""
+"""How many of a model's matrices are multiplied to see which way is faster: fewer might stay in caches."""
 COPY_BYTES = 1 << 30
 """The most memory that copies of weights may take: laid out for the processor, joined, or the head in float32."""
 LEAST, LEAN_LEAST = 1.05, 0.9

@@ -71,8 +71,13 @@ def is_exact_in_half(weight: torch.Tensor) -> bool:
 
     What may be lost of its smallest numbers is no more than float32 loses of its largest.
     """
-    lost = (weight.half().float() - weight).abs().max()
-    return bool(lost <= torch.finfo(torch.float32).eps * weight.abs().max())
+    lost = _largest(weight.detach().half().float().sub_(weight.detach()))
+    return bool(lost <= torch.finfo(torch.float32).eps * _largest(weight))
+
+
+def _largest(weight: torch.Tensor) -> torch.Tensor:
+    least, most = torch.aminmax(weight.detach())
+    return torch.maximum(-least, most)
 
 
 @functools.cache
