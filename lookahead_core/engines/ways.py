@@ -1,5 +1,6 @@
 """Ways to multiply rows with a matrix on a processor, and for how many rows this machine is faster with which."""
 
+import contextlib
 import functools
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +20,15 @@ FLIPPED_ROWS = 64
 LONGEST_SUM = 640
 """So many products of numbers are added up in a row; measured in benchmarks/README.md."""
 
-Halves: TypeAlias = List[torch.classes.quantized.LinearPackedParamsBase]
+
+def _half_matrix() -> Any:
+    """The type of a matrix in half precision; where PyTorch was built without them there are none, of any type."""
+    with contextlib.suppress(AttributeError, RuntimeError):
+        return torch.classes.quantized.LinearPackedParamsBase
+    return Any
+
+
+Halves: TypeAlias = List[_half_matrix()]  # type: ignore[misc]
 """A matrix in half precision, in column parts."""
 
 
@@ -124,7 +133,7 @@ def _most_in_half(parts: int) -> int:
 @torch.inference_mode()
 def attention_widens(dtype: torch.dtype) -> bool:
     """Measure, once, whether this processor lets a chunk of numbers of this type attend faster in float32."""
-    if dtype is torch.float32:
+    if dtype.itemsize >= torch.float32.itemsize:
         return False
     rows, slots = TRIED_WITH_MANY, 2 * TRIED_WITH_MANY
     query, key = torch.ones(1, 8, rows, 64, dtype=dtype), torch.ones(1, 2, slots, 64, dtype=dtype)
