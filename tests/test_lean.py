@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from lookahead_core import Document, load_model
 from lookahead_core.engines import products
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.lean import LeanLayers, Run, common_layers, use_lean_layers
+from lookahead_core.engines.output import SharpHead
 from lookahead_core.engines.probe import fit
+from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.engines.ways import most_in_half, packs
 from lookahead_core.tree import Node
 from tests.conftest import tiny_llama
@@ -71,6 +74,29 @@ def test_over_halved_matrices_every_prediction_equals_a_plain_forward(
         assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, seed))
 
 
+@pytest.mark.skipif(
+    not packs(torch.bfloat16) or not most_in_half(torch.ones(1, 1)), reason="neither bfloat16 nor halves packed here"
+)
+@pytest.mark.parametrize("family", COMMON)
+def test_few_rows_of_a_narrow_model_are_closer_to_what_its_weights_say_in_float32(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart = []
+    for few in (0, 6):
+        monkeypatch.setattr("lookahead_core.engines.packed.most_in_half", lambda weight, few=few: few)
+        hf_model = with_opinions(family, saved_in_half=True)
+        exact = UncachedEngine(hf_model)
+        engine = CachedEngine(copy.deepcopy(hf_model).bfloat16(), cache_bytes=1 << 30)
+        engine.twin.set_output_embeddings(SharpHead(engine.twin.get_output_embeddings()))
+        use_lean_layers(engine.twin)
+        for seed, size in ((1, 7), (2, 100), (0, 1)):
+            _, nodes = random_tree(8, seed)
+            rows, expected = evaluate_in_passes(engine, nodes, size, seed), exact.evaluate(nodes)
+            assert float((rows - expected).abs().max()) <= 3e-2 * float(expected.abs().max())
+        apart.append(float((rows - expected).abs().mean()))
+    assert apart[1] < 0.85 * apart[0]
+
+
 @packing
 @pytest.mark.parametrize("family", COMMON)
 def test_with_lean_layers_trees_that_share_a_pass_are_kept_apart(family: str) -> None:
@@ -81,12 +107,13 @@ def test_with_lean_layers_trees_that_share_a_pass_are_kept_apart(family: str) ->
 
 @packing
 @pytest.mark.parametrize("family", COMMON)
-@pytest.mark.parametrize("widens", [False, True])
-def test_uncompiled_and_with_chunks_that_attend_in_float32_every_prediction_equals_a_plain_forward(
-    family: str, widens: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("otherwise", [False, True])
+def test_uncompiled_and_attending_either_way_every_prediction_equals_a_plain_forward(
+    family: str, otherwise: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lookahead_core.engines.lean.compiled", lambda run: run)
-    monkeypatch.setattr("lookahead_core.engines.lean.attention_widens", lambda dtype: widens)
+    for measured in ("attention_widens", "single_rows_fold"):
+        monkeypatch.setattr(f"lookahead_core.engines.lean.{measured}", lambda dtype: otherwise)
     hf_model = with_opinions(family)
     for seed, size in ((0, 1), (1, 7), (2, 100)):
         engine = lean_engine(hf_model)

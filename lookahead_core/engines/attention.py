@@ -8,7 +8,7 @@ from torch.nn import functional
 BLOCK_ROWS = 256
 """How many rows of a chunk attend at a time: measured in benchmarks/README.md."""
 FOLD_ROWS = 64
-"""From two to so many rows, the heads that share a key are folded into them: measured in benchmarks/README.md."""
+"""For so many rows the heads that share a key are folded into them: measured in benchmarks/README.md."""
 
 
 def folded(mask: torch.Tensor, group: int) -> torch.Tensor:
@@ -24,16 +24,18 @@ def attend(
     mask: Optional[torch.Tensor],
     scaling: Optional[float],
     widens: bool,
+    folds_one: bool,
     few: int = FOLD_ROWS,
 ) -> torch.Tensor:
     """What each row takes from the slots it sees, row by row and head by head; keys that heads share are not repeated.
 
-    The mask may be folded already. A chunk of a text is done in float32 where the processor is faster so: `widens`.
+    The mask may be folded already. Where the processor is faster so, a chunk of a text is done in float32 (`widens`),
+    and a single row is folded as few rows are.
     """
     _, heads, rows, width = query.shape
     shared = key.shape[1]
     group = heads // shared
-    if mask is not None and 1 < rows <= few and group > 1:
+    if mask is not None and (1 < rows <= few or (rows == 1 and folds_one)) and group > 1:
         many = query.reshape(1, shared, group * rows, width)
         if mask.shape[2] != group * rows:
             mask = folded(mask, group)

@@ -17,6 +17,7 @@ from torch import nn
 
 from lookahead_core.engines.attention import FOLD_ROWS, attend, folded
 from lookahead_core.engines.joint import caches_of
+from lookahead_core.engines.output import SharpHead
 from lookahead_core.engines.packed import (
     Packed,
     is_plain,
@@ -27,7 +28,7 @@ from lookahead_core.engines.packed import (
     silu_product,
     stacked,
 )
-from lookahead_core.engines.ways import attention_widens
+from lookahead_core.engines.ways import attention_widens, single_rows_fold
 
 PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
 ATTENTION_PARTS = {"q_proj", "k_proj", "v_proj", "o_proj"}
@@ -39,10 +40,12 @@ MLP_PARTS = {"gate_proj", "up_proj", "down_proj"}
 def use_lean_layers(twin: Any) -> None:
     """Put lean layers in place of a twin's own, which have this shape: neighbours that see the same run as one."""
     layers = common_layers(twin)
+    # What comes after the layers must take few rows in float32 as they are.
+    widens = isinstance(twin.get_output_embeddings(), SharpHead)
     kinds = getattr(twin.config.get_text_config(decoder=True), "layer_types", None) or [""] * len(layers)
     for _, run in groupby(range(len(layers)), key=lambda index: kinds[index]):
         first, *others = run
-        layers[first] = LeanLayers([layers[index] for index in (first, *others)], first)
+        layers[first] = LeanLayers([layers[index] for index in (first, *others)], first, widens)
         for index in others:
             layers[index] = Done()
 
@@ -115,12 +118,13 @@ class Weights(NamedTuple):
     down: Packed
 
 
-def weights_of(layer: Any) -> Weights:
+def weights_of(layer: Any, widens: bool) -> Weights:
     """A layer's weights, packed."""
     attention, mlp = layer.self_attn, layer.mlp
     takers = [attention.q_proj, attention.k_proj, attention.v_proj]
     given, gate, up, down = (
-        packed(one.weight, one.bias, [one]) for one in (attention.o_proj, mlp.gate_proj, mlp.up_proj, mlp.down_proj)
+        packed(one.weight, one.bias, [one], widens=widens)
+        for one in (attention.o_proj, mlp.gate_proj, mlp.up_proj, mlp.down_proj)
     )
     of_heads = None
     if hasattr(attention, "q_norm"):
@@ -129,7 +133,7 @@ def weights_of(layer: Any) -> Weights:
         of_heads = norm_of(attention.q_norm, weights)
     return Weights(
         norm_of(layer.input_layernorm),
-        packed(*stacked(takers), takers),
+        packed(*stacked(takers), takers, widens=widens),
         of_heads,
         given,
         norm_of(layer.post_attention_layernorm),
@@ -137,6 +141,11 @@ def weights_of(layer: Any) -> Weights:
         up,
         down,
     )
+
+
+def fewest_rows(layers: Sequence[Weights]) -> int:
+    """For how many rows all of these products are fastest in float32 with matrices in half precision."""
+    return min(matrix.few for layer in layers for matrix in (layer.taken, layer.given, layer.gate, layer.up, layer.down))
 
 
 def turned(heads: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:
@@ -150,15 +159,16 @@ class Run(nn.Module):
 
     layers: List[Weights]
 
-    def __init__(self, layers: Sequence[Any]) -> None:
+    def __init__(self, layers: Sequence[Any], widens: bool) -> None:
         super().__init__()
         attention = layers[0].self_attn
         self.width = int(attention.head_dim)
         self.scaling = float(attention.scaling)
         self.widens = attention_widens(attention.q_proj.weight.dtype)
+        self.folds_one = single_rows_fold(attention.q_proj.weight.dtype)
         self.heads = int(attention.q_proj.out_features // self.width)
         self.key_heads = int(attention.k_proj.out_features // self.width)
-        self.layers = [weights_of(layer) for layer in layers]
+        self.layers = [weights_of(layer, widens) for layer in layers]
 
     def forward(
         self,
@@ -186,12 +196,12 @@ class Run(nn.Module):
                 key, value = keys[tree][index], values[tree][index]
                 key[0, :, start:end] = heads[first:last, self.heads :].transpose(0, 1)
                 value[0, :, start:end] = values_taken[first:last].transpose(0, 1)
-                query = heads[first:last, : self.heads].transpose(0, 1).unsqueeze(0)
+                query = heads[first:last, : self.heads].transpose(0, 1).unsqueeze(0).to(key.dtype)
                 key, value = key[:, :, :end], value[:, :, :end]
-                mixed.append(attend(query, key, value, masks[tree], self.scaling, self.widens)[0])
+                mixed.append(attend(query, key, value, masks[tree], self.scaling, self.widens, self.folds_one)[0])
                 first = last
             given = mixed[0] if len(mixed) == 1 else torch.cat(mixed)
-            rows = product_plus(layer.given, given.flatten(1), rows)
+            rows = product_plus(layer.given, given.flatten(1).to(rows.dtype), rows)
             between = normed(layer.before_mlp, rows)
             between = product_times(layer.up, between, silu_product(layer.gate, between))
             rows = product_plus(layer.down, between, rows)
@@ -201,11 +211,13 @@ class Run(nn.Module):
 class LeanLayers(nn.Module):
     """Stands in a twin where the first of several layers was, and does what all of them did."""
 
-    def __init__(self, layers: Sequence[Any], first: int) -> None:
+    def __init__(self, layers: Sequence[Any], first: int, widens: bool) -> None:
         super().__init__()
         self.first, self.last = first, first + len(layers)
-        run = Run(layers)
+        run = Run(layers, widens)
         self.group, self.key_heads, self.width = run.heads // run.key_heads, run.key_heads, run.width
+        self.folds_one, self.dtype = run.folds_one, layers[0].self_attn.q_proj.weight.dtype
+        self.few = fewest_rows(run.layers)
         self.run = compiled(run)
 
     def forward(
@@ -216,18 +228,20 @@ class LeanLayers(nn.Module):
         past_key_values: Any,
         **others: Any,
     ) -> torch.Tensor:
-        rows = hidden_states[0]
+        # Few rows are float32 all the way, also in narrower models: nothing is rounded between the products then.
+        rows = hidden_states[0].to(torch.float32 if hidden_states.shape[1] <= self.few else self.dtype)
         caches, counts = caches_of(past_key_values, self.first, self.last, len(rows))
-        like = rows.new_empty(1, self.key_heads, 0, self.width)
+        like = rows.new_empty(1, self.key_heads, 0, self.width, dtype=self.dtype)
         for layer in (layer for layers in caches for layer in layers if not layer.is_initialized):
             layer.lazy_initialization(like, like)
         starts = [layers[0].get_seq_length() for layers in caches]
         ends = [start + count for start, count in zip(starts, counts, strict=True)]
         masks = [mask[..., :end] for mask, end in zip(attention_mask.split(counts, 2), ends, strict=True)]
-        masks = [folded(mask, self.group) if 1 < mask.shape[2] <= FOLD_ROWS else mask for mask in masks]
+        least = 1 if self.folds_one else 2
+        masks = [folded(mask, self.group) if least <= mask.shape[2] <= FOLD_ROWS else mask for mask in masks]
         keys = [[layer.keys for layer in layers] for layers in caches]
         values = [[layer.values for layer in layers] for layers in caches]
-        cosine, sine = (each[0].unsqueeze(1) for each in position_embeddings)
+        cosine, sine = (each[0].unsqueeze(1).to(rows.dtype) for each in position_embeddings)
         first, second = sine.chunk(2, -1)
         return self.run(rows, counts, starts, masks, keys, values, cosine, torch.cat([-first, second], -1))[None]
 

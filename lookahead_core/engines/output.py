@@ -28,17 +28,20 @@ class Float32Head(nn.Module):
 class SharpHead(nn.Module):
     """The output matrix in sixteen bits, packed, and then the likeliest logits of each row in float32.
 
-    It takes half as long as the whole product in float32. What is less likely is as the model in hand has it.
+    It takes half as long as the whole product in float32. What is less likely is as the model in hand has it. Few rows
+    that come in float32 are multiplied so.
     """
 
     def __init__(self, head: nn.Linear) -> None:
         super().__init__()
         self.weight = head.weight.detach()
         self.bias = None if head.bias is None else head.bias.detach()
-        self.packed = packed(self.weight, self.bias)
+        self.packed = packed(self.weight, self.bias, widens=True)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        rows = hidden.reshape(-1, hidden.shape[-1])
+        if hidden.dtype is torch.float32 and 0 < hidden.numel() <= self.packed.few * hidden.shape[-1]:
+            return product(self.packed, hidden)
+        rows = hidden.reshape(-1, hidden.shape[-1]).to(self.weight.dtype)
         logits = rows.new_empty((len(rows), len(self.weight)), dtype=torch.float32)
         for some, found in zip(rows.split(AT_ONCE), logits.split(AT_ONCE), strict=True):
             if len(some):

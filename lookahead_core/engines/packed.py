@@ -27,12 +27,14 @@ NEVER = 1 << 62
 
 
 class Packed(NamedTuple):
-    """A matrix laid out once for the processor's library; for few rows also in half precision, where that is exact."""
+    """A matrix laid out once for the processor's library; for few rows of float32 also in half precision, where that
+    is exact.
+    """
 
     laid_out: torch.Tensor
     bias: Optional[torch.Tensor]
     few: int
-    """For so many rows at most the product is one with the halves."""
+    """For so many rows of float32 at most the product is one with the halves."""
     halves: Halves
     apart: int
     """From so many rows on a gate is a step after the product."""
@@ -42,10 +44,15 @@ class Packed(NamedTuple):
     plain_biases: List[Optional[torch.Tensor]]
 
 
-def packed(weight: torch.Tensor, bias: torch.Tensor | None, layers: Sequence[nn.Linear] = ()) -> Packed:
-    """A matrix in all ways that pay; `layers` are those that it stands for, one below the other."""
+def packed(
+    weight: torch.Tensor, bias: torch.Tensor | None, layers: Sequence[nn.Linear] = (), *, widens: bool = False
+) -> Packed:
+    """A matrix in all ways that pay; `layers` are those that it stands for, one below the other.
+
+    A narrower one is kept in half precision as well where somebody `widens` few rows to float32.
+    """
     exact = weight.dtype is torch.float32
-    few = most_in_half(weight) if exact and is_exact_in_half(weight) else 0
+    few = most_in_half(weight) if (exact or widens) and is_exact_in_half(weight) else 0
     plain = list(layers) if exact and layers and plain_is_faster() else []
     return Packed(
         laid_out=laid_out(weight),
@@ -90,7 +97,7 @@ def product_times(matrix: Packed, rows: torch.Tensor, others: torch.Tensor) -> t
 def _goes_apart(matrix: Packed, rows: torch.Tensor) -> bool:
     """Whether for so many rows there is a faster product, one that does nothing else beside."""
     count = _count(rows)
-    return count <= matrix.few or count >= matrix.many
+    return rows.dtype == torch.float32 and (count <= matrix.few or count >= matrix.many)
 
 
 def _apart(matrix: Packed, rows: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ from torch.nn import functional
 SIDE = 1024
 MANY, TRIED_WITH_MANY, MATRICES_FOR_MANY = 128, 256, 12
 """Rows enough for a product with a matrix as it is, where that is faster: it is so from a hundred on, or never."""
-FEW, MATRICES_FOR_FEW = (32, 16, 8, 4, 1), 24
+FEW, MATRICES_FOR_FEW = (32, 24, 16, 12, 10, 8, 6, 4, 2, 1), 24
 """Rows for which matrices in half precision are tried: so many matrices that no processor's caches hold them."""
 
 FLIPPED_ROWS = 64
@@ -54,14 +54,14 @@ def halved(weight: torch.Tensor, bias: torch.Tensor | None) -> Halves:
 
     Its columns come in parts, since the library sums up from the first to the last, and long sums round more.
     """
-    first, *others = weight.detach().chunk(parts_in_half(weight), 1)
+    first, *others = (part.float().contiguous() for part in weight.detach().chunk(parts_in_half(weight), 1))
     pack = torch.ops.quantized.linear_prepack_fp16
-    return [pack(first.contiguous(), None if bias is None else bias.detach()), *(pack(p.contiguous()) for p in others)]
+    return [pack(first, None if bias is None else bias.detach().float()), *map(pack, others)]
 
 
 def parts_in_half(weight: torch.Tensor) -> int:
-    """In how many parts a matrix's columns come."""
-    return -(-weight.shape[1] // LONGEST_SUM)
+    """In how many parts a matrix's columns come: one, where its numbers are not known to float32 anyway."""
+    return -(-weight.shape[1] // LONGEST_SUM) if weight.dtype is torch.float32 else 1
 
 
 def halved_product(rows: torch.Tensor, parts: Halves) -> torch.Tensor:
@@ -76,7 +76,7 @@ def halved_product(rows: torch.Tensor, parts: Halves) -> torch.Tensor:
 
 
 def is_exact_in_half(weight: torch.Tensor) -> bool:
-    """Whether half precision keeps a matrix of float32, as it does most that were saved in sixteen bits.
+    """Whether half precision keeps a matrix, as it does most that were saved in sixteen bits.
 
     What may be lost of its smallest numbers is no more than float32 loses of its largest.
     """
@@ -110,23 +110,47 @@ def plain_is_faster() -> bool:
 
 
 def most_in_half(weight: torch.Tensor) -> int:
-    """Up to how many rows of float32 are multiplied faster with a matrix in half precision; 0 if none."""
-    return _most_in_half(min(parts_in_half(weight), 2))
+    """Up to how many rows are multiplied faster in float32 with a matrix in half precision; 0 if none."""
+    return _most_in_half(min(parts_in_half(weight), 2), weight.dtype)
 
 
 @functools.cache
 @torch.inference_mode()
-def _most_in_half(parts: int) -> int:
-    """Measure, once for matrices in one part and once for those in several."""
-    matrices = torch.ones(MATRICES_FOR_FEW, SIDE, LONGEST_SUM * parts)
+def _most_in_half(parts: int, dtype: torch.dtype) -> int:
+    """Measure, once for matrices of a type in one part and once for those in several."""
+    matrices = torch.ones(MATRICES_FOR_FEW, SIDE, LONGEST_SUM * parts, dtype=dtype)
     try:
         half = [halved(matrix, None) for matrix in matrices]
+        packed = list(map(laid_out, matrices))
     except (AttributeError, RuntimeError):
         # A library for other processors.
         return 0
-    packed = list(map(laid_out, matrices))
-    tried = (count for count in FEW if _is_faster(halved_product, half, _laid_out_product, packed, matrices[0][:count]))
+
+    def rounded_product(rows: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
+        # Whoever multiplies in another type rounds between products as well.
+        return _laid_out_product(rows.to(dtype), matrix)
+
+    rows = matrices[0].float()
+    tried = (count for count in FEW if _is_faster(halved_product, half, rounded_product, packed, rows[:count]))
     return next(tried, 0)
+
+
+@functools.cache
+@torch.inference_mode()
+def single_rows_fold(dtype: torch.dtype) -> bool:
+    """Measure, once, whether a single row attends faster with the heads that share a key folded into rows."""
+    query, key = torch.ones(1, 8, 1, 64, dtype=dtype), torch.ones(1, 2, 2 * TRIED_WITH_MANY, 64, dtype=dtype)
+    mask = torch.zeros(1, 1, 1, 2 * TRIED_WITH_MANY, dtype=dtype)
+    attend = functional.scaled_dot_product_attention
+    apart, together = fastest_turns(
+        [
+            lambda: [attend(query, key, key, mask, enable_gqa=True) for _ in range(MATRICES_FOR_FEW)],
+            lambda: [
+                attend(query.view(1, 2, 4, 64), key, key, mask.expand(1, 1, 4, -1)) for _ in range(MATRICES_FOR_FEW)
+            ],
+        ]
+    )
+    return together < apart
 
 
 @functools.cache
