@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 
 from lookahead_core.boundaries import REACH, ends
 from lookahead_core.branches import Beam, BeamNode, Beams, Branch, Cost, Lookahead, Other, Piece
-from lookahead_core.engines.engine import KEPT
+from lookahead_core.engines.rows import KEPT
 from lookahead_core.passage import Spot
 from lookahead_core.strategies.beam import BeamOptions, Path, Trace
 from lookahead_core.strategies.growth import Complete

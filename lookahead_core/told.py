@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from lookahead_core.engines.engine import likeliest
+from lookahead_core.engines.rows import likeliest
 
 SLICE = 8
 """Rows that are worked on at once, so that they stay in the processor's cache."""

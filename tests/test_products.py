@@ -10,7 +10,6 @@ from torch import nn
 
 from lookahead_core import Document, load_model
 from lookahead_core.engines import products
-from lookahead_core.engines.engine import KEPT
 from lookahead_core.engines.output import AT_ONCE, Float32Head, SharpHead
 from lookahead_core.engines.packed import (
     APART,
@@ -23,6 +22,7 @@ from lookahead_core.engines.packed import (
     stacked,
 )
 from lookahead_core.engines.products import FlippedLinear, Joined, JoinedPart
+from lookahead_core.engines.rows import KEPT
 from lookahead_core.engines.twin import twin_of
 from lookahead_core.engines.ways import (
     FEW,

@@ -126,7 +126,8 @@ class Table:
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         scores = self.score(nodes)
-        return scores.tell(scores.nodes)
+        scores.tell(scores.nodes)
+        return scores.logprobs_of(scores.nodes)
 
     def unread(self, node: Node) -> list[Node]:
         return []

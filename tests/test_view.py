@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from lookahead_core import Cost, Document, Model, load_model
-from lookahead_core.engines.engine import summarise
+from lookahead_core.engines.rows import Rows
 from lookahead_core.scene import Scene, make_lookahead
 from lookahead_core.strategies.options import Options
 from lookahead_core.view import as_json, document_as_json, pack, tree_as_json
@@ -53,7 +53,7 @@ def assert_shares(node: Node, row: torch.Tensor, coldest: int = 1) -> None:
 @pytest.mark.parametrize("number", range(6))
 def test_a_page_can_heat_packed_odds_to_within_one_per_cent_of_the_full_row(number: int) -> None:
     row = made_rows()[number]
-    (packed,) = pack(summarise(row[None]), 64)
+    (packed,) = pack(Rows(row[None]).predictions(), 64)
     node = Node(packed)
     assert len(node.below) == min(64, len(row)) and node.below[0] == 0
     # A row as flat as the first is no model's: far below temperature 1 its tail's histogram is too coarse.
@@ -62,7 +62,7 @@ def test_a_page_can_heat_packed_odds_to_within_one_per_cent_of_the_full_row(numb
 
 def test_packed_odds_are_those_of_a_reheated_prediction_for_many_at_once() -> None:
     rows = made_rows()
-    said = [summarise(row[None])[0] for row in rows]
+    said = [Rows(row[None]).predictions()[0] for row in rows]
     for packed, one in zip(pack(said, 20), said, strict=True):
         node = Node(packed)
         assert len(node.below) == min(20, len(one.logprobs))
@@ -137,7 +137,7 @@ def test_a_view_while_the_text_is_read_has_no_branches(tiny_model: Model) -> Non
 
 def test_packing_a_view_of_twenty_five_nodes_takes_milliseconds() -> None:
     row = made_rows()[1]
-    said = summarise(row.repeat(25, 1))
+    said = Rows(row.repeat(25, 1)).predictions()
     times = []
     for _ in range(9):
         began = time.perf_counter()

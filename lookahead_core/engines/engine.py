@@ -9,13 +9,9 @@ from typing import Protocol
 import torch
 
 from lookahead_core.engines.costs import Costs
-from lookahead_core.tree import TAIL_BIN, Node, Prediction, TokenTree
+from lookahead_core.engines.rows import Rows
+from lookahead_core.tree import Node, TokenTree
 
-KEPT = 64
-"""How many of the most likely tokens a compact prediction keeps."""
-TAIL_BINS = 256
-BLOCK = 64
-"""The largest numbers of a row are sought among blocks of so many, which takes half the time."""
 CHUNK = 512
 """What one pass takes of a long text: it is read in pieces, with a point to stop at between them."""
 LAST_CHUNK = 768
@@ -81,6 +77,7 @@ class Scores:
         self.nodes = list(nodes)
         self.rows = rows
         self.hidden = hidden
+        self._read = Rows(rows)
         self._places = {node: place for place, node in enumerate(self.nodes)}
         self._told: dict[Node, torch.Tensor] = {}
 
@@ -96,7 +93,7 @@ class Scores:
     @functools.cached_property
     def best(self) -> list[int]:
         """For each node the most likely token: the first of a tie, as in a prediction."""
-        return self.rows.max(-1).indices.tolist()
+        return self._read.best.tolist()
 
     def after(self, node: Node) -> int:
         """The most likely token after a node."""
@@ -109,29 +106,31 @@ class Scores:
     def row(self, node: Node) -> torch.Tensor:
         """One node's row of log-probabilities; its prediction is left as well, once for all who ask."""
         if node not in self._told:
-            self._told[node] = self.tell([node])[0]
+            self.tell([node])
+            self._told[node] = self.logprobs_of([node])[0]
         return self._told[node]
 
     def likeliest(self, nodes: Sequence[Node], count: int) -> tuple[list[list[int]], list[list[float]]]:
         """For each of these nodes the likeliest tokens, and how likely they are."""
-        rows = self.rows_of(nodes)
-        token_ids = likeliest(rows, min(count, rows.shape[-1]))
-        odds = (rows.gather(1, token_ids) - rows.logsumexp(-1, keepdim=True)).exp()
-        return token_ids.tolist(), odds.tolist()
+        return self._of(nodes).likeliest(count)
 
     def rows_of(self, nodes: Sequence[Node]) -> torch.Tensor:
         """The scores of these nodes, a row for each."""
-        return self.rows if nodes == self.nodes else self.rows[[self._places[node] for node in nodes]]
+        return self._of(nodes).scores
 
-    def tell(self, nodes: Iterable[Node]) -> torch.Tensor:
-        """Leave predictions on these nodes and return their rows of log-probabilities."""
+    def logprobs_of(self, nodes: Sequence[Node]) -> torch.Tensor:
+        """The log-probabilities after these nodes, a row for each."""
+        return self._of(nodes).logprobs
+
+    def tell(self, nodes: Iterable[Node]) -> None:
+        """Leave predictions on these nodes."""
         told = list(nodes)
-        scores = self.rows_of(told)
-        rows = scores.log_softmax(-1)
-        for node, prediction in zip(told, summarise(rows, scores), strict=True):
+        for node, prediction in zip(told, self._of(told).predictions(), strict=True):
             node.prediction = prediction
             node.tree.show(node)
-        return rows
+
+    def _of(self, nodes: Sequence[Node]) -> Rows:
+        return self._read.some([self._places[node] for node in nodes])
 
 
 def read_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
@@ -149,7 +148,8 @@ def evaluate(parts: Iterable[Scores], nodes: Sequence[Node]) -> torch.Tensor:
     """What evaluating means, in terms of what passes give: every row told, in the order asked for."""
     rows: dict[Node, torch.Tensor] = {}
     for scores in parts:
-        rows.update(zip(scores.nodes, scores.tell(scores.nodes), strict=True))
+        scores.tell(scores.nodes)
+        rows.update(zip(scores.nodes, scores.logprobs_of(scores.nodes), strict=True))
     return torch.stack([rows[node] for node in nodes])
 
 
@@ -169,65 +169,6 @@ def best(node: Node) -> int:
     """The most likely token after a node that has been evaluated."""
     assert node.prediction is not None
     return node.prediction.token_ids[0]
-
-
-def summarise(rows: torch.Tensor, scores: torch.Tensor | None = None) -> list[Prediction]:
-    """Compact predictions from rows of log-probabilities, and from the scores that the model gave, where it did."""
-    token_ids = likeliest(rows if scores is None else scores, min(KEPT, rows.shape[-1]))
-    logprobs = rows.gather(1, token_ids)
-    totals: list[float | None] = [None] * len(rows)
-    if scores is not None:
-        totals = (scores.gather(1, token_ids[:, :1]) - logprobs[:, :1])[:, 0].tolist()
-    return [
-        Prediction(tuple(ids), tuple(values), spread, tail, log_total=total)
-        for ids, values, spread, tail, total in zip(
-            token_ids.tolist(), logprobs.tolist(), _entropies(rows), _tails(rows, logprobs), totals, strict=True
-        )
-    ]
-
-
-def likeliest(rows: torch.Tensor, count: int) -> torch.Tensor:
-    """The ids of the largest numbers of each row, largest first; of a tie, the lowest id first."""
-    token_ids = largest(rows, count).sort(-1).values
-    order = rows.gather(1, token_ids).sort(stable=True, dim=-1, descending=True).indices
-    return token_ids.gather(1, order)
-
-
-def largest(rows: torch.Tensor, count: int) -> torch.Tensor:
-    """The ids of the largest numbers of each row, in any order."""
-    if rows.shape[-1] <= 4 * count * BLOCK:
-        return rows.topk(count).indices
-    # They lie in the blocks whose largest numbers are largest.
-    whole = rows.shape[-1] // BLOCK * BLOCK
-    blocks = rows[:, :whole].view(len(rows), -1, BLOCK)
-    chosen = blocks.amax(-1).topk(count).indices
-    places = (chosen[..., None] * BLOCK + torch.arange(BLOCK, device=rows.device)).flatten(1)
-    rest = torch.arange(whole, rows.shape[-1], device=rows.device).expand(len(rows), -1)
-    places = torch.cat([places, rest], 1)
-    return places.gather(1, rows.gather(1, places).topk(count).indices)
-
-
-def _entropies(rows: torch.Tensor) -> list[float]:
-    """How undecided each row of log-probabilities is, in nats."""
-    odds = rows.exp()
-    found = -torch.linalg.vecdot(odds, rows)
-    if bool(found.isnan().any()):
-        # exp(-inf) * -inf is not a number: a model that rules a token out must not lose its entropy.
-        found = -torch.linalg.vecdot(odds, rows.clamp_min(torch.finfo(rows.dtype).min))
-    return found.tolist()
-
-
-def _tails(rows: torch.Tensor, kept: torch.Tensor) -> list[tuple[int, ...]]:
-    """For each row, how many tokens that are not kept lie how many bins below the most likely one."""
-    top = kept[:, :1]
-    counts = _bin_counts(top - rows) - _bin_counts(top - kept)
-    return [tuple(some) for some in counts.tolist()]
-
-
-def _bin_counts(below: torch.Tensor) -> torch.Tensor:
-    """How many values fall into each bin; bytes are counted several times faster than wider numbers."""
-    bins = (below / TAIL_BIN).clamp_(max=TAIL_BINS - 1).to(torch.uint8)
-    return torch.stack([torch.bincount(row, minlength=TAIL_BINS) for row in bins])
 
 
 def grouped(nodes: Sequence[Node]) -> dict[TokenTree, list[Node]]:

@@ -145,7 +145,7 @@ def weights_of(layer: Any, widens: bool) -> Weights:
 
 def fewest_rows(layers: Sequence[Weights]) -> int:
     """For how many rows all of these products are fastest in float32 with matrices in half precision."""
-    return min(matrix.few for layer in layers for matrix in (layer.taken, layer.given, layer.gate, layer.up, layer.down))
+    return min(one.few for layer in layers for one in (layer.taken, layer.given, layer.gate, layer.up, layer.down))
 
 
 def turned(heads: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:

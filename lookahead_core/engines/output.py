@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from lookahead_core.engines.engine import KEPT, largest
 from lookahead_core.engines.packed import packed, product
+from lookahead_core.engines.rows import KEPT, largest
 from lookahead_core.engines.ways import linear_flipped
 
 AT_ONCE = 64

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from lookahead_core.engines.engine import KEPT, Engine
+from lookahead_core.engines.engine import Engine
+from lookahead_core.engines.rows import KEPT
 from lookahead_core.sampling import without
 from lookahead_core.strategies.decode import Line
 from lookahead_core.strategies.options import Options

@@ -7,6 +7,7 @@ that is known when a draft begins, and worth much. Nothing of the model is train
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
 from collections.abc import Sequence
@@ -18,9 +19,10 @@ from huggingface_hub import errors as hub
 from huggingface_hub import hf_hub_download
 from torch.nn import functional
 
-from lookahead_core.engines.engine import Scores, likeliest
-from lookahead_core.engines.packed import packed, product
+from lookahead_core.engines.engine import Scores
+from lookahead_core.engines.packed import Packed, packed, product
 from lookahead_core.engines.products import packing_pays
+from lookahead_core.engines.rows import likeliest
 from lookahead_core.errors import ModelError, is_caused_by
 from lookahead_core.model import Model
 from lookahead_core.reading import hub_answers
@@ -94,14 +96,19 @@ def _sentence(name: str, error: Exception) -> str:
 def bend(
     vectors: torch.Tensor, tokens: torch.Tensor, inward: torch.Tensor, biases: torch.Tensor, outward: torch.Tensor
 ) -> torch.Tensor:
-    """For each head and each vector with its token's embedding, the vector that the head's guess is read off.
-
-    All is measured by the size of the vectors, which differs much between models.
-    """
-    seen = torch.cat([functional.rms_norm(part, part.shape[-1:]) for part in (vectors, tokens)], -1)
+    """For each head and each vector with its token's embedding, the vector that the head's guess is read off."""
+    seen = _seen(vectors, tokens)
     thought = torch.baddbmm(biases[:, None], seen.expand(len(inward), -1, -1), inward.transpose(1, 2))
-    size = vectors.float().pow(2).mean(-1, keepdim=True).sqrt().to(vectors.dtype)
-    return vectors + size * (functional.silu(thought) @ outward.transpose(1, 2))
+    return vectors + _sizes(vectors) * (functional.silu(thought) @ outward.transpose(1, 2))
+
+
+def _seen(vectors: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """What heads see. All is measured by the size of the vectors, which differs much between models."""
+    return torch.cat([functional.rms_norm(part, part.shape[-1:]) for part in (vectors, tokens)], -1)
+
+
+def _sizes(vectors: torch.Tensor) -> torch.Tensor:
+    return vectors.float().pow(2).mean(-1, keepdim=True).sqrt().to(vectors.dtype)
 
 
 class HeadsProduct:
@@ -118,9 +125,14 @@ class HeadsProduct:
         self.kept = heads.kept.to(device)
         self.matrix = matrix[self.kept].to(self.dtype)
         self.bias = None if bias is None else bias[self.kept].to(self.dtype)
-        self._packed = None
+        self._packed: tuple[Packed, Packed, Packed] | None = None
         if device.type == "cpu" and packing_pays([self.matrix], heads.count):
-            self._packed = packed(self.matrix, self.bias)
+            inward, biases, outward = self.parts
+            self._packed = (
+                packed(inward.flatten(0, 1), biases.flatten()),
+                packed(outward.flatten(0, 1), None),
+                packed(self.matrix, self.bias),
+            )
 
     @torch.inference_mode()
     def __call__(self, vectors: torch.Tensor, token_ids: torch.Tensor, count: int | None = None) -> torch.Tensor:
@@ -129,10 +141,22 @@ class HeadsProduct:
         layer = self._embeddings()
         assert layer is not None
         given = vectors.to(device, self.dtype), looked_up(layer, token_ids).to(device, self.dtype)
-        bent = bend(*given, *(part[:count] for part in self.parts))
-        if self._packed is not None:
-            return product(self._packed, bent).float()
-        return functional.linear(bent, self.matrix, self.bias).float()
+        if self._packed is None:
+            bent = bend(*given, *(part[:count] for part in self.parts))
+            return functional.linear(bent, self.matrix, self.bias).float()
+        inward, outward, matrix = self._packed
+        if len(vectors) == 1:
+            bent = _bent_one(*given, inward, outward)[:count]
+        else:
+            bent = bend(*given, *(part[:count] for part in self.parts))
+        return product(matrix, bent).float()
+
+
+def _bent_one(vector: torch.Tensor, token: torch.Tensor, inward: Packed, outward: Packed) -> torch.Tensor:
+    """What bending one vector gives: one product inward for all heads, and one outward, of which each takes its own."""
+    thought = functional.silu(product(inward, _seen(vector, token))).view(-1, outward.laid_out.shape[1])
+    all_of_all = product(outward, thought).view(len(thought), len(thought), -1)
+    return (vector + _sizes(vector) * all_of_all.diagonal().t())[:, None]
 
 
 class HeadsDrafter:
@@ -141,6 +165,7 @@ class HeadsDrafter:
     name = "heads"
     hidden = True
     sound = True
+    dear = True
 
     def __init__(self, heads: Heads, model: Model) -> None:
         self.heads = heads
@@ -156,23 +181,36 @@ class HeadsDrafter:
         """What they know was learnt before."""
 
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
-        """The guesses of all heads that the draft has room for, and which head's turn it is."""
+        """All heads that the draft has room for, and which one's turn it is."""
         if vector is None or reach < 1:
             return None
-        scores = self._product(vector.reshape(1, -1), torch.tensor(path[-1:]), reach)[:, 0]
-        places = likeliest(scores, min(GUESSES, scores.shape[-1]))
-        odds = (scores.gather(1, places) - scores.logsumexp(-1, keepdim=True)).exp()
-        token_ids = self._product.kept[places]
-        return (tuple(map(_ways, range(reach), token_ids.tolist(), odds.tolist())), 0)
+        return Asked(self._product, vector, path[-1], min(reach, self.heads.count)), 0
 
     def ways(self, state: Any) -> Sequence[Way]:
-        heads, place = state
-        return heads[place]
+        asked, place = state
+        return asked.guesses[place]
 
     def follow(self, state: Any, token_id: int) -> Any:
         """The next head: what it guesses does not depend on the token before."""
-        heads, place = state
-        return (heads, place + 1) if place + 1 < len(heads) else None
+        asked, place = state
+        return (asked, place + 1) if place + 1 < asked.count else None
+
+
+class Asked:
+    """Heads that look at a vector, when somebody first wants to know what they see."""
+
+    def __init__(self, product: HeadsProduct, vector: torch.Tensor, token_id: int, count: int) -> None:
+        self.count = count
+        self._product, self._vector, self._token_id = product, vector, token_id
+
+    @functools.cached_property
+    def guesses(self) -> tuple[tuple[Way, ...], ...]:
+        """What each head guesses."""
+        scores = self._product(self._vector.reshape(1, -1), torch.tensor([self._token_id]), self.count)[:, 0]
+        places = likeliest(scores, min(GUESSES, scores.shape[-1]))
+        odds = scores.softmax(-1).gather(1, places)
+        token_ids = self._product.kept[places]
+        return tuple(map(_ways, range(self.count), token_ids.tolist(), odds.tolist()))
 
 
 def _ways(head: int, token_ids: list[int], odds: list[float]) -> tuple[Way, ...]:

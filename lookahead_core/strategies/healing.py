@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from lookahead_core.engines.engine import summarise
+from lookahead_core.engines.rows import Rows
 from lookahead_core.strategies.growth import Growth, Leaf, allowed
 from lookahead_core.tree import Node, Prediction
 
@@ -29,8 +29,10 @@ class Typed:
         # A tokenizer may know more tokens than the model has odds for.
         allowed = torch.tensor([token_id for token_id in self.token_ids if token_id < len(row)], device=row.device)
         logprobs = row[allowed].log_softmax(0)
-        said = summarise(logprobs[None])[0]
-        self.said = dataclasses.replace(said, token_ids=tuple(allowed[list(said.token_ids)].tolist()))
+        said = Rows(logprobs[None]).predictions()[0]
+        # These are odds among a few, of which the model gave no scores.
+        token_ids = tuple(allowed[list(said.token_ids)].tolist())
+        self.said = dataclasses.replace(said, token_ids=token_ids, log_total=None)
         given = torch.full_like(row, -torch.inf).index_copy(0, allowed, logprobs)
         self.through = float(given[token_id])
         return given

@@ -25,6 +25,8 @@ WIDEST = 64
 FURTHER = 12
 """So many guesses more are looked at, where the next ones alone would not pay: a pass's cost grows in steps."""
 TOGETHER = "together"
+SURE_ENOUGH = 0.85
+"""Where a guess is as sure as this, drafters whose guesses are dear are not asked."""
 SUREST = 0.995
 """No guess is surer than this."""
 
@@ -134,6 +136,7 @@ class Speculation:
         self.drafters = list(drafters)
         # A drafter of this house says that its guesses are sound, and they are not checked one by one.
         self._sound = [getattr(drafter, "sound", False) for drafter in self.drafters]
+        self._dear = [getattr(drafter, "dear", False) for drafter in self.drafters]
         self.trust = trust
         self.costs = costs
         self.apart = apart
@@ -251,8 +254,9 @@ class Speculation:
     def _merged(self, guess: Guess) -> list[tuple[float, tuple[str, ...], int, Any]]:
         """What all drafters guess to follow, each token once: its odds, who guessed it, and what it was drawn from."""
         merged: dict[Any, tuple[float, tuple[str, ...], int, Any]] = {}
-        for drafter, sound, state in zip(self.drafters, self._sound, guess.states, strict=True):
-            if state is None:
+        surest = 0.0
+        for drafter, sound, dear, state in zip(self.drafters, self._sound, self._dear, guess.states, strict=True):
+            if state is None or (dear and surest > SURE_ENOUGH):
                 continue
             ways = drafter.ways(state)
             for way in itertools.islice(ways if sound else taken(drafter, ways, self._vocabulary), WIDEST):
@@ -262,6 +266,7 @@ class Speculation:
                     continue
                 guess.offers.append((drafter.name, way))
                 odds = min(SUREST, max(0.0, self.trust.odds(drafter.name, way)))
+                surest = max(surest, odds)
                 key = (way.token_id, drafter.name) if self.apart else way.token_id
                 before, names, _, _ = merged.get(key, (0.0, (), 0, None))
                 # They look at the same text: two who guess the same are hardly surer than the surer one.

@@ -1,0 +1,138 @@
+"""Rows of scores, and what is read off them: the likeliest tokens, how likely they all are, and compact predictions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import torch
+
+from lookahead_core.tree import TAIL_BIN, Prediction
+
+KEPT = 64
+"""How many of the most likely tokens a compact prediction keeps."""
+TAIL_BINS = 256
+BLOCK = 64
+"""The largest numbers of a row are sought among blocks of so many, which takes half the time."""
+
+
+class Rows:
+    """Scores, a row for each place. Each sweep over them is made when it is first asked for, and once."""
+
+    def __init__(self, scores: torch.Tensor) -> None:
+        self.scores = scores
+
+    def some(self, places: Sequence[int]) -> Rows:
+        """Some of the rows, with what is known of them."""
+        if list(places) == list(range(len(self.scores))):
+            return self
+        chosen: slice | list[int] = list(places)
+        if places and chosen == list(range(places[0], places[-1] + 1)):
+            # Of rows that lie together nothing is copied.
+            chosen = slice(places[0], places[-1] + 1)
+        some = Rows(self.scores[chosen])
+        for known in ("blocks", "best", "odds"):
+            if known in vars(self):
+                setattr(some, known, vars(self)[known][chosen])
+        return some
+
+    @functools.cached_property
+    def blocks(self) -> torch.Tensor:
+        """The largest score of each block."""
+        return _in_blocks(self.scores).amax(-1)
+
+    @functools.cached_property
+    def best(self) -> torch.Tensor:
+        """For each row the id of the most likely token: the first of a tie."""
+        if self.scores.shape[-1] < BLOCK:
+            return self.scores.max(-1).indices
+        highest, block = self.blocks.max(-1)
+        own = _in_blocks(self.scores)[torch.arange(len(block), device=block.device), block]
+        found = block * BLOCK + own.max(-1).indices
+        if self.scores.shape[-1] % BLOCK:
+            whole = self.blocks.shape[-1] * BLOCK
+            last, place = self.scores[:, whole:].max(-1)
+            found = torch.where(last > highest, place + whole, found)
+        return found
+
+    @functools.cached_property
+    def odds(self) -> torch.Tensor:
+        """How likely each token is."""
+        return self.scores.softmax(-1)
+
+    @property
+    def totals(self) -> torch.Tensor:
+        """For each row what a score has more than the logarithm of its odds."""
+        return self._of_best(self.scores) - self._of_best(self.odds).log()
+
+    @property
+    def logprobs(self) -> torch.Tensor:
+        """How likely each token is, as a logarithm."""
+        return (self.scores - self._of_best(self.scores)).add_(self._of_best(self.odds).log())
+
+    def likeliest(self, count: int) -> tuple[list[list[int]], list[list[float]]]:
+        """For each row so many of the likeliest tokens, and how likely they are."""
+        token_ids = likeliest(self.scores, min(count, self.scores.shape[-1]), self)
+        return token_ids.tolist(), self.odds.gather(1, token_ids).tolist()
+
+    def predictions(self) -> list[Prediction]:
+        """Each row as a compact prediction."""
+        token_ids = likeliest(self.scores, min(KEPT, self.scores.shape[-1]), self)
+        kept = self.scores.gather(1, token_ids)
+        logprobs = (kept - self._of_best(self.scores)) + self._of_best(self.odds).log()
+        columns = (token_ids, logprobs, self._entropies(), _tails(self.scores, kept), self.totals[:, 0])
+        told = zip(*(column.tolist() for column in columns), strict=True)
+        return [
+            Prediction(tuple(ids), tuple(values), spread, tuple(tail), log_total=total)
+            for ids, values, spread, tail, total in told
+        ]
+
+    def _of_best(self, numbers: torch.Tensor) -> torch.Tensor:
+        return numbers.gather(1, self.best[:, None])
+
+    def _entropies(self) -> torch.Tensor:
+        """How undecided each row is, in nats."""
+        mean = torch.linalg.vecdot(self.odds, self.scores)
+        if bool(mean.isnan().any()):
+            # Nothing times -inf is not a number: a model that rules a token out must not lose its entropy.
+            mean = torch.linalg.vecdot(self.odds, self.scores.clamp_min(torch.finfo(self.scores.dtype).min))
+        return self.totals[:, 0] - mean
+
+
+def likeliest(scores: torch.Tensor, count: int, read: Rows | None = None) -> torch.Tensor:
+    """The ids of the largest numbers of each row, largest first; of a tie, the lowest id first."""
+    token_ids = largest(scores, count, read).sort(-1).values
+    order = scores.gather(1, token_ids).sort(stable=True, dim=-1, descending=True).indices
+    return token_ids.gather(1, order)
+
+
+def largest(scores: torch.Tensor, count: int, read: Rows | None = None) -> torch.Tensor:
+    """The ids of the largest numbers of each row, in any order; `read` is what is known of these rows."""
+    width = scores.shape[-1]
+    if width <= 4 * count * BLOCK:
+        return scores.topk(count).indices
+    # They lie in the blocks whose largest numbers are largest.
+    chosen = (read or Rows(scores)).blocks.topk(count).indices
+    places = (chosen[..., None] * BLOCK + torch.arange(BLOCK, device=scores.device)).flatten(1)
+    if width % BLOCK:
+        rest = torch.arange(width // BLOCK * BLOCK, width, device=scores.device).expand(len(scores), -1)
+        places = torch.cat([places, rest], 1)
+    return places.gather(1, scores.gather(1, places).topk(count).indices)
+
+
+def _in_blocks(scores: torch.Tensor) -> torch.Tensor:
+    """Rows cut into blocks; what is left over at their ends is left out."""
+    whole = scores.shape[-1] // BLOCK * BLOCK
+    return scores[:, :whole].unflatten(-1, (-1, BLOCK))
+
+
+def _tails(scores: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+    """For each row, how many tokens that are not kept lie how many bins below the most likely one."""
+    top = kept[:, :1]
+    return _bin_counts(top, scores) - _bin_counts(top, kept)
+
+
+def _bin_counts(top: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+    """How many values fall into each bin; bytes are counted several times faster than wider numbers."""
+    bins = torch.sub(top / TAIL_BIN, scores, alpha=1 / TAIL_BIN).clamp_(max=TAIL_BINS - 1).to(torch.uint8)
+    return torch.stack([torch.bincount(row, minlength=TAIL_BINS) for row in bins])
