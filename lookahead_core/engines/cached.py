@@ -181,7 +181,8 @@ class CachedEngine:
             cache.add(nodes)
             segment.tree.work.passes += 1
             segment.tree.work.tokens += len(segment.nodes)
-        self._slot_bytes = max(1, caches[0].bytes // caches[0].capacity)
+        if self._slot_bytes == 1:
+            self._slot_bytes = max(1, caches[0].bytes // caches[0].capacity)
         known = vectors[0] if vectors else None
         if not self._keeps_logits:
             logits, known = logits[wanted], None if known is None else known[wanted]

@@ -48,6 +48,8 @@ def use_lean_layers(twin: Any) -> None:
         layers[first] = LeanLayers([layers[index] for index in (first, *others)], first, widens)
         for index in others:
             layers[index] = Done()
+    # Those behind the last run would only be walked over.
+    del layers[first + 1 :]
 
 
 def common_layers(hf_model: Any) -> Any:
