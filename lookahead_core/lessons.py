@@ -21,13 +21,19 @@ NOTHING = -1
 
 @dataclass(frozen=True)
 class Lessons:
-    """Vectors, and for each head the token that it should guess from them, by its place among the kept ones."""
+    """Vectors, and for each head what it should guess from them, by places among the kept tokens.
+
+    Heads learn from all that the model thought likely, not from the one token that came: that says more of each place.
+    """
 
     kept: torch.Tensor
     vectors: torch.Tensor
     came: torch.Tensor
     """The token that came from each vector."""
     targets: torch.Tensor
+    """By vector and head: what the model thought likeliest where the head's token came."""
+    odds: torch.Tensor
+    """How likely it thought each of them; nothing for those that are not kept."""
     held_vectors: torch.Tensor
     held_came: torch.Tensor
     held_ids: torch.Tensor
@@ -38,13 +44,16 @@ class Lessons:
         """From all that was written."""
         rounds = [one for one in rounds if one["lengths"]]
         if not rounds:
-            return cls(*(torch.empty(0),) * 7)
+            return cls(*(torch.empty(0),) * 8)
         vectors = torch.cat([one["vectors"] for one in rounds])
         ids, held = _targets(rounds, count)
         came = torch.cat([one["token_ids"] for one in rounds])
         kept = _most_frequent(came[~held], most)
-        learnt = vectors[~held], came[~held], places_of(ids[~held], kept)
-        return cls(kept, *learnt, vectors[held], came[held], ids[held])
+        thoughts, odds = _thoughts(rounds, count)
+        targets = places_of(thoughts[~held], kept)
+        odds = odds[~held].masked_fill_(targets == NOTHING, 0)
+        odds /= odds.sum(-1, keepdim=True).clamp_min(torch.finfo(odds.dtype).tiny)
+        return cls(kept, vectors[~held], came[~held], targets, odds, vectors[held], came[held], ids[held])
 
 
 def _targets(rounds: Sequence[dict[str, Any]], count: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -56,6 +65,17 @@ def _targets(rounds: Sequence[dict[str, Any]], count: int) -> tuple[torch.Tensor
             rows.append(longer.unfold(0, count, 1)[1:])
             held.append(torch.full((len(ids),), start % HELD_OUT == 0))
     return torch.cat(rows), torch.cat(held)
+
+
+def _thoughts(rounds: Sequence[dict[str, Any]], count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """For each token what the model thought likeliest 1, 2, … places after it, and how likely."""
+    found: dict[str, list[torch.Tensor]] = {"thought_ids": [], "thought_odds": []}
+    for one in rounds:
+        for name, rows in found.items():
+            for part in one[name].split(one["lengths"]):
+                longer = functional.pad(part, (0, 0, 0, count), value=NOTHING)
+                rows.append(longer.unfold(0, count, 1)[1:].transpose(1, 2))
+    return torch.cat(found["thought_ids"]), torch.cat(found["thought_odds"])
 
 
 def _most_frequent(token_ids: torch.Tensor, count: int) -> torch.Tensor:

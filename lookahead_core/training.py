@@ -17,7 +17,7 @@ import torch
 from torch.nn import functional
 
 from lookahead_core.errors import LookaheadError
-from lookahead_core.lessons import NOTHING, Lessons, measure
+from lookahead_core.lessons import Lessons, measure
 from lookahead_core.model import Model
 from lookahead_core.strategies.checks import check_number, check_whole, checked
 from lookahead_core.strategies.heads import FILE, HeadsProduct, bend
@@ -30,10 +30,12 @@ Report = Callable[[str, "float | None"], None]
 RATE = 1e-3
 BATCH = 256
 """How many vectors a step learns from."""
-WRITING = 0.6
+WRITING = 0.7
 """How much of the minutes is for writing texts."""
 SECONDS_BETWEEN = 15.0
 """How often the state of the heads is kept."""
+LESSONS = 2
+"""What is kept of an unfinished training is of this form."""
 FEWEST = 64
 """With fewer vectors to learn from, nothing is trained."""
 
@@ -42,13 +44,13 @@ FEWEST = 64
 class Plan:
     """How heads are trained."""
 
-    tokens: int = 120_000
+    tokens: int = 300_000
     """How many tokens the model writes."""
-    count: int = 4
+    count: int = 3
     """How many heads."""
-    epochs: int = 4
+    epochs: int = 3
     """How often each of them is learnt from."""
-    kept: int = 8192
+    kept: int = 4096
     """Among how many tokens heads guess, the most frequent ones."""
     minutes: float | None = None
     """About how long it may take; None sets no bound. With a bound, the same seed need not give the same heads."""
@@ -96,7 +98,7 @@ def train_heads(
 def _asked(model: Model, plan: Plan, starts: Sequence[Sequence[int]]) -> dict[str, Any]:
     """What makes two trainings the same one; there may be more or fewer minutes for it."""
     texts = hashlib.sha256(json.dumps(starts).encode()).hexdigest()
-    facts = {"model": untrained(model, 1).fingerprint, "dtype": model.dtype, "starts": texts}
+    facts = {"model": untrained(model, 1).fingerprint, "dtype": model.dtype, "starts": texts, "lessons": LESSONS}
     return facts | {name: value for name, value in dataclasses.asdict(plan).items() if name != "minutes"}
 
 
@@ -194,10 +196,16 @@ def _packed(texts: Sequence[Text]) -> dict[str, Any]:
     told = [text for text in texts if text.token_ids]
     return {
         "token_ids": torch.tensor([token_id for text in told for token_id in text.token_ids], dtype=torch.int64),
-        "vectors": torch.stack([vector for text in told for vector in text.vectors]) if told else torch.empty(0, 0),
+        "vectors": _rows([vector for text in told for vector in text.vectors]),
+        "thought_ids": _rows([ids for text in told for ids, _ in text.thoughts]),
+        "thought_odds": _rows([odds for text in told for _, odds in text.thoughts]),
         "lengths": [len(text.token_ids) for text in told],
         "starts": [text.start for text in told],
     }
+
+
+def _rows(rows: Sequence[torch.Tensor]) -> torch.Tensor:
+    return torch.stack(list(rows)) if rows else torch.empty(0, 0)
 
 
 class Learner:
@@ -229,12 +237,14 @@ class Learner:
         chosen = self._chosen()
         vectors = self.lessons.vectors[chosen].to(self.device, torch.float32)
         tokens = embedded(self.model, self.lessons.came[chosen]).to(self.device, torch.float32)
-        wanted = self.lessons.targets[chosen].to(self.device).t().flatten()
+        wanted, odds = (
+            each[chosen].to(self.device).transpose(0, 1) for each in (self.lessons.targets, self.lessons.odds)
+        )
         with torch.enable_grad():
             bent = bend(vectors, tokens, *self.parts).to(self.matrix.dtype)
             scores = functional.linear(bent, self.matrix, self.bias).float()
-            loss = functional.cross_entropy(scores.flatten(0, 1), wanted, ignore_index=NOTHING, reduction="sum")
-            loss = loss / (wanted != NOTHING).sum().clamp_min(1)
+            surprises = scores.logsumexp(-1, keepdim=True) - scores.gather(-1, wanted.clamp_min(0))
+            loss = (odds * surprises).sum() / odds.sum().clamp_min(1)
             loss.backward()
         for group in self.optimizer.param_groups:
             group["lr"] = RATE * pace

@@ -42,8 +42,8 @@ def add(made: argparse.ArgumentParser) -> None:
 
     option("--name", str, "what the heads are called in the cache folder; the model's name, if not given", "name")
     option("--output", str, "the folder that gets heads.safetensors, in place of one in the cache folder", "output")
-    option("--tokens", int, "how many tokens the model writes to learn from (120000)", "tokens")
-    option("--heads", int, "how many heads, each of which guesses one token further (4)", "count")
+    option("--tokens", int, "how many tokens the model writes to learn from (300000)", "tokens")
+    option("--heads", int, "how many heads, each of which guesses one token further (3)", "count")
     option("--minutes", float, f"about how long it may take; inf sets no bound ({MINUTES:g})", "minutes")
     option("--texts", str, "a file of texts to go on from, in place of openings of many kinds", "texts")
     option("--seed", int, "the same seed draws the same texts (0)", "seed")

@@ -21,6 +21,8 @@ TREES = 8
 LENGTH = 128
 """How many tokens each text has at most."""
 DRAWN_AMONG = 50
+THOUGHTS = 8
+"""So many of the likeliest tokens, with their odds, are kept of what the model thought before each token."""
 PIECE, START = 192, 48
 """A text that is given is cut into pieces of so many tokens; the model goes on from so many of each."""
 
@@ -59,10 +61,15 @@ class Text:
     over: bool = False
     token_ids: list[int] = field(default_factory=list)
     vectors: list[torch.Tensor] = field(default_factory=list)
+    thoughts: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=list)
+    """Before each token the ids that the model thought likeliest, and how likely."""
 
-    def take(self, token_id: int, vector: torch.Tensor, ends: frozenset[int]) -> None:
+    def take(
+        self, token_id: int, vector: torch.Tensor, thought: tuple[torch.Tensor, torch.Tensor], ends: frozenset[int]
+    ) -> None:
         self.token_ids.append(token_id)
         self.vectors.append(vector)
+        self.thoughts.append(thought)
         self.over = token_id in ends or len(self.token_ids) >= LENGTH
         self.node = self.node.tree.expand(self.node, token_id)
 
@@ -125,9 +132,11 @@ def _go_on(model: Model, texts: Sequence[Text], dice: torch.Generator) -> None:
         )
     vectors = dict(zip(scores.nodes, scores.hidden.cpu(), strict=True))
     temperatures = torch.tensor([text.temperature for text in texts])
-    drawn = _draw(scores.rows_of([text.node for text in texts]).cpu(), temperatures, dice)
-    for text, token_id in zip(texts, drawn.tolist(), strict=True):
-        text.take(token_id, vectors[text.node], model.end_token_ids)
+    rows = scores.rows_of([text.node for text in texts]).cpu()
+    drawn = _draw(rows, temperatures, dice)
+    odds, ids = rows.softmax(-1).topk(min(THOUGHTS, rows.shape[-1]))
+    for text, token_id, thought in zip(texts, drawn.tolist(), zip(ids, odds, strict=True), strict=True):
+        text.take(token_id, vectors[text.node], thought, model.end_token_ids)
 
 
 def _draw(rows: torch.Tensor, temperatures: torch.Tensor, dice: torch.Generator) -> torch.Tensor:

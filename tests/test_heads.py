@@ -144,15 +144,20 @@ def test_signs_tell_heads_and_ranks_and_odds_apart(tiny_model: Model, vector: to
 
 
 def test_each_vector_is_to_guess_the_tokens_behind_the_one_that_came_from_it() -> None:
+    # Before each token the model thought of it, and of the one before it.
     rounds = [
         {"token_ids": torch.tensor([7, 6, 7, 8, 9, 6]), "vectors": torch.arange(6.0)[:, None], "lengths": [4, 2],
-         "starts": [1, 0]},
+         "starts": [1, 0], "thought_ids": torch.tensor([[7, 0], [6, 7], [7, 6], [8, 7], [9, 0], [6, 9]]),
+         "thought_odds": torch.tensor([[0.9, 0.1], [0.5, 0.3], [0.6, 0.2], [0.7, 0.1], [1.0, 0.0], [0.5, 0.5]])},
     ]  # fmt: skip
     lessons = Lessons.of(rounds, 2, 2)
     assert lessons.kept.tolist() == [6, 7], "of the texts to learn from, the most frequent"
     by_id = [[6, 7], [7, 8], [8, NOTHING], [NOTHING, NOTHING]]
     places = {NOTHING: NOTHING, 6: 0, 7: 1, 8: NOTHING}
-    assert lessons.targets.tolist() == [[places[token_id] for token_id in row] for row in by_id]
+    assert lessons.targets[..., 0].tolist() == [[places[token_id] for token_id in row] for row in by_id]
+    assert lessons.targets[0].tolist() == [[0, 1], [1, 0]] and lessons.targets[1, 1].tolist() == [NOTHING, 1]
+    assert torch.allclose(lessons.odds[0], torch.tensor([[0.625, 0.375], [0.75, 0.25]]))
+    assert lessons.odds[1, 1].tolist() == [0, 1] and not lessons.odds[3].any()
     assert lessons.vectors[:, 0].tolist() == [0, 1, 2, 3]
     assert lessons.came.tolist() == [7, 6, 7, 8] and lessons.held_came.tolist() == [9, 6]
     assert lessons.held_vectors[:, 0].tolist() == [4, 5] and lessons.held_ids.tolist() == [[6, -1], [-1, -1]]
@@ -170,6 +175,10 @@ def test_texts_are_the_models_own_and_each_vector_is_the_one_that_the_token_came
     with torch.no_grad():
         plain = tiny_model.hf_model.model(input_ids=ids).last_hidden_state[0, len(start) - 1 : -1]
     assert torch.allclose(torch.stack(text.vectors), plain, rtol=1e-3, atol=1e-4)
+    with torch.no_grad():
+        odds, thought = tiny_model.hf_model.lm_head(plain).softmax(-1).topk(writing.THOUGHTS)
+    assert torch.equal(torch.stack([ids for ids, _ in text.thoughts]), thought)
+    assert torch.allclose(torch.stack([values for _, values in text.thoughts]), odds, rtol=1e-3)
 
 
 def test_trained_heads_are_right_far_more_often_than_untrained_ones_and_the_model_stays_bit_for_bit(

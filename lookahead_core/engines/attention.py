@@ -5,8 +5,8 @@ from typing import Optional
 import torch
 from torch.nn import functional
 
-BLOCK_ROWS = 256
-"""How many rows of a chunk attend at a time: measured in benchmarks/README.md."""
+BLOCK_ROWS, FIRST_ROWS = 256, 64
+"""How many rows of a chunk attend at a time, and how many of a text's first: measured in benchmarks/README.md."""
 FOLD_ROWS = 64
 """For so many rows the heads that share a key are folded into them: measured in benchmarks/README.md."""
 
@@ -60,10 +60,12 @@ def _in_blocks(
     value: torch.Tensor,
     mask: torch.Tensor,
     scaling: Optional[float],
-    block: int = BLOCK_ROWS,
+    later: int = BLOCK_ROWS,
+    first_ones: int = FIRST_ROWS,
 ) -> torch.Tensor:
     """Attention of a chunk, block by block up to each block's own slots, since no row sees a slot behind its own."""
     rows, slots = query.shape[2], key.shape[2]
+    block = first_ones if rows == slots else later
     blocks = []
     for first in range(0, rows, block):
         last = min(first + block, rows)
