@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="three prompts a task, the main contestants; bfloat16 alone, if --dtypes says nothing",
+        help="three prompts a task, the main contestants, and heads if given; bfloat16 alone, if --dtypes says nothing",
     )
     parser.add_argument(
         "--repeats", type=int, default=1, help="how often everybody writes; medians of each prompt count"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import geometric_mean, linear_regression, median
 
 from benchmarks.report import NOTHING, SHORT, markdown
-from benchmarks.speculators import GREEDY, LOOKUP, MAIN, OURS, PLAIN
+from benchmarks.speculators import GREEDY, HEADS, LOOKUP, MAIN, OURS, PLAIN
 from benchmarks.tasks import PASSAGES
 from lookahead_core.strategies.speculate import Pass
 
@@ -117,12 +117,15 @@ def report(runs: Runs) -> str:
 
 
 def _bars(runs: Runs) -> str:
-    header = ["task", "ours", "bar", "reached", "prompt lookup", "ahead", ORACLE]
+    ours = [name for name in (OURS, HEADS) if runs.of("bfloat16", name)]
+    header = ["task", "bar", *(word for name in ours for word in (name, "reached")), LOOKUP, "ahead", ORACLE]
     rows = []
     for row in (*runs.tasks, PASSAGE_TASKS, ALL):
-        ours, lookup, bar = (*(runs.ratio("bfloat16", name, row) for name in (OURS, LOOKUP)), BARS.get(row))
-        figures = [_times(ours), _times(bar), _more(ours, bar), _times(lookup), _more(ours, lookup)]
-        rows.append([row, *figures, _times(runs.ratio("bfloat16", ORACLE, row))])
+        bar, lookup = BARS.get(row), runs.ratio("bfloat16", LOOKUP, row)
+        reached = [runs.ratio("bfloat16", name, row) for name in ours]
+        figures = [word for ratio in reached for word in (_times(ratio), _more(ratio, bar))]
+        ahead = _more(min((ratio for ratio in reached if ratio), default=None), lookup)
+        rows.append([row, _times(bar), *figures, _times(lookup), ahead, _times(runs.ratio("bfloat16", ORACLE, row))])
     return f"## The bars, bf16\n\nTokens a second, plain `generate` = 1.\n\n{markdown(header, rows)}"
 
 
@@ -156,7 +159,8 @@ def _passes(runs: Runs, dtype: str) -> str:
     """What the passes after the prompt won: ours task by task, the others over all."""
     header = ["contestant", "task", "won a pass", f"by {ORACLE}", "evaluated a pass", "drafting / pass"]
     header.append("whose drafts held")
-    rows = [[OURS, task, *_won(runs.of(dtype, OURS, task))] for task in runs.tasks]
+    ours = [name for name in (OURS, HEADS) if runs.of(dtype, name)]
+    rows = [[name, task, *_won(runs.of(dtype, name, task))] for name in ours for task in runs.tasks]
     rows += [[name, ALL, *_won(runs.of(dtype, name))] for name in runs.contestants(dtype) if name != PLAIN]
     title = f"## What passes won, {SHORT.get(dtype, dtype)}"
     return f"{title}\n\n{markdown(header, [row for row in rows if row[2] != NOTHING])}"

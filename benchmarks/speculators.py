@@ -29,7 +29,8 @@ HEADS = "ours, heads"
 DRAFT = "ours, draft model"
 TRIE = "trie"
 TRIE_CORPUS = "trie, corpus"
-MAIN = (GREEDY, LOOKUP, OURS)
+MAIN = (GREEDY, LOOKUP, OURS, HEADS)
+"""Who writes at every prompt; heads where some are given."""
 LAYERS = 1 / 3
 """The share of a model's own layers that assists it where there is no smaller sister."""
 

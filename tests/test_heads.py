@@ -296,8 +296,8 @@ def test_a_bound_on_minutes_ends_the_writing_and_the_learning(bird: Model, monke
 
     heads = train_heads(bird, texts=TAUGHT, tokens=100_000, epochs=1000, count=1, minutes=2.5, report=report)
     writes = heard.count("from")
-    assert writes == 90, "three fifths of the seconds, also within a round"
-    assert heads.notes["steps"] == str(heard.count("The heads learn")) == "60", "and the rest"
+    assert writes == 105, "seven tenths of the seconds, also within a round"
+    assert heads.notes["steps"] == str(heard.count("The heads learn")) == "45", "and the rest"
 
 
 def test_no_time_and_no_text_are_told_in_sentences(bird: Model) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -131,6 +131,28 @@ def test_good_drafts_win_several_tokens_a_pass(steady: Model, way: str) -> None:
     won = [names for one in stream.passes for names in one.drafters]
     assert len(won) == len(expected) - len(stream.passes)
     assert set(won) == {"oracle"}
+
+
+def test_a_drafter_whose_guesses_are_dear_is_asked_only_where_the_others_are_not_sure(steady: Model) -> None:
+    text = [*PROMPT, *plain(steady)]
+    known = len(PROMPT) + 12
+    asked: list[int] = []
+
+    class Dear(Oracle):
+        name = "dear"
+        dear = True
+
+        def ways(self, state: Any) -> Sequence[Way]:
+            asked.append(len(state))
+            return super().ways(state)
+
+    class HalfWay(Oracle):
+        def ways(self, state: Any) -> Sequence[Way]:
+            return super().ways(state) if len(state) < known else []
+
+    team = [HalfWay(text, steady.vocabulary), Dear(text, steady.vocabulary)]
+    assert drafted(steady, team) == text[len(PROMPT) :]
+    assert asked and min(asked) >= known
 
 
 def test_the_same_model_drafting_with_the_same_dice_is_nearly_always_right(steady: Model, byte_tokenizer: Any) -> None:

@@ -38,7 +38,10 @@ class Way(NamedTuple):
 
 
 class Drafter(Protocol):
-    """Guesses for one document. What it keeps of where it stands in a draft is a state that it alone understands."""
+    """Guesses for one document. What it keeps of where it stands in a draft is a state that it alone understands.
+
+    One whose guesses take long says so with `dear = True`: it is then asked only where those before it are not sure.
+    """
 
     name: str
     hidden: bool
