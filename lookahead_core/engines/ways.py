@@ -15,6 +15,9 @@ MANY, TRIED_WITH_MANY, MATRICES_FOR_MANY = 128, 256, 12
 FEW, MATRICES_FOR_FEW = (32, 24, 16, 12, 10, 8, 6, 4, 2, 1), 24
 """Rows for which matrices in half precision are tried: so many matrices that no processor's caches hold them."""
 
+SPARED = 1.4
+"""So much more than narrower ones products may take that are float32: nothing is rounded between them then, and the
+likeliest logits need not be computed anew. Measured in benchmarks/README.md."""
 FLIPPED_ROWS = 64
 """From so many rows on, a product from the left gains nothing any more: measured in benchmarks/README.md."""
 LONGEST_SUM = 640
@@ -125,14 +128,23 @@ def _most_in_half(parts: int, dtype: torch.dtype) -> int:
     except (AttributeError, RuntimeError):
         # A library for other processors.
         return 0
+    for count in FEW:
+        narrow = matrices[0][:count]
+        wide, spared = narrow.float(), 1.0 if dtype is torch.float32 else SPARED
+        ours, theirs = fastest_turns(
+            [
+                functools.partial(_each, halved_product, wide, half),
+                functools.partial(_each, _laid_out_product, narrow, packed),
+            ]
+        )
+        if ours < theirs * spared:
+            return count
+    return 0
 
-    def rounded_product(rows: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        # Whoever multiplies in another type rounds between products as well.
-        return _laid_out_product(rows.to(dtype), matrix)
 
-    rows = matrices[0].float()
-    tried = (count for count in FEW if _is_faster(halved_product, half, rounded_product, packed, rows[:count]))
-    return next(tried, 0)
+def _each(way: Callable[..., object], rows: torch.Tensor, matrices: Sequence[Any]) -> None:
+    for matrix in matrices:
+        way(rows, matrix)
 
 
 @functools.cache

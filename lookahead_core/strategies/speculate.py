@@ -25,7 +25,7 @@ WIDEST = 64
 FURTHER = 12
 """So many guesses more are looked at, where the next ones alone would not pay: a pass's cost grows in steps."""
 TOGETHER = "together"
-SURE_ENOUGH = 0.85
+SURE_ENOUGH = 0.6
 """Where a guess is as sure as this, drafters whose guesses are dear are not asked."""
 SUREST = 0.995
 """No guess is surer than this."""
