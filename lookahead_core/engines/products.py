@@ -90,7 +90,7 @@ def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
     """
     plain = [layer for layer in twin.modules() if is_plain(layer)]
     head = twin.get_output_embeddings()
-    size = sum(_copied(layer.weight) for layer in plain)
+    size = sum(_copied(layer.weight, lean) for layer in plain)
     if (
         not plain
         or size > COPY_BYTES
@@ -110,9 +110,10 @@ def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
     return True
 
 
-def _copied(weight: torch.Tensor) -> int:
-    """How many bytes the copies of a matrix take: in float32 there may be one in half precision as well."""
-    return weight.nbytes + (2 * weight.numel() if weight.dtype is torch.float32 and most_in_half(weight) else 0)
+def _copied(weight: torch.Tensor, lean: bool) -> int:
+    """How many bytes the copies of a matrix take: there may be one in half precision as well."""
+    halves = (lean or weight.dtype is torch.float32) and most_in_half(weight)
+    return weight.nbytes + (2 * weight.numel() if halves else 0)
 
 
 @torch.inference_mode()
