@@ -706,6 +706,7 @@ def _heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+@pytest.mark.slow
 def test_a_real_terminal_gets_the_text_as_it_comes_and_keeps_it_when_interrupted(folder: str) -> None:
     words = ["--method", "greedy", "--min-new-tokens", "6000", "--max-new-tokens", "6000", "--dtype", "float32"]
     command = [sys.executable, "-m", "lookahead_core", PROMPT, "--model", folder, *words]

@@ -363,6 +363,7 @@ class Scored(Between):
         return self.engine.score(nodes, **options)
 
 
+@pytest.mark.slow
 def test_who_hangs_up_does_not_go_on_holding_the_model(model: Model) -> None:
     passes: list[float] = []
 

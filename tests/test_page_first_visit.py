@@ -91,6 +91,7 @@ def test_how_far_the_model_is_is_a_state_of_the_page(first: Visit, arriving: Arr
     assert "LlamaForCausalLM" in first.wait_for_status("ready")
 
 
+@pytest.mark.slow
 def test_a_click_on_the_example_inserts_it_and_the_token_as_one_step(first: Visit, arriving: Arriving) -> None:
     chosen = "".join(first.pieces(2)[:3])
     first.token(2, 2).click()

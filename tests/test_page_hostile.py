@@ -130,6 +130,7 @@ def test_what_is_typed_stands_there_as_it_was_typed(hostile: Visit) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_the_model_says_is_shown_and_inserted_as_text(hostile: Visit) -> None:
     set_slider(hostile, "k", len(PAYLOADS))
     for payload in PAYLOADS:

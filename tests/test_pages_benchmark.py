@@ -28,6 +28,7 @@ def folder(byte_tokenizer: Any, tmp_path: Path) -> Path:
     return tmp_path / "tiny"
 
 
+@pytest.mark.slow
 def test_a_small_run_times_everybody_and_saves_every_figure(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["pages", "--quick", "--source", "40", "--words", "12", "--model", str(folder), "--device", "cpu"]
     arguments = parse([*words, "--json", str(folder / "figures.json")])

@@ -221,8 +221,8 @@ def texts(
 @pytest.mark.parametrize(
     ("team", "runs"),
     [
-        *((team, 3_000) for team in ("drawn, and followed", "drawn, and others")),
-        *(pytest.param(team, 20_000, marks=pytest.mark.slow) for team in ("drawn", "random")),
+        ("drawn, and followed", 3_000),
+        *(pytest.param(team, 20_000, marks=pytest.mark.slow) for team in ("drawn", "random", "drawn, and others")),
         pytest.param("drawn, and followed", 100_000, marks=pytest.mark.slow),
     ],
 )
@@ -232,7 +232,7 @@ def test_texts_come_with_their_odds_when_drafts_are_accepted_by_rejection(team: 
     require_odds(texts(model, team, runs), exact(model), runs)
 
 
-@pytest.mark.parametrize(("weights", "runs"), [(0, 3_000), (1, 3_000), pytest.param(1, 30_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("weights", "runs"), [(0, 3_000), pytest.param(1, 30_000, marks=pytest.mark.slow)])
 def test_texts_come_with_their_odds_when_a_smaller_model_drafts_by_its_own_dice(weights: int, runs: int) -> None:
     torch.set_grad_enabled(False)
     model, little = small_model(), small_model(weights)
