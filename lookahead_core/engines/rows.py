@@ -92,11 +92,13 @@ class Rows:
 
     def _entropies(self) -> torch.Tensor:
         """How undecided each row is, in nats."""
-        mean = torch.linalg.vecdot(self.odds, self.scores)
+        # From the best score on: sums of large numbers would round what is left of them.
+        below = self.scores - self._of_best(self.scores)
+        mean = torch.linalg.vecdot(self.odds, below)
         if bool(mean.isnan().any()):
             # Nothing times -inf is not a number: a model that rules a token out must not lose its entropy.
-            mean = torch.linalg.vecdot(self.odds, self.scores.clamp_min(torch.finfo(self.scores.dtype).min))
-        return self.totals[:, 0] - mean
+            mean = torch.linalg.vecdot(self.odds, below.clamp_min(torch.finfo(below.dtype).min))
+        return -self._of_best(self.odds).log()[:, 0] - mean
 
 
 def likeliest(scores: torch.Tensor, count: int, read: Rows | None = None) -> torch.Tensor:
