@@ -113,6 +113,11 @@ def test_half_precision_stands_for_matrices_only_that_it_keeps() -> None:
     drawn = torch.randn(64, 64) * 0.05
     assert not is_exact_in_half(drawn)
     assert is_exact_in_half(drawn.bfloat16().float()) and is_exact_in_half(drawn.half().float())
+    # A tiny number among large ones: float32 would tell, sixteen bits could not.
+    drawn[0, :2] = torch.tensor([0.2, 9e-8])
+    tiny = drawn.clamp(-0.2, 0.2).bfloat16()
+    assert not is_exact_in_half(tiny.float()) and is_exact_in_half(tiny)
+    assert not is_exact_in_half((tiny.double() * 1e-4).bfloat16()) and not is_exact_in_half(tiny * 1e6)
     for spoiled in (1e5, 3e-6, float("nan"), float("inf")):
         matrix = drawn.bfloat16().float() * (1e-3 if spoiled < 1e-3 else 1)
         matrix[3, 4] = spoiled

@@ -81,10 +81,12 @@ def halved_product(rows: torch.Tensor, parts: Halves) -> torch.Tensor:
 def is_exact_in_half(weight: torch.Tensor) -> bool:
     """Whether half precision keeps a matrix, as it does most that were saved in sixteen bits.
 
-    What may be lost of its smallest numbers is no more than float32 loses of its largest.
+    What may be lost of its smallest numbers is no more than float32 loses of its largest; or, of numbers that are not
+    known so well, a small part of what their own type loses.
     """
     lost = _largest(weight.detach().half().float().sub_(weight.detach()))
-    return bool(lost <= torch.finfo(torch.float32).eps * _largest(weight))
+    bearable = max(torch.finfo(torch.float32).eps, torch.finfo(weight.dtype).eps ** 2)
+    return bool(lost <= bearable * _largest(weight))
 
 
 def _largest(weight: torch.Tensor) -> torch.Tensor:
