@@ -91,6 +91,35 @@ class Company:
         return self.expected / costs.of(self.nodes)
 
 
+class Pay:
+    """Whether it has paid of late to ask a drafter whose guesses are dear."""
+
+    CLEARLY = 1.5
+    """So many times what the asking takes it must have won: what it guesses in vain costs as well."""
+    LATELY = 0.15
+    """The share of what was seen before that a pass replaces."""
+    RESTS = 6
+    """Where it has not paid, it is asked in one pass of so many, to see whether it would now."""
+
+    def __init__(self) -> None:
+        self._gained = self._spent = 0.0
+        self._passes = 0
+        self.seconds = 0.0
+        """How long it was asked for this draft."""
+
+    def asks(self) -> bool:
+        """Whether to ask it in this pass."""
+        self._passes += 1
+        self.seconds = 0.0
+        return self._gained >= self.CLEARLY * self._spent or self._passes % self.RESTS == 0
+
+    def hear(self, gained: float) -> None:
+        """How many seconds the tokens were worth that nobody else had guessed."""
+        if self.seconds:
+            self._gained += self.LATELY * (gained - self._gained)
+            self._spent += self.LATELY * (self.seconds - self._spent)
+
+
 class Draft:
     """A tree of guesses below the end of a line; which of its nodes were made for it, and which it found there."""
 
@@ -136,7 +165,7 @@ class Speculation:
         self.drafters = list(drafters)
         # A drafter of this house says that its guesses are sound, and they are not checked one by one.
         self._sound = [getattr(drafter, "sound", False) for drafter in self.drafters]
-        self._dear = [getattr(drafter, "dear", False) for drafter in self.drafters]
+        self._dear = [Pay() if getattr(drafter, "dear", False) else None for drafter in self.drafters]
         self.trust = trust
         self.costs = costs
         self.apart = apart
@@ -180,7 +209,10 @@ class Speculation:
         """
         began = time.perf_counter()
         vector, self._vector = self._vector, None
-        states = [drafter.start(path, vector, reach) if reach else None for drafter in self.drafters]
+        states = [
+            drafter.start(path, vector, reach) if reach and (pay is None or pay.asks()) else None
+            for drafter, pay in zip(self.drafters, self._dear, strict=True)
+        ]
         draft = self._draft = Draft(Guess(head, 1.0, (), states, 0))
         self.made, self.found = draft.made, draft.found
         self._grow(draft, reach, company, luck)
@@ -255,10 +287,13 @@ class Speculation:
         """What all drafters guess to follow, each token once: its odds, who guessed it, and what it was drawn from."""
         merged: dict[Any, tuple[float, tuple[str, ...], int, Any]] = {}
         surest = 0.0
-        for drafter, sound, dear, state in zip(self.drafters, self._sound, self._dear, guess.states, strict=True):
-            if state is None or (dear and surest > SURE_ENOUGH):
+        for drafter, sound, pay, state in zip(self.drafters, self._sound, self._dear, guess.states, strict=True):
+            if state is None or (pay is not None and surest > SURE_ENOUGH):
                 continue
+            began = time.perf_counter()
             ways = drafter.ways(state)
+            if pay is not None:
+                pay.seconds += time.perf_counter() - began
             for way in itertools.islice(ways if sound else taken(drafter, ways, self._vocabulary), WIDEST):
                 # An end wins nothing; but if it was drawn, leaving it out would change the odds of what was tried.
                 idle = way.token_id in self._stop and not (self.apart and way.source is not None)
@@ -283,6 +318,10 @@ class Speculation:
         own = [node for node in scores.nodes if node in draft.guesses]
         for drafter in self.drafters:
             drafter.hear(path, len(stood), scores, own)
+        for drafter, pay in zip(self.drafters, self._dear, strict=True):
+            if pay is not None:
+                alone = sum(draft.guesses[node].names == (drafter.name,) for node in stood[1:])
+                pay.hear(alone * seconds / len(stood))
         self._vector = scores.vector(stood[-1])
         names = tuple("+".join(draft.guesses[node].names) for node in stood[1:])
         return Pass(len(stood), len(draft.guesses), seconds, self._seconds, names)
