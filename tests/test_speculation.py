@@ -19,6 +19,7 @@ from lookahead_core.strategies import drafters as room
 from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.strategies.drafters import Recycled, Suffix, Trust, Way, taken
 from lookahead_core.strategies.little import LONGEST, LittleModel
+from lookahead_core.strategies.speculate import Pay
 from tests.conftest import tiny_llama
 from tests.drafting import Oracle, Saying, Scripted, hostile
 from tests.families import FAMILIES, make
@@ -153,6 +154,31 @@ def test_a_drafter_whose_guesses_are_dear_is_asked_only_where_the_others_are_not
     team = [HalfWay(text, steady.vocabulary), Dear(text, steady.vocabulary)]
     assert drafted(steady, team) == text[len(PROMPT) :]
     assert asked and min(asked) >= known
+
+
+@pytest.mark.parametrize("wrong", [0.0, 1.0])
+def test_a_drafter_whose_guesses_are_dear_is_seldom_asked_where_they_do_not_hold(steady: Model, wrong: float) -> None:
+    text = [*PROMPT, *plain(steady, max_new_tokens=60)]
+    asked: set[int] = set()
+
+    class Dear(Oracle):
+        name = "dear"
+        dear = True
+
+        def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
+            asked.add(len(path))
+            return super().start(path, vector, min(reach, 2))
+
+        def ways(self, state: Any) -> Sequence[Way]:
+            return super().ways(state)[:1]
+
+    document = Document(steady, token_ids=PROMPT)
+    given = {"max_new_tokens": 60, "speculate": True, "drafters": [Dear(text, steady.vocabulary, wrong=wrong)]}
+    stream = document.stream(**given)
+    assert [step.token_id for step in stream] == text[len(PROMPT) :]
+    # At its end a text has no room for a draft.
+    passes = len(stream.passes) - 1
+    assert len(asked) >= passes if not wrong else 2 <= len(asked) <= passes / Pay.RESTS + 3
 
 
 def test_the_same_model_drafting_with_the_same_dice_is_nearly_always_right(steady: Model, byte_tokenizer: Any) -> None:
