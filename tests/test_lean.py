@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -12,12 +14,12 @@ import transformers
 from lookahead_core import Document, load_model
 from lookahead_core.engines import products
 from lookahead_core.engines.cached import CachedEngine
-from lookahead_core.engines.lean import LeanLayers, Run, common_layers, use_lean_layers
+from lookahead_core.engines.lean import LeanLayers, Run, Straight, common_layers, use_lean_layers
 from lookahead_core.engines.output import SharpHead
 from lookahead_core.engines.probe import fit
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.engines.ways import most_in_half, packs
-from lookahead_core.tree import Node
+from lookahead_core.tree import Node, TokenTree
 from tests.conftest import tiny_llama
 from tests.families import CACHED, FAMILIES, make
 from tests.test_engine_laws import assert_rows_equal_plain, evaluate_in_passes, random_tree
@@ -56,6 +58,30 @@ def test_with_lean_layers_every_prediction_equals_a_plain_forward(family: str, l
         assert [(run.first, run.last) for run in runs] == ([(0, 1), (1, 2)] if family == "qwen2_sliding" else [(0, 2)])
         _, nodes = random_tree(limit, seed)
         assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, seed))
+
+
+@packing
+@pytest.mark.parametrize("family", COMMON)
+def test_a_model_with_nothing_beside_its_layers_is_gone_through_straight(family: str) -> None:
+    engine = lean_engine(with_opinions(family))
+    straight = isinstance(vars(engine.twin).get("forward"), Straight)
+    assert straight == (family not in ("qwen2_sliding", "granite"))
+    # Neither holds the other for longer than it lasts.
+    held = weakref.ref(engine.twin)
+    del engine
+    gc.collect()
+    assert held() is None
+
+
+@packing
+def test_rows_are_turned_by_where_they_stand_however_far_that_is() -> None:
+    hf_model = with_opinions("llama", 64)
+    engine = lean_engine(hf_model)
+    root = TokenTree().root
+    near = root.tree.descend(root, [3, 1, 4])
+    far = root.tree.descend(near, [index % 7 + 1 for index in range(50)])
+    for nodes in ([near], [far], [near, far]):
+        assert_rows_equal_plain(hf_model, nodes, engine.evaluate(nodes))
 
 
 @packing

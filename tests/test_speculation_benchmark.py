@@ -42,9 +42,10 @@ def test_each_task_has_ten_texts_and_none_comes_twice() -> None:
 
 
 def test_passages_are_as_long_as_passages_are() -> None:
-    for task in ("copying", "summarising", "answering"):
+    passages = {"copying", "summarising", "answering", "retelling"}
+    for task in passages:
         assert all(90 <= len(turns[-1].split()) <= 200 for turns in read_task(task))
-    for task in set(TASKS) - {"copying", "summarising", "answering"}:
+    for task in set(TASKS) - passages:
         assert all(8 <= len(" ".join(turns).split()) <= 150 for turns in read_task(task))
 
 
@@ -53,6 +54,14 @@ def test_what_is_to_be_replaced_is_in_the_text_and_what_replaces_it_is_not() -> 
         instruction, _, text = turn.partition("\n\n")
         _, old, _, new, _ = instruction.split('"')
         assert old in text and new not in text
+
+
+def test_what_is_summarised_is_what_is_copied_and_what_is_retold_is_something_else() -> None:
+    copied, summarised, retold = (
+        [turn.partition("\n\n")[2] for (turn,) in read_task(task)] for task in ("copying", "summarising", "retelling")
+    )
+    assert copied == summarised
+    assert not set(copied) & set(retold)
 
 
 def test_texts_of_the_same_kind_are_the_answers_to_the_other_half() -> None:

@@ -56,7 +56,8 @@ class DocumentMachine(RuleBasedStateMachine):
         self.accepted = 0
 
     def teardown(self) -> None:
-        # Hypothesis keeps what it samples from, and with it a document: what the next one forgets must not depend on it.
+        # Hypothesis keeps what it samples from, and with it a document: what the next one forgets must not depend on
+        # that one.
         if self.document.tree.cache is not None:
             self.document.tree.cache.clear()
 

@@ -196,11 +196,12 @@ class CachedEngine:
         for node, place in places.items():
             above = sights.get(node.parent) if node.parent in places and node.parent not in cache.slots else None
             sights[node] = (cache.sight_of(node.parent) if above is None else above) | 1 << place
-        device = self.twin.device
-        depths = torch.tensor([node.depth for node in nodes], dtype=torch.int32)
-        slot_depths = torch.cat([cache.depths[:start], depths]).to(device)
-        seen = unpack(list(sights.values()), start + len(nodes), device)
-        return self.plan.masks(seen, depths.to(device), slot_depths, self.twin.dtype)
+        seen = unpack(list(sights.values()), start + len(nodes), self.twin.device)
+        distances = None
+        if self.plan.slides:
+            depths = torch.tensor([node.depth for node in nodes], dtype=torch.int32)
+            distances = (depths[:, None] - torch.cat([cache.depths[:start], depths])).to(seen.device)
+        return self.plan.masks(seen, self.twin.dtype, distances)
 
     def _make_room(self, segments: list[Segment], caches: list[FlatCache]) -> None:
         """Slots for a pass, within the bound on bytes: close gaps, forget what nobody sees, then let idle caches go."""

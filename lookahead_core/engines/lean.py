@@ -8,12 +8,14 @@ machine; where it is gone the same functions run as they stand.
 
 import contextlib
 import warnings
+import weakref
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, List, NamedTuple, Optional
 
 import torch
 from torch import nn
+from transformers.modeling_outputs import CausalLMOutput
 
 from lookahead_core.engines.attention import FOLD_ROWS, attend, folded
 from lookahead_core.engines.joint import caches_of
@@ -34,6 +36,8 @@ PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
 ATTENTION_PARTS = {"q_proj", "k_proj", "v_proj", "o_proj"}
 ATTENTIONS = {"LlamaAttention", "MistralAttention", "Qwen2Attention", "Qwen3Attention", "GraniteAttention"}
 NORMS = {"q_norm", "k_norm"}
+STRAIGHT = {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"}
+"""Models in which nothing stands between the embeddings, the layers, a norm and the output matrix."""
 MLP_PARTS = {"gate_proj", "up_proj", "down_proj"}
 
 
@@ -50,6 +54,8 @@ def use_lean_layers(twin: Any) -> None:
             layers[index] = Done()
     # Those behind the last run would only be walked over.
     del layers[first + 1 :]
+    if type(twin).__name__ in STRAIGHT and len(layers) == 1:
+        twin.forward = Straight(twin)
 
 
 def common_layers(hf_model: Any) -> Any:
@@ -230,22 +236,66 @@ class LeanLayers(nn.Module):
         past_key_values: Any,
         **others: Any,
     ) -> torch.Tensor:
+        return self.on(hidden_states[0], attention_mask, past_key_values, turns(*position_embeddings)[0])[None]
+
+    def on(self, rows: torch.Tensor, mask: torch.Tensor, states: Any, turning: torch.Tensor) -> torch.Tensor:
+        """What the layers make of rows; `turning` is what each row's queries and keys are turned with."""
         # Few rows are float32 all the way, also in narrower models: nothing is rounded between the products then.
-        rows = hidden_states[0].to(torch.float32 if hidden_states.shape[1] <= self.few else self.dtype)
-        caches, counts = caches_of(past_key_values, self.first, self.last, len(rows))
+        rows = rows.to(torch.float32 if len(rows) <= self.few else self.dtype)
+        caches, counts = caches_of(states, self.first, self.last, len(rows))
         like = rows.new_empty(1, self.key_heads, 0, self.width, dtype=self.dtype)
         for layer in (layer for layers in caches for layer in layers if not layer.is_initialized):
             layer.lazy_initialization(like, like)
         starts = [layers[0].get_seq_length() for layers in caches]
         ends = [start + count for start, count in zip(starts, counts, strict=True)]
-        masks = [mask[..., :end] for mask, end in zip(attention_mask.split(counts, 2), ends, strict=True)]
+        masks = [part[..., :end] for part, end in zip(mask.split(counts, 2), ends, strict=True)]
         least = 1 if self.folds_one else 2
-        masks = [folded(mask, self.group) if least <= mask.shape[2] <= FOLD_ROWS else mask for mask in masks]
+        masks = [folded(part, self.group) if least <= part.shape[2] <= FOLD_ROWS else part for part in masks]
         keys = [[layer.keys for layer in layers] for layers in caches]
         values = [[layer.values for layer in layers] for layers in caches]
-        cosine, sine = (each[0].unsqueeze(1).to(rows.dtype) for each in position_embeddings)
-        first, second = sine.chunk(2, -1)
-        return self.run(rows, counts, starts, masks, keys, values, cosine, torch.cat([-first, second], -1))[None]
+        cosine, sine = turning.to(rows.dtype).unsqueeze(1).chunk(2, -1)
+        return self.run(rows, counts, starts, masks, keys, values, cosine, sine)
+
+
+def turns(cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:
+    """Cosines and sines side by side, the first half of the sines with a minus."""
+    first, second = sine.chunk(2, -1)
+    return torch.cat([cosine, -first, second], -1)
+
+
+class Straight:
+    """What a model with one run of layers computes, without all that transformers does for any model there may be."""
+
+    def __init__(self, twin: Any) -> None:
+        # The twin holds this, and would else be held by it.
+        self._twin = weakref.proxy(twin)
+        self._norm = norm_of(twin.model.norm)
+        self._turns = torch.empty(0)
+        """What rows are turned with, by where they stand, as far as any stood."""
+
+    def __call__(
+        self,
+        input_ids: torch.Tensor,
+        position_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        past_key_values: Any,
+        logits_to_keep: torch.Tensor,
+        **others: Any,
+    ) -> CausalLMOutput:
+        body = self._twin.model
+        rows = body.layers[0].on(
+            body.embed_tokens(input_ids[0]), attention_mask, past_key_values, self._turning(position_ids[0])
+        )
+        return CausalLMOutput(logits=self._twin.lm_head(normed(self._norm, rows[logits_to_keep])[None]))
+
+    def _turning(self, positions: torch.Tensor) -> torch.Tensor:
+        longest = int(positions.max()) + 1
+        if longest > len(self._turns):
+            # A rotation that changes as a text grows has no lean layers.
+            stands = torch.arange(2 * longest, device=positions.device)[None]
+            like = torch.empty(0, dtype=self._twin.dtype, device=positions.device)
+            self._turns = turns(*self._twin.model.rotary_emb(like, stands))[0]
+        return self._turns[positions]
 
 
 class Done(nn.Module):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 FULL, SLIDING = "full_attention", "sliding_attention"
@@ -33,31 +34,36 @@ class MaskPlan:
     @property
     def supported(self) -> bool:
         """Whether every kind of layer is one that a mask over the flat cache can serve."""
-        return set(self.kinds) <= {FULL, SLIDING} and (SLIDING not in self.kinds or bool(self.window))
+        return set(self.kinds) <= {FULL, SLIDING} and (not self.slides or bool(self.window))
+
+    @property
+    def slides(self) -> bool:
+        """Whether some layers look back only so far."""
+        return SLIDING in self.kinds
 
     def masks(
-        self, seen: torch.Tensor, depths: torch.Tensor, slot_depths: torch.Tensor, dtype: torch.dtype
+        self, seen: torch.Tensor, dtype: torch.dtype, distances: torch.Tensor | None = None
     ) -> torch.Tensor | Mapping[str, torch.Tensor]:
-        """Additive masks of shape (1, 1, rows, slots) for the rows of one pass."""
+        """Additive masks of shape (1, 1, rows, slots) for the rows of one pass.
+
+        Where some layers look back only so far, `distances` tells how far above each row each slot stands.
+        """
         made: dict[str, torch.Tensor] = {}
         for kind in self.kinds:
-            visible = seen
-            if kind == SLIDING:
-                visible = seen & (slot_depths[None, :] > depths[:, None] - self.window)
-            made[kind] = additive(visible, dtype)
+            near = distances < self.window if kind == SLIDING and distances is not None else None
+            made[kind] = additive(seen if near is None else seen & near, dtype)
         return made if self.by_name else made[self.kinds[0]]
 
 
 def unpack(sights: Sequence[int], slots: int, device: torch.device) -> torch.Tensor:
     """Numbers whose bits are slots, as a boolean tensor of shape (rows, slots)."""
     width = (slots + 7) // 8
-    packed = bytearray(b"".join(sight.to_bytes(width, "little") for sight in sights))
-    table = torch.frombuffer(packed, dtype=torch.uint8).view(len(sights), width).to(device)
-    bits = table.unsqueeze(-1) >> torch.arange(8, dtype=torch.uint8, device=device) & 1
-    return bits.view(len(sights), width * 8)[:, :slots].bool()
+    table = np.frombuffer(b"".join(sight.to_bytes(width, "little") for sight in sights), dtype=np.uint8)
+    bits = np.unpackbits(table.reshape(len(sights), width), axis=1, count=slots, bitorder="little")
+    return torch.from_numpy(bits.view(np.bool_)).to(device)
 
 
 def additive(visible: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """0 where a row may look, the lowest finite number where it may not: right under every kind of attention."""
-    mask = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
-    return mask.masked_fill_(~visible, torch.finfo(dtype).min)[None, None]
+    mask = torch.full((1, 1, *visible.shape), torch.finfo(dtype).min, dtype=dtype, device=visible.device)
+    return mask.masked_fill_(visible, 0)

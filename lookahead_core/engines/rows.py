@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 
 import torch
@@ -61,11 +62,6 @@ class Rows:
         return self.scores.softmax(-1)
 
     @property
-    def totals(self) -> torch.Tensor:
-        """For each row what a score has more than the logarithm of its odds."""
-        return self._of_best(self.scores) - self._of_best(self.odds).log()
-
-    @property
     def logprobs(self) -> torch.Tensor:
         """How likely each token is, as a logarithm."""
         return (self.scores - self._of_best(self.scores)).add_(self._of_best(self.odds).log())
@@ -78,27 +74,26 @@ class Rows:
     def predictions(self) -> list[Prediction]:
         """Each row as a compact prediction."""
         token_ids = likeliest(self.scores, min(KEPT, self.scores.shape[-1]), self)
-        kept = self.scores.gather(1, token_ids)
-        logprobs = (kept - self._of_best(self.scores)) + self._of_best(self.odds).log()
-        columns = (token_ids, logprobs, self._entropies(), _tails(self.scores, kept), self.totals[:, 0])
-        told = zip(*(column.tolist() for column in columns), strict=True)
+        best = token_ids[:, :1]
+        highest, surety = self.scores.gather(1, best), self.odds.gather(1, best).log()
+        # From the best score on: sums of large numbers would round what is left of them.
+        below = self.scores - highest
+        logprobs = below.gather(1, token_ids) + surety
+        mean = torch.linalg.vecdot(self.odds, below)
+        entropies = (-surety[:, 0] - mean).tolist()
+        if any(map(math.isnan, entropies)):
+            # Nothing times -inf is not a number: a model that rules a token out must not lose its entropy.
+            mean = torch.linalg.vecdot(self.odds, below.clamp_min(torch.finfo(below.dtype).min))
+            entropies = (-surety[:, 0] - mean).tolist()
+        columns = (token_ids, logprobs, _tails(below, token_ids), (highest - surety)[:, 0])
+        told = zip(entropies, *(column.tolist() for column in columns), strict=True)
         return [
             Prediction(tuple(ids), tuple(values), spread, tuple(tail), log_total=total)
-            for ids, values, spread, tail, total in told
+            for spread, ids, values, tail, total in told
         ]
 
     def _of_best(self, numbers: torch.Tensor) -> torch.Tensor:
         return numbers.gather(1, self.best[:, None])
-
-    def _entropies(self) -> torch.Tensor:
-        """How undecided each row is, in nats."""
-        # From the best score on: sums of large numbers would round what is left of them.
-        below = self.scores - self._of_best(self.scores)
-        mean = torch.linalg.vecdot(self.odds, below)
-        if bool(mean.isnan().any()):
-            # Nothing times -inf is not a number: a model that rules a token out must not lose its entropy.
-            mean = torch.linalg.vecdot(self.odds, below.clamp_min(torch.finfo(below.dtype).min))
-        return -self._of_best(self.odds).log()[:, 0] - mean
 
 
 def likeliest(scores: torch.Tensor, count: int, read: Rows | None = None) -> torch.Tensor:
@@ -128,13 +123,11 @@ def _in_blocks(scores: torch.Tensor) -> torch.Tensor:
     return scores[:, :whole].unflatten(-1, (-1, BLOCK))
 
 
-def _tails(scores: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-    """For each row, how many tokens that are not kept lie how many bins below the most likely one."""
-    top = kept[:, :1]
-    return _bin_counts(top, scores) - _bin_counts(top, kept)
-
-
-def _bin_counts(top: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-    """How many values fall into each bin; bytes are counted several times faster than wider numbers."""
-    bins = torch.sub(top / TAIL_BIN, scores, alpha=1 / TAIL_BIN).clamp_(max=TAIL_BINS - 1).to(torch.uint8)
-    return torch.stack([torch.bincount(row, minlength=TAIL_BINS) for row in bins])
+def _tails(below: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+    """For each row, how many tokens that are not kept lie how many bins below the most likely one; spoils `below`."""
+    # Bytes are counted several times faster than wider numbers.
+    bins = below.mul_(-1 / TAIL_BIN).clamp_(max=TAIL_BINS - 1).to(torch.uint8)
+    all_of_them = torch.stack([torch.bincount(row, minlength=TAIL_BINS) for row in bins])
+    of_rows = TAIL_BINS * torch.arange(len(bins), device=bins.device)[:, None]
+    known = torch.bincount((bins.gather(1, kept) + of_rows).flatten(), minlength=all_of_them.numel())
+    return all_of_them - known.view_as(all_of_them)
