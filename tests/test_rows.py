@@ -38,10 +38,24 @@ def test_the_likeliest_come_in_order_and_of_a_tie_the_lowest_first(width: int) -
     expected = [sorted(range(width), key=lambda place, row=row: (-row[place], place)) for row in rows.tolist()]
     assert likeliest(rows, count).tolist() == [order[:count] for order in expected]
     assert [sorted(ids) for ids in largest(rows, count).tolist()] == [sorted(order[:count]) for order in expected]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("count", [1, 4, KEPT])
+def test_what_is_likeliest_is_told_with_its_odds_among_the_likely(width: int, count: int) -> None:
+    rows = scores(width)
+    exact = rows.double().softmax(-1)
     token_ids, odds = Rows(rows).likeliest(count)
-    assert token_ids == [order[:count] for order in expected]
-    exact = rows.double().softmax(-1).gather(1, torch.tensor(token_ids))
-    assert torch.allclose(torch.tensor(odds).double(), exact, rtol=1e-5)
+    for ids, said, true in zip(token_ids, odds, exact, strict=True):
+        expected = true.topk(min(count, width)).values
+        assert len(set(ids)) == len(ids)
+        assert torch.allclose(true[ids], expected)
+        # All of a row's are told with the same excess: what is left out is less likely than any of them.
+        likely = expected > 0
+        assert not any(torch.tensor(said)[~likely])
+        excess = torch.tensor(said).double()[likely] / expected[likely]
+        assert torch.allclose(excess, excess[:1], rtol=1e-4)
+        assert 1 - 1e-5 <= excess[0] <= 1 / expected.sum()
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -111,7 +111,7 @@ class Scores:
         return self._told[node]
 
     def likeliest(self, nodes: Sequence[Node], count: int) -> tuple[list[list[int]], list[list[float]]]:
-        """For each of these nodes the likeliest tokens, and how likely they are."""
+        """For each of these nodes the likeliest tokens, and how likely they are among the likely ones."""
         return self._of(nodes).likeliest(count)
 
     def rows_of(self, nodes: Sequence[Node]) -> torch.Tensor:

@@ -67,9 +67,18 @@ class Rows:
         return (self.scores - self._of_best(self.scores)).add_(self._of_best(self.odds).log())
 
     def likeliest(self, count: int) -> tuple[list[list[int]], list[list[float]]]:
-        """For each row so many of the likeliest tokens, and how likely they are."""
-        token_ids = likeliest(self.scores, min(count, self.scores.shape[-1]), self)
-        return token_ids.tolist(), self.odds.gather(1, token_ids).tolist()
+        """For each row so many of the likeliest tokens, and how likely they are among those that lie about them.
+
+        That is a little more than among all, which would be one more sweep over all rows.
+        """
+        count = min(count, self.scores.shape[-1])
+        places = _places(self.scores, count, self)
+        if places is None:
+            odds, token_ids = self.odds.topk(count)
+        else:
+            odds, found = self.scores.gather(1, places).softmax(-1).topk(count)
+            token_ids = places.gather(1, found)
+        return token_ids.tolist(), odds.tolist()
 
     def predictions(self) -> list[Prediction]:
         """Each row as a compact prediction."""
@@ -105,16 +114,24 @@ def likeliest(scores: torch.Tensor, count: int, read: Rows | None = None) -> tor
 
 def largest(scores: torch.Tensor, count: int, read: Rows | None = None) -> torch.Tensor:
     """The ids of the largest numbers of each row, in any order; `read` is what is known of these rows."""
+    places = _places(scores, count, read or Rows(scores))
+    if places is None:
+        return scores.topk(count).indices
+    return places.gather(1, scores.gather(1, places).topk(count).indices)
+
+
+def _places(scores: torch.Tensor, count: int, read: Rows) -> torch.Tensor | None:
+    """For each row the ids among which so many of the largest numbers lie; None where that is hardly less than all."""
     width = scores.shape[-1]
     if width <= 4 * count * BLOCK:
-        return scores.topk(count).indices
+        return None
     # They lie in the blocks whose largest numbers are largest.
-    chosen = (read or Rows(scores)).blocks.topk(count).indices
+    chosen = read.blocks.topk(count, sorted=False).indices
     places = (chosen[..., None] * BLOCK + torch.arange(BLOCK, device=scores.device)).flatten(1)
     if width % BLOCK:
         rest = torch.arange(width // BLOCK * BLOCK, width, device=scores.device).expand(len(scores), -1)
         places = torch.cat([places, rest], 1)
-    return places.gather(1, scores.gather(1, places).topk(count).indices)
+    return places
 
 
 def _in_blocks(scores: torch.Tensor) -> torch.Tensor:

@@ -13,10 +13,10 @@ from lookahead_core.ngrams import Index
 from lookahead_core.passage import same_beginning
 from lookahead_core.tree import Node
 
-RECYCLED = 8
-"""How many of the likeliest tokens of an earlier pass are drafted again."""
-LEAST_RECYCLED = 0.01
-"""Those less likely never pay for their place in a pass."""
+RECYCLED = 4
+"""How many of the likeliest tokens of an earlier pass are drafted again: measured in benchmarks/README.md."""
+LEAST_RECYCLED = 0.1
+"""Those less likely hardly ever pay for their place in a pass."""
 SAME = 16
 """So many tokens tell whether a path goes on from the text."""
 MOST_RECYCLED = 16_384
