@@ -3,7 +3,8 @@
 Through a small model a pass of a few rows takes as long between the matrix products as in them. These layers compute
 the same as transformers' own: sums and gates are done by the products beside them, rotation and norms in fewer steps,
 and TorchScript runs them all without coming back to Python. It is deprecated, and its heir needs a compiler on every
-machine; where it is gone the same functions run as they stand.
+machine; where it is gone the same functions run as they stand. Models in which nothing else stands beside such layers
+are gone through straight.
 """
 
 import contextlib
@@ -54,8 +55,14 @@ def use_lean_layers(twin: Any) -> None:
             layers[index] = Done()
     # Those behind the last run would only be walked over.
     del layers[first + 1 :]
-    if type(twin).__name__ in STRAIGHT and len(layers) == 1:
+    if type(twin).__name__ in STRAIGHT and len(layers) == 1 and not _is_listened_to(twin.model):
         twin.forward = Straight(twin)
+
+
+def _is_listened_to(body: Any) -> bool:
+    """Whether somebody has asked to see, or to change, what goes through parts that would be passed by."""
+    parts = (body, body.norm, body.rotary_emb)
+    return any(part._forward_hooks or part._forward_pre_hooks for part in parts)
 
 
 def common_layers(hf_model: Any) -> Any:
@@ -291,7 +298,7 @@ class Straight:
     def _turning(self, positions: torch.Tensor) -> torch.Tensor:
         longest = int(positions.max()) + 1
         if longest > len(self._turns):
-            # A rotation that changes as a text grows has no lean layers.
+            # Models whose rotation changes as a text grows never come here: `fit` refuses them the cache.
             stands = torch.arange(2 * longest, device=positions.device)[None]
             like = torch.empty(0, dtype=self._twin.dtype, device=positions.device)
             self._turns = turns(*self._twin.model.rotary_emb(like, stands))[0]

@@ -50,8 +50,11 @@ class MaskPlan:
         """
         made: dict[str, torch.Tensor] = {}
         for kind in self.kinds:
-            near = distances < self.window if kind == SLIDING and distances is not None else None
-            made[kind] = additive(seen if near is None else seen & near, dtype)
+            visible = seen
+            if kind == SLIDING:
+                assert distances is not None
+                visible = seen & (distances < self.window)
+            made[kind] = additive(visible, dtype)
         return made if self.by_name else made[self.kinds[0]]
 
 

@@ -69,7 +69,7 @@ class Rows:
     def likeliest(self, count: int) -> tuple[list[list[int]], list[list[float]]]:
         """For each row so many of the likeliest tokens, and how likely they are among those that lie about them.
 
-        That is a little more than among all, which would be one more sweep over all rows.
+        That is more than among all, and much more where a row is undecided; all would be one more sweep over every row.
         """
         count = min(count, self.scores.shape[-1])
         places = _places(self.scores, count, self)

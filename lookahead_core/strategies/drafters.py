@@ -16,7 +16,7 @@ from lookahead_core.tree import Node
 RECYCLED = 4
 """How many of the likeliest tokens of an earlier pass are drafted again: measured in benchmarks/README.md."""
 LEAST_RECYCLED = 0.1
-"""Those less likely hardly ever pay for their place in a pass."""
+"""Those less likely, as `Rows.likeliest` tells it, hardly ever pay for their place in a pass."""
 SAME = 16
 """So many tokens tell whether a path goes on from the text."""
 MOST_RECYCLED = 16_384
@@ -310,7 +310,7 @@ class Recycled:
             return ()
         discount = _RECYCLED_ODDS[order]
         return [
-            Way(token_id, discount * value, (order, min(place, 4), decile(value)))
+            Way(token_id, discount * value, (order, place, decile(value)))
             for place, (token_id, value) in enumerate(zip(*known, strict=True))
             if value >= LEAST_RECYCLED
         ]
