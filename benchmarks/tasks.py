@@ -33,7 +33,8 @@ class Prompt:
 def read_task(name: str) -> list[Turns]:
     """The conversations of a task: a person's turn, the answer, and so on, the last turn a person's."""
     found = _told(name)
-    template, prompts = found.get("template", ""), _told(found.get("texts_of", name))["prompts"]
+    template = found.get("template", "")
+    prompts = _told(found["texts_of"])["prompts"] if "texts_of" in found else found["prompts"]
     return [tuple(entry.get("turns") or [template.format(**entry)]) for entry in prompts]
 
 

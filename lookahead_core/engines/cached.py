@@ -196,11 +196,12 @@ class CachedEngine:
         for node, place in places.items():
             above = sights.get(node.parent) if node.parent in places and node.parent not in cache.slots else None
             sights[node] = (cache.sight_of(node.parent) if above is None else above) | 1 << place
-        seen = unpack(list(sights.values()), start + len(nodes), self.twin.device)
+        device = self.twin.device
+        seen = unpack(list(sights.values()), start + len(nodes), device)
         distances = None
         if self.plan.slides:
             depths = torch.tensor([node.depth for node in nodes], dtype=torch.int32)
-            distances = (depths[:, None] - torch.cat([cache.depths[:start], depths])).to(seen.device)
+            distances = depths.to(device)[:, None] - torch.cat([cache.depths[:start], depths]).to(device)
         return self.plan.masks(seen, self.twin.dtype, distances)
 
     def _make_room(self, segments: list[Segment], caches: list[FlatCache]) -> None:

@@ -37,9 +37,9 @@ PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
 ATTENTION_PARTS = {"q_proj", "k_proj", "v_proj", "o_proj"}
 ATTENTIONS = {"LlamaAttention", "MistralAttention", "Qwen2Attention", "Qwen3Attention", "GraniteAttention"}
 NORMS = {"q_norm", "k_norm"}
+MLP_PARTS = {"gate_proj", "up_proj", "down_proj"}
 STRAIGHT = {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"}
 """Models in which nothing stands between the embeddings, the layers, a norm and the output matrix."""
-MLP_PARTS = {"gate_proj", "up_proj", "down_proj"}
 
 
 def use_lean_layers(twin: Any) -> None:

@@ -111,7 +111,14 @@ def packs(dtype: torch.dtype) -> bool:
 def plain_is_faster() -> bool:
     """Measure, once, whether this machine multiplies many rows of float32 faster with matrices as they are."""
     matrices, rows = torch.ones(MATRICES_FOR_MANY, SIDE, SIDE), torch.ones(TRIED_WITH_MANY, SIDE)
-    return _is_faster(functional.linear, list(matrices), _laid_out_product, list(map(laid_out, matrices)), rows)
+    packed = list(map(laid_out, matrices))
+    plain, ours = fastest_turns(
+        [
+            functools.partial(_each, functional.linear, rows, list(matrices)),
+            functools.partial(_each, _laid_out_product, rows, packed),
+        ]
+    )
+    return plain < ours
 
 
 def most_in_half(weight: torch.Tensor) -> int:
@@ -130,9 +137,10 @@ def _most_in_half(parts: int, dtype: torch.dtype) -> int:
     except (AttributeError, RuntimeError):
         # A library for other processors.
         return 0
+    spared = 1.0 if dtype is torch.float32 else SPARED
     for count in FEW:
         narrow = matrices[0][:count]
-        wide, spared = narrow.float(), 1.0 if dtype is torch.float32 else SPARED
+        wide = narrow.float()
         ours, theirs = fastest_turns(
             [
                 functools.partial(_each, halved_product, wide, half),
@@ -145,6 +153,7 @@ def _most_in_half(parts: int, dtype: torch.dtype) -> int:
 
 
 def _each(way: Callable[..., object], rows: torch.Tensor, matrices: Sequence[Any]) -> None:
+    """The same rows with one matrix after the other."""
     for matrix in matrices:
         way(rows, matrix)
 
@@ -188,16 +197,6 @@ def attention_widens(dtype: torch.dtype) -> bool:
 
 def _laid_out_product(rows: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
     return torch.ops.mkldnn._linear_pointwise(rows, matrix, None, "none", [], "")
-
-
-def _is_faster(
-    one: Callable[..., object], its: Sequence[Any], other: Callable[..., object], others: Sequence[Any], rows: Any
-) -> bool:
-    """Which of two ways is faster with its matrices."""
-    first, second = fastest_turns(
-        [lambda: [one(rows, matrix) for matrix in its], lambda: [other(rows, matrix) for matrix in others]]
-    )
-    return first < second
 
 
 def fastest_turns(ways: Sequence[Callable[[], object]]) -> list[float]:

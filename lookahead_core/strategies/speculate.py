@@ -113,6 +113,13 @@ class Pay:
         self.seconds = 0.0
         return self._gained >= self.CLEARLY * self._spent or self._passes % self.RESTS == 0
 
+    def ways(self, drafter: Drafter, state: Any) -> Sequence[Way]:
+        """What it guesses, by the clock."""
+        began = time.perf_counter()
+        ways = drafter.ways(state)
+        self.seconds += time.perf_counter() - began
+        return ways
+
     def hear(self, gained: float) -> None:
         """How many seconds the tokens were worth that nobody else had guessed."""
         if self.seconds:
@@ -290,10 +297,7 @@ class Speculation:
         for drafter, sound, pay, state in zip(self.drafters, self._sound, self._dear, guess.states, strict=True):
             if state is None or (pay is not None and surest > SURE_ENOUGH):
                 continue
-            began = time.perf_counter()
-            ways = drafter.ways(state)
-            if pay is not None:
-                pay.seconds += time.perf_counter() - began
+            ways = drafter.ways(state) if pay is None else pay.ways(drafter, state)
             for way in itertools.islice(ways if sound else taken(drafter, ways, self._vocabulary), WIDEST):
                 # An end wins nothing; but if it was drawn, leaving it out would change the odds of what was tried.
                 idle = way.token_id in self._stop and not (self.apart and way.source is not None)
