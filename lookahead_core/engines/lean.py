@@ -3,24 +3,27 @@
 Through a small model a pass of a few rows takes as long between the matrix products as in them. These layers compute
 the same as transformers' own: sums and gates are done by the products beside them, rotation and norms in fewer steps,
 and TorchScript runs them all without coming back to Python. It is deprecated, and its heir needs a compiler on every
-machine; where it is gone the same functions run as they stand. Models in which nothing else stands beside such layers
-are gone through straight.
+machine; where it is gone the same functions run as they stand. Few rows take a shorter way still, where there is one
+(native.py). Models in which nothing else stands beside such layers are gone through straight.
 """
 
 import contextlib
+import operator
 import warnings
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, List, NamedTuple, Optional
 
 import torch
 from torch import nn
+from torch.nn import functional
 from transformers.modeling_outputs import CausalLMOutput
 
 from lookahead_core.engines.attention import FOLD_ROWS, attend, folded
 from lookahead_core.engines.joint import caches_of
-from lookahead_core.engines.output import SharpHead
+from lookahead_core.engines.native import NativeLayers, native_layers
 from lookahead_core.engines.packed import (
     Packed,
     is_plain,
@@ -31,7 +34,7 @@ from lookahead_core.engines.packed import (
     silu_product,
     stacked,
 )
-from lookahead_core.engines.ways import attention_widens, single_rows_fold
+from lookahead_core.engines.ways import attention_widens, fastest_turns, single_rows_fold
 
 PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
 ATTENTION_PARTS = {"q_proj", "k_proj", "v_proj", "o_proj"}
@@ -40,13 +43,20 @@ NORMS = {"q_norm", "k_norm"}
 MLP_PARTS = {"gate_proj", "up_proj", "down_proj"}
 STRAIGHT = {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"}
 """Models in which nothing stands between the embeddings, the layers, a norm and the output matrix."""
+TRIED = (32, 24, 16, 12, 8, 4, 2, 1)
+"""Numbers of rows with which it is tried whether compiled layers are faster."""
+TRIED_SLOTS = 256
+ALIKE = 0.9
+"""How alike must be what two ways make of rows: what is rounded to sixteen bits is more so, other sums not at all."""
 
 
-def use_lean_layers(twin: Any) -> None:
-    """Put lean layers in place of a twin's own, which have this shape: neighbours that see the same run as one."""
+def use_lean_layers(twin: Any, *, widens: bool = False) -> NativeLayers | None:
+    """Put lean layers in place of a twin's own, which have this shape: neighbours that see the same run as one.
+
+    `widens` says that what comes after them takes few rows in float32, also of a narrower model. Returns what was
+    compiled for the last run.
+    """
     layers = common_layers(twin)
-    # What comes after the layers must take few rows in float32 as they are.
-    widens = isinstance(twin.get_output_embeddings(), SharpHead)
     kinds = getattr(twin.config.get_text_config(decoder=True), "layer_types", None) or [""] * len(layers)
     for _, run in groupby(range(len(layers)), key=lambda index: kinds[index]):
         first, *others = run
@@ -57,6 +67,7 @@ def use_lean_layers(twin: Any) -> None:
     del layers[first + 1 :]
     if type(twin).__name__ in STRAIGHT and len(layers) == 1 and not _is_listened_to(twin.model):
         twin.forward = Straight(twin)
+    return layers[first].native
 
 
 def _is_listened_to(body: Any) -> bool:
@@ -133,12 +144,12 @@ class Weights(NamedTuple):
     down: Packed
 
 
-def weights_of(layer: Any, widens: bool) -> Weights:
-    """A layer's weights, packed."""
+def weights_of(layer: Any, halves: bool | None) -> Weights:
+    """A layer's weights, packed; for `halves` see `packed`."""
     attention, mlp = layer.self_attn, layer.mlp
     takers = [attention.q_proj, attention.k_proj, attention.v_proj]
     given, gate, up, down = (
-        packed(one.weight, one.bias, [one], widens=widens)
+        packed(one.weight, one.bias, [one], halves=halves)
         for one in (attention.o_proj, mlp.gate_proj, mlp.up_proj, mlp.down_proj)
     )
     of_heads = None
@@ -148,7 +159,7 @@ def weights_of(layer: Any, widens: bool) -> Weights:
         of_heads = norm_of(attention.q_norm, weights)
     return Weights(
         norm_of(layer.input_layernorm),
-        packed(*stacked(takers), takers, widens=widens),
+        packed(*stacked(takers), takers, halves=halves),
         of_heads,
         given,
         norm_of(layer.post_attention_layernorm),
@@ -174,7 +185,7 @@ class Run(nn.Module):
 
     layers: List[Weights]
 
-    def __init__(self, layers: Sequence[Any], widens: bool) -> None:
+    def __init__(self, layers: Sequence[Any], halves: bool | None = None) -> None:
         super().__init__()
         attention = layers[0].self_attn
         self.width = int(attention.head_dim)
@@ -183,7 +194,7 @@ class Run(nn.Module):
         self.folds_one = single_rows_fold(attention.q_proj.weight.dtype)
         self.heads = int(attention.q_proj.out_features // self.width)
         self.key_heads = int(attention.k_proj.out_features // self.width)
-        self.layers = [weights_of(layer, widens) for layer in layers]
+        self.layers = [weights_of(layer, halves) for layer in layers]
 
     def forward(
         self,
@@ -229,11 +240,20 @@ class LeanLayers(nn.Module):
     def __init__(self, layers: Sequence[Any], first: int, widens: bool) -> None:
         super().__init__()
         self.first, self.last = first, first + len(layers)
-        run = Run(layers, widens)
+        self.dtype = layers[0].self_attn.q_proj.weight.dtype
+        exact = self.dtype is torch.float32
+        native = native_layers(layers) if exact or widens else None
+        if native is not None:
+            run = Run(layers, halves=False)
+            self.run = compiled(run)
+            native.most = most_native(native, self.run, run)
+        if native is None or not native.most:
+            native, run = None, Run(layers, halves=exact or widens)
+            self.run = compiled(run)
+        self.native = native
         self.group, self.key_heads, self.width = run.heads // run.key_heads, run.key_heads, run.width
-        self.folds_one, self.dtype = run.folds_one, layers[0].self_attn.q_proj.weight.dtype
+        self.folds_one = run.folds_one
         self.few = fewest_rows(run.layers)
-        self.run = compiled(run)
 
     def forward(
         self,
@@ -247,8 +267,6 @@ class LeanLayers(nn.Module):
 
     def on(self, rows: torch.Tensor, mask: torch.Tensor, states: Any, turning: torch.Tensor) -> torch.Tensor:
         """What the layers make of rows; `turning` is what each row's queries and keys are turned with."""
-        # Few rows are float32 all the way, also in narrower models: nothing is rounded between the products then.
-        rows = rows.to(torch.float32 if len(rows) <= self.few else self.dtype)
         caches, counts = caches_of(states, self.first, self.last, len(rows))
         like = rows.new_empty(1, self.key_heads, 0, self.width, dtype=self.dtype)
         for layer in (layer for layers in caches for layer in layers if not layer.is_initialized):
@@ -256,12 +274,37 @@ class LeanLayers(nn.Module):
         starts = [layers[0].get_seq_length() for layers in caches]
         ends = [start + count for start, count in zip(starts, counts, strict=True)]
         masks = [part[..., :end] for part, end in zip(mask.split(counts, 2), ends, strict=True)]
-        least = 1 if self.folds_one else 2
-        masks = [folded(part, self.group) if least <= part.shape[2] <= FOLD_ROWS else part for part in masks]
         keys = [[layer.keys for layer in layers] for layers in caches]
         values = [[layer.values for layer in layers] for layers in caches]
+        # Few rows are float32 all the way, also in narrower models: nothing is rounded between the products then.
+        if self.native is not None and len(rows) <= self.native.most:
+            return self.native(rows, counts, starts, masks, keys, values, turning)
+        rows = rows.to(torch.float32 if len(rows) <= self.few else self.dtype)
+        least = 1 if self.folds_one else 2
+        masks = [folded(part, self.group) if least <= part.shape[2] <= FOLD_ROWS else part for part in masks]
         cosine, sine = turning.to(rows.dtype).unsqueeze(1).chunk(2, -1)
         return self.run(rows, counts, starts, masks, keys, values, cosine, sine)
+
+
+@torch.inference_mode()
+def most_native(native: NativeLayers, run: Any, shape: Run) -> int:
+    """Up to how many rows compiled layers are faster than a run; 0 if never, or if they come to something else."""
+    dice = torch.Generator().manual_seed(0)
+    slots = (1, shape.key_heads, TRIED_SLOTS, shape.width)
+    keys, values = ([[torch.randn(slots, generator=dice).to(native.dtype)] * len(shape.layers)] for _ in range(2))
+    for count in TRIED:
+        # Such rows that the layers change little what they are: else roundings alone would lead anywhere.
+        rows, turning = (torch.randn(count, width, generator=dice) for width in (native.shape.hidden, 2 * shape.width))
+        rows, mask = 10 * rows, torch.zeros(1, 1, count, TRIED_SLOTS, dtype=native.dtype)
+        given = [count], [TRIED_SLOTS - count], [mask], keys, values
+        narrow, sides = rows.to(native.dtype), turning.to(native.dtype).unsqueeze(1).chunk(2, -1)
+        ways = partial(native, rows, *given, turning), partial(run, narrow, *given, *sides)
+        ours, theirs = (way().float().sub(rows).flatten() for way in ways)
+        if not functional.cosine_similarity(ours, theirs, 0) > ALIKE:
+            return 0
+        if operator.lt(*fastest_turns(ways)):
+            return count
+    return 0
 
 
 def turns(cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:

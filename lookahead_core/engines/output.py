@@ -32,11 +32,11 @@ class SharpHead(nn.Module):
     that come in float32 are multiplied so.
     """
 
-    def __init__(self, head: nn.Linear) -> None:
+    def __init__(self, head: nn.Linear, *, halves: bool = True) -> None:
         super().__init__()
         self.weight = head.weight.detach()
         self.bias = None if head.bias is None else head.bias.detach()
-        self.packed = packed(self.weight, self.bias, widens=True)
+        self.packed = packed(self.weight, self.bias, halves=halves)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         if hidden.dtype is torch.float32 and 0 < hidden.numel() <= self.packed.few * hidden.shape[-1]:

@@ -45,14 +45,15 @@ class Packed(NamedTuple):
 
 
 def packed(
-    weight: torch.Tensor, bias: torch.Tensor | None, layers: Sequence[nn.Linear] = (), *, widens: bool = False
+    weight: torch.Tensor, bias: torch.Tensor | None, layers: Sequence[nn.Linear] = (), *, halves: bool | None = None
 ) -> Packed:
     """A matrix in all ways that pay; `layers` are those that it stands for, one below the other.
 
-    A narrower one is kept in half precision as well where somebody `widens` few rows to float32.
+    `halves` says whether it is kept in half precision as well: where nothing is said, one of float32 is. A narrower one
+    need be where somebody has few rows in float32.
     """
     exact = weight.dtype is torch.float32
-    few = most_in_half(weight) if (exact or widens) and is_exact_in_half(weight) else 0
+    few = most_in_half(weight) if (exact if halves is None else halves) and is_exact_in_half(weight) else 0
     plain = list(layers) if exact and layers and plain_is_faster() else []
     return Packed(
         laid_out=laid_out(weight),
@@ -125,10 +126,10 @@ def is_plain(layer: Any) -> bool:
 class PackedLinear(nn.Module):
     """A linear layer over a packed matrix."""
 
-    def __init__(self, linear: nn.Linear) -> None:
+    def __init__(self, linear: nn.Linear, *, halves: bool | None = None) -> None:
         super().__init__()
         self.height = linear.out_features
-        self.packed = packed(linear.weight, linear.bias, [linear])
+        self.packed = packed(linear.weight, linear.bias, [linear], halves=halves)
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         if not rows.numel():  # where no row is asked for

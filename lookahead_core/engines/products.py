@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from lookahead_core.engines.lean import use_lean_layers
+from lookahead_core.engines.native import NativeHead, NativeLayers, registers
 from lookahead_core.engines.output import Float32Head, SharpHead
 from lookahead_core.engines.packed import PackedLinear, is_plain, packed, product, stacked
 from lookahead_core.engines.ways import fastest_turns, linear_flipped, most_in_half, packs
@@ -97,12 +98,12 @@ def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
         or not packing_pays([layer.weight for layer in plain if layer is not head], least=LEAN_LEAST if lean else LEAST)
     ):
         return False
-    if is_plain(head) and head.weight.dtype is not torch.float32:
-        twin.set_output_embeddings(SharpHead(head))
-    if lean:
-        use_lean_layers(twin)
-    else:
+    sharp = is_plain(head) and head.weight.dtype is not torch.float32
+    native = use_lean_layers(twin, widens=sharp) if lean else None
+    if not lean:
         join_neighbours(twin, pack=True)
+    if is_plain(head):
+        twin.set_output_embeddings(_packed_head(head, native))
     for parent in list(twin.modules()):
         for name, child in list(parent.named_children()):
             if is_plain(child):
@@ -110,10 +111,19 @@ def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
     return True
 
 
+def _packed_head(head: nn.Linear, native: NativeLayers | None) -> nn.Module:
+    """The output matrix, packed; for few rows compiled, where layers are."""
+    fits = native is not None and native.takes(head)
+    halves = not fits
+    exact = head.weight.dtype is torch.float32
+    others = PackedLinear(head, halves=halves) if exact else SharpHead(head, halves=halves)
+    return NativeHead(others, head.weight, native) if native is not None and fits else others
+
+
 def _copied(weight: torch.Tensor, lean: bool) -> int:
-    """How many bytes the copies of a matrix take: there may be one in half precision as well."""
-    halves = (lean or weight.dtype is torch.float32) and most_in_half(weight)
-    return weight.nbytes + (2 * weight.numel() if halves else 0)
+    """How many bytes the copies of a matrix take: there may be one of sixteen bits as well."""
+    few = (lean and registers()) or ((lean or weight.dtype is torch.float32) and most_in_half(weight))
+    return weight.nbytes + (2 * weight.numel() if few else 0)
 
 
 @torch.inference_mode()

@@ -1,0 +1,532 @@
+"""Decoder layers for a few rows, as one function that LLVM compiles for this processor when a model is loaded.
+
+A pass of few rows should take as long as the model's weights take to come from memory, once. A library's products take
+half as long again, being asked for one by one, and what lies between them costs as much as they do. Here all layers are
+one call. Threads, which are PyTorch's, share the columns of each product, and wait for each other where one needs what
+another made. Rows stay float32 from the first norm to the last sum. Matrices are read in sixteen bits, as are keys and
+values where the model has them so: those bits are the upper half of float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+
+from lookahead_core.engines.llvm import F32, I16, I32, I64, LOWEST, PTR, VOID, Code, integers, real, same
+from lookahead_core.engines.ways import LONGEST_SUM
+
+ATTEND = 6
+"""So many rows attend at a time."""
+AHEAD = 64
+"""Weights are asked for so many steps before they are needed: measured in benchmarks/README.md."""
+PASS = (
+    "rows", "residual", "layer_count", "layers", "tree_count", "trees", "caches", "turning", "taken", "mixed", "wide",
+    "normed", "scores", "score_width",
+)  # fmt: skip
+"""What a pass is told, numbers and addresses."""
+LAYER = ("before_attention", "taken", "bias", "of_queries", "of_keys", "given", "before_mlp", "gate_up", "down")
+"""What it is told of each layer: where its weights are."""
+TREE = ("first", "rows", "start", "capacity", "mask", "mask_width")
+"""And of each tree: its rows, the slots that they get, and what they may see."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Layers of one kind, and the registers of the processor that they are for."""
+
+    lanes: int
+    """How many numbers a register holds."""
+    tall: tuple[tuple[int, int], ...]
+    """For at most so many rows, how many groups of columns are summed up at a time: their sums fill the registers."""
+    narrow: bool
+    """Whether keys, values and masks have sixteen bits."""
+    hidden: int
+    inner: int
+    heads: int
+    key_heads: int
+    width: int
+    """How wide a head is."""
+    epsilon: float
+    scaling: float
+    biased: bool
+    """Whether something is added to queries, keys and values."""
+    norms_heads: bool
+    """Whether queries and keys have norms of their own."""
+
+    @property
+    def columns(self) -> int:
+        """How many columns of a matrix lie together: two in the halves of each number of a register."""
+        return 2 * self.lanes
+
+    @property
+    def taken(self) -> int:
+        """How many numbers queries, keys and values of a row are."""
+        return (self.heads + 2 * self.key_heads) * self.width
+
+    @property
+    def mixed(self) -> int:
+        return self.heads * self.width
+
+    @property
+    def fits(self) -> bool:
+        """Whether all widths are whole numbers of what is done at a time."""
+        half = self.width // 2
+        groups = (self.hidden, self.inner, self.taken)
+        return (
+            all(width % self.columns == 0 for width in groups)
+            and self.width % min(self.lanes, half) == half % min(self.lanes, half) == 0
+            and self.width % self.lanes == 0
+            and self.heads % self.key_heads == 0
+        )
+
+
+def kernels(shape: Shape) -> str:
+    """All functions for layers of a shape, in LLVM's words: `layers` and `product` are called from outside."""
+    return str(Kernels(shape).module)
+
+
+class Team:
+    """Which of so many threads runs a function, and what each of them does."""
+
+    def __init__(self, code: Code) -> None:
+        names = ("omp_get_thread_num", "omp_get_num_threads")
+        self.code = code
+        self.me, self.all = (code.at.zext(code.at.call(code.known(name, I32, []), []), I64) for name in names)
+        self._turn = code.variable(I64)
+
+    def share(self, count: int | Any) -> tuple[Any, Any]:
+        """A part of so many, as large as everybody's: from its first to before its end."""
+        at = self.code.at
+        count = I64(count) if isinstance(count, int) else count
+        first, end = (at.mul(count, who) for who in (self.me, at.add(self.me, I64(1))))
+        return at.udiv(first, self.all), at.udiv(end, self.all)
+
+    def take_turns(self) -> None:
+        """From here on the first comes first."""
+        self.code.at.store(I64(0), self._turn)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """What is written within is done by whose turn it is; then it is the next one's."""
+        at = self.code.at
+        now = at.load(self._turn, typ=I64)
+        after = at.add(now, I64(1))
+        at.store(at.select(at.icmp_signed("==", after, self.all), I64(0), after), self._turn)
+        with at.if_then(at.icmp_signed("==", now, self.me)):
+            yield
+
+    def wait(self) -> None:
+        """Until all have come so far."""
+        self.code.at.call(self.code.known("GOMP_barrier", VOID, []), [])
+
+
+class Kernels:
+    """The functions, from the innermost outwards."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.module = ir.Module("lookahead")
+        self.vector = ir.VectorType(F32, shape.lanes)
+        self.part = ir.VectorType(F32, min(shape.lanes, shape.width // 2))
+        """Of a head so many numbers are turned at a time."""
+        self.tallest = max(rows for rows, _ in shape.tall)
+        self.block = {(rows, groups): self._block(rows, groups) for rows, groups in self._blocks()}
+        self.multiply = self._multiply()
+        self.norm = self._norm()
+        self.gate = self._gate()
+        self.compare = {rows: self._compare(rows) for rows in range(1, ATTEND + 1)}
+        self.odds = self._odds()
+        self.mix = {rows: self._mix(rows) for rows in range(1, ATTEND + 1)}
+        for function in self.module.functions:
+            if function.blocks:
+                function.linkage = "internal"
+                function.attributes.add("noinline")
+        self._product()
+        self._layers()
+
+    # Products
+
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        """For each number of rows, how many groups of columns are multiplied at a time at most, and fewer."""
+        for rows in range(1, self.tallest + 1):
+            yield from ((rows, groups) for groups in range(1, self._groups(rows) + 1))
+
+    def _groups(self, rows: int) -> int:
+        return next(groups for tall, groups in sorted(self.shape.tall) if rows <= tall)
+
+    def _block(self, rows: int, groups: int) -> Any:
+        """A few rows times a few groups of columns: the sums stay in registers."""
+        lanes, vector = self.shape.lanes, self.vector
+        code = Code(self.module, f"block_{rows}_{groups}", [PTR, I64, PTR, I64, I64, PTR, I64, I64])
+        at, (x, x_width, weights, stride, depth, y, y_width, adds) = code.at, code.given
+        places = [(row, part) for row in range(rows) for part in range(2 * groups)]
+        goals = {(row, part): at.add(at.mul(y_width, I64(row)), I64(part * lanes)) for row, part in places}
+        sums = {place: code.variable(vector) for place in places}
+        adds = at.icmp_signed("!=", adds, I64(0))
+        for place in places:
+            at.store(at.select(adds, code.vector(y, goals[place], vector), real(vector, 0.0)), sums[place])
+        with code.loop(0, depth) as step:
+            columns = []
+            for group in range(groups):
+                pairs = code.element(weights, at.add(at.mul(stride, I64(group)), at.mul(step, I64(lanes))), I32)
+                code.ask_for(code.element(pairs, AHEAD * lanes, I32))
+                both = at.load(pairs, typ=integers(vector), align=4 * lanes)
+                lower, upper = at.shl(both, same(both.type, 16)), at.and_(both, same(both.type, -65536))
+                columns += [at.bitcast(lower, vector), at.bitcast(upper, vector)]
+            for row in range(rows):
+                number = code.read(x, at.add(at.mul(x_width, I64(row)), step), F32)
+                number = code.everywhere(number, vector)
+                for part, column in enumerate(columns):
+                    before = at.load(sums[row, part], typ=vector)
+                    at.store(code.fused(number, column, before), sums[row, part])
+        for place in places:
+            code.keep(at.load(sums[place], typ=vector), y, goals[place])
+        at.ret_void()
+        return code.function
+
+    def _groups_of_any(self, groups: int) -> Any:
+        """So many groups of columns times as many rows as there are, some groups at a time where registers need it."""
+        code = Code(self.module, f"groups_{groups}", [I64, PTR, I64, PTR, I64, I64, PTR, I64, I64])
+        at, (count, x, x_width, weights, stride, depth, y, y_width, adds) = code.at, code.given
+
+        def write(rows: int) -> None:
+            at_once = min(groups, self._groups(rows))
+            for group in range(0, groups, at_once):
+                matrix = code.element(weights, at.mul(stride, I64(group)), I32)
+                sums = code.element(y, group * self.shape.columns, F32)
+                at.call(self.block[rows, at_once], [x, x_width, matrix, stride, depth, sums, y_width, adds])
+
+        code.by_count(count, self.tallest, write)
+        at.ret_void()
+        return code.function
+
+    def _multiply(self) -> Any:
+        """All rows times the groups of columns from the first to before the end."""
+        lanes, columns = self.shape.lanes, self.shape.columns
+        code = Code(self.module, "multiply", [PTR, I64, I64, PTR, I64, PTR, I64, I64, I64, I64])
+        at, (x, x_width, rows, weights, depth, y, y_width, first, end, adds) = code.at, code.given
+        stride = at.mul(depth, I64(lanes))
+        for groups in range(self._groups(1), 0, -1):
+            multiply = self._groups_of_any(groups)
+            last = at.sub(end, at.srem(at.sub(end, first), I64(groups)))
+            with code.loop(first, last, groups) as group:
+                own = code.element(weights, at.mul(group, stride), I32)
+                out = code.element(y, at.mul(group, I64(columns)), F32)
+                # The same weights for all rows, before the next ones come from memory.
+                with code.parts(depth, LONGEST_SUM) as (above, deep), code.parts(rows, self.tallest) as (row, some):
+                    numbers = code.element(x, at.add(at.mul(row, x_width), above), F32)
+                    matrix = code.element(own, at.mul(above, I64(lanes)), I32)
+                    sums = code.element(out, at.mul(row, y_width), F32)
+                    goes_on = at.or_(adds, at.zext(at.icmp_signed(">", above, I64(0)), I64))
+                    at.call(multiply, [some, numbers, x_width, matrix, stride, deep, sums, y_width, goes_on])
+            first = last
+        at.ret_void()
+        return code.function
+
+    # What lies between them
+
+    def _norm(self) -> Any:
+        """Rows divided by their root mean square, and weighted."""
+        shape, vector = self.shape, self.vector
+        code = Code(self.module, "norm", [PTR, PTR, PTR, I64])
+        at, (rows, weight, out, count) = code.at, code.given
+        squares = code.variable(vector)
+        with code.loop(0, count) as row:
+            base = at.mul(row, I64(shape.hidden))
+            at.store(real(vector, 0.0), squares)
+            with code.loop(0, shape.hidden, shape.lanes) as place:
+                value = code.vector(rows, at.add(base, place), vector)
+                at.store(code.fused(value, value, at.load(squares, typ=vector)), squares)
+            share = self._share_of(code, at.load(squares, typ=vector), shape.hidden, vector)
+            with code.loop(0, shape.hidden, shape.lanes) as place:
+                value = at.fmul(code.vector(rows, at.add(base, place), vector), share)
+                code.keep(at.fmul(value, code.vector(weight, place, vector)), out, at.add(base, place))
+        at.ret_void()
+        return code.function
+
+    def _share_of(self, code: Code, squares: Any, count: int, kind: Any) -> Any:
+        """One by the root of the mean of so many squares, which are summed up by lanes."""
+        at = code.at
+        mean = at.fdiv(code.total(squares), real(F32, count))
+        return code.everywhere(at.fdiv(real(F32, 1.0), code.root(at.fadd(mean, real(F32, self.shape.epsilon)))), kind)
+
+    def _gate(self) -> Any:
+        """Columns of the gate through a sigmoid-weighted gate, times those that it is for; kept in the gate's place."""
+        shape, vector = self.shape, self.vector
+        code = Code(self.module, "gate", [PTR, I64, I64, I64])
+        at, (wide, rows, first, end) = code.at, code.given
+        with code.loop(0, rows) as row, code.loop(first, end, shape.lanes) as column:
+            place = at.add(at.mul(row, I64(2 * shape.inner)), column)
+            gate, up = (code.vector(wide, at.add(place, I64(half)), vector) for half in (0, shape.inner))
+            shut = at.fadd(code.power(at.fsub(real(vector, 0.0), gate)), real(vector, 1.0))
+            code.keep(at.fmul(at.fdiv(gate, shut), up), wide, place)
+        at.ret_void()
+        return code.function
+
+    # Attention
+
+    def _cached(self, code: Code, base: Any, place: Any) -> Any:
+        """Numbers of the cache that lie together."""
+        read = code.upper_halves if self.shape.narrow else code.vector
+        return read(base, place, self.vector)
+
+    def _compare(self, rows: int) -> Any:
+        """How a head of a few rows agrees with each slot's key; what a row may not see it agrees with least."""
+        shape = self.shape
+        code = Code(self.module, f"compare_{rows}", [PTR, I64, PTR, I64, PTR, I64, PTR, I64])
+        at, (query, query_width, keys, slots, mask, mask_width, scores, score_width) = code.at, code.given
+        places = range(0, shape.width, shape.lanes)
+        asked = [
+            [code.vector(query, at.add(at.mul(query_width, I64(row)), I64(place)), self.vector) for place in places]
+            for row in range(rows)
+        ]
+        with code.loop(0, slots) as slot:
+            key = [self._cached(code, keys, at.add(at.mul(slot, I64(shape.width)), I64(place))) for place in places]
+            for row in range(rows):
+                agreed = at.fmul(asked[row][0], key[0])
+                for one, other in zip(asked[row][1:], key[1:], strict=True):
+                    agreed = code.fused(one, other, agreed)
+                seen = at.add(at.mul(mask_width, I64(row)), slot)
+                barred = code.upper_half(mask, seen) if shape.narrow else code.read(mask, seen, F32)
+                goal = code.element(scores, at.add(at.mul(score_width, I64(row)), slot), F32)
+                at.store(at.fadd(code.total(agreed), barred), goal)
+        at.ret_void()
+        return code.function
+
+    def _odds(self) -> Any:
+        """A row's scores as shares of something, whose inverse is returned; up to a whole vector, nothing is added."""
+        vector, lanes = self.vector, self.shape.lanes
+        code = Code(self.module, "odds", [PTR, I64], F32)
+        at, (scores, slots) = code.at, code.given
+        width = at.and_(at.add(slots, I64(lanes - 1)), I64(-lanes))
+        with code.loop(slots, width) as slot:
+            at.store(real(F32, LOWEST), code.element(scores, slot, F32))
+        most, total = code.variable(vector), code.variable(vector)
+        at.store(real(vector, LOWEST), most)
+        at.store(real(vector, 0.0), total)
+        with code.loop(0, width, lanes) as slot:
+            at.store(code.larger(at.load(most, typ=vector), code.vector(scores, slot, vector)), most)
+        highest = code.everywhere(code.largest(at.load(most, typ=vector)), vector)
+        with code.loop(0, width, lanes) as slot:
+            power = code.power(at.fsub(code.vector(scores, slot, vector), highest))
+            code.keep(power, scores, slot)
+            at.store(at.fadd(at.load(total, typ=vector), power), total)
+        at.ret(at.fdiv(real(F32, 1.0), code.total(at.load(total, typ=vector))))
+        return code.function
+
+    def _mix(self, rows: int) -> Any:
+        """What a few rows take from the values of all slots, by their shares."""
+        shape, vector = self.shape, self.vector
+        code = Code(self.module, f"mix_{rows}", [PTR, I64, PTR, I64, PTR, PTR, I64])
+        at, (scores, score_width, values, slots, scales, out, out_width) = code.at, code.given
+        places = range(0, shape.width, shape.lanes)
+        at_once = 2 * self._groups(rows)
+        sums = [[code.variable(vector) for _ in range(at_once)] for _ in range(rows)]
+        for some in (places[first : first + at_once] for first in range(0, len(places), at_once)):
+            for row in range(rows):
+                for total, _ in zip(sums[row], some, strict=False):
+                    at.store(real(vector, 0.0), total)
+            with code.loop(0, slots) as slot:
+                value = [
+                    self._cached(code, values, at.add(at.mul(slot, I64(shape.width)), I64(place))) for place in some
+                ]
+                for row in range(rows):
+                    share = code.read(scores, at.add(at.mul(score_width, I64(row)), slot), F32)
+                    share = code.everywhere(share, vector)
+                    for total, part in zip(sums[row], value, strict=False):
+                        at.store(code.fused(share, part, at.load(total, typ=vector)), total)
+            for row in range(rows):
+                scale = code.everywhere(code.read(scales, row, F32), vector)
+                for total, place in zip(sums[row], some, strict=False):
+                    goal = at.add(at.mul(out_width, I64(row)), I64(place))
+                    code.keep(at.fmul(at.load(total, typ=vector), scale), out, goal)
+        at.ret_void()
+        return code.function
+
+    # What is called from outside, by every thread of a team
+
+    def _product(self) -> None:
+        """One product alone, told of rows, matrix, result, how many rows, their width, the result's, and its groups."""
+        code = Code(self.module, "product", [PTR])
+        (told,) = code.given
+        x, weights, y = (code.read(told, place, PTR) for place in range(3))
+        rows, depth, width, groups = (code.read(told, place, I64) for place in range(3, 7))
+        given = [x, depth, rows, weights, depth, y, width]
+        code.at.call(self.multiply, [*given, *Team(code).share(groups), I64(0)])
+        code.at.ret_void()
+
+    def _layers(self) -> None:
+        """All layers, one after the other."""
+        shape, columns = self.shape, self.shape.columns
+        code = Code(self.module, "layers", [PTR])
+        at, team = code.at, Team(code)
+        numbers = {"rows", "layer_count", "tree_count", "score_width"}
+        told = {
+            name: code.read(code.given[0], place, I64 if name in numbers else PTR) for place, name in enumerate(PASS)
+        }
+        rows, residual, taken, mixed, wide = (told[name] for name in ("rows", "residual", "taken", "mixed", "wide"))
+        # Each thread has rows and scores of its own.
+        own = code.element(told["normed"], at.mul(team.me, at.mul(rows, I64(shape.hidden))), F32)
+        told["scores"] = code.element(told["scores"], at.mul(team.me, at.mul(told["score_width"], I64(ATTEND))), F32)
+        with code.loop(0, told["layer_count"]) as index:
+            layer = {
+                name: code.read(told["layers"], at.add(at.mul(index, I64(len(LAYER))), I64(place)), PTR)
+                for place, name in enumerate(LAYER)
+            }
+            layer["cache"] = code.element(told["caches"], at.mul(index, at.mul(told["tree_count"], I64(2))), PTR)
+
+            def times(
+                x: Any,
+                width: tuple[int, int],
+                matrix: str,
+                y: Any,
+                y_width: int,
+                own: tuple[Any, Any],
+                adds: int = 0,
+                layer: dict[str, Any] = layer,
+            ) -> None:
+                x_width, depth = (I64(one) for one in width)
+                at.call(self.multiply, [x, x_width, rows, layer[matrix], depth, y, I64(y_width), *own, I64(adds)])
+
+            at.call(self.norm, [residual, layer["before_attention"], own, rows])
+            times(own, (shape.hidden, shape.hidden), "taken", taken, shape.taken, team.share(shape.taken // columns))
+            team.wait()
+            self._place(code, team, told, layer)
+            team.wait()
+            self._attend(code, team, told, layer)
+            team.wait()
+            times(
+                mixed,
+                (shape.mixed, shape.mixed),
+                "given",
+                residual,
+                shape.hidden,
+                team.share(shape.hidden // columns),
+                1,
+            )
+            team.wait()
+            at.call(self.norm, [residual, layer["before_mlp"], own, rows])
+            first, end = team.share(shape.inner // columns)
+            for half in (0, shape.inner // columns):
+                some = at.add(first, I64(half)), at.add(end, I64(half))
+                times(own, (shape.hidden, shape.hidden), "gate_up", wide, 2 * shape.inner, some)
+            at.call(self.gate, [wide, rows, at.mul(first, I64(columns)), at.mul(end, I64(columns))])
+            team.wait()
+            times(
+                wide,
+                (2 * shape.inner, shape.inner),
+                "down",
+                residual,
+                shape.hidden,
+                team.share(shape.hidden // columns),
+                1,
+            )
+            team.wait()
+        at.ret_void()
+
+    @contextmanager
+    def _trees(self, code: Code, told: dict[str, Any], layer: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Each tree: what a pass is told of it, and where this layer's keys and values of it are."""
+        at = code.at
+        with code.loop(0, told["tree_count"]) as index:
+            base = at.mul(index, I64(len(TREE)))
+            tree = {
+                name: code.read(told["trees"], at.add(base, I64(place)), PTR if name == "mask" else I64)
+                for place, name in enumerate(TREE)
+            }
+            for part, name in enumerate(("keys", "values")):
+                tree[name] = code.read(layer["cache"], at.add(at.mul(index, I64(2)), I64(part)), PTR)
+            yield tree
+
+    def _place(self, code: Code, team: Team, told: dict[str, Any], layer: dict[str, Any]) -> None:
+        """Queries and keys are turned by where their rows stand, and keys and values put into their slots."""
+        at, shape = code.at, self.shape
+        keep = code.keep_upper_halves if shape.narrow else code.keep
+        team.take_turns()
+        with self._trees(code, told, layer) as tree, code.loop(0, tree["rows"]) as index:
+            row, slot = at.add(tree["first"], index), at.add(tree["start"], index)
+            angles = code.element(told["turning"], at.mul(row, I64(2 * shape.width)), F32)
+            base = code.element(told["taken"], at.mul(row, I64(shape.taken)), F32)
+
+            def head_of(
+                number: Any, weight: str = "", base: Any = base, angles: Any = angles
+            ) -> tuple[Any, dict[int, Any]]:
+                begin = at.mul(number, I64(shape.width))
+                numbers = self._head(code, base, begin, layer["bias"])
+                if weight:
+                    numbers = self._turned(code, self._normed(code, numbers, layer[weight]), angles)
+                return code.element(base, begin, F32), numbers
+
+            with code.loop(0, shape.heads) as head, team.turn():
+                goal, numbers = head_of(head, "of_queries")
+                for place, part in numbers.items():
+                    code.keep(at.fmul(part, real(part.type, shape.scaling)), goal, place)
+            with code.loop(0, shape.key_heads) as head, team.turn():
+                place_of = at.mul(at.add(at.mul(head, tree["capacity"]), slot), I64(shape.width))
+                key = head_of(at.add(head, I64(shape.heads)), "of_keys")[1]
+                value = head_of(at.add(head, I64(shape.heads + shape.key_heads)))[1]
+                for store, numbers in (("keys", key), ("values", value)):
+                    for place, part in numbers.items():
+                        keep(part, tree[store], at.add(place_of, I64(place)))
+
+    def _head(self, code: Code, base: Any, begin: Any, bias: Any) -> dict[int, Any]:
+        """A head's numbers by their places, with what is added to them."""
+        found = {}
+        for place in range(0, self.shape.width, self.part.count):
+            where = code.at.add(begin, I64(place))
+            found[place] = code.vector(base, where, self.part)
+            if self.shape.biased:
+                found[place] = code.at.fadd(found[place], code.vector(bias, where, self.part))
+        return found
+
+    def _normed(self, code: Code, head: dict[int, Any], weight: Any) -> dict[int, Any]:
+        """A head under its norm, where there is one."""
+        if not self.shape.norms_heads:
+            return head
+        squares = real(self.part, 0.0)
+        for part in head.values():
+            squares = code.fused(part, part, squares)
+        share = self._share_of(code, squares, self.shape.width, self.part)
+        times: Callable[[Any, Any], Any] = code.at.fmul
+        return {place: times(times(part, share), code.vector(weight, place, self.part)) for place, part in head.items()}
+
+    def _turned(self, code: Code, head: dict[int, Any], angles: Any) -> dict[int, Any]:
+        """A head turned by where it stands: cosines come first, then sines, half of them with a minus."""
+        half, found = self.shape.width // 2, {}
+        for place, part in head.items():
+            cosine, sine = (code.vector(angles, where, self.part) for where in (place, self.shape.width + place))
+            other = head[place - half if place >= half else place + half]
+            found[place] = code.fused(part, cosine, code.at.fmul(other, sine))
+        return found
+
+    def _attend(self, code: Code, team: Team, told: dict[str, Any], layer: dict[str, Any]) -> None:
+        """Each head of each row takes from the slots of its tree that the row sees."""
+        at, shape = code.at, self.shape
+        item = I16 if shape.narrow else F32
+        scores, score_width, scales = told["scores"], told["score_width"], code.variable(F32, ATTEND)
+        team.take_turns()
+        with self._trees(code, told, layer) as tree, code.loop(0, shape.heads) as head:
+            slots = at.add(tree["start"], tree["rows"])
+            shared = at.udiv(head, I64(shape.heads // shape.key_heads))
+            keys, values = (
+                code.element(tree[name], at.mul(at.mul(shared, tree["capacity"]), I64(shape.width)), item)
+                for name in ("keys", "values")
+            )
+            with code.parts(tree["rows"], ATTEND) as (first, some), team.turn():
+                row = at.add(tree["first"], first)
+                query, out = (
+                    code.element(told[name], at.add(at.mul(row, I64(width)), at.mul(head, I64(shape.width))), F32)
+                    for name, width in (("taken", shape.taken), ("mixed", shape.mixed))
+                )
+                mask = code.element(tree["mask"], at.mul(first, tree["mask_width"]), item)
+                asked = [query, I64(shape.taken), keys, slots, mask, tree["mask_width"], scores, score_width]
+                code.by_count(some, ATTEND, lambda count: at.call(self.compare[count], asked))
+                with code.loop(0, some) as one:
+                    own = code.element(scores, at.mul(one, score_width), F32)
+                    at.store(at.call(self.odds, [own, slots]), code.element(scales, one, F32))
+                shares = [scores, score_width, values, slots, scales, out, I64(shape.mixed)]
+                code.by_count(some, ATTEND, lambda count: at.call(self.mix[count], shares))

@@ -1,0 +1,243 @@
+"""Layers compiled for the processor compute what transformers' own do, and stand only where they can and are faster."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from lookahead_core import load_model
+from lookahead_core.engines import lean, native, products
+from lookahead_core.engines.cached import CachedEngine
+from lookahead_core.engines.native import NativeHead, NativeLayers, aligned, laid_out, native_layers, registers
+from lookahead_core.engines.output import SharpHead
+from lookahead_core.engines.uncached import UncachedEngine
+from lookahead_core.engines.ways import packs
+from lookahead_core.tree import Node
+from tests.families import GROUPED
+from tests.test_engine_laws import assert_rows_equal_plain, evaluate_in_passes, random_tree
+from tests.test_lean import COMMON, with_opinions
+
+pytestmark = pytest.mark.skipif(
+    registers() is None or not packs(torch.float32), reason="nothing is compiled for this processor"
+)
+KINDS = native.REGISTERS[[found[1:] for found in native.REGISTERS].index(registers()) :] if registers() else ()
+"""Registers that this processor has: what it can do with long ones it can do with short ones."""
+
+
+@pytest.fixture(autouse=True)
+def compiled_whenever_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it is faster is another question."""
+    monkeypatch.setattr(lean, "most_native", lambda *given: 40)
+
+
+@pytest.fixture(params=KINDS, ids=[kind[0] for kind in KINDS])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Registers that are long, or short."""
+    name, *found = request.param
+    monkeypatch.setattr(native, "registers", lambda: tuple(found))
+    return str(name)
+
+
+@pytest.fixture(params=[1, 3])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Alone, or shared by more threads than there are heads for each."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def engine_of(hf_model: Any) -> CachedEngine:
+    """An engine whose layers are compiled."""
+    engine = CachedEngine(hf_model, cache_bytes=1 << 30)
+    narrow = hf_model.dtype is torch.bfloat16
+    if narrow:
+        engine.twin.set_output_embeddings(SharpHead(engine.twin.get_output_embeddings()))
+    assert isinstance(lean.use_lean_layers(engine.twin, widens=narrow), NativeLayers)
+    return engine
+
+
+@pytest.mark.parametrize("family", COMMON)
+def test_through_compiled_layers_every_prediction_equals_a_plain_forward(family: str, kind: str, threads: int) -> None:
+    hf_model = with_opinions(family, saved_in_half=True)
+    for seed, size in ((0, 1), (1, 7), (2, 100), (3, 20)):
+        _, nodes = random_tree(8, seed)
+        assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine_of(hf_model), nodes, size, seed))
+
+
+@pytest.mark.parametrize("family", COMMON)
+def test_through_compiled_layers_trees_that_share_a_pass_are_kept_apart(family: str, kind: str, threads: int) -> None:
+    hf_model = with_opinions(family, saved_in_half=True)
+    nodes: list[Node] = [node for seed in range(3) for node in random_tree(8, seed)[1]]
+    assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine_of(hf_model), nodes, 12, 5))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"hidden_size": 704, "intermediate_size": 1376, "head_dim": 128, "num_attention_heads": 4},
+        {"hidden_size": 32, "intermediate_size": 32, "head_dim": 32, "num_attention_heads": 8},
+        {"hidden_size": 96, "intermediate_size": 64, "head_dim": 96, "num_attention_heads": 2, "rms_norm_eps": 0.1},
+    ],
+    ids=["long sums, wide heads", "as narrow as can be", "halves of heads that no register divides"],
+)
+def test_layers_of_any_widths_that_fit_give_what_a_plain_forward_gives(shape: dict[str, Any], kind: str) -> None:
+    config = transformers.LlamaConfig(**GROUPED | shape | {"num_key_value_heads": 1})
+    torch.manual_seed(0)
+    hf_model = transformers.LlamaForCausalLM(config).eval()
+    for parameter in hf_model.parameters():
+        parameter.data.normal_(1, 0.3) if parameter.dim() == 1 else parameter.data.normal_(
+            0, parameter.shape[1] ** -0.5
+        )
+        parameter.data = parameter.data.bfloat16().float()
+    hf_model.lm_head.weight.data *= 4
+    _, nodes = random_tree(64, 1, nodes=90)
+    for size in (1, 5, 13, 29, 40):
+        assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine_of(hf_model), nodes, size, size))
+
+
+@pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
+@pytest.mark.parametrize("family", COMMON)
+def test_a_narrow_model_is_closer_to_what_its_weights_say_through_compiled_layers(
+    family: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart = []
+    for most in (0, 40):
+        monkeypatch.setattr(lean, "most_native", lambda *given, most=most: most)
+        monkeypatch.setattr("lookahead_core.engines.packed.most_in_half", lambda weight: 0)
+        hf_model = with_opinions(family, saved_in_half=True)
+        engine = CachedEngine(copy.deepcopy(hf_model).bfloat16(), cache_bytes=1 << 30)
+        engine.twin.set_output_embeddings(SharpHead(engine.twin.get_output_embeddings()))
+        assert (lean.use_lean_layers(engine.twin, widens=True) is None) == (most == 0)
+        for seed, size in ((1, 7), (2, 100), (0, 1)):
+            _, nodes = random_tree(8, seed)
+            rows, expected = evaluate_in_passes(engine, nodes, size, seed), UncachedEngine(hf_model).evaluate(nodes)
+            assert float((rows - expected).abs().max()) <= 3e-2 * float(expected.abs().max())
+        apart.append(float((rows - expected).abs().mean()))
+    assert apart[1] < 0.85 * apart[0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_compiled_output_matrix_gives_what_the_plain_one_gives(dtype: torch.dtype, kind: str, threads: int) -> None:
+    if not packs(dtype):
+        pytest.skip("this processor multiplies no packed matrices of this type")
+    hf_model = with_opinions("llama", saved_in_half=True)
+    layers = lean.use_lean_layers(CachedEngine(hf_model, cache_bytes=1 << 30).twin)
+    assert layers is not None
+    layers.most = 40
+    plain = torch.nn.Linear(704, 64 * layers.shape.columns, bias=False).bfloat16().to(dtype)
+    assert layers.takes(plain)
+    head = products._packed_head(plain, layers)
+    assert isinstance(head, NativeHead)
+    with torch.no_grad():
+        for count in (0, 1, 6, 11, 40, 41):
+            rows = torch.randn(1, count, 704, generator=torch.Generator().manual_seed(count))
+            given = rows if count <= 40 or dtype is torch.float32 else rows.to(dtype)
+            expected = rows.double() @ plain.weight.double().t()
+            bound = 1e-6 if count <= 40 else 1e-6 if dtype is torch.float32 else 2e-2
+            assert head(given).shape == expected.shape
+            assert torch.allclose(head(given).double(), expected, rtol=0, atol=bound * 704**0.5)
+
+
+def test_matrices_are_laid_out_at_the_beginning_of_a_line_and_two_columns_to_a_number() -> None:
+    weight = torch.arange(32 * 3).view(32, 3).bfloat16()
+    found = laid_out(weight, 8)
+    assert found.shape == (2, 3, 8, 2) and found.data_ptr() % 64 == 0
+    assert found.view(torch.bfloat16)[1, 2, 5].tolist() == [weight[16 + 5, 2].item(), weight[16 + 8 + 5, 2].item()]
+    assert aligned(torch.ones(5)).data_ptr() % 64 == 0
+
+
+def unfit(hf_model: Any) -> None:
+    """Something that the kernels do not know is in the second layer."""
+    hf_model.model.layers[1].mlp.down_proj.bias = torch.nn.Parameter(torch.ones(64))
+
+
+def other_norm(hf_model: Any) -> None:
+    hf_model.model.layers[1].input_layernorm.variance_epsilon = 0.5
+
+
+def other_width(hf_model: Any) -> None:
+    mlp = hf_model.model.layers[1].mlp
+    mlp.gate_proj, mlp.up_proj = (torch.nn.Linear(64, 64, bias=False).bfloat16().float() for _ in range(2))
+    mlp.down_proj = torch.nn.Linear(64, 64, bias=False).bfloat16().float()
+
+
+def more_digits(hf_model: Any) -> None:
+    hf_model.model.layers[1].mlp.up_proj.weight.data += 1e-5
+
+
+@pytest.mark.parametrize("change", [unfit, other_norm, other_width, more_digits])
+def test_layers_that_the_kernels_would_change_are_not_compiled(change: Any) -> None:
+    hf_model = with_opinions("llama", saved_in_half=True)
+    assert native_layers(hf_model.model.layers) is not None
+    change(hf_model)
+    assert native_layers(hf_model.model.layers) is None
+    engine = CachedEngine(hf_model, cache_bytes=1 << 30)
+    if change is not unfit:
+        assert lean.use_lean_layers(engine.twin) is None
+    _, nodes = random_tree(8, 1)
+    assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
+
+
+@pytest.mark.parametrize("missing", ["llvm", "openmp", "processor", "registers"])
+def test_where_nothing_can_be_compiled_layers_go_their_usual_way(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if missing == "llvm":
+        monkeypatch.setattr(native, "binding", None)
+    if missing == "openmp":
+        monkeypatch.setattr(native, "_openmp", lambda: None)
+    if missing == "processor":
+        monkeypatch.setattr(sys, "platform", "darwin")
+    if missing == "registers":
+        monkeypatch.setattr(native, "REGISTERS", ())
+    hf_model = with_opinions("llama", saved_in_half=True)
+    engine = CachedEngine(hf_model, cache_bytes=1 << 30)
+    assert lean.use_lean_layers(engine.twin) is None
+    _, nodes = random_tree(8, 1)
+    assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
+
+
+def test_what_comes_to_something_else_or_is_slower_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    layers = with_opinions("llama", saved_in_half=True).model.layers
+    compiled, run = native_layers(layers), lean.Run(layers)
+    assert compiled is not None
+    for ours, expected in ((1.0, lean.TRIED[0]), (3.0, 0)):
+        monkeypatch.setattr(lean, "fastest_turns", lambda ways, ours=ours: [ours, 2.0])
+        assert lean.most_native(compiled, run, run) == expected
+    monkeypatch.setattr(lean, "fastest_turns", lambda ways: [1.0, 2.0])
+    compiled._weights[0][1].neg_()
+    assert lean.most_native(compiled, run, run) == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_model_that_is_loaded_runs_through_compiled_layers_and_output_matrix(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not packs(dtype):
+        pytest.skip("this processor multiplies no packed matrices of this type")
+    monkeypatch.setattr(products, "packing_pays", lambda weights, **options: True)
+    hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED)).eval().bfloat16().to(dtype)
+    engine: Any = load_model(hf_model, tokenizer=None).engine
+    assert any(isinstance(one, lean.LeanLayers) and one.native is not None for one in engine.twin.modules())
+    assert isinstance(engine.twin.get_output_embeddings(), NativeHead)
+    _, nodes = random_tree(8, 1)
+    plain = copy.deepcopy(hf_model).float()
+    rows, expected = evaluate_in_passes(engine, nodes, 7, 1), UncachedEngine(plain).evaluate(nodes)
+    bound = 1e-5 if dtype is torch.float32 else 3e-2
+    assert float((rows - expected).abs().max()) <= bound * float(expected.abs().max())
+
+
+@pytest.mark.parametrize("shape", [{"hidden_size": 72}, {"intermediate_size": 100}, {"head_dim": 20}, {"head_dim": 8}])
+def test_widths_that_registers_do_not_divide_are_not_compiled(shape: dict[str, int]) -> None:
+    hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED | shape)).eval().bfloat16().float()
+    assert native_layers(hf_model.model.layers) is None
+    engine = CachedEngine(hf_model, cache_bytes=1 << 30)
+    lean.use_lean_layers(engine.twin)
+    _, nodes = random_tree(8, 1)
+    assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
