@@ -46,7 +46,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 @pytest.fixture(params=[1, 3])
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Alone, or shared by more threads than there are heads for each."""
+    """Alone, or shared by threads among which nothing can be shared evenly."""
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -64,15 +64,16 @@ def engine_of(hf_model: Any) -> CachedEngine:
 
 
 @pytest.mark.parametrize("family", COMMON)
-def test_through_compiled_layers_every_prediction_equals_a_plain_forward(family: str, kind: str, threads: int) -> None:
+def test_through_compiled_layers_every_prediction_equals_a_plain_forward(family: str, kind: str) -> None:
     hf_model = with_opinions(family, saved_in_half=True)
+    engine = engine_of(hf_model)
     for seed, size in ((0, 1), (1, 7), (2, 100), (3, 20)):
         _, nodes = random_tree(8, seed)
-        assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine_of(hf_model), nodes, size, seed))
+        assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, seed))
 
 
 @pytest.mark.parametrize("family", COMMON)
-def test_through_compiled_layers_trees_that_share_a_pass_are_kept_apart(family: str, kind: str, threads: int) -> None:
+def test_through_compiled_layers_trees_that_share_a_pass_are_kept_apart(family: str, threads: int) -> None:
     hf_model = with_opinions(family, saved_in_half=True)
     nodes: list[Node] = [node for seed in range(3) for node in random_tree(8, seed)[1]]
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine_of(hf_model), nodes, 12, 5))
@@ -97,15 +98,16 @@ def test_layers_of_any_widths_that_fit_give_what_a_plain_forward_gives(shape: di
         )
         parameter.data = parameter.data.bfloat16().float()
     hf_model.lm_head.weight.data *= 4
-    _, nodes = random_tree(64, 1, nodes=90)
+    engine = engine_of(hf_model)
     for size in (1, 5, 13, 29, 40):
-        assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine_of(hf_model), nodes, size, size))
+        _, nodes = random_tree(64, size, nodes=60)
+        assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, size))
 
 
 @pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
 @pytest.mark.parametrize("family", COMMON)
 def test_a_narrow_model_is_closer_to_what_its_weights_say_through_compiled_layers(
-    family: str, kind: str, monkeypatch: pytest.MonkeyPatch
+    family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apart = []
     for most in (0, 40):
@@ -124,7 +126,7 @@ def test_a_narrow_model_is_closer_to_what_its_weights_say_through_compiled_layer
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_compiled_output_matrix_gives_what_the_plain_one_gives(dtype: torch.dtype, kind: str, threads: int) -> None:
+def test_a_compiled_output_matrix_gives_what_the_plain_one_gives(dtype: torch.dtype, kind: str) -> None:
     if not packs(dtype):
         pytest.skip("this processor multiplies no packed matrices of this type")
     hf_model = with_opinions("llama", saved_in_half=True)

@@ -166,9 +166,8 @@ class Kernels:
         places = [(row, part) for row in range(rows) for part in range(2 * groups)]
         goals = {(row, part): at.add(at.mul(y_width, I64(row)), I64(part * lanes)) for row, part in places}
         sums = {place: code.variable(vector) for place in places}
-        adds = at.icmp_signed("!=", adds, I64(0))
         for place in places:
-            at.store(at.select(adds, code.vector(y, goals[place], vector), real(vector, 0.0)), sums[place])
+            at.store(real(vector, 0.0), sums[place])
         with code.loop(0, depth) as step:
             columns = []
             for group in range(groups):
@@ -183,8 +182,11 @@ class Kernels:
                 for part, column in enumerate(columns):
                     before = at.load(sums[row, part], typ=vector)
                     at.store(code.fused(number, column, before), sums[row, part])
+        adds = at.icmp_signed("!=", adds, I64(0))
         for place in places:
-            code.keep(at.load(sums[place], typ=vector), y, goals[place])
+            # What is there comes last: it may be much more than what is added, which would be rounded like it.
+            before = at.select(adds, code.vector(y, goals[place], vector), real(vector, 0.0))
+            code.keep(at.fadd(at.load(sums[place], typ=vector), before), y, goals[place])
         at.ret_void()
         return code.function
 

@@ -71,7 +71,7 @@ class Compiled:
         _openmp().GOMP_parallel(function, told.ctypes.data, torch.get_num_threads(), 0)
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=32)
 def compiled(shape: Shape) -> Compiled:
     """Functions for this shape and this processor."""
     binding.initialize_native_target()
