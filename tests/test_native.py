@@ -99,8 +99,8 @@ def test_layers_of_any_widths_that_fit_give_what_a_plain_forward_gives(shape: di
         parameter.data = parameter.data.bfloat16().float()
     hf_model.lm_head.weight.data *= 4
     engine = engine_of(hf_model)
-    for size in (1, 5, 13, 29, 40):
-        _, nodes = random_tree(64, size, nodes=60)
+    for size in (5, 13, 29):
+        _, nodes = random_tree(8, size)
         assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, size))
 
 
