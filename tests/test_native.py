@@ -13,12 +13,13 @@ import transformers
 
 from lookahead_core import load_model
 from lookahead_core.engines import lean, native, products
+from lookahead_core.engines.cache import FlatCache
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.native import NativeHead, NativeLayers, aligned, laid_out, native_layers, registers
 from lookahead_core.engines.output import SharpHead
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.engines.ways import packs
-from lookahead_core.tree import Node
+from lookahead_core.tree import Node, TokenTree
 from tests.families import GROUPED
 from tests.test_engine_laws import assert_rows_equal_plain, evaluate_in_passes, random_tree
 from tests.test_lean import COMMON, with_opinions
@@ -123,6 +124,20 @@ def test_a_narrow_model_is_closer_to_what_its_weights_say_through_compiled_layer
             assert float((rows - expected).abs().max()) <= 3e-2 * float(expected.abs().max())
         apart.append(float((rows - expected).abs().mean()))
     assert apart[1] < 0.85 * apart[0]
+
+
+@pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
+def test_what_compiled_layers_put_into_a_narrow_cache_is_rounded_to_the_nearest(kind: str) -> None:
+    hf_model = with_opinions("llama", saved_in_half=True)
+    kept = []
+    for model in (hf_model, copy.deepcopy(hf_model).bfloat16()):
+        engine, tree = engine_of(model), TokenTree()
+        engine.evaluate([tree.descend(tree.root, range(1, 21))])
+        assert isinstance(tree.cache, FlatCache)
+        # Of the first layer, before which nothing was rounded. (Keys are turned by angles that were.)
+        kept.append(tree.cache.layers[0].values[:, :, :20])
+    wide, narrow = kept
+    assert narrow.dtype is torch.bfloat16 and torch.equal(wide.bfloat16(), narrow)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
