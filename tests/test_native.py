@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -78,6 +79,21 @@ def test_through_compiled_layers_trees_that_share_a_pass_are_kept_apart(family: 
     hf_model = with_opinions(family, saved_in_half=True)
     nodes: list[Node] = [node for seed in range(3) for node in random_tree(8, seed)[1]]
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine_of(hf_model), nodes, 12, 5))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_through_compiled_layers_a_text_has_the_same_bits_however_many_of_its_tokens_come_at_once(
+    dtype: torch.dtype, kind: str
+) -> None:
+    if not packs(dtype):
+        pytest.skip("this processor multiplies no packed matrices of this type")
+    engine, found = engine_of(with_opinions("llama", saved_in_half=True).to(dtype)), []
+    for size in (1, 2, 5, 9, 16, 40):
+        tree = TokenTree()
+        nodes = list(itertools.accumulate(range(1, 41), tree.expand, initial=tree.root))[1:]
+        scores = [engine.score(nodes[first : first + size], hidden=True) for first in range(0, 40, size)]
+        found.append(torch.cat([one.hidden for one in scores if one.hidden is not None]))
+    assert len(found[0]) == 40 and all(torch.equal(one, found[0]) for one in found)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +218,11 @@ def test_layers_that_the_kernels_would_change_are_not_compiled(change: Any) -> N
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
 
 
-@pytest.mark.parametrize("missing", ["llvm", "openmp", "processor", "registers"])
+def no_memory(*given: Any) -> None:
+    raise RuntimeError("Nothing here may be written and run")
+
+
+@pytest.mark.parametrize("missing", ["llvm", "openmp", "processor", "registers", "memory"])
 def test_where_nothing_can_be_compiled_layers_go_their_usual_way(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if missing == "llvm":
         monkeypatch.setattr(native, "binding", None)
@@ -212,6 +232,9 @@ def test_where_nothing_can_be_compiled_layers_go_their_usual_way(missing: str, m
         monkeypatch.setattr(sys, "platform", "darwin")
     if missing == "registers":
         monkeypatch.setattr(native, "REGISTERS", ())
+    if missing == "memory":
+        native.compiled.cache_clear()
+        monkeypatch.setattr(native.binding, "create_mcjit_compiler", no_memory)
     hf_model = with_opinions("llama", saved_in_half=True)
     engine = CachedEngine(hf_model, cache_bytes=1 << 30)
     assert lean.use_lean_layers(engine.twin) is None

@@ -115,7 +115,12 @@ def native_layers(layers: Sequence[Any]) -> NativeLayers | None:
     if found is None or not all(map(_is_known, layers)):
         return None
     shape, *others = dict.fromkeys(_shape_of(layer, *found) for layer in layers)
-    return NativeLayers(layers, shape) if shape.fits and not others else None
+    if others or not shape.fits:
+        return None
+    try:
+        return NativeLayers(layers, shape)
+    except Exception:  # what this machine's LLVM cannot do, or the machine does not allow
+        return None
 
 
 def _is_known(layer: Any) -> bool:
