@@ -104,7 +104,7 @@ def test_over_halved_matrices_every_prediction_equals_a_plain_forward(
     if not most_in_half(torch.ones(1, 1)):
         pytest.skip("no products with halved matrices here")
     monkeypatch.setattr("lookahead_core.engines.packed.most_in_half", lambda weight: 16)
-    monkeypatch.setattr("lookahead_core.engines.lean.native_layers", lambda layers: None)
+    monkeypatch.setattr("lookahead_core.engines.lean.native_layers", lambda *given: None)
     hf_model = with_opinions(family, saved_in_half=True)
     for seed, size in ((0, 1), (1, 7), (2, 100)):
         engine = lean_engine(hf_model)
@@ -121,7 +121,7 @@ def test_few_rows_of_a_narrow_model_are_closer_to_what_its_weights_say_in_float3
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apart = []
-    monkeypatch.setattr("lookahead_core.engines.lean.native_layers", lambda layers: None)
+    monkeypatch.setattr("lookahead_core.engines.lean.native_layers", lambda *given: None)
     for few in (0, 6):
         monkeypatch.setattr("lookahead_core.engines.packed.most_in_half", lambda weight, few=few: few)
         hf_model = with_opinions(family, saved_in_half=True)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,7 @@ from torch import nn
 
 from lookahead_core import Document, load_model
 from lookahead_core.engines import products
+from lookahead_core.engines.native import registers
 from lookahead_core.engines.output import AT_ONCE, Float32Head, SharpHead
 from lookahead_core.engines.packed import (
     APART,
@@ -302,3 +307,21 @@ def test_the_memory_of_copies_is_bounded_and_a_larger_head_stays_as_it_is(monkey
     products.prepare(prepared)
     copies = JoinedPart | Float32Head | SharpHead | PackedLinear
     assert not any(isinstance(module, copies) for module in prepared.modules())
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64" or importlib.util.find_spec("llvmlite") is None,
+    reason="nothing is compiled on such machines",
+)
+def test_on_processors_with_these_registers_layers_can_be_compiled() -> None:
+    flags = Path("/proc/cpuinfo").read_text().split()
+    assert (registers() is not None) == ("avx2" in flags and "fma" in flags)
+
+
+@pytest.mark.parametrize("fault", ["raise ImportError", "raise OSError", "class ir: PointerType = int.bogus"])
+def test_without_llvm_or_with_one_that_cannot_be_loaded_all_else_is_there(fault: str, tmp_path: Path) -> None:
+    (tmp_path / "llvmlite").mkdir()
+    (tmp_path / "llvmlite" / "__init__.py").write_text(fault)
+    code = "import lookahead_core; from lookahead_core.engines import native; assert native.registers() is None"
+    paths = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(Path(__file__).parent.parent)!r}]; "
+    subprocess.run([sys.executable, "-c", paths + code], check=True, cwd=tmp_path)

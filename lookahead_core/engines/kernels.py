@@ -1,37 +1,24 @@
-"""Decoder layers for a few rows, as one function that LLVM compiles for this processor when a model is loaded.
+"""What decoder layers are made of, for a few rows, as functions that LLVM compiles for the processor at hand.
 
-A pass of few rows should take as long as the model's weights take to come from memory, once. A library's products take
-half as long again, being asked for one by one, and what lies between them costs as much as they do. Here all layers are
-one call. Threads, which are PyTorch's, share the columns of each product, and wait for each other where one needs what
-another made. Rows stay float32 from the first norm to the last sum. Matrices are read in sixteen bits, as are keys and
-values where the model has them so: those bits are the upper half of float32.
+Rows stay float32 from the first norm to the last sum. Matrices are read in sixteen bits, as are keys and values where
+the model has them so: those bits are the upper half of float32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 
-from lookahead_core.engines.llvm import F32, I16, I32, I64, LOWEST, PTR, VOID, Code, integers, real, same
+from lookahead_core.engines.llvm import F32, I32, I64, LOWEST, PTR, Code, integers, real, same
 from lookahead_core.engines.ways import LONGEST_SUM
 
 ATTEND = 6
 """So many rows attend at a time."""
 AHEAD = 64
 """Weights are asked for so many steps before they are needed: measured in benchmarks/README.md."""
-PASS = (
-    "rows", "residual", "layer_count", "layers", "tree_count", "trees", "caches", "turning", "taken", "mixed", "wide",
-    "normed", "scores", "score_width",
-)  # fmt: skip
-"""What a pass is told, numbers and addresses."""
-LAYER = ("before_attention", "taken", "bias", "of_queries", "of_keys", "given", "before_mlp", "gate_up", "down")
-"""What it is told of each layer: where its weights are."""
-TREE = ("first", "rows", "start", "capacity", "mask", "mask_width")
-"""And of each tree: its rows, the slots that they get, and what they may see."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +28,7 @@ class Shape:
     lanes: int
     """How many numbers a register holds."""
     tall: tuple[tuple[int, int], ...]
-    """For at most so many rows, how many groups of columns are summed up at a time: their sums fill the registers."""
+    """How many groups of columns are summed up at a time for at most how many rows: their sums fill the registers."""
     narrow: bool
     """Whether keys, values and masks have sixteen bits."""
     hidden: int
@@ -74,54 +61,11 @@ class Shape:
     @property
     def fits(self) -> bool:
         """Whether all widths are whole numbers of what is done at a time."""
-        half = self.width // 2
-        groups = (self.hidden, self.inner, self.taken)
         return (
-            all(width % self.columns == 0 for width in groups)
-            and self.width % min(self.lanes, half) == half % min(self.lanes, half) == 0
-            and self.width % self.lanes == 0
+            all(width % self.columns == 0 for width in (self.hidden, self.inner, self.taken))
+            and self.width % self.lanes == self.width // 2 % min(self.lanes, self.width // 2) == 0
             and self.heads % self.key_heads == 0
         )
-
-
-def kernels(shape: Shape) -> str:
-    """All functions for layers of a shape, in LLVM's words: `layers` and `product` are called from outside."""
-    return str(Kernels(shape).module)
-
-
-class Team:
-    """Which of so many threads runs a function, and what each of them does."""
-
-    def __init__(self, code: Code) -> None:
-        names = ("omp_get_thread_num", "omp_get_num_threads")
-        self.code = code
-        self.me, self.all = (code.at.zext(code.at.call(code.known(name, I32, []), []), I64) for name in names)
-        self._turn = code.variable(I64)
-
-    def share(self, count: int | Any) -> tuple[Any, Any]:
-        """A part of so many, as large as everybody's: from its first to before its end."""
-        at = self.code.at
-        count = I64(count) if isinstance(count, int) else count
-        first, end = (at.mul(count, who) for who in (self.me, at.add(self.me, I64(1))))
-        return at.udiv(first, self.all), at.udiv(end, self.all)
-
-    def take_turns(self) -> None:
-        """From here on the first comes first."""
-        self.code.at.store(I64(0), self._turn)
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """What is written within is done by whose turn it is; then it is the next one's."""
-        at = self.code.at
-        now = at.load(self._turn, typ=I64)
-        after = at.add(now, I64(1))
-        at.store(at.select(at.icmp_signed("==", after, self.all), I64(0), after), self._turn)
-        with at.if_then(at.icmp_signed("==", now, self.me)):
-            yield
-
-    def wait(self) -> None:
-        """Until all have come so far."""
-        self.code.at.call(self.code.known("GOMP_barrier", VOID, []), [])
 
 
 class Kernels:
@@ -145,8 +89,6 @@ class Kernels:
             if function.blocks:
                 function.linkage = "internal"
                 function.attributes.add("noinline")
-        self._product()
-        self._layers()
 
     # Products
 
@@ -200,7 +142,8 @@ class Kernels:
             for group in range(0, groups, at_once):
                 matrix = code.element(weights, at.mul(stride, I64(group)), I32)
                 sums = code.element(y, group * self.shape.columns, F32)
-                at.call(self.block[rows, at_once], [x, x_width, matrix, stride, depth, sums, y_width, adds])
+                block = self.block[rows, min(at_once, groups - group)]
+                at.call(block, [x, x_width, matrix, stride, depth, sums, y_width, adds])
 
         code.by_count(count, self.tallest, write)
         at.ret_void()
@@ -349,133 +292,9 @@ class Kernels:
         at.ret_void()
         return code.function
 
-    # What is called from outside, by every thread of a team
+    # Written where they are needed
 
-    def _product(self) -> None:
-        """One product alone, told of rows, matrix, result, how many rows, their width, the result's, and its groups."""
-        code = Code(self.module, "product", [PTR])
-        (told,) = code.given
-        x, weights, y = (code.read(told, place, PTR) for place in range(3))
-        rows, depth, width, groups = (code.read(told, place, I64) for place in range(3, 7))
-        given = [x, depth, rows, weights, depth, y, width]
-        code.at.call(self.multiply, [*given, *Team(code).share(groups), I64(0)])
-        code.at.ret_void()
-
-    def _layers(self) -> None:
-        """All layers, one after the other."""
-        shape, columns = self.shape, self.shape.columns
-        code = Code(self.module, "layers", [PTR])
-        at, team = code.at, Team(code)
-        numbers = {"rows", "layer_count", "tree_count", "score_width"}
-        told = {
-            name: code.read(code.given[0], place, I64 if name in numbers else PTR) for place, name in enumerate(PASS)
-        }
-        rows, residual, taken, mixed, wide = (told[name] for name in ("rows", "residual", "taken", "mixed", "wide"))
-        # Each thread has rows and scores of its own.
-        own = code.element(told["normed"], at.mul(team.me, at.mul(rows, I64(shape.hidden))), F32)
-        told["scores"] = code.element(told["scores"], at.mul(team.me, at.mul(told["score_width"], I64(ATTEND))), F32)
-        with code.loop(0, told["layer_count"]) as index:
-            layer = {
-                name: code.read(told["layers"], at.add(at.mul(index, I64(len(LAYER))), I64(place)), PTR)
-                for place, name in enumerate(LAYER)
-            }
-            layer["cache"] = code.element(told["caches"], at.mul(index, at.mul(told["tree_count"], I64(2))), PTR)
-
-            def times(
-                x: Any,
-                width: tuple[int, int],
-                matrix: str,
-                y: Any,
-                y_width: int,
-                own: tuple[Any, Any],
-                adds: int = 0,
-                layer: dict[str, Any] = layer,
-            ) -> None:
-                x_width, depth = (I64(one) for one in width)
-                at.call(self.multiply, [x, x_width, rows, layer[matrix], depth, y, I64(y_width), *own, I64(adds)])
-
-            at.call(self.norm, [residual, layer["before_attention"], own, rows])
-            times(own, (shape.hidden, shape.hidden), "taken", taken, shape.taken, team.share(shape.taken // columns))
-            team.wait()
-            self._place(code, team, told, layer)
-            team.wait()
-            self._attend(code, team, told, layer)
-            team.wait()
-            times(
-                mixed,
-                (shape.mixed, shape.mixed),
-                "given",
-                residual,
-                shape.hidden,
-                team.share(shape.hidden // columns),
-                1,
-            )
-            team.wait()
-            at.call(self.norm, [residual, layer["before_mlp"], own, rows])
-            first, end = team.share(shape.inner // columns)
-            for half in (0, shape.inner // columns):
-                some = at.add(first, I64(half)), at.add(end, I64(half))
-                times(own, (shape.hidden, shape.hidden), "gate_up", wide, 2 * shape.inner, some)
-            at.call(self.gate, [wide, rows, at.mul(first, I64(columns)), at.mul(end, I64(columns))])
-            team.wait()
-            times(
-                wide,
-                (2 * shape.inner, shape.inner),
-                "down",
-                residual,
-                shape.hidden,
-                team.share(shape.hidden // columns),
-                1,
-            )
-            team.wait()
-        at.ret_void()
-
-    @contextmanager
-    def _trees(self, code: Code, told: dict[str, Any], layer: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Each tree: what a pass is told of it, and where this layer's keys and values of it are."""
-        at = code.at
-        with code.loop(0, told["tree_count"]) as index:
-            base = at.mul(index, I64(len(TREE)))
-            tree = {
-                name: code.read(told["trees"], at.add(base, I64(place)), PTR if name == "mask" else I64)
-                for place, name in enumerate(TREE)
-            }
-            for part, name in enumerate(("keys", "values")):
-                tree[name] = code.read(layer["cache"], at.add(at.mul(index, I64(2)), I64(part)), PTR)
-            yield tree
-
-    def _place(self, code: Code, team: Team, told: dict[str, Any], layer: dict[str, Any]) -> None:
-        """Queries and keys are turned by where their rows stand, and keys and values put into their slots."""
-        at, shape = code.at, self.shape
-        keep = code.keep_upper_halves if shape.narrow else code.keep
-        team.take_turns()
-        with self._trees(code, told, layer) as tree, code.loop(0, tree["rows"]) as index:
-            row, slot = at.add(tree["first"], index), at.add(tree["start"], index)
-            angles = code.element(told["turning"], at.mul(row, I64(2 * shape.width)), F32)
-            base = code.element(told["taken"], at.mul(row, I64(shape.taken)), F32)
-
-            def head_of(
-                number: Any, weight: str = "", base: Any = base, angles: Any = angles
-            ) -> tuple[Any, dict[int, Any]]:
-                begin = at.mul(number, I64(shape.width))
-                numbers = self._head(code, base, begin, layer["bias"])
-                if weight:
-                    numbers = self._turned(code, self._normed(code, numbers, layer[weight]), angles)
-                return code.element(base, begin, F32), numbers
-
-            with code.loop(0, shape.heads) as head, team.turn():
-                goal, numbers = head_of(head, "of_queries")
-                for place, part in numbers.items():
-                    code.keep(at.fmul(part, real(part.type, shape.scaling)), goal, place)
-            with code.loop(0, shape.key_heads) as head, team.turn():
-                place_of = at.mul(at.add(at.mul(head, tree["capacity"]), slot), I64(shape.width))
-                key = head_of(at.add(head, I64(shape.heads)), "of_keys")[1]
-                value = head_of(at.add(head, I64(shape.heads + shape.key_heads)))[1]
-                for store, numbers in (("keys", key), ("values", value)):
-                    for place, part in numbers.items():
-                        keep(part, tree[store], at.add(place_of, I64(place)))
-
-    def _head(self, code: Code, base: Any, begin: Any, bias: Any) -> dict[int, Any]:
+    def head(self, code: Code, base: Any, begin: Any, bias: Any) -> dict[int, Any]:
         """A head's numbers by their places, with what is added to them."""
         found = {}
         for place in range(0, self.shape.width, self.part.count):
@@ -485,7 +304,7 @@ class Kernels:
                 found[place] = code.at.fadd(found[place], code.vector(bias, where, self.part))
         return found
 
-    def _normed(self, code: Code, head: dict[int, Any], weight: Any) -> dict[int, Any]:
+    def normed(self, code: Code, head: dict[int, Any], weight: Any) -> dict[int, Any]:
         """A head under its norm, where there is one."""
         if not self.shape.norms_heads:
             return head
@@ -496,7 +315,7 @@ class Kernels:
         times: Callable[[Any, Any], Any] = code.at.fmul
         return {place: times(times(part, share), code.vector(weight, place, self.part)) for place, part in head.items()}
 
-    def _turned(self, code: Code, head: dict[int, Any], angles: Any) -> dict[int, Any]:
+    def turned(self, code: Code, head: dict[int, Any], angles: Any) -> dict[int, Any]:
         """A head turned by where it stands: cosines come first, then sines, half of them with a minus."""
         half, found = self.shape.width // 2, {}
         for place, part in head.items():
@@ -504,31 +323,3 @@ class Kernels:
             other = head[place - half if place >= half else place + half]
             found[place] = code.fused(part, cosine, code.at.fmul(other, sine))
         return found
-
-    def _attend(self, code: Code, team: Team, told: dict[str, Any], layer: dict[str, Any]) -> None:
-        """Each head of each row takes from the slots of its tree that the row sees."""
-        at, shape = code.at, self.shape
-        item = I16 if shape.narrow else F32
-        scores, score_width, scales = told["scores"], told["score_width"], code.variable(F32, ATTEND)
-        team.take_turns()
-        with self._trees(code, told, layer) as tree, code.loop(0, shape.heads) as head:
-            slots = at.add(tree["start"], tree["rows"])
-            shared = at.udiv(head, I64(shape.heads // shape.key_heads))
-            keys, values = (
-                code.element(tree[name], at.mul(at.mul(shared, tree["capacity"]), I64(shape.width)), item)
-                for name in ("keys", "values")
-            )
-            with code.parts(tree["rows"], ATTEND) as (first, some), team.turn():
-                row = at.add(tree["first"], first)
-                query, out = (
-                    code.element(told[name], at.add(at.mul(row, I64(width)), at.mul(head, I64(shape.width))), F32)
-                    for name, width in (("taken", shape.taken), ("mixed", shape.mixed))
-                )
-                mask = code.element(tree["mask"], at.mul(first, tree["mask_width"]), item)
-                asked = [query, I64(shape.taken), keys, slots, mask, tree["mask_width"], scores, score_width]
-                code.by_count(some, ATTEND, lambda count: at.call(self.compare[count], asked))
-                with code.loop(0, some) as one:
-                    own = code.element(scores, at.mul(one, score_width), F32)
-                    at.store(at.call(self.odds, [own, slots]), code.element(scales, one, F32))
-                shares = [scores, score_width, values, slots, scales, out, I64(shape.mixed)]
-                code.by_count(some, ATTEND, lambda count: at.call(self.mix[count], shares))

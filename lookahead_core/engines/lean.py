@@ -8,17 +8,14 @@ machine; where it is gone the same functions run as they stand. Few rows take a 
 """
 
 import contextlib
-import operator
 import warnings
 import weakref
 from collections.abc import Sequence
-from functools import partial
 from itertools import groupby
 from typing import Any, List, NamedTuple, Optional
 
 import torch
 from torch import nn
-from torch.nn import functional
 from transformers.modeling_outputs import CausalLMOutput
 
 from lookahead_core.engines.attention import FOLD_ROWS, attend, folded
@@ -34,7 +31,7 @@ from lookahead_core.engines.packed import (
     silu_product,
     stacked,
 )
-from lookahead_core.engines.ways import attention_widens, fastest_turns, single_rows_fold
+from lookahead_core.engines.ways import attention_widens, single_rows_fold
 
 PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
 ATTENTION_PARTS = {"q_proj", "k_proj", "v_proj", "o_proj"}
@@ -43,24 +40,19 @@ NORMS = {"q_norm", "k_norm"}
 MLP_PARTS = {"gate_proj", "up_proj", "down_proj"}
 STRAIGHT = {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"}
 """Models in which nothing stands between the embeddings, the layers, a norm and the output matrix."""
-TRIED = (32, 24, 16, 12, 8, 4, 2, 1)
-"""Numbers of rows with which it is tried whether compiled layers are faster."""
-TRIED_SLOTS = 256
-ALIKE = 0.9
-"""How alike must be what two ways make of rows: what is rounded to sixteen bits is more so, other sums not at all."""
 
 
-def use_lean_layers(twin: Any, *, widens: bool = False) -> NativeLayers | None:
+def use_lean_layers(twin: Any, *, widens: bool = False, compiles: bool = True) -> NativeLayers | None:
     """Put lean layers in place of a twin's own, which have this shape: neighbours that see the same run as one.
 
-    `widens` says that what comes after them takes few rows in float32, also of a narrower model. Returns what was
-    compiled for the last run.
+    `widens` says that what comes after them takes few rows in float32, also of a narrower model; `compiles` that there
+    is room for compiled ones as well. Returns the last ones of these.
     """
     layers = common_layers(twin)
     kinds = getattr(twin.config.get_text_config(decoder=True), "layer_types", None) or [""] * len(layers)
     for _, run in groupby(range(len(layers)), key=lambda index: kinds[index]):
         first, *others = run
-        layers[first] = LeanLayers([layers[index] for index in (first, *others)], first, widens)
+        layers[first] = LeanLayers([layers[index] for index in (first, *others)], first, widens, compiles)
         for index in others:
             layers[index] = Done()
     # Those behind the last run would only be walked over.
@@ -144,6 +136,9 @@ class Weights(NamedTuple):
     down: Packed
 
 
+PRODUCTS = ("taken", "given", "gate", "up", "down")
+
+
 def weights_of(layer: Any, halves: bool | None) -> Weights:
     """A layer's weights, packed; for `halves` see `packed`."""
     attention, mlp = layer.self_attn, layer.mlp
@@ -169,9 +164,15 @@ def weights_of(layer: Any, halves: bool | None) -> Weights:
     )
 
 
+def without_halves(layer: Weights) -> Weights:
+    """A layer's weights, none in half precision."""
+    parts = {name: getattr(layer, name) for name in PRODUCTS}
+    return layer._replace(**{name: part._replace(few=0, halves=[]) for name, part in parts.items()})
+
+
 def fewest_rows(layers: Sequence[Weights]) -> int:
     """For how many rows all of these products are fastest in float32 with matrices in half precision."""
-    return min(one.few for layer in layers for one in (layer.taken, layer.given, layer.gate, layer.up, layer.down))
+    return min(getattr(layer, name).few for layer in layers for name in PRODUCTS)
 
 
 def turned(heads: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:
@@ -237,23 +238,21 @@ class Run(nn.Module):
 class LeanLayers(nn.Module):
     """Stands in a twin where the first of several layers was, and does what all of them did."""
 
-    def __init__(self, layers: Sequence[Any], first: int, widens: bool) -> None:
+    def __init__(self, layers: Sequence[Any], first: int, widens: bool, compiles: bool) -> None:
         super().__init__()
         self.first, self.last = first, first + len(layers)
         self.dtype = layers[0].self_attn.q_proj.weight.dtype
-        exact = self.dtype is torch.float32
-        native = native_layers(layers) if exact or widens else None
-        if native is not None:
-            run = Run(layers, halves=False)
-            self.run = compiled(run)
-            native.most = most_native(native, self.run, run)
-        if native is None or not native.most:
-            native, run = None, Run(layers, halves=exact or widens)
-            self.run = compiled(run)
-        self.native = native
+        widens = widens or self.dtype is torch.float32
+        run = Run(layers, halves=widens)
         self.group, self.key_heads, self.width = run.heads // run.key_heads, run.key_heads, run.width
         self.folds_one = run.folds_one
         self.few = fewest_rows(run.layers)
+        self.run = compiled(run)
+        self.native = native_layers(layers, self.usual) if widens and compiles else None
+        if self.native is not None and self.native.most >= self.few > 0:
+            # Nobody needs matrices in half precision any more.
+            self.few, run.layers = 0, [without_halves(layer) for layer in run.layers]
+            self.run = compiled(run)
 
     def forward(
         self,
@@ -276,35 +275,22 @@ class LeanLayers(nn.Module):
         masks = [part[..., :end] for part, end in zip(mask.split(counts, 2), ends, strict=True)]
         keys = [[layer.keys for layer in layers] for layers in caches]
         values = [[layer.values for layer in layers] for layers in caches]
-        # Few rows are float32 all the way, also in narrower models: nothing is rounded between the products then.
+        given = rows, counts, starts, masks, keys, values, turning
         if self.native is not None and len(rows) <= self.native.most:
-            return self.native(rows, counts, starts, masks, keys, values, turning)
+            return self.native(*given)
+        return self.usual(*given)
+
+    def usual(
+        self, rows: torch.Tensor, counts: list[int], starts: list[int], masks: list[torch.Tensor],
+        keys: list[list[torch.Tensor]], values: list[list[torch.Tensor]], turning: torch.Tensor,
+    ) -> torch.Tensor:  # fmt: skip
+        """Through the layers by the library's products."""
+        # Few rows are float32 all the way, also in narrower models: nothing is rounded between the products then.
         rows = rows.to(torch.float32 if len(rows) <= self.few else self.dtype)
         least = 1 if self.folds_one else 2
         masks = [folded(part, self.group) if least <= part.shape[2] <= FOLD_ROWS else part for part in masks]
         cosine, sine = turning.to(rows.dtype).unsqueeze(1).chunk(2, -1)
         return self.run(rows, counts, starts, masks, keys, values, cosine, sine)
-
-
-@torch.inference_mode()
-def most_native(native: NativeLayers, run: Any, shape: Run) -> int:
-    """Up to how many rows compiled layers are faster than a run; 0 if never, or if they come to something else."""
-    dice = torch.Generator().manual_seed(0)
-    slots = (1, shape.key_heads, TRIED_SLOTS, shape.width)
-    keys, values = ([[torch.randn(slots, generator=dice).to(native.dtype)] * len(shape.layers)] for _ in range(2))
-    for count in TRIED:
-        # Such rows that the layers change little what they are: else roundings alone would lead anywhere.
-        rows, turning = (torch.randn(count, width, generator=dice) for width in (native.shape.hidden, 2 * shape.width))
-        rows, mask = 10 * rows, torch.zeros(1, 1, count, TRIED_SLOTS, dtype=native.dtype)
-        given = [count], [TRIED_SLOTS - count], [mask], keys, values
-        narrow, sides = rows.to(native.dtype), turning.to(native.dtype).unsqueeze(1).chunk(2, -1)
-        ways = partial(native, rows, *given, turning), partial(run, narrow, *given, *sides)
-        ours, theirs = (way().float().sub(rows).flatten() for way in ways)
-        if not functional.cosine_similarity(ours, theirs, 0) > ALIKE:
-            return 0
-        if operator.lt(*fastest_turns(ways)):
-            return count
-    return 0
 
 
 def turns(cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:

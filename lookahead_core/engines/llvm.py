@@ -73,7 +73,7 @@ class Code:
     def parts(self, count: Any, most: int) -> Iterator[tuple[Any, Any]]:
         """So many of something in parts as equal as can be, none larger than `most`: each one's first, and its size."""
         at = self.at
-        # One more than so many whole ones before the last: also of nothing there is a part, and it is empty.
+        # Of nothing there are no parts, and nothing is divided by how many there are.
         others = at.sdiv(at.sub(count, I64(1)), I64(most))
         size = at.sdiv(at.add(count, others), at.add(others, I64(1)))
         with self.loop(0, count, size) as first:
@@ -185,7 +185,9 @@ class Code:
         sum_ = self.fused(at.fmul(rest, rest), sum_, at.fadd(rest, real(kind, 1.0)))
         exponents = at.add(at.fptosi(twos, integers(kind)), same(integers(kind), 127))
         power = at.fmul(sum_, at.bitcast(at.shl(exponents, same(integers(kind), 23)), kind))
-        return at.select(at.fcmp_ordered("<", value, real(kind, LOWEST_POWER)), real(kind, 0.0), power)
+        power = at.select(at.fcmp_ordered("<", value, real(kind, LOWEST_POWER)), real(kind, 0.0), power)
+        # What is no number stays none.
+        return at.select(at.fcmp_unordered("uno", value, value), value, power)
 
     def _step(self, name: str, given: list[Any]) -> Any:
         """A step that LLVM has a name for, on numbers or vectors of them."""

@@ -1,41 +1,57 @@
 """Layers that are compiled for the processor at hand, where that can be done and they come out faster.
 
-What they compute is written in kernels.py; here it is compiled, and weights are laid out and passes handed over to it.
+What they compute is written in kernels.py and layers.py; here it is compiled, weights are laid out for it, it is seen
+whether it comes to the same and is faster, and passes are handed over.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import itertools
+import operator
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-try:
-    from llvmlite import binding
+from lookahead_core.engines.ways import fastest_turns
 
-    from lookahead_core.engines.kernels import ATTEND, LAYER, Shape, kernels
-except ImportError:  # where there is no LLVM for Python, layers go the way of all others
-    binding = None
+binding: Any = None
+if sys.platform == "linux" and platform.machine() == "x86_64":
+    try:
+        from llvmlite import binding, ir
+
+        ir.PointerType()
+    except Exception:  # none there, one that cannot be loaded, or one from before pointers to anything
+        binding = None
+if binding is not None:
+    from lookahead_core.engines.kernels import ATTEND, Shape
+    from lookahead_core.engines.layers import LAYER, sizes, written
 
 REGISTERS = (("avx512f", 16, ((6, 2), (14, 1))), ("avx2", 8, ((6, 1),)))
-"""By what a processor can do, how many numbers its registers hold, and for at most how many rows their sums with how
-many groups of columns fit into them."""
+"""By what a processor can do, how many numbers its registers hold, and with how many groups of columns the sums of at
+most how many rows fit into them."""
 LINE = 64
 """Bytes that come from memory at a time."""
+TRIED_ROWS = (32, 24, 16, 12, 8, 4, 2, 1)
+"""Numbers of rows with which it is tried whether compiled layers are faster."""
+TRIED_SLOTS = 256
+TRIED_TREES = ((5, 37), (8, 90))
+"""Rows of two trees, and the slots that they come after, with which it is tried whether they come to the same."""
+APART = {torch.float32: 1e-3, torch.bfloat16: 0.2}
+"""How far what two ways add to rows may be apart, as a share of it: sixteen bits round a thousand times as much."""
 
 
 def registers() -> tuple[int, tuple[tuple[int, int], ...]] | None:
     """What there is of registers; None where nothing can be compiled, or what comes of it was never tried."""
-    if binding is None or sys.platform != "linux" or platform.machine() != "x86_64" or _openmp() is None:
+    if binding is None or _openmp() is None:
         return None
     able = binding.get_host_cpu_features()
     return next(((lanes, tall) for name, lanes, tall in REGISTERS if able.get(name) and able.get("fma")), None)
@@ -43,46 +59,45 @@ def registers() -> tuple[int, tuple[tuple[int, int], ...]] | None:
 
 @functools.cache
 def _openmp() -> Any:
-    """The library that PyTorch has its threads from, as it is loaded already: another's would be in their way."""
+    """The library that PyTorch has its threads from, by way of PyTorch's own: another's would be in their way."""
     try:
-        with open("/proc/self/maps") as file:
-            paths = {line.split(maxsplit=5)[-1].strip() for line in file if "omp" in line.rsplit("/", 1)[-1]}
-    except OSError:
+        library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
+        library.GOMP_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+        library.GOMP_parallel.restype = None
+    except (OSError, AttributeError):
         return None
-    for path in sorted(paths, key=lambda path: "torch" not in path):
-        with contextlib.suppress(OSError, AttributeError):
-            library = ctypes.CDLL(path)
-            library.GOMP_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
-            library.GOMP_parallel.restype = None
-            return library
-    return None
+    return library
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """The functions for a shape; what they lie in lives as long as this."""
+class Functions:
+    """Where the functions for a shape are; what they lie in lives as long as this."""
 
     layers: int
     product: int
     held: Any
 
-    def run(self, function: int, told: np.ndarray[Any, Any]) -> None:
-        """Have all of PyTorch's threads run a function. Python goes on elsewhere meanwhile."""
-        _openmp().GOMP_parallel(function, told.ctypes.data, torch.get_num_threads(), 0)
+    def run(self, function: int, told: np.ndarray[Any, Any], threads: int) -> None:
+        """Have so many threads run a function. Python goes on elsewhere meanwhile."""
+        _openmp().GOMP_parallel(function, told.ctypes.data, threads, 0)
 
 
 @functools.lru_cache(maxsize=32)
-def compiled(shape: Shape) -> Compiled:
-    """Functions for this shape and this processor."""
+def functions_for(shape: Shape) -> Functions:
+    """What was written for this shape, compiled for this processor; an error where that cannot be done."""
+    # Where memory that can be run is refused, LLVM goes on and dies.
+    binding.check_jit_execution()
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     for name in ("omp_get_thread_num", "omp_get_num_threads", "GOMP_barrier"):
         binding.add_symbol(name, ctypes.cast(getattr(_openmp(), name), ctypes.c_void_p).value)
-    # Some processors are held to half of their registers unless asked.
-    features = f"{binding.get_host_cpu_features().flatten()},-prefer-256-bit"
+    # Some processors are held to half of their registers unless asked. Short ones are those of processors without long.
+    long = "-prefer-256-bit" if shape.lanes == REGISTERS[0][1] else "-avx512f"
     target = binding.Target.from_default_triple()
-    machine = target.create_target_machine(cpu=binding.get_host_cpu_name(), features=features, opt=3)
-    module = binding.parse_assembly(kernels(shape))
+    machine = target.create_target_machine(
+        cpu=binding.get_host_cpu_name(), features=f"{binding.get_host_cpu_features().flatten()},{long}", opt=3
+    )
+    module = binding.parse_assembly(written(shape))
     module.verify()
     tuning = binding.create_pipeline_tuning_options(speed_level=3)
     # Vectors are written as such; loops that are unrolled need more registers than there are.
@@ -91,10 +106,10 @@ def compiled(shape: Shape) -> Compiled:
     builder.getModulePassManager().run(module, builder)
     engine = binding.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    return Compiled(*(engine.get_function_address(name) for name in ("layers", "product")), held=engine)
+    return Functions(*(engine.get_function_address(name) for name in ("layers", "product")), held=engine)
 
 
-def laid_out(weight: torch.Tensor, lanes: int) -> torch.Tensor:
+def paired(weight: torch.Tensor, lanes: int) -> torch.Tensor:
     """A matrix as the kernels read it: groups of columns, step by step, two columns in the halves of each number."""
     height, depth = weight.shape
     halves = weight.detach().bfloat16().view(torch.int16).view(height // (2 * lanes), 2, lanes, depth)
@@ -104,23 +119,30 @@ def laid_out(weight: torch.Tensor, lanes: int) -> torch.Tensor:
 def aligned(numbers: torch.Tensor) -> torch.Tensor:
     """A copy, at the beginning of a line of memory."""
     spare = LINE // numbers.element_size()
-    room = torch.empty(numbers.numel() + spare, dtype=numbers.dtype)
+    room = torch.empty(numbers.numel() + spare, dtype=numbers.dtype, device="cpu")
     first = -room.data_ptr() % LINE // numbers.element_size()
     return room[first : first + numbers.numel()].view(numbers.shape).copy_(numbers)
 
 
-def native_layers(layers: Sequence[Any]) -> NativeLayers | None:
-    """Layers of the common shape for few rows; None where they cannot be had, or would lose something."""
-    found = registers()
-    if found is None or not all(map(_is_known, layers)):
-        return None
-    shape, *others = dict.fromkeys(_shape_of(layer, *found) for layer in layers)
-    if others or not shape.fits:
-        return None
+@torch.inference_mode()
+def native_layers(layers: Sequence[Any], others: Callable[..., torch.Tensor]) -> NativeLayers | None:
+    """Layers of the common shape for few rows; None where they cannot be had, would lose something, or are no faster.
+
+    `others` is how they are gone through without.
+    """
     try:
-        return NativeLayers(layers, shape)
-    except Exception:  # what this machine's LLVM cannot do, or the machine does not allow
+        found = registers()
+        if found is None or not all(map(_is_known, layers)):
+            return None
+        shape, *different = dict.fromkeys(_shape_of(layer, *found) for layer in layers)
+        if different or not shape.fits:
+            return None
+        native = NativeLayers(layers, shape)
+        if comes_to_the_same(native, others):
+            native.most = most_rows(native, others)
+    except Exception:  # whatever cannot be done here: layers go their usual way, which tells what is wrong with them
         return None
+    return native if native.most else None
 
 
 def _is_known(layer: Any) -> bool:
@@ -139,7 +161,7 @@ def _is_known(layer: Any) -> bool:
 
 def is_exact(weight: torch.Tensor) -> bool:
     """Whether the upper halves of float32 hold all of a matrix, as they do most that were saved in sixteen bits."""
-    if weight.device.type != "cpu" or weight.dtype not in (torch.float32, torch.bfloat16):
+    if weight.device.type != "cpu" or weight.dtype not in APART:
         return False
     return weight.dtype is torch.bfloat16 or bool((weight.detach().bfloat16() == weight.detach()).all())
 
@@ -168,19 +190,21 @@ class NativeLayers:
 
     def __init__(self, layers: Sequence[Any], shape: Shape) -> None:
         self.shape = shape
-        self.most = 0
-        """For how many rows at most they are used: as many as it is faster for."""
         self.dtype = torch.bfloat16 if shape.narrow else torch.float32
-        self.compiled = compiled(shape)
+        self.most = 0
+        """For how many rows at most they are used."""
+        self.functions = functions_for(shape)
         self._weights = [self._laid_out(layer) for layer in layers]
         self._layers = _addresses([[part.data_ptr() for part in parts] for parts in self._weights])
 
+    def __len__(self) -> int:
+        return len(self._weights)
+
     def _laid_out(self, layer: Any) -> list[torch.Tensor]:
-        """A layer's weights, as LAYER in kernels.py names them."""
+        """A layer's weights, in the order of LAYER."""
         attention, mlp, shape = layer.self_attn, layer.mlp, self.shape
         takers = [attention.q_proj, attention.k_proj, attention.v_proj]
-        bias = torch.cat([one.bias for one in takers]) if shape.biased else torch.empty(0)
-        norms = [attention.q_norm.weight, attention.k_norm.weight] if shape.norms_heads else [torch.empty(0)] * 2
+        nothing = torch.empty(0, device="cpu")
         matrices = {
             "taken": torch.cat([one.weight for one in takers]),
             "given": attention.o_proj.weight,
@@ -189,12 +213,15 @@ class NativeLayers:
         }
         vectors = {
             "before_attention": layer.input_layernorm.weight,
-            "bias": bias,
-            "of_queries": norms[0],
-            "of_keys": norms[1],
+            "bias": torch.cat([one.bias for one in takers]) if shape.biased else nothing,
+            "of_queries": attention.q_norm.weight if shape.norms_heads else nothing,
+            "of_keys": attention.k_norm.weight if shape.norms_heads else nothing,
             "before_mlp": layer.post_attention_layernorm.weight,
         }
-        parts = {name: laid_out(matrix, shape.lanes) for name, matrix in matrices.items()}
+        for name, many in sizes(shape).items():
+            if (matrices | vectors)[name].numel() != many:
+                raise ValueError(f"{name} holds {(matrices | vectors)[name].numel()} numbers, and must hold {many}.")
+        parts = {name: paired(matrix, shape.lanes) for name, matrix in matrices.items()}
         parts |= {name: aligned(vector.detach().float()) for name, vector in vectors.items()}
         return [parts[name] for name in LAYER]
 
@@ -215,26 +242,85 @@ class NativeLayers:
         """The rows of several trees: of each so many, which come into its caches' slots from its start on."""
         shape, count, threads = self.shape, len(rows), torch.get_num_threads()
         residual = rows.to(torch.float32, copy=True).contiguous()
-        turning = turning.float().contiguous()
-        masks = [mask.to(self.dtype) for mask in masks]
+        turning = turning.to(torch.float32).contiguous()
+        masks = [mask.to(self.dtype).contiguous() for mask in masks]
+        self._check(counts, starts, masks, [*keys, *values])
         firsts = itertools.accumulate(counts, initial=0)
         places = zip(firsts, counts, starts, (key[0].shape[2] for key in keys), strict=False)
         seen = [(mask.data_ptr(), mask.stride(2)) for mask in masks]
         trees = _addresses([[*place, *where] for place, where in zip(places, seen, strict=True)])
-        layers = zip(zip(*keys, strict=True), zip(*values, strict=True), strict=True)
+        by_layer = zip(zip(*keys, strict=True), zip(*values, strict=True), strict=True)
         caches = _addresses(
-            [[kept.data_ptr() for both in zip(key, value, strict=True) for kept in both] for key, value in layers]
+            [[kept.data_ptr() for both in zip(key, value, strict=True) for kept in both] for key, value in by_layer]
         )
         slots = max(start + some for start, some in zip(starts, counts, strict=True))
         score_width = -(-slots // shape.lanes) * shape.lanes
         each = (shape.taken, shape.mixed, 2 * shape.inner, threads * shape.hidden)
-        room = [torch.empty(count * width) for width in each] + [torch.empty(threads * ATTEND * score_width)]
+        room = [_room(count, width) for width in each] + [_room(threads * ATTEND, score_width)]
         told = [
-            count, residual.data_ptr(), len(self._layers), self._layers.ctypes.data, len(trees), trees.ctypes.data,
+            count, residual.data_ptr(), len(self), self._layers.ctypes.data, len(trees), trees.ctypes.data,
             caches.ctypes.data, turning.data_ptr(), *(part.data_ptr() for part in room), score_width,
         ]  # fmt: skip
-        self.compiled.run(self.compiled.layers, _addresses(told))
+        self.functions.run(self.functions.layers, _addresses(told), threads)
         return residual
+
+    def _check(
+        self, counts: Sequence[int], starts: Sequence[int], masks: Sequence[torch.Tensor],
+        stores: Sequence[Sequence[torch.Tensor]],
+    ) -> None:  # fmt: skip
+        """Compiled functions read and write where they are told to: what they are told must be so."""
+        shape = self.shape
+        for count, start, mask in zip(counts, starts, masks, strict=True):
+            if mask.shape[2] != count or mask.shape[3] < start + count:
+                raise ValueError(f"The mask of {count} rows after {start} slots is {tuple(mask.shape)}.")
+        for store, count, start in zip(stores, [*counts, *counts], [*starts, *starts], strict=True):
+            kind = (1, shape.key_heads, store[0].shape[2], shape.width), self.dtype, True
+            if len(store) != len(self) or start + count > store[0].shape[2]:
+                raise ValueError(
+                    f"{count} rows after {start} slots do not fit into {len(store)} × {store[0].shape[2]}."
+                )
+            if any((tuple(one.shape), one.dtype, one.is_contiguous()) != kind for one in (store[0], store[-1])):
+                raise ValueError(f"The layers of a cache are not as they must be: {kind}.")
+
+
+@torch.inference_mode()
+def comes_to_the_same(native: NativeLayers, others: Callable[..., torch.Tensor]) -> bool:
+    """Whether two ways make the same of the rows of two trees, which see this and that."""
+    given = _trial(native, [count for count, _ in TRIED_TREES], [start for _, start in TRIED_TREES])
+    ours, theirs = (way(*given).to(torch.float32) - given[0] for way in (native, others))
+    return bool((ours - theirs).norm() <= APART[native.dtype] * theirs.norm())
+
+
+@torch.inference_mode()
+def most_rows(native: NativeLayers, others: Callable[..., torch.Tensor]) -> int:
+    """Up to how many rows compiled layers are faster; 0 if never."""
+    for count in TRIED_ROWS:
+        given = _trial(native, [count], [TRIED_SLOTS - count])
+        if operator.lt(*fastest_turns([functools.partial(way, *given) for way in (native, others)])):
+            return count
+    return 0
+
+
+@torch.inference_mode()
+def _trial(native: NativeLayers, counts: list[int], starts: list[int]) -> tuple[Any, ...]:
+    """What layers are given for some rows of some trees, drawn by dice that are always the same."""
+    dice, shape = torch.Generator().manual_seed(0), native.shape
+    drawn = functools.partial(torch.randn, generator=dice, dtype=torch.float32, device="cpu")
+    masks = []
+    for count, start in zip(counts, starts, strict=True):
+        sees = drawn(1, 1, count, start + count) < 1
+        sees[..., 0] = True
+        masks.append(torch.zeros(sees.shape, dtype=native.dtype).masked_fill_(~sees, torch.finfo(native.dtype).min))
+    keys, values = (
+        [
+            [drawn(1, shape.key_heads, start + count, shape.width).to(native.dtype)] * len(native)
+            for count, start in zip(counts, starts, strict=True)
+        ]
+        for _ in range(2)
+    )
+    # Such rows that the layers change little what they are: else roundings alone would lead anywhere.
+    rows = 10 * drawn(sum(counts), shape.hidden)
+    return rows, counts, starts, masks, keys, values, drawn(sum(counts), 2 * shape.width)
 
 
 class NativeHead(nn.Module):
@@ -242,21 +328,24 @@ class NativeHead(nn.Module):
 
     def __init__(self, others: nn.Module, weight: torch.Tensor, layers: NativeLayers) -> None:
         super().__init__()
-        self.others, self.most = others, layers.most
-        self.weight = weight.detach()
-        self._compiled, self._matrix = layers.compiled, laid_out(weight, layers.shape.lanes)
+        self.others, self.layers, self.weight = others, layers, weight.detach()
+        self._matrix = paired(weight, layers.shape.lanes)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         rows = hidden.reshape(-1, hidden.shape[-1])
-        if hidden.dtype is not torch.float32 or not 0 < len(rows) <= self.most:
+        if hidden.dtype is not torch.float32 or not 0 < len(rows) <= self.layers.most:
             return self.others(hidden)
-        rows, (height, depth) = rows.contiguous(), self.weight.shape
-        logits = torch.empty(*hidden.shape[:-1], height)
+        rows, (height, depth), functions = rows.contiguous(), self.weight.shape, self.layers.functions
+        logits = _room(len(rows), height)
         addresses = rows.data_ptr(), self._matrix.data_ptr(), logits.data_ptr()
-        self._compiled.run(
-            self._compiled.product, _addresses([*addresses, len(rows), depth, height, len(self._matrix)])
-        )
-        return logits
+        told = _addresses([*addresses, len(rows), depth, height, len(self._matrix)])
+        functions.run(functions.product, told, torch.get_num_threads())
+        return logits.view(*hidden.shape[:-1], height)
+
+
+def _room(count: int, width: int) -> torch.Tensor:
+    """So many rows of float32, whatever PyTorch would make unasked."""
+    return torch.empty(count, width, dtype=torch.float32, device="cpu")
 
 
 def _addresses(numbers: Any) -> np.ndarray[Any, Any]:

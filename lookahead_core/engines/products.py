@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from lookahead_core.engines.lean import use_lean_layers
-from lookahead_core.engines.native import NativeHead, NativeLayers, registers
+from lookahead_core.engines.native import NativeHead, NativeLayers
 from lookahead_core.engines.output import Float32Head, SharpHead
 from lookahead_core.engines.packed import PackedLinear, is_plain, packed, product, stacked
 from lookahead_core.engines.ways import fastest_turns, linear_flipped, most_in_half, packs
@@ -99,7 +99,9 @@ def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
     ):
         return False
     sharp = is_plain(head) and head.weight.dtype is not torch.float32
-    native = use_lean_layers(twin, widens=sharp) if lean else None
+    # Compiled layers have a copy of their own, and make one in half precision needless.
+    compiles = sum(layer.weight.nbytes + 2 * layer.weight.numel() for layer in plain) <= COPY_BYTES
+    native = use_lean_layers(twin, widens=sharp, compiles=compiles) if lean else None
     if not lean:
         join_neighbours(twin, pack=True)
     if is_plain(head):
@@ -121,9 +123,9 @@ def _packed_head(head: nn.Linear, native: NativeLayers | None) -> nn.Module:
 
 
 def _copied(weight: torch.Tensor, lean: bool) -> int:
-    """How many bytes the copies of a matrix take: there may be one of sixteen bits as well."""
-    few = (lean and registers()) or ((lean or weight.dtype is torch.float32) and most_in_half(weight))
-    return weight.nbytes + (2 * weight.numel() if few else 0)
+    """How many bytes the copies of a matrix take: there may be one in half precision as well."""
+    halves = (lean or weight.dtype is torch.float32) and most_in_half(weight)
+    return weight.nbytes + (2 * weight.numel() if halves else 0)
 
 
 @torch.inference_mode()
