@@ -24,7 +24,12 @@ def folder(byte_tokenizer: Any, tmp_path: Path) -> Path:
     tokenizer = copy.deepcopy(byte_tokenizer)
     tokenizer.chat_template = PLAIN
     tokenizer.save_pretrained(tmp_path / "tiny")
-    tiny_llama(len(tokenizer), max_position_embeddings=2048).save_pretrained(tmp_path / "tiny")
+    hf_model = tiny_llama(len(tokenizer), max_position_embeddings=2048)
+    for token_id in range(len(tokenizer)):
+        # Whatever texts are drawn, branches begin with characters, and can be clicked.
+        if not tokenizer.decode([token_id]).isascii():
+            hf_model.lm_head.weight.data[token_id] = 0
+    hf_model.save_pretrained(tmp_path / "tiny")
     return tmp_path / "tiny"
 
 
