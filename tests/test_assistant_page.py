@@ -369,6 +369,21 @@ def test_the_conversation_survives_switching_tabs_and_leaving_the_page_asks_firs
     talking.page.remove_listener("dialog", hear)
 
 
+def test_the_conversation_and_its_history_are_there_again_after_a_reload(talking: Talking) -> None:
+    talking.send(QUESTION)
+    talking.fill("The keeper")
+    state, rows = talking.state, talking.rows()
+    talking.page.once("dialog", lambda dialog: dialog.accept())
+    talking.page.reload()
+    talking.page.get_by_role("tab", name="Type assistant").click()
+    talking.page.wait_for_selector("#chat-branches", timeout=PATIENCE)
+    talking.settle()
+    assert (talking.state, talking.rows()) == (state, rows)
+    for expected in (([("user", QUESTION)], "Assistant", ""), ([], "User", QUESTION)):
+        talking.press(".talking .undo")
+        assert talking.state == expected
+
+
 def test_more_messages_than_are_allowed_get_a_sentence_and_lose_nothing(talking: Talking) -> None:
     talking.page.evaluate(
         """() => {

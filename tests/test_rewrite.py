@@ -346,6 +346,42 @@ def test_leaving_the_page_asks_before_the_text_is_lost(rewriting: Rewriting) -> 
     rewriting.page.remove_listener("dialog", hear)
 
 
+def test_source_instruction_text_and_its_history_are_there_again_after_a_reload(rewriting: Rewriting) -> None:
+    rewriting.fill("source", SOURCE)
+    rewriting.fill("instruction", "Say it as a pirate would.")
+    inserted = rewriting.click(1, 0)
+    rows = rewriting.rows()
+    again = reloaded(rewriting)
+    fields = [again.page.locator(f"#rewrite-{name}").input_value() for name in ("source", "instruction", "ready")]
+    assert fields == [SOURCE, "Say it as a pirate would.", ""]
+    assert (again.text, again.rows()) == (inserted, rows)
+    before = again.revision
+    again.page.locator(".rewritten .undo").click()
+    again.settle(before)
+    assert again.text == ""
+
+
+@pytest.mark.parametrize("kept", ["{", "7", '{"draft": 3}', '{"draft": {"text": 5}, "told": {}}'])
+def test_what_was_kept_and_cannot_be_read_is_forgotten(rewriting: Rewriting, kept: str) -> None:
+    rewriting.page.evaluate(
+        """kept => {
+            addEventListener('pagehide', () => sessionStorage.setItem('lookahead:rewrite', kept));
+        }""",
+        kept,
+    )
+    again = reloaded(rewriting)
+    assert again.click(0, 0) and not again.visit.complaints
+
+
+def reloaded(rewriting: Rewriting) -> Rewriting:
+    """The tab after the page was loaded again, whatever it asked before."""
+    page = rewriting.page
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    rewriting.visit.wait_for_status("ready")
+    return open_tab(rewriting.visit)
+
+
 def test_the_new_text_can_be_copied(rewriting: Rewriting) -> None:
     rewriting.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     rewriting.fill("text", "Old\nlamp 🙂")

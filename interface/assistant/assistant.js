@@ -7,6 +7,7 @@ import {Messages, NAMES, OTHER} from './messages.js';
 import {Notice} from '../shared/notice.js';
 import {Paper} from '../shared/paper.js';
 import {Steering} from '../shared/steering.js';
+import {keepOverReloads} from '../shared/session.js';
 import {listBefore} from './before.js';
 import {there} from '../shared/places.js';
 import {travelling} from '../shared/buttons.js';
@@ -54,11 +55,12 @@ class Assistant {
     draft.box.addEventListener('keydown', event => {
       if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.isComposing) this.send(event);
     });
-    // Nothing of this is kept: a page that is left says so first.
+    // This is kept over a reload and no longer: a page that is left says so first.
     const holds = () => draft.text || draft.earlier.messages.length;
     addEventListener('beforeunload', event => { if (holds()) event.preventDefault(); });
     // The Internals tab asks what there is to look into.
     document.addEventListener('conversation', ({detail}) => { if (holds()) detail.messages = whole(draft); });
+    keepOverReloads('assistant', {take: () => draft.state(), give: state => draft.load(state), revive: onceAgain()});
     this.show();
     this.steering.start();
   }
@@ -101,6 +103,17 @@ class Assistant {
     this.does.textContent = messages.length ? 'writes now' : 'writes first';
     this.sender.setAttribute('aria-label', `Send to the ${OTHER[role]}`);
   }
+}
+
+// What stands before a message is one object wherever a history tells of it, also after it was read again.
+function onceAgain() {
+  const known = new Map();
+  return (name, value) => {
+    if (!value?.messages) return value;
+    const text = JSON.stringify(value);
+    if (!known.has(text)) known.set(text, value);
+    return known.get(text);
+  };
 }
 
 // The conversation as fields of a request.

@@ -7,6 +7,7 @@ import {Paper} from '../shared/paper.js';
 import {Steering} from '../shared/steering.js';
 import {Told} from './told.js';
 import {copying, travelling} from '../shared/buttons.js';
+import {keepOverReloads} from '../shared/session.js';
 import {there} from '../shared/places.js';
 
 export async function start({server}) {
@@ -38,8 +39,12 @@ class Rewrite {
     for (const part of [this.told, this.bans, this.choosing]) part.addEventListener('change', () => this.steering.adjust());
     this.told.addEventListener('changing', () => this.steering.unsettle());
     this.steering.branches.addEventListener('ban', ({detail}) => this.bans.add(detail.id, detail.text));
-    // Nothing of this is kept: a page that is left says so first.
+    // This is kept over a reload and no longer: a page that is left says so first.
     addEventListener('beforeunload', event => { if (this.draft.text || this.told.holds) event.preventDefault(); });
+    keepOverReloads('rewrite', {
+      take: () => ({draft: this.draft.state(), told: this.told.state()}),
+      give: ({draft, told}) => { this.told.load(told); this.draft.load(draft); },
+    });
     this.steering.start();
   }
 }

@@ -27,6 +27,16 @@ export class Told extends EventTarget {
   // Whether there is anything here that a person wrote.
   get holds() { return Boolean(this.box.value || this.#own.trim()); }
 
+  state() { return {instruction: this.field.value, own: this.#own, source: this.box.value}; }
+
+  // What was written before.
+  load({instruction, own, source}) {
+    [this.field.value, this.#own, this.box.value] = [instruction, own, source];
+    this.#mark();
+  }
+
+  #mark() { this.ready.value = READY.includes(this.field.value) ? this.field.value : ''; }
+
   #choose() {
     this.field.value = this.ready.value || this.#own;
     if (!this.ready.value) this.field.focus();
@@ -34,7 +44,7 @@ export class Told extends EventTarget {
   }
 
   #soon() {
-    this.ready.value = READY.includes(this.field.value) ? this.field.value : '';
+    this.#mark();
     if (!this.ready.value) this.#own = this.field.value;
     this.dispatchEvent(new CustomEvent('changing'));
     clearTimeout(this.#timer);

@@ -145,14 +145,16 @@ export class Draft extends EventTarget {
   trail(since) { return this.#trail.since(since, this.caret); }
 
   state() {
+    const before = this.#earlier === undefined ? {} : {earlier: this.#earlier};
     return {
-      text: this.text, caret: this.caret, history: this.#history.state(), left: [...this.left], spans: this.spans,
+      text: this.text, caret: this.caret, history: this.#history.state(), left: [...this.left], spans: this.spans, ...before,
     };
   }
 
   // Another document: nothing of the one before is left in the history.
-  load({text = '', caret = text.length, history, left, spans} = {}) {
+  load({text = '', caret = text.length, history, left, spans, earlier = this.#earlier} = {}) {
     this.composing = false;
+    this.#earlier = earlier;
     this.#writing = true;
     this.box.value = text;
     this.#writing = false;
