@@ -280,6 +280,20 @@ def test_what_a_person_and_a_model_say_is_text_and_never_markup(tiny: Visit) -> 
     assert tiny.page.locator("#highlights-text").input_value() == "🙂👩‍👩‍👧 中文字符\n\nالعربية naïve"
 
 
+@in_a_browser
+def test_text_and_instruction_are_there_again_after_a_reload_and_are_read_again(tiny: Visit) -> None:
+    page = tiny.page
+    read(tiny, "The keeper of the light.")
+    page.locator("#highlights-prompt").fill("Say it briefly.")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    tiny.wait_for_status("ready")
+    page.get_by_role("tab", name="Highlights").click()
+    page.wait_for_function("document.querySelector('#highlights')?.textContent === 'The keeper of the light.'")
+    assert page.locator("#highlights-text").input_value() == "The keeper of the light."
+    assert page.locator("#highlights-prompt").input_value() == "Say it briefly."
+
+
 @pytest.mark.slow
 @in_a_browser
 def test_an_empty_text_a_text_too_long_and_one_without_candidates_get_a_sentence(browser: Any, page: Any) -> None:

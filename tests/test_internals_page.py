@@ -465,6 +465,25 @@ def test_the_conversation_of_the_type_assistant_can_be_taken_over(inside: Inside
     assert "".join(own.evaluate_all("all => all.map(one => one.dataset.text)")) == "Say <b>yes</b>.Yes"
 
 
+@in_a_browser
+def test_text_and_conversation_are_there_again_after_a_reload(inside: Inside) -> None:
+    said = [{"role": "system", "content": "Be <b>brief</b>."}, {"role": "user", "content": "Who lights the lamp?"}]
+    inside.read("The keeper")
+    inside.talk(*said, {"role": "assistant", "content": "The"})
+    ids = inside.ids()
+    inside.page.once("dialog", lambda dialog: dialog.accept())
+    inside.page.reload()
+    inside.visit.wait_for_status("ready")
+    inside.page.get_by_role("tab", name="Internals").click()
+    inside.settle()
+    assert inside.page.get_by_label("A conversation").is_checked() and inside.ids() == ids
+    assert inside.page.get_by_label("Message 1", exact=True).input_value() == "Be <b>brief</b>."
+    assert inside.page.get_by_label("Role of message 3", exact=True).input_value() == "assistant"
+    inside.page.get_by_label("A text").check()
+    inside.settle()
+    assert inside.page.locator("#internals-text").input_value() == "The keeper"
+
+
 LOOKS = [
     {"viewport": {"width": 390, "height": 844}},
     {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},

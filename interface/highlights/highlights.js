@@ -6,6 +6,7 @@ import {Reading} from '../shared/reading.js';
 import {Requests} from '../shared/requests.js';
 import {plain, visible} from '../branch_view/words.js';
 import {forks, wordsOf} from './words.js';
+import {keepOverReloads} from '../shared/session.js';
 import {make} from '../shared/elements.js';
 import {paint, place} from './about.js';
 import {table} from './table.js';
@@ -68,8 +69,12 @@ class Highlights {
       event.preventDefault();
     });
     document.addEventListener('lookahead:ready', () => this.look());
-    // Nothing of this is kept: a page that is left says so first.
+    // This is kept over a reload and no longer: a page that is left says so first.
     addEventListener('beforeunload', event => { if (this.text.value) event.preventDefault(); });
+    keepOverReloads('highlights', {
+      take: () => ({text: this.text.value, prompt: this.prompt.value}),
+      give: ({text = '', prompt = ''}) => { [this.text.value, this.prompt.value] = [text, prompt]; },
+    });
     this.listen();
     this.look();
   }

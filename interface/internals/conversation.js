@@ -31,6 +31,12 @@ export class Conversation extends EventTarget {
 
   get empty() { return this.messages.every(({content}) => !content); }
 
+  // Messages that stood here before.
+  load(messages) {
+    this.turns.replaceChildren(...messages.map(row));
+    this.#number();
+  }
+
   // Messages that there are elsewhere too, in place of these.
   take(messages) {
     this.#exchange(messages.map(row), JSON.stringify(messages));

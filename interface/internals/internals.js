@@ -5,6 +5,7 @@ import {Conversation} from './conversation.js';
 import {Reading} from '../shared/reading.js';
 import {Requests} from '../shared/requests.js';
 import {counted} from '../branch_view/words.js';
+import {keepOverReloads} from '../shared/session.js';
 import {lines} from './boxes.js';
 import {listenToKeys, stopAt} from './keys.js';
 import {paint} from './about.js';
@@ -52,10 +53,22 @@ class Internals {
     this.asked.querySelector('.take').addEventListener('click', () => this.take());
     for (const slider of [this.temperature, this.topP]) slider.addEventListener('input', () => this.heat(slider));
     document.addEventListener('lookahead:ready', () => this.look());
-    // Nothing of this is kept: a page that is left says so first.
+    // This is kept over a reload and no longer: a page that is left says so first.
     addEventListener('beforeunload', event => { if (this.text.value || !this.conversation.empty) event.preventDefault(); });
+    keepOverReloads('internals', {
+      take: () => ({talks: this.talks, text: this.text.value, messages: this.conversation.messages}),
+      give: kept => this.load(kept),
+    });
     this.listen();
     this.look();
+  }
+
+  // What stood here before.
+  load({talks = false, text = '', messages = []}) {
+    this.text.value = text;
+    if (messages.length) this.conversation.load(messages);
+    this.asked.querySelector(`[value=${talks ? 'conversation' : 'text'}]`).checked = true;
+    this.turn();
   }
 
   listen() {

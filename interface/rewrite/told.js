@@ -30,7 +30,7 @@ export class Told extends EventTarget {
   state() { return {instruction: this.field.value, own: this.#own, source: this.box.value}; }
 
   // What was written before.
-  load({instruction, own, source}) {
+  load({instruction = READY[0], own = '', source = ''}) {
     [this.field.value, this.#own, this.box.value] = [instruction, own, source];
     this.#mark();
   }
