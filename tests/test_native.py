@@ -19,7 +19,7 @@ from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.native import NativeHead, NativeLayers, aligned, native_layers, paired, registers
 from lookahead_core.engines.output import SharpHead
 from lookahead_core.engines.uncached import UncachedEngine
-from lookahead_core.engines.ways import packs
+from lookahead_core.engines.ways import most_in_half, packs
 from lookahead_core.tree import Node, TokenTree
 from tests.families import GROUPED
 from tests.test_engine_laws import assert_rows_equal_plain, evaluate_in_passes, random_tree
@@ -224,9 +224,24 @@ def test_layers_that_the_kernels_would_change_are_not_compiled(change: Any) -> N
 def test_layers_that_lack_some_of_their_weights_are_not_compiled(part: str) -> None:
     hf_model = with_opinions("llama", saved_in_half=True)
     cut = hf_model.model.layers[1].get_submodule(part)
-    cut.weight.data = cut.weight.data[:32].clone()
+    cut.weight.data = cut.weight.data[: len(cut.weight) // 2].clone()
     # What would be multiplied otherwise says so by itself.
-    assert native_layers(hf_model.model.layers, torch.add) is None
+    assert native_layers(hf_model.model.layers, torch.add, lean.exactly) is None
+
+
+@pytest.mark.skipif(not most_in_half(torch.ones(1, 1)), reason="no products with halved matrices here")
+@pytest.mark.parametrize(("most", "used"), [(16, True), (15, False)])
+def test_there_is_one_way_for_few_rows_that_covers_all_of_them(
+    most: int, used: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lookahead_core.engines.packed.most_in_half", lambda weight: 16)
+    monkeypatch.setattr(native, "most_rows", lambda *given: most)
+    hf_model = with_opinions("llama", saved_in_half=True)
+    layers = lean.LeanLayers(list(hf_model.model.layers), 0, False, True)
+    halves = [bool(matrix.halves) for layer in layers.run.layers for matrix in (layer.taken, layer.down)]
+    assert (layers.native is not None, layers.few) == ((True, 0) if used else (False, 16))
+    assert set(halves) == {not used}
+    assert lean.LeanLayers(list(hf_model.model.layers), 0, False, False).native is None
 
 
 def add_bias(hf_model: Any) -> None:
@@ -236,7 +251,7 @@ def add_bias(hf_model: Any) -> None:
 def test_layers_with_a_bias_that_the_kernels_do_not_know_are_not_compiled() -> None:
     hf_model = with_opinions("llama", saved_in_half=True)
     add_bias(hf_model)
-    assert native_layers(hf_model.model.layers, torch.add) is None
+    assert native_layers(hf_model.model.layers, torch.add, lean.exactly) is None
 
 
 def refused(*given: Any) -> None:
@@ -261,17 +276,28 @@ def test_where_nothing_can_be_compiled_layers_go_their_usual_way(missing: str, m
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
 
 
-def test_what_comes_to_something_else_or_is_slower_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_slower_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    lean_layers = lean.LeanLayers(list(with_opinions("llama", saved_in_half=True).model.layers), 0, False, False)
     compiled = NativeLayers(*shaped(with_opinions("llama", saved_in_half=True)))
     for ours, expected in ((1.0, native.TRIED_ROWS[0]), (3.0, 0)):
         monkeypatch.setattr(native, "fastest_turns", lambda ways, ours=ours: [ours, 2.0])
-        assert native.most_rows(compiled, lean_layers.usual) == expected
-    assert native.comes_to_the_same(compiled, lean_layers.usual)
-    wrong = compiled._weights[0][1].view(torch.bfloat16)
-    wrong *= 1.01
-    assert not native.comes_to_the_same(compiled, lean_layers.usual)
+        assert native.most_rows(compiled, compiled) == expected
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("part", range(len(native.LAYER) if registers() else 0))
+def test_what_comes_to_something_else_is_not_used(
+    part: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layers, shape = shaped(with_opinions("llama", saved_in_half=True).to(dtype))
+    compiled = NativeLayers(layers[:1], shape)
+    assert native.comes_to_the_same(compiled, lean.exactly(layers[0]))
+    wrong = compiled._weights[0][part]
+    wrong = wrong.view(torch.bfloat16) if wrong.dtype is torch.int16 else wrong
+    wrong *= 1.2
+    assert native.comes_to_the_same(compiled, lean.exactly(layers[0])) == (not wrong.numel())
+    monkeypatch.setattr(native, "comes_to_the_same", lambda *given: False)
+    assert native_layers(layers, torch.add, lean.exactly) is None
 
 
 def shaped(hf_model: Any) -> tuple[Any, Any]:
@@ -291,6 +317,12 @@ def test_what_does_not_fit_is_refused_before_anything_is_written() -> None:
         compiled(rows, counts, starts, masks[::-1], keys, values, turning)
     with pytest.raises(ValueError, match="cache"):
         compiled(rows, counts, starts, masks, keys, [[one.double() for one in tree] for tree in values], turning)
+    with pytest.raises(ValueError, match="cache"):
+        compiled(rows, counts, starts, masks, keys, [[one[:, :, 1:] for one in tree] for tree in values], turning)
+    with pytest.raises(ValueError, match="rows"):
+        compiled(rows[:4], counts, starts, masks, keys, values, turning[:4])
+    with pytest.raises(ValueError, match="turns"):
+        compiled(rows, counts, starts, masks, keys, values, turning[:, 1:])
 
 
 def test_what_is_no_number_stays_none_and_stays_where_it_is() -> None:
@@ -350,7 +382,7 @@ def test_a_model_that_is_loaded_runs_through_compiled_layers_and_output_matrix(
     assert float((rows - expected).abs().max()) <= bound * float(expected.abs().max())
 
 
-@pytest.mark.parametrize("shape", [{"hidden_size": 72}, {"intermediate_size": 100}, {"head_dim": 20}, {"head_dim": 8}])
+@pytest.mark.parametrize("shape", [{"hidden_size": 72}, {"intermediate_size": 100}, {"head_dim": 20}, {"head_dim": 4}])
 def test_widths_that_registers_do_not_divide_are_not_compiled(shape: dict[str, int]) -> None:
     hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED | shape)).eval().bfloat16().float()
     assert compiled_of(hf_model) is None

@@ -318,7 +318,12 @@ def test_on_processors_with_these_registers_layers_can_be_compiled() -> None:
     assert (registers() is not None) == ("avx2" in flags and "fma" in flags)
 
 
-@pytest.mark.parametrize("fault", ["raise ImportError", "raise OSError", "class ir: PointerType = int.bogus"])
+OLD = """class binding: pass
+class ir:
+    def PointerType(pointee): pass"""
+
+
+@pytest.mark.parametrize("fault", ["raise ImportError", "raise OSError", OLD], ids=["none", "broken", "too old"])
 def test_without_llvm_or_with_one_that_cannot_be_loaded_all_else_is_there(fault: str, tmp_path: Path) -> None:
     (tmp_path / "llvmlite").mkdir()
     (tmp_path / "llvmlite" / "__init__.py").write_text(fault)

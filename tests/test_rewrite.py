@@ -365,12 +365,41 @@ def test_source_instruction_text_and_its_history_are_there_again_after_a_reload(
 def test_what_was_kept_and_cannot_be_read_is_forgotten(rewriting: Rewriting, kept: str) -> None:
     rewriting.page.evaluate(
         """kept => {
-            addEventListener('pagehide', () => sessionStorage.setItem('lookahead:rewrite', kept));
+            addEventListener('pagehide', () => sessionStorage.setItem('lookahead:kept:1:rewrite', kept));
         }""",
         kept,
     )
     again = reloaded(rewriting)
     assert again.click(0, 0) and not again.visit.complaints
+
+
+def test_what_is_to_be_forgotten_is_not_there_again(rewriting: Rewriting) -> None:
+    page, forget = rewriting.page, "document.dispatchEvent(new CustomEvent('forgotten'))"
+    rewriting.fill("source", SOURCE)
+    page.evaluate(forget)
+    again = reloaded(rewriting)
+    assert page.locator("#rewrite-source").input_value() == ""
+    again.fill("source", SOURCE)
+    page.evaluate(forget)
+    again.fill("source", "The keeper slept.")
+    again = reloaded(again)
+    assert page.locator("#rewrite-source").input_value() == "The keeper slept."
+
+
+def test_a_text_too_long_for_its_history_is_there_again_without(rewriting: Rewriting) -> None:
+    rewriting.fill("source", SOURCE)
+    rewriting.page.evaluate(
+        """() => {
+            const box = document.querySelector('#rewrite-text');
+            for (let count = 0; count < 4; count += 1) {
+                box.value = String(count).repeat(400_000);
+                box.dispatchEvent(new InputEvent('input'));
+            }
+        }"""
+    )
+    again = reloaded(rewriting)
+    assert again.text == "3" * 400_000
+    assert again.page.locator(".rewritten .undo").get_attribute("aria-disabled") == "true"
 
 
 def reloaded(rewriting: Rewriting) -> Rewriting:

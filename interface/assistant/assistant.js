@@ -60,7 +60,9 @@ class Assistant {
     addEventListener('beforeunload', event => { if (holds()) event.preventDefault(); });
     // The Internals tab asks what there is to look into.
     document.addEventListener('conversation', ({detail}) => { if (holds()) detail.messages = whole(draft); });
-    keepOverReloads('assistant', {take: () => draft.state(), give: state => draft.load(state), revive: onceAgain()});
+    keepOverReloads('assistant', {
+      holds, take: () => draft.state(), give: state => draft.load(state), revive: onceAgain(),
+    });
     this.show();
     this.steering.start();
   }
@@ -107,7 +109,7 @@ class Assistant {
 
 // What stands before a message is one object wherever a history tells of it, also after it was read again.
 function onceAgain() {
-  const known = new Map();
+  const known = new Map([[JSON.stringify(BLANK), BLANK]]);
   return (name, value) => {
     if (!value?.messages) return value;
     const text = JSON.stringify(value);

@@ -70,8 +70,10 @@ class Highlights {
     });
     document.addEventListener('lookahead:ready', () => this.look());
     // This is kept over a reload and no longer: a page that is left says so first.
-    addEventListener('beforeunload', event => { if (this.text.value) event.preventDefault(); });
+    const holds = () => this.text.value;
+    addEventListener('beforeunload', event => { if (holds()) event.preventDefault(); });
     keepOverReloads('highlights', {
+      holds,
       take: () => ({text: this.text.value, prompt: this.prompt.value}),
       give: ({text = '', prompt = ''}) => { [this.text.value, this.prompt.value] = [text, prompt]; },
     });

@@ -54,8 +54,10 @@ class Internals {
     for (const slider of [this.temperature, this.topP]) slider.addEventListener('input', () => this.heat(slider));
     document.addEventListener('lookahead:ready', () => this.look());
     // This is kept over a reload and no longer: a page that is left says so first.
-    addEventListener('beforeunload', event => { if (this.text.value || !this.conversation.empty) event.preventDefault(); });
+    const holds = () => this.text.value || !this.conversation.empty;
+    addEventListener('beforeunload', event => { if (holds()) event.preventDefault(); });
     keepOverReloads('internals', {
+      holds,
       take: () => ({talks: this.talks, text: this.text.value, messages: this.conversation.messages}),
       give: kept => this.load(kept),
     });
@@ -68,7 +70,7 @@ class Internals {
     this.text.value = text;
     if (messages.length) this.conversation.load(messages);
     this.asked.querySelector(`[value=${talks ? 'conversation' : 'text'}]`).checked = true;
-    this.turn();
+    this.face();
   }
 
   listen() {
@@ -95,9 +97,13 @@ class Internals {
 
   // A text instead of a conversation, or the other way round.
   turn() {
+    this.face();
+    this.changed();
+  }
+
+  face() {
     this.asked.querySelector('.plain').hidden = this.talks;
     this.asked.querySelector('.talk').hidden = !this.talks;
-    this.changed();
   }
 
   // The conversation of another tab: whoever has one and hears of this says so.

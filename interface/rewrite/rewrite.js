@@ -40,8 +40,10 @@ class Rewrite {
     this.told.addEventListener('changing', () => this.steering.unsettle());
     this.steering.branches.addEventListener('ban', ({detail}) => this.bans.add(detail.id, detail.text));
     // This is kept over a reload and no longer: a page that is left says so first.
-    addEventListener('beforeunload', event => { if (this.draft.text || this.told.holds) event.preventDefault(); });
+    const holds = () => this.draft.text || this.told.holds;
+    addEventListener('beforeunload', event => { if (holds()) event.preventDefault(); });
     keepOverReloads('rewrite', {
+      holds,
       take: () => ({draft: this.draft.state(), told: this.told.state()}),
       give: ({draft, told}) => { this.told.load(told); this.draft.load(draft); },
     });

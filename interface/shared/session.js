@@ -1,4 +1,9 @@
-// What stands in a tab of the page, kept by this tab of the browser: it is there again after a reload, and nowhere else.
+// What stands in a tab of the page, kept by this tab of the browser: it is there again after a reload.
+//
+// Event on the document: `forgotten`, when a person wants nothing kept any more.
+const FORM = 1;            // of what is kept: that of another version of this page is not believed
+const MOST = 1_000_000;    // characters: what the writer leaves here must find room too
+const KEPT = 'lookahead:kept:';
 
 // What cannot be kept, or read again, is forgotten.
 const attempt = work => {
@@ -9,19 +14,30 @@ const attempt = work => {
   }
 };
 const withoutHistory = (name, value) => (name === 'history' || name === 'left' ? undefined : value);
+const brief = state => JSON.stringify(state, withoutHistory);
 
-// `take` gives what stands there; `give` puts it back. With `revive`, objects are made of what was kept as JSON makes them.
-export function keepOverReloads(name, {take, give, revive}) {
-  const key = `lookahead:${name}`;
-  const put = text => attempt(() => { sessionStorage.setItem(key, text); return true; });
-  const keep = () => {
+// Of tabs that were not opened since as well.
+export function forgetKept() {
+  attempt(() => Object.keys(sessionStorage).filter(key => key.startsWith(KEPT)).forEach(key => sessionStorage.removeItem(key)));
+  document.dispatchEvent(new CustomEvent('forgotten'));
+}
+
+// `take` gives what stands there; `give` puts it back, unless something stands there already, which `holds` tells. With
+// `revive`, objects are made of what was kept as JSON makes them.
+export function keepOverReloads(name, {take, give, holds, revive}) {
+  const key = `${KEPT}${FORM}:${name}`;
+  let unwanted = null;
+  const keep = () => attempt(() => {
+    sessionStorage.removeItem(key);
     const state = take();
-    put(JSON.stringify(state)) || put(JSON.stringify(state, withoutHistory));
-  };
-  attempt(() => {
-    const kept = JSON.parse(sessionStorage.getItem(key), revive);
-    if (kept) give(kept);
+    if (brief(state) === unwanted) return;
+    const text = [JSON.stringify(state), brief(state)].find(({length}) => length <= MOST);
+    if (text) sessionStorage.setItem(key, text);
   });
+  const kept = attempt(() => JSON.parse(sessionStorage.getItem(key), revive));
+  attempt(() => sessionStorage.removeItem(key));
+  if (kept && !holds()) attempt(() => give(kept));
   addEventListener('pagehide', keep);
   document.addEventListener('visibilitychange', () => { if (document.visibilityState === 'hidden') keep(); });
+  document.addEventListener('forgotten', () => { unwanted = attempt(() => brief(take())); });
 }

@@ -4,6 +4,7 @@
 import {Changed, Store} from './store.js';
 import {Tabs, newId} from './tabs.js';
 import {count, excerpt} from '../shared/words.js';
+import {forgetKept} from '../shared/session.js';
 
 const DEBOUNCE = 300;   // milliseconds
 const KEY = 'lookahead:document';
@@ -178,6 +179,7 @@ export class Shelf extends EventTarget {
   #emptied() {
     this.#close();
     for (const storage of storages()) attempt(() => storage.removeItem(KEY));
+    forgetKept();
     this.dispatchEvent(new CustomEvent('forgotten'));
   }
 

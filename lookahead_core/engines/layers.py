@@ -1,7 +1,7 @@
 """Decoder layers for a few rows, as one function that the threads of a team run together.
 
-A pass of few rows should take as long as the model's weights take to come from memory, once. A library's products take
-up to half as long again, being asked for one by one, and what lies between them is a call each. Here all layers are one
+A pass of few rows should take as long as the model's weights take to come from memory, once. In a pass, a library's
+products take twice that, being asked for one by one, and what lies between them is a call each. Here all layers are one
 call. Threads share the columns of each product, and wait for each other where one needs what another made.
 """
 

@@ -8,6 +8,7 @@ machine; where it is gone the same functions run as they stand. Few rows take a 
 """
 
 import contextlib
+import copy
 import warnings
 import weakref
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from transformers.modeling_outputs import CausalLMOutput
 
 from lookahead_core.engines.attention import FOLD_ROWS, attend, folded
 from lookahead_core.engines.joint import caches_of
-from lookahead_core.engines.native import NativeLayers, native_layers
+from lookahead_core.engines.native import NativeLayers, Way, native_layers
 from lookahead_core.engines.packed import (
     Packed,
     is_plain,
@@ -248,9 +249,10 @@ class LeanLayers(nn.Module):
         self.folds_one = run.folds_one
         self.few = fewest_rows(run.layers)
         self.run = compiled(run)
-        self.native = native_layers(layers, self.usual) if widens and compiles else None
-        if self.native is not None and self.native.most >= self.few > 0:
-            # Nobody needs matrices in half precision any more.
+        native = native_layers(layers, self.usual, exactly) if widens and compiles else None
+        # There is one way for few rows, and one copy of the weights for it.
+        self.native = native if native is not None and native.most >= self.few else None
+        if self.native is not None and self.few:
             self.few, run.layers = 0, [without_halves(layer) for layer in run.layers]
             self.run = compiled(run)
 
@@ -291,6 +293,20 @@ class LeanLayers(nn.Module):
         masks = [folded(part, self.group) if least <= part.shape[2] <= FOLD_ROWS else part for part in masks]
         cosine, sine = turning.to(rows.dtype).unsqueeze(1).chunk(2, -1)
         return self.run(rows, counts, starts, masks, keys, values, cosine, sine)
+
+
+def exactly(layer: Any) -> Way:
+    """What computes a layer alone in float32, whatever it is in."""
+    run = Run([copy.deepcopy(layer).float()], halves=False)
+
+    def way(
+        rows: torch.Tensor, counts: list[int], starts: list[int], masks: list[torch.Tensor],
+        keys: list[list[torch.Tensor]], values: list[list[torch.Tensor]], turning: torch.Tensor,
+    ) -> torch.Tensor:  # fmt: skip
+        wide = ([[kept.float() for kept in tree] for tree in kind] for kind in (keys, values))
+        return run(rows, counts, starts, [mask.float() for mask in masks], *wide, *turning.unsqueeze(1).chunk(2, -1))
+
+    return way
 
 
 def turns(cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:

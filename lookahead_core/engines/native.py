@@ -43,10 +43,12 @@ LINE = 64
 TRIED_ROWS = (32, 24, 16, 12, 8, 4, 2, 1)
 """Numbers of rows with which it is tried whether compiled layers are faster."""
 TRIED_SLOTS = 256
-TRIED_TREES = ((5, 37), (8, 90))
-"""Rows of two trees, and the slots that they come after, with which it is tried whether they come to the same."""
-APART = {torch.float32: 1e-3, torch.bfloat16: 0.2}
-"""How far what two ways add to rows may be apart, as a share of it: sixteen bits round a thousand times as much."""
+TRIED_TREES = (((5, 37), (8, 90)), ((1, 20),), ((4, 0),), ((6, 64),), ((7, 250),), ((14, 31),), ((32, 9),))
+"""Rows of trees, and the slots that they come after, with which it is tried whether two ways come to the same."""
+APART = {torch.float32: 1e-3, torch.bfloat16: 2e-2}
+"""How far what two ways add to rows in one layer may be apart, as a share of it, where the cache is of such numbers."""
+Way = Callable[..., torch.Tensor]
+"""Layers for some rows of some trees, as `NativeLayers` are called."""
 
 
 def registers() -> tuple[int, tuple[tuple[int, int], ...]] | None:
@@ -125,10 +127,10 @@ def aligned(numbers: torch.Tensor) -> torch.Tensor:
 
 
 @torch.inference_mode()
-def native_layers(layers: Sequence[Any], others: Callable[..., torch.Tensor]) -> NativeLayers | None:
+def native_layers(layers: Sequence[Any], others: Way, exactly: Callable[[Any], Way]) -> NativeLayers | None:
     """Layers of the common shape for few rows; None where they cannot be had, would lose something, or are no faster.
 
-    `others` is how they are gone through without.
+    `others` is how they are gone through without; `exactly` makes of one layer what computes it in float32.
     """
     try:
         found = registers()
@@ -137,9 +139,11 @@ def native_layers(layers: Sequence[Any], others: Callable[..., torch.Tensor]) ->
         shape, *different = dict.fromkeys(_shape_of(layer, *found) for layer in layers)
         if different or not shape.fits:
             return None
+        for layer in (layers[0], layers[-1]):
+            if not comes_to_the_same(NativeLayers([layer], shape), exactly(layer)):
+                return None
         native = NativeLayers(layers, shape)
-        if comes_to_the_same(native, others):
-            native.most = most_rows(native, others)
+        native.most = most_rows(native, others)
     except Exception:  # whatever cannot be done here: layers go their usual way, which tells what is wrong with them
         return None
     return native if native.most else None
@@ -244,7 +248,11 @@ class NativeLayers:
         residual = rows.to(torch.float32, copy=True).contiguous()
         turning = turning.to(torch.float32).contiguous()
         masks = [mask.to(self.dtype).contiguous() for mask in masks]
-        self._check(counts, starts, masks, [*keys, *values])
+        if residual.shape != (sum(counts), shape.hidden) or turning.shape != (count, 2 * shape.width):
+            raise ValueError(
+                f"{tuple(rows.shape)} rows and {tuple(turning.shape)} turns do not fit {list(counts)} rows."
+            )
+        self._check(counts, starts, masks, keys, values)
         firsts = itertools.accumulate(counts, initial=0)
         places = zip(firsts, counts, starts, (key[0].shape[2] for key in keys), strict=False)
         seen = [(mask.data_ptr(), mask.stride(2)) for mask in masks]
@@ -266,33 +274,38 @@ class NativeLayers:
 
     def _check(
         self, counts: Sequence[int], starts: Sequence[int], masks: Sequence[torch.Tensor],
-        stores: Sequence[Sequence[torch.Tensor]],
+        keys: Sequence[Sequence[torch.Tensor]], values: Sequence[Sequence[torch.Tensor]],
     ) -> None:  # fmt: skip
         """Compiled functions read and write where they are told to: what they are told must be so."""
         shape = self.shape
         for count, start, mask in zip(counts, starts, masks, strict=True):
             if mask.shape[2] != count or mask.shape[3] < start + count:
                 raise ValueError(f"The mask of {count} rows after {start} slots is {tuple(mask.shape)}.")
-        for store, count, start in zip(stores, [*counts, *counts], [*starts, *starts], strict=True):
-            kind = (1, shape.key_heads, store[0].shape[2], shape.width), self.dtype, True
-            if len(store) != len(self) or start + count > store[0].shape[2]:
-                raise ValueError(
-                    f"{count} rows after {start} slots do not fit into {len(store)} × {store[0].shape[2]}."
-                )
-            if any((tuple(one.shape), one.dtype, one.is_contiguous()) != kind for one in (store[0], store[-1])):
+        for key, value, count, start in zip(keys, values, counts, starts, strict=True):
+            capacity = key[0].shape[2]
+            kind = (1, shape.key_heads, capacity, shape.width), self.dtype, True
+            if len(key) != len(self) or len(value) != len(self) or start + count > capacity:
+                raise ValueError(f"{count} rows after {start} slots do not fit into {len(key)} × {capacity}.")
+            # All layers of a cache are made and moved together.
+            if any(
+                (one.shape, one.dtype, one.is_contiguous()) != kind for one in (key[0], key[-1], value[0], value[-1])
+            ):
                 raise ValueError(f"The layers of a cache are not as they must be: {kind}.")
 
 
 @torch.inference_mode()
-def comes_to_the_same(native: NativeLayers, others: Callable[..., torch.Tensor]) -> bool:
-    """Whether two ways make the same of the rows of two trees, which see this and that."""
-    given = _trial(native, [count for count, _ in TRIED_TREES], [start for _, start in TRIED_TREES])
-    ours, theirs = (way(*given).to(torch.float32) - given[0] for way in (native, others))
-    return bool((ours - theirs).norm() <= APART[native.dtype] * theirs.norm())
+def comes_to_the_same(native: NativeLayers, others: Way) -> bool:
+    """Whether two ways make the same of rows of some trees, which see this and that."""
+    for trees in TRIED_TREES:
+        given = _trial(native, [count for count, _ in trees], [start for _, start in trees])
+        ours, theirs = (way(*given).to(torch.float32) - given[0] for way in (native, others))
+        if not (ours - theirs).norm() <= APART[native.dtype] * theirs.norm():
+            return False
+    return True
 
 
 @torch.inference_mode()
-def most_rows(native: NativeLayers, others: Callable[..., torch.Tensor]) -> int:
+def most_rows(native: NativeLayers, others: Way) -> int:
     """Up to how many rows compiled layers are faster; 0 if never."""
     for count in TRIED_ROWS:
         given = _trial(native, [count], [TRIED_SLOTS - count])
@@ -310,7 +323,9 @@ def _trial(native: NativeLayers, counts: list[int], starts: list[int]) -> tuple[
     for count, start in zip(counts, starts, strict=True):
         sees = drawn(1, 1, count, start + count) < 1
         sees[..., 0] = True
-        masks.append(torch.zeros(sees.shape, dtype=native.dtype).masked_fill_(~sees, torch.finfo(native.dtype).min))
+        masks.append(
+            torch.zeros(sees.shape, dtype=native.dtype, device="cpu").masked_fill_(~sees, torch.finfo(native.dtype).min)
+        )
     keys, values = (
         [
             [drawn(1, shape.key_heads, start + count, shape.width).to(native.dtype)] * len(native)
@@ -318,9 +333,8 @@ def _trial(native: NativeLayers, counts: list[int], starts: list[int]) -> tuple[
         ]
         for _ in range(2)
     )
-    # Such rows that the layers change little what they are: else roundings alone would lead anywhere.
-    rows = 10 * drawn(sum(counts), shape.hidden)
-    return rows, counts, starts, masks, keys, values, drawn(sum(counts), 2 * shape.width)
+    rows, turning = (drawn(sum(counts), width) for width in (shape.hidden, 2 * shape.width))
+    return rows, counts, starts, masks, keys, values, turning
 
 
 class NativeHead(nn.Module):
@@ -336,6 +350,8 @@ class NativeHead(nn.Module):
         if hidden.dtype is not torch.float32 or not 0 < len(rows) <= self.layers.most:
             return self.others(hidden)
         rows, (height, depth), functions = rows.contiguous(), self.weight.shape, self.layers.functions
+        if rows.shape[1] != depth:
+            raise ValueError(f"The output matrix takes rows of {depth} numbers, and was given {rows.shape[1]}.")
         logits = _room(len(rows), height)
         addresses = rows.data_ptr(), self._matrix.data_ptr(), logits.data_ptr()
         told = _addresses([*addresses, len(rows), depth, height, len(self._matrix)])

@@ -104,7 +104,7 @@ def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
     native = use_lean_layers(twin, widens=sharp, compiles=compiles) if lean else None
     if not lean:
         join_neighbours(twin, pack=True)
-    if is_plain(head):
+    if sharp or (native is not None and is_plain(head)):
         twin.set_output_embeddings(_packed_head(head, native))
     for parent in list(twin.modules()):
         for name, child in list(parent.named_children()):
