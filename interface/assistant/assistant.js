@@ -55,9 +55,7 @@ class Assistant {
     draft.box.addEventListener('keydown', event => {
       if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.isComposing) this.send(event);
     });
-    // This is kept over a reload and no longer: a page that is left says so first.
     const holds = () => draft.text || draft.earlier.messages.length;
-    addEventListener('beforeunload', event => { if (holds()) event.preventDefault(); });
     // The Internals tab asks what there is to look into.
     document.addEventListener('conversation', ({detail}) => { if (holds()) detail.messages = whole(draft); });
     keepOverReloads('assistant', {

@@ -69,11 +69,8 @@ class Highlights {
       event.preventDefault();
     });
     document.addEventListener('lookahead:ready', () => this.look());
-    // This is kept over a reload and no longer: a page that is left says so first.
-    const holds = () => this.text.value;
-    addEventListener('beforeunload', event => { if (holds()) event.preventDefault(); });
     keepOverReloads('highlights', {
-      holds,
+      holds: () => this.text.value,
       take: () => ({text: this.text.value, prompt: this.prompt.value}),
       give: ({text = '', prompt = ''}) => { [this.text.value, this.prompt.value] = [text, prompt]; },
     });

@@ -53,11 +53,8 @@ class Internals {
     this.asked.querySelector('.take').addEventListener('click', () => this.take());
     for (const slider of [this.temperature, this.topP]) slider.addEventListener('input', () => this.heat(slider));
     document.addEventListener('lookahead:ready', () => this.look());
-    // This is kept over a reload and no longer: a page that is left says so first.
-    const holds = () => this.text.value || !this.conversation.empty;
-    addEventListener('beforeunload', event => { if (holds()) event.preventDefault(); });
     keepOverReloads('internals', {
-      holds,
+      holds: () => this.text.value || !this.conversation.empty,
       take: () => ({talks: this.talks, text: this.text.value, messages: this.conversation.messages}),
       give: kept => this.load(kept),
     });

@@ -39,11 +39,8 @@ class Rewrite {
     for (const part of [this.told, this.bans, this.choosing]) part.addEventListener('change', () => this.steering.adjust());
     this.told.addEventListener('changing', () => this.steering.unsettle());
     this.steering.branches.addEventListener('ban', ({detail}) => this.bans.add(detail.id, detail.text));
-    // This is kept over a reload and no longer: a page that is left says so first.
-    const holds = () => this.draft.text || this.told.holds;
-    addEventListener('beforeunload', event => { if (holds()) event.preventDefault(); });
     keepOverReloads('rewrite', {
-      holds,
+      holds: () => this.draft.text || this.told.holds,
       take: () => ({draft: this.draft.state(), told: this.told.state()}),
       give: ({draft, told}) => { this.told.load(told); this.draft.load(draft); },
     });

@@ -1,4 +1,5 @@
-// What stands in a tab of the page, kept by this tab of the browser: it is there again after a reload.
+// What stands in a tab of the page, kept by this tab of the browser: it is there again after a reload, and no longer; so a
+// page that is left says so first.
 //
 // Event on the document: `forgotten`, when a person wants nothing kept any more.
 const FORM = 1;            // of what is kept: that of another version of this page is not believed
@@ -6,7 +7,7 @@ const MOST = 1_000_000;    // characters: what the writer leaves here must find 
 const KEPT = 'lookahead:kept:';
 
 // What cannot be kept, or read again, is forgotten.
-const attempt = work => {
+export const attempt = work => {
   try {
     return work();
   } catch {
@@ -37,6 +38,7 @@ export function keepOverReloads(name, {take, give, holds, revive}) {
   const kept = attempt(() => JSON.parse(sessionStorage.getItem(key), revive));
   attempt(() => sessionStorage.removeItem(key));
   if (kept && !holds()) attempt(() => give(kept));
+  addEventListener('beforeunload', event => { if (holds()) event.preventDefault(); });
   addEventListener('pagehide', keep);
   document.addEventListener('visibilitychange', () => { if (document.visibilityState === 'hidden') keep(); });
   document.addEventListener('forgotten', () => { unwanted = attempt(() => brief(take())); });

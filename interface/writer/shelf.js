@@ -4,7 +4,7 @@
 import {Changed, Store} from './store.js';
 import {Tabs, newId} from './tabs.js';
 import {count, excerpt} from '../shared/words.js';
-import {forgetKept} from '../shared/session.js';
+import {attempt, forgetKept} from '../shared/session.js';
 
 const DEBOUNCE = 300;   // milliseconds
 const KEY = 'lookahead:document';
@@ -28,13 +28,6 @@ const storages = () => ['sessionStorage', 'localStorage'].flatMap(name => {
     return [];
   }
 });
-const attempt = work => {
-  try {
-    return work();
-  } catch {
-    return null;
-  }
-};
 
 function cardOf(record) {
   const {id, version, name, edited, text, spans} = record;

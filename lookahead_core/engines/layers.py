@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from lookahead_core.engines.kernels import ATTEND, Kernels, Shape
-from lookahead_core.engines.llvm import F32, I16, I32, I64, PTR, VOID, Code, real
+from lookahead_core.engines.llvm import F32, I16, I32, I64, PTR, VOID, Code, real, whole
 
 PASS = (
     "rows", "residual", "layer_count", "layers", "tree_count", "trees", "caches", "turning", "taken", "mixed", "wide",
@@ -59,11 +59,10 @@ class Team:
         self.me, self.all = (code.at.zext(code.at.call(code.known(name, I32, []), []), I64) for name in names)
         self._turn = code.variable(I64)
 
-    def share(self, count: int | Any) -> tuple[Any, Any]:
+    def share(self, count: Any) -> tuple[Any, Any]:
         """A part of so many, as large as everybody's: from its first to before its end."""
         at = self.code.at
-        count = I64(count) if isinstance(count, int) else count
-        first, end = (at.mul(count, who) for who in (self.me, at.add(self.me, I64(1))))
+        first, end = (at.mul(whole(count), who) for who in (self.me, at.add(self.me, I64(1))))
         return at.udiv(first, self.all), at.udiv(end, self.all)
 
     def take_turns(self) -> None:

@@ -138,10 +138,11 @@ class Weights(NamedTuple):
 
 
 PRODUCTS = ("taken", "given", "gate", "up", "down")
+"""Those of them that are matrices."""
 
 
-def weights_of(layer: Any, halves: bool | None) -> Weights:
-    """A layer's weights, packed; for `halves` see `packed`."""
+def weights_of(layer: Any, halves: bool) -> Weights:
+    """A layer's weights, packed; with `halves` in half precision as well."""
     attention, mlp = layer.self_attn, layer.mlp
     takers = [attention.q_proj, attention.k_proj, attention.v_proj]
     given, gate, up, down = (
@@ -187,7 +188,7 @@ class Run(nn.Module):
 
     layers: List[Weights]
 
-    def __init__(self, layers: Sequence[Any], halves: bool | None = None) -> None:
+    def __init__(self, layers: Sequence[Any], *, halves: bool) -> None:
         super().__init__()
         attention = layers[0].self_attn
         self.width = int(attention.head_dim)

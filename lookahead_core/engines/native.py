@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from lookahead_core.engines.packed import stacked
 from lookahead_core.engines.ways import fastest_turns
 
 binding: Any = None
@@ -207,24 +208,26 @@ class NativeLayers:
     def _laid_out(self, layer: Any) -> list[torch.Tensor]:
         """A layer's weights, in the order of LAYER."""
         attention, mlp, shape = layer.self_attn, layer.mlp, self.shape
-        takers = [attention.q_proj, attention.k_proj, attention.v_proj]
+        taken, bias = stacked([attention.q_proj, attention.k_proj, attention.v_proj])
+        gate_up, _ = stacked([mlp.gate_proj, mlp.up_proj])
         nothing = torch.empty(0, device="cpu")
         matrices = {
-            "taken": torch.cat([one.weight for one in takers]),
+            "taken": taken,
             "given": attention.o_proj.weight,
-            "gate_up": torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight]),
+            "gate_up": gate_up,
             "down": mlp.down_proj.weight,
         }
         vectors = {
             "before_attention": layer.input_layernorm.weight,
-            "bias": torch.cat([one.bias for one in takers]) if shape.biased else nothing,
+            "bias": nothing if bias is None else bias,
             "of_queries": attention.q_norm.weight if shape.norms_heads else nothing,
             "of_keys": attention.k_norm.weight if shape.norms_heads else nothing,
             "before_mlp": layer.post_attention_layernorm.weight,
         }
-        for name, many in sizes(shape).items():
-            if (matrices | vectors)[name].numel() != many:
-                raise ValueError(f"{name} holds {(matrices | vectors)[name].numel()} numbers, and must hold {many}.")
+        due = sizes(shape)
+        for name, part in (matrices | vectors).items():
+            if part.numel() != due[name]:
+                raise ValueError(f"{name} holds {part.numel()} numbers, and must hold {due[name]}.")
         parts = {name: paired(matrix, shape.lanes) for name, matrix in matrices.items()}
         parts |= {name: aligned(vector.detach().float()) for name, vector in vectors.items()}
         return [parts[name] for name in LAYER]

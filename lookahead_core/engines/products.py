@@ -115,11 +115,11 @@ def use_packed_products(twin: Any, *, lean: bool = False) -> bool:
 
 def _packed_head(head: nn.Linear, native: NativeLayers | None) -> nn.Module:
     """The output matrix, packed; for few rows compiled, where layers are."""
-    fits = native is not None and native.takes(head)
-    halves = not fits
-    exact = head.weight.dtype is torch.float32
-    others = PackedLinear(head, halves=halves) if exact else SharpHead(head, halves=halves)
-    return NativeHead(others, head.weight, native) if native is not None and fits else others
+    if native is not None and not native.takes(head):
+        native = None
+    kind = PackedLinear if head.weight.dtype is torch.float32 else SharpHead
+    others = kind(head, halves=native is None)
+    return others if native is None else NativeHead(others, head.weight, native)
 
 
 def _copied(weight: torch.Tensor, lean: bool) -> int:
