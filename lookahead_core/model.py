@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from lookahead_core.default import DEFAULT_NAME
-from lookahead_core.engines import products
 from lookahead_core.engines.cached import CachedEngine
+from lookahead_core.engines.cpu.prepare import COMPUTE, prepare
 from lookahead_core.engines.engine import Engine
 from lookahead_core.engines.probe import fit
 from lookahead_core.engines.uncached import UncachedEngine
@@ -93,7 +93,7 @@ def load_model(
     if not held:
         dtype = settings.dtype if dtype == "auto" else dtype
         device = settings.device if device == "auto" else device
-    _check(dtype, device, engine, quantize)
+    _check(dtype, device, engine, quantize, settings.compute)
     if held:
         _check_held(source, dtype=dtype, device=device, device_map=device_map, quantize=quantize)
         name = getattr(source, "name_or_path", "") or type(source).__name__
@@ -102,7 +102,8 @@ def load_model(
     if model_name is not None or name.startswith(("http://", "https://")):
         raise ModelError(f"{name} is the address of a server, and this version loads models only by name or folder.")
     kind = kind_of_device(device, device_map)
-    wanted = wanted_dtype(DTYPES.get(dtype), kind, measured=quantize is None and (device_map is None or kind == "cpu"))
+    on_a_processor = device_map is None or kind == "cpu"
+    wanted = wanted_dtype(DTYPES.get(dtype), kind, halves=quantize is not None or not on_a_processor)
     hf_model, own = load_weights(
         name,
         revision=revision,
@@ -118,12 +119,13 @@ def load_model(
     return _assemble(name or DEFAULT_NAME, hf_model, words, engine, settings)
 
 
-def _check(dtype: str, device: str, engine: str, quantize: str | None) -> None:
+def _check(dtype: str, device: str, engine: str, quantize: str | None, compute: str) -> None:
     for name, value, allowed in (
         ("dtype", dtype, ("auto", *DTYPES)),
         ("device", device, DEVICES),
         ("engine", engine, ENGINES),
         ("quantize", quantize, (None, *QUANTIZE)),
+        ("LOOKAHEAD_COMPUTE", compute, COMPUTE),
     ):
         if value not in allowed:
             raise ValueError(f"{name} is {value!r}, and must be one of {', '.join(map(str, allowed))}.")
@@ -174,7 +176,7 @@ def _engine(hf_model: Any, asked: str, settings: Settings) -> tuple[Engine, str]
             raise ModelError(f'This model cannot use the cached engine: {found.reason}; leave engine at "auto".')
         return UncachedEngine(hf_model), found.reason
     cached = CachedEngine(hf_model, cache_bytes=settings.cache_bytes, attention=found.attention)
-    products.prepare(cached.twin, lean=found.lean)
+    cached.computation = prepare(cached.twin, fuses=found.fuses, compute=settings.compute)
     cached.weigh_a_slot()
     return cached, ""
 

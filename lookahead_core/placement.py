@@ -1,23 +1,16 @@
-"""Where a model runs, and in which type: what was asked for, or what is fastest there."""
+"""The device that a model runs on, and the type that it computes in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
-from torch.nn import functional
 
-from lookahead_core.engines.packed import packed, product
-from lookahead_core.engines.ways import fastest_turns, linear_flipped, packs
+from lookahead_core.engines.cpu.packed_matrix import packs
 from lookahead_core.errors import ModelError, out_of_memory
 from lookahead_core.quantized import is_quantized
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
-CLEARLY = 1.1
-STREAMED, MOST_BLOCKS = 30_000_000, 16
-"""So many weights are multiplied to see which type is faster."""
 SPREADS = ("auto", "balanced", "balanced_low_0", "sequential")
 """What a device map may be in a word; it may also be a device, or a dict from the names of modules to devices."""
 
@@ -67,15 +60,15 @@ def available(asked: str) -> str:
     return asked
 
 
-def wanted_dtype(asked: torch.dtype | None, device: str, *, measured: bool) -> torch.dtype | None:
-    """The type to load in; where nothing is asked, half precision, or None if the faster one is measured later."""
-    if asked is None and not measured:
+def wanted_dtype(asked: torch.dtype | None, device: str, *, halves: bool) -> torch.dtype | None:
+    """The type to load in: the one asked for, else half precision with `halves`, else None, the file's own."""
+    if asked is None and halves:
         return torch.float16 if device == "cuda" and not torch.cuda.is_bf16_supported() else torch.bfloat16
     return asked
 
 
 def place(hf_model: Any, device: str, dtype: torch.dtype | None) -> None:
-    """Put a loaded model on its device, in the faster type where none was asked for; in place."""
+    """Move a loaded model to its device, in place, and to the fastest type there if `dtype` is None."""
     spread = {str(where) for where in (getattr(hf_model, "hf_device_map", None) or {}).values()}
     if "disk" in spread or ("cpu" in spread and len(spread) > 1):
         raise ModelError(
@@ -84,7 +77,7 @@ def place(hf_model: Any, device: str, dtype: torch.dtype | None) -> None:
         )
     try:
         if dtype is None and not is_quantized(hf_model):
-            _cast(hf_model, _faster_dtype(hf_model, device))
+            _cast(hf_model, fastest_dtype(device))
         if len(spread) < 2 and hf_model.device.type != device:
             hf_model.to(device)
     except Exception as error:
@@ -106,39 +99,15 @@ def _cast(hf_model: Any, dtype: torch.dtype) -> None:
     hf_model.config.dtype = dtype
 
 
-def _faster_dtype(hf_model: Any, device: str) -> torch.dtype:
-    """On a GPU half precision; on a processor whichever type runs one block's products faster, measured now."""
+def fastest_dtype(device: str) -> torch.dtype:
+    """The type that a kind of device computes fastest in: decided by what it supports, not by measuring."""
     if device == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
-    shapes = _block_shapes(hf_model)
-    if device == "mps" or not shapes:
-        return torch.bfloat16 if device == "mps" else torch.float32
-    # What rounds less is given up only for what is clearly faster.
-    full, half = _block_seconds(shapes, torch.float32), _block_seconds(shapes, torch.bfloat16)
-    return torch.bfloat16 if half * CLEARLY < full else torch.float32
+    if device == "mps":
+        return torch.bfloat16
+    return torch.bfloat16 if _multiplies_bfloat16() else torch.float32
 
 
-def _block_shapes(hf_model: Any) -> list[torch.Size]:
-    """The shapes of the products in one of the model's repeated blocks."""
-    stacks = [module for module in hf_model.modules() if isinstance(module, nn.ModuleList) and len(module)]
-    if not stacks:
-        return []
-    block = max(stacks, key=len)[0]
-    return [weight.shape for weight in block.parameters() if weight.dim() == 2]
-
-
-@torch.inference_mode()
-def _block_seconds(shapes: list[torch.Size], dtype: torch.dtype) -> float:
-    """The shortest time of some blocks' products with five rows, asked for in the fastest way that there is."""
-    count = min(MOST_BLOCKS, 1 + STREAMED // sum(shape.numel() for shape in shapes))
-    # So many that they do not stay in the processor's caches; and half precision keeps them, as it does most.
-    weights = [torch.ones(shape, dtype=dtype) for _ in range(count) for shape in shapes]
-    pairs = [(torch.ones(5, weight.shape[1], dtype=dtype), weight) for weight in weights]
-    ways: list[Callable[[], object]] = [
-        lambda: [functional.linear(rows, weight) for rows, weight in pairs],
-        lambda: [linear_flipped(rows, weight, None) for rows, weight in pairs],
-    ]
-    if packs(dtype):
-        laid_out = [(rows, packed(weight, None)) for rows, weight in pairs]
-        ways.append(lambda: [product(matrix, rows) for rows, matrix in laid_out])
-    return min(fastest_turns(ways)) / count
+def _multiplies_bfloat16() -> bool:
+    """Whether this processor has instructions for products in bfloat16, and this PyTorch build uses them."""
+    return torch.cpu._is_avx512_bf16_supported() and packs(torch.bfloat16)

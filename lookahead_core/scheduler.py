@@ -104,6 +104,10 @@ class Scheduler:
         return self.engine.costs
 
     @property
+    def steady_rows(self) -> int | None:
+        return self.engine.steady_rows
+
+    @property
     def passes(self) -> int:
         return self.engine.passes
 

@@ -25,6 +25,8 @@ class Settings:
     """auto, float32, bfloat16 or float16. LOOKAHEAD_DTYPE"""
     engine: str = "auto"
     """auto, cached or uncached. LOOKAHEAD_ENGINE"""
+    compute: str = "auto"
+    """How passes are computed on a processor: auto, packed or plain. LOOKAHEAD_COMPUTE"""
     cache_dir: Path = field(default_factory=_default_cache_dir)
     """Where the default model is kept once converted. LOOKAHEAD_CACHE_DIR"""
     cache_mb: int = 2048

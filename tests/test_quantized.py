@@ -15,9 +15,8 @@ import transformers
 from torch import nn
 
 from lookahead_core import Document, Model, ModelError, load_model, placement
-from lookahead_core.engines import products
+from lookahead_core.engines.cpu.packed_matrix import FlippedLinear, PackedLinear
 from lookahead_core.engines.probe import small_copy
-from lookahead_core.engines.products import FlippedLinear, JoinedPart
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.quantized import QUANTIZE, configuration
 from lookahead_core.tree import Node, TokenTree
@@ -173,16 +172,13 @@ def test_on_a_gpu_no_outliers_are_chosen_over_all_rows_and_four_bits_round_weigh
 
 @pytest.mark.parametrize("quantize", QUANTIZE)
 @pytest.mark.parametrize("dtype", LAW)
-def test_products_leave_rounded_layers_alone(
-    folder: Path, quantize: str, dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(products, "flipping_pays", lambda weights: True)
+def test_quantised_layers_are_neither_packed_nor_flipped(folder: Path, quantize: str, dtype: str) -> None:
     model = load_model(str(folder), quantize=quantize, dtype=dtype, engine="cached")
     twin: Any = model.engine.twin  # type: ignore[attr-defined]
     kinds = [type(module) for module in twin.model.modules()]
-    assert FlippedLinear not in kinds and JoinedPart not in kinds
+    assert FlippedLinear not in kinds and PackedLinear not in kinds
     assert {id(value) for value in twin.model.parameters()} == {id(p) for p in model.hf_model.model.parameters()}
-    assert type(twin.lm_head) is not nn.Linear, "the head is plain, and asked for as ever"
+    assert type(twin.lm_head) is not nn.Linear, "the output matrix is not quantised, and packed"
 
 
 @pytest.mark.parametrize("quantize", QUANTIZE)
@@ -253,7 +249,7 @@ def size(parameter: torch.Tensor) -> int:
 
 
 def test_rounded_weights_stay_in_the_type_that_they_came_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "_faster_dtype", lambda hf_model, device: torch.float32)
+    monkeypatch.setattr(placement, "fastest_dtype", lambda device: torch.float32)
     for quantize, dtype in ((None, torch.float32), ("8bit", torch.bfloat16), ("4bit", torch.bfloat16)):
         hf_model = load_model(str(folder), quantize=quantize, dtype="bfloat16").hf_model
         placement.place(hf_model, "cpu", None)

@@ -17,7 +17,8 @@ from lookahead_core.engines import engine as base
 from lookahead_core.engines import twin as twins
 from lookahead_core.engines.cache import FlatCache
 from lookahead_core.engines.costs import Costs
-from lookahead_core.engines.engine import CHUNK, LAST_CHUNK, Scores, grouped
+from lookahead_core.engines.cpu.prepare import Computation
+from lookahead_core.engines.engine import CHUNK, LAST_CHUNK, Scores, grouped, rows_kept
 from lookahead_core.engines.joint import joint_masks, joint_states
 from lookahead_core.engines.masks import MaskPlan, unpack
 from lookahead_core.errors import CacheFull
@@ -47,12 +48,17 @@ class CachedEngine:
         self.cache_bytes = cache_bytes
         self.passes = 0
         self.costs = Costs()
+        self.computation = Computation("as transformers computes them", "as transformers computes them")
         self._layers = self.twin.config.get_text_config(decoder=True).num_hidden_layers
         self._keeps_logits = "logits_to_keep" in inspect.signature(self.twin.forward).parameters
         self._caches: weakref.WeakSet[FlatCache] = weakref.WeakSet()
         self._lock = threading.RLock()
         self._slot_bytes = 1
         self._uses = 0
+
+    @property
+    def steady_rows(self) -> int | None:
+        return None if self.twin.dtype is torch.float32 else self.computation.exact_rows or None
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():
@@ -175,17 +181,15 @@ class CachedEngine:
         if self._keeps_logits:
             arguments["logits_to_keep"] = wanted
         with _heads_input(self.twin, hidden) as vectors:
-            logits = self.twin(**arguments).logits[0]
+            logits = rows_kept(self.twin(**arguments).logits, wanted, len(nodes))[0]
         self.passes += 1
-        for (segment, cache), nodes in zip(pairs, fresh, strict=True):
-            cache.add(nodes)
+        for (segment, cache), added in zip(pairs, fresh, strict=True):
+            cache.add(added)
             segment.tree.work.passes += 1
             segment.tree.work.tokens += len(segment.nodes)
         if self._slot_bytes == 1:
             self._slot_bytes = max(1, caches[0].bytes // caches[0].capacity)
-        known = vectors[0] if vectors else None
-        if not self._keeps_logits:
-            logits, known = logits[wanted], None if known is None else known[wanted]
+        known = rows_kept(vectors[0], wanted, len(nodes))[0] if vectors else None
         return logits.float(), known
 
     def _masks(self, cache: FlatCache, nodes: list[Node]) -> Any:
@@ -257,7 +261,7 @@ def _heads_input(twin: Any, wanted: bool) -> Iterator[list[torch.Tensor]]:
     if not wanted:
         yield seen
         return
-    hook = twin.get_output_embeddings().register_forward_pre_hook(lambda _, given: seen.append(given[0][0]))
+    hook = twin.get_output_embeddings().register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     try:
         yield seen
     finally:

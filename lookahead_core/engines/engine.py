@@ -10,6 +10,7 @@ import torch
 
 from lookahead_core.engines.costs import Costs
 from lookahead_core.engines.rows import Rows
+from lookahead_core.errors import ModelError
 from lookahead_core.tree import Node, TokenTree
 
 CHUNK = 512
@@ -24,6 +25,14 @@ class Engine(Protocol):
     @property
     def costs(self) -> Costs:
         """What passes of different sizes take."""
+        ...
+
+    @property
+    def steady_rows(self) -> int | None:
+        """In passes of up to this many rows, a row's bits do not depend on the pass's other rows.
+
+        None where there is no such limit, and where none is needed: in float32 rows differ by rounding only.
+        """
         ...
 
     @property
@@ -163,6 +172,21 @@ def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[
         frontier = [node.tree.expand(node, best(node)) for node in frontier]
         if pending:
             yield frontier
+
+
+def rows_kept(found: torch.Tensor, kept: torch.Tensor, length: int) -> torch.Tensor:
+    """The rows at positions `kept` of what a model returned, of shape (batch, positions, width).
+
+    A model that honours `logits_to_keep` returns these rows, any other all `length` rows. Anything else is an error.
+    """
+    if found.shape[1] == len(kept):
+        return found
+    if found.shape[1] == length:
+        return found[:, kept]
+    raise ModelError(
+        f"The model returned logits for {found.shape[1]} positions where {len(kept)} of {length} were asked for; "
+        "its forward must return those that logits_to_keep names, or all."
+    )
 
 
 def best(node: Node) -> int:

@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 
-from lookahead_core.engines import lean
 from lookahead_core.engines import twin as twins
 from lookahead_core.engines.cached import CachedEngine
+from lookahead_core.engines.cpu.fused_layers import llama_layers, use_fused_layers
 from lookahead_core.engines.masks import MaskPlan
 from lookahead_core.engines.uncached import GROWING_ROPES, UncachedEngine, rope_types
 from lookahead_core.tree import Node, TokenTree
@@ -35,8 +35,8 @@ class Fit:
     cached: bool
     attention: str = ""
     reason: str = ""
-    lean: bool = False
-    """Whether its layers may be run as lean ones."""
+    fuses: bool = False
+    """Whether fused layers compute what the model's own layers do."""
 
 
 def fit(hf_model: Any) -> Fit:
@@ -52,18 +52,18 @@ def fit(hf_model: Any) -> Fit:
             reason = f"a small copy of it cannot be run that way ({type(error).__name__})"
             continue
         if apart <= TOLERANCE:
-            return Fit(True, attention, lean=attention == twins.ATTENTION and _lean_fits(hf_model))
+            return Fit(True, attention, fuses=attention == twins.ATTENTION and _fused_layers_fit(hf_model))
         reason = f"a small copy of it differs from a plain forward by {apart:.1e}"
     return Fit(False, reason=reason)
 
 
-def _lean_fits(hf_model: Any) -> bool:
-    """Whether lean layers give what the plain ones do; where this machine cannot run them they do not."""
-    if not lean.common_layers(hf_model):
+def _fused_layers_fit(hf_model: Any) -> bool:
+    """Whether fused layers compute what the plain ones do; False where this machine cannot run them."""
+    if not llama_layers(hf_model):
         return False
     try:
-        return _difference(hf_model, twins.ATTENTION, prepare=lean.use_lean_layers) <= TOLERANCE
-    except Exception:  # a family whose layers only look common
+        return _difference(hf_model, twins.ATTENTION, prepare=use_fused_layers) <= TOLERANCE
+    except Exception:  # a family whose layers only look like Llama's
         return False
 
 
@@ -146,7 +146,7 @@ def _shrink_limits(text: Any) -> None:
     text.max_position_embeddings = 2 * (PROMPT + DEPTH)
 
 
-def _difference(hf_model: Any, attention: str, prepare: Callable[[Any], None] | None = None) -> float:
+def _difference(hf_model: Any, attention: str, prepare: Callable[[Any], object] | None = None) -> float:
     """The largest difference between cached and plain log-probabilities on two small trees, relative to their size.
 
     On a small copy; `prepare` is what is done to the twin.

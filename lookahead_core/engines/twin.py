@@ -15,7 +15,6 @@ from transformers import AttentionInterface
 
 from lookahead_core.engines.attention import attend
 from lookahead_core.engines.joint import Parts
-from lookahead_core.engines.ways import attention_widens, single_rows_fold
 
 ATTENTION = "lookahead"
 
@@ -50,14 +49,12 @@ def tree_attention(
     """Attention of a few rows over many slots, each over the slots of its own tree."""
     if options.get("softcap") is not None or options.get("s_aux") is not None:
         raise NotImplementedError("This attention has terms that the fused product cannot take.")
-    on_processor = query.device.type == "cpu"
-    ways = on_processor and attention_widens(query.dtype), on_processor and single_rows_fold(query.dtype)
     if not isinstance(key, Parts):
-        return attend(query, key, value, attention_mask, scaling, *ways), None
+        return attend(query, key, value, attention_mask, scaling), None
     masks = attention_mask.split(key.rows, 2)
     parts = zip(query.split(key.rows, 2), key.tensors, value.tensors, masks, strict=True)
     mixed = [
-        attend(rows, keys, values, mask[..., : keys.shape[2]].contiguous(), scaling, *ways)
+        attend(rows, keys, values, mask[..., : keys.shape[2]].contiguous(), scaling)
         for rows, keys, values, mask in parts
     ]
     return torch.cat(mixed, 1), None

@@ -32,6 +32,7 @@ class UncachedEngine:
         self.same_length_only = bool(rope_types(self.twin.config) & GROWING_ROPES)
         self._takes = inspect.signature(self.twin.forward).parameters
         self._lock = threading.RLock()
+        self.steady_rows = None
         self.passes = 0
         self.costs = Costs()
 
@@ -113,8 +114,8 @@ class UncachedEngine:
         }
         device = self.twin.device
         given = {name: _on(value, device) for name, value in arguments.items() if name in self._takes}
-        logits = self.twin(**given).logits
-        columns = torch.searchsorted(kept, places) if "logits_to_keep" in given else places
+        logits = base.rows_kept(self.twin(**given).logits, kept.to(device), len(positions))
+        columns = torch.searchsorted(kept, places)
         for path in paths:
             path[-1].tree.work.tokens += len(path)
         for tree in {path[-1].tree for path in paths}:

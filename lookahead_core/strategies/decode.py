@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
@@ -339,7 +340,7 @@ def _look(lines: Sequence[Line], engine: Engine) -> list[Node]:
     # The first pass reads a text, which says nothing about what a pass costs.
     usual = all(len(engine.unread(line.node)) <= 1 for line in lines)
     nodes: list[Node] = []
-    company = Company(len(lines))
+    company = Company(len(lines), _room_for_drafts(engine, lines))
     for line in lines:
         nodes += line.draft(company)
     found = [node for speculation in _speculations(lines) for node in speculation.found if engine.unread(node)]
@@ -358,6 +359,13 @@ def _look(lines: Sequence[Line], engine: Engine) -> list[Node]:
         # Drafting and telling are part of what it costs: the fewer passes, the less of them.
         engine.costs.note(len(scores.nodes), time.perf_counter() - started)
     return [node for node in found if node.prediction is None]
+
+
+def _room_for_drafts(engine: Engine, lines: Sequence[Line]) -> float:
+    """How many drafted nodes a pass may have without changing the bits of the lines' own rows."""
+    if engine.steady_rows is None:
+        return math.inf
+    return engine.steady_rows - sum(max(1, len(engine.unread(line.node))) for line in lines)
 
 
 def _speculations(lines: Sequence[Line]) -> list[Speculation]:

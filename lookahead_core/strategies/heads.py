@@ -19,9 +19,8 @@ from huggingface_hub import errors as hub
 from huggingface_hub import hf_hub_download
 from torch.nn import functional
 
+from lookahead_core.engines.cpu.packed_matrix import Packed, packed, packs, product
 from lookahead_core.engines.engine import Scores
-from lookahead_core.engines.packed import Packed, packed, product
-from lookahead_core.engines.products import packing_pays
 from lookahead_core.engines.rows import likeliest
 from lookahead_core.errors import ModelError, is_caused_by
 from lookahead_core.model import Model
@@ -126,7 +125,7 @@ class HeadsProduct:
         self.matrix = matrix[self.kept].to(self.dtype)
         self.bias = None if bias is None else bias[self.kept].to(self.dtype)
         self._packed: tuple[Packed, Packed, Packed] | None = None
-        if device.type == "cpu" and packing_pays([self.matrix], heads.count):
+        if device.type == "cpu" and packs(self.dtype):
             inward, biases, outward = self.parts
             self._packed = (
                 packed(inward.flatten(0, 1), biases.flatten()),
@@ -154,7 +153,7 @@ class HeadsProduct:
 
 def _bent_one(vector: torch.Tensor, token: torch.Tensor, inward: Packed, outward: Packed) -> torch.Tensor:
     """What bending one vector gives: one product inward for all heads, and one outward, of which each takes its own."""
-    thought = functional.silu(product(inward, _seen(vector, token))).view(-1, outward.laid_out.shape[1])
+    thought = functional.silu(product(inward, _seen(vector, token))).view(-1, outward.matrix.shape[1])
     all_of_all = product(outward, thought).view(len(thought), len(thought), -1)
     return (vector + _sizes(vector) * all_of_all.diagonal().t())[:, None]
 

@@ -70,20 +70,23 @@ _Waiting: TypeAlias = tuple[float, int, Guess, int, tuple[str, ...], Any]
 
 
 class Company:
-    """Who is in a pass so far: nodes, and how many tokens they are expected to win."""
+    """A pass as drafts are added to it: its nodes, the tokens expected from it, and how many nodes may be added."""
 
-    def __init__(self, lines: int) -> None:
+    def __init__(self, lines: int, spare: float = math.inf) -> None:
         self.nodes = lines
         self.expected = float(lines)
+        self.spare = spare
 
     def add(self, odds: float) -> None:
         """One more guess."""
         self.nodes += 1
+        self.spare -= 1
         self.expected += odds
 
     def remove(self, odds: float) -> None:
         """One less."""
         self.nodes -= 1
+        self.spare += 1
         self.expected -= odds
 
     def worth(self, costs: Costs) -> float:
@@ -232,7 +235,7 @@ class Speculation:
         put: list[tuple[Guess, Guess | None, float]] = []
         best, worth, cheapest = 0, company.worth(self.costs), self.costs.least
         self._offer(draft.top, waiting, luck)
-        while waiting and len(put) < min(MOST, best + self._further):
+        while waiting and company.spare > 0 and len(put) < min(MOST, best + self._further):
             odds, _, above, token_id, names, source = heapq.heappop(waiting)
             # A larger pass may pay where the next size does not; but not with guesses like this one, at any size.
             if -odds < self.least or -odds * self.costs.of(company.nodes) <= company.expected * cheapest:

@@ -12,11 +12,12 @@ from typing import Any
 
 from llvmlite import ir
 
-from lookahead_core.engines.llvm import F32, I32, I64, LOWEST, PTR, Code, integers, real, same
-from lookahead_core.engines.ways import LONGEST_SUM
+from lookahead_core.engines.cpu.llvm_builder import F32, F64, I32, I64, LOWEST, PTR, Code, integers, real, same
 
 ATTEND = 6
-"""So many rows attend at a time."""
+"""Rows that attend at a time."""
+LONGEST_SUM = 640
+"""Products that are added up in a row before the partial sums are added: longer sums round more."""
 AHEAD = 64
 """Weights are asked for so many steps before they are needed: measured in benchmarks/README.md."""
 
@@ -50,7 +51,7 @@ class Shape:
         return 2 * self.lanes
 
     @property
-    def taken(self) -> int:
+    def qkv(self) -> int:
         """How many numbers queries, keys and values of a row are."""
         return (self.heads + 2 * self.key_heads) * self.width
 
@@ -62,7 +63,7 @@ class Shape:
     def fits(self) -> bool:
         """Whether all widths are whole numbers of what is done at a time."""
         return (
-            all(width % self.columns == 0 for width in (self.hidden, self.inner, self.taken))
+            all(width % self.columns == 0 for width in (self.hidden, self.inner, self.qkv))
             and self.width % self.lanes == self.width // 2 % min(self.lanes, self.width // 2) == 0
             and self.heads % self.key_heads == 0
         )
@@ -243,24 +244,29 @@ class Kernels:
         return code.function
 
     def _odds(self) -> Any:
-        """A row's scores as shares of something, whose inverse is returned; up to a whole vector, nothing is added."""
+        """Exponentials of a row's scores less their maximum, in place; returns one by their sum.
+
+        The scores are padded to whole vectors. The sum is exact, so it does not depend on which lanes the slots are in:
+        other branches' slots between a row's ancestors change no bit.
+        """
         vector, lanes = self.vector, self.shape.lanes
         code = Code(self.module, "odds", [PTR, I64], F32)
         at, (scores, slots) = code.at, code.given
         width = at.and_(at.add(slots, I64(lanes - 1)), I64(-lanes))
         with code.loop(slots, width) as slot:
             at.store(real(F32, LOWEST), code.element(scores, slot, F32))
-        most, total = code.variable(vector), code.variable(vector)
+        wide = ir.VectorType(F64, lanes)
+        most, total = code.variable(vector), code.variable(wide)
         at.store(real(vector, LOWEST), most)
-        at.store(real(vector, 0.0), total)
+        at.store(ir.Constant(wide, [0.0] * lanes), total)
         with code.loop(0, width, lanes) as slot:
             at.store(code.larger(at.load(most, typ=vector), code.vector(scores, slot, vector)), most)
         highest = code.everywhere(code.largest(at.load(most, typ=vector)), vector)
         with code.loop(0, width, lanes) as slot:
             power = code.power(at.fsub(code.vector(scores, slot, vector), highest))
             code.keep(power, scores, slot)
-            at.store(at.fadd(at.load(total, typ=vector), power), total)
-        at.ret(at.fdiv(real(F32, 1.0), code.total(at.load(total, typ=vector))))
+            at.store(at.fadd(at.load(total, typ=wide), code.fixed_point(power)), total)
+        at.ret(at.fdiv(real(F32, 1.0), code.exact_total(at.load(total, typ=wide))))
         return code.function
 
     def _mix(self, rows: int) -> Any:

@@ -11,20 +11,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lookahead_core.engines.kernels import ATTEND, Kernels, Shape
-from lookahead_core.engines.llvm import F32, I16, I32, I64, PTR, VOID, Code, real, whole
+from lookahead_core.engines.cpu.llvm_builder import F32, I16, I32, I64, PTR, VOID, Code, real, whole
+from lookahead_core.engines.cpu.llvm_kernels import ATTEND, Kernels, Shape
 
 PASS = (
-    "rows", "residual", "layer_count", "layers", "tree_count", "trees", "caches", "turning", "taken", "mixed", "wide",
+    "rows", "residual", "layer_count", "layers", "tree_count", "trees", "caches", "rope", "qkv", "mixed", "wide",
     "own", "scores", "score_width",
 )  # fmt: skip
-"""What a pass is told, numbers and addresses. From `taken` on there is room for what is made on the way: queries, keys
-and values; what attention mixes; gates and what they are for; and for each thread rows and scores of its own."""
+"""The arguments of a pass, numbers and addresses. From `qkv` on they are buffers: queries, keys and values; attention's
+output; gate and up projections; and for each thread normed rows and attention scores."""
 NUMBERS = {"rows", "layer_count", "tree_count", "score_width"}
-LAYER = ("before_attention", "taken", "bias", "of_queries", "of_keys", "given", "before_mlp", "gate_up", "down")
-"""What it is told of each layer: where its weights are."""
+LAYER = ("input_norm", "qkv", "bias", "query_norm", "key_norm", "o_proj", "mlp_norm", "gate_up", "down")
+"""The addresses of a layer's weights."""
 TREE = ("first", "rows", "start", "capacity", "mask", "mask_width")
-"""And of each tree: its rows, the slots that they get, and what they may see."""
+"""For each tree its rows, their slots, and its mask."""
 
 
 def written(shape: Shape) -> str:
@@ -38,13 +38,13 @@ def written(shape: Shape) -> str:
 def sizes(shape: Shape) -> dict[str, int]:
     """How many numbers each of a layer's weights is."""
     return {
-        "before_attention": shape.hidden,
-        "taken": shape.taken * shape.hidden,
-        "bias": shape.taken * shape.biased,
-        "of_queries": shape.width * shape.norms_heads,
-        "of_keys": shape.width * shape.norms_heads,
-        "given": shape.hidden * shape.mixed,
-        "before_mlp": shape.hidden,
+        "input_norm": shape.hidden,
+        "qkv": shape.qkv * shape.hidden,
+        "bias": shape.qkv * shape.biased,
+        "query_norm": shape.width * shape.norms_heads,
+        "key_norm": shape.width * shape.norms_heads,
+        "o_proj": shape.hidden * shape.mixed,
+        "mlp_norm": shape.hidden,
         "gate_up": 2 * shape.inner * shape.hidden,
         "down": shape.hidden * shape.inner,
     }
@@ -85,11 +85,11 @@ class Team:
 
 
 def _write_product(kernels: Kernels) -> None:
-    """One product alone, told of rows, matrix, result, how many rows, their width, the result's, and its groups."""
+    """A product alone. Its arguments: rows, matrix, result, row count, row width, result width, column groups."""
     code = Code(kernels.module, "product", [PTR])
-    (told,) = code.given
-    x, weights, y = (code.read(told, place, PTR) for place in range(3))
-    rows, depth, width, groups = (code.read(told, place, I64) for place in range(3, 7))
+    (arguments,) = code.given
+    x, weights, y = (code.read(arguments, place, PTR) for place in range(3))
+    rows, depth, width, groups = (code.read(arguments, place, I64) for place in range(3, 7))
     code.at.call(kernels.multiply, [x, depth, rows, weights, depth, y, width, *Team(code).share(groups), I64(0)])
     code.at.ret_void()
 
@@ -101,48 +101,52 @@ class Layers:
         self.kernels, self.shape = kernels, kernels.shape
         code = self.code = Code(kernels.module, "layers", [PTR])
         team = self.team = Team(code)
-        self.told = {
+        self.arguments = {
             name: code.read(code.given[0], place, I64 if name in NUMBERS else PTR) for place, name in enumerate(PASS)
         }
         for name, each in (
-            ("own", code.at.mul(self.told["rows"], I64(self.shape.hidden))),
-            ("scores", code.at.mul(self.told["score_width"], I64(ATTEND))),
+            ("own", code.at.mul(self.arguments["rows"], I64(self.shape.hidden))),
+            ("scores", code.at.mul(self.arguments["score_width"], I64(ATTEND))),
         ):
-            self.told[name] = code.element(self.told[name], code.at.mul(team.me, each), F32)
+            self.arguments[name] = code.element(self.arguments[name], code.at.mul(team.me, each), F32)
         self.layer: dict[str, Any] = {}
         """Where the weights, and the caches, of the layer are that is being written."""
 
     def write(self) -> None:
         """All layers, one after the other."""
-        code, at, team, shape, told = self.code, self.code.at, self.team, self.shape, self.told
-        with code.loop(0, told["layer_count"]) as index:
+        code, at, team, shape, arguments = self.code, self.code.at, self.team, self.shape, self.arguments
+        with code.loop(0, arguments["layer_count"]) as index:
             base = at.mul(index, I64(len(LAYER)))
             places = {name: at.add(base, I64(place)) for place, name in enumerate(LAYER)}
-            self.layer = {name: code.read(told["layers"], place, PTR) for name, place in places.items()}
-            self.layer["cache"] = code.element(told["caches"], at.mul(index, at.mul(told["tree_count"], I64(2))), PTR)
-            self._norm("before_attention")
-            self._times("own", shape.hidden, "taken", "taken", shape.taken, shape.taken)
+            self.layer = {name: code.read(arguments["layers"], place, PTR) for name, place in places.items()}
+            self.layer["cache"] = code.element(
+                arguments["caches"], at.mul(index, at.mul(arguments["tree_count"], I64(2))), PTR
+            )
+            self._norm("input_norm")
+            self._times("own", shape.hidden, "qkv", "qkv", shape.qkv, shape.qkv)
             team.wait()
             self._place()
             team.wait()
             self._attend()
             team.wait()
-            self._times("mixed", shape.mixed, "given", "residual", shape.hidden, shape.hidden, adds=1)
+            self._times("mixed", shape.mixed, "o_proj", "residual", shape.hidden, shape.hidden, adds=1)
             team.wait()
-            self._norm("before_mlp")
+            self._norm("mlp_norm")
             for half in (0, shape.inner):
                 self._times("own", shape.hidden, "gate_up", "wide", 2 * shape.inner, shape.inner, first_column=half)
             first, end = (at.mul(one, I64(shape.columns)) for one in team.share(shape.inner // shape.columns))
-            at.call(self.kernels.gate, [told["wide"], told["rows"], first, end])
+            at.call(self.kernels.gate, [arguments["wide"], arguments["rows"], first, end])
             team.wait()
             self._times("wide", shape.inner, "down", "residual", shape.hidden, shape.hidden, 2 * shape.inner, adds=1)
             team.wait()
         at.ret_void()
 
     def _norm(self, weight: str) -> None:
-        """Every thread has all rows under their norm to itself: that is sooner done than waited for."""
-        told = self.told
-        self.code.at.call(self.kernels.norm, [told["residual"], self.layer[weight], told["own"], told["rows"]])
+        """Each thread normalises all rows for itself: cheaper than a barrier."""
+        arguments = self.arguments
+        self.code.at.call(
+            self.kernels.norm, [arguments["residual"], self.layer[weight], arguments["own"], arguments["rows"]]
+        )
 
     def _times(
         self, rows: str, depth: int, matrix: str, out: str, out_width: int, columns: int, row_width: int = 0, *,
@@ -151,17 +155,17 @@ class Layers:
         """A thread's share of some columns of a product."""
         at, before = self.code.at, I64(first_column // self.shape.columns)
         own = [at.add(one, before) for one in self.team.share(columns // self.shape.columns)]
-        given = [self.told[rows], I64(row_width or depth), self.told["rows"], self.layer[matrix], I64(depth)]
-        at.call(self.kernels.multiply, [*given, self.told[out], I64(out_width), *own, I64(adds)])
+        given = [self.arguments[rows], I64(row_width or depth), self.arguments["rows"], self.layer[matrix], I64(depth)]
+        at.call(self.kernels.multiply, [*given, self.arguments[out], I64(out_width), *own, I64(adds)])
 
     @contextmanager
     def _trees(self) -> Iterator[dict[str, Any]]:
-        """Each tree: what a pass is told of it, and where this layer's keys and values of it are."""
+        """Each tree's arguments, and the addresses of this layer's keys and values."""
         code, at = self.code, self.code.at
-        with code.loop(0, self.told["tree_count"]) as index:
+        with code.loop(0, self.arguments["tree_count"]) as index:
             base = at.mul(index, I64(len(TREE)))
             tree = {
-                name: code.read(self.told["trees"], at.add(base, I64(place)), PTR if name == "mask" else I64)
+                name: code.read(self.arguments["trees"], at.add(base, I64(place)), PTR if name == "mask" else I64)
                 for place, name in enumerate(TREE)
             }
             for part, name in enumerate(("keys", "values")):
@@ -175,21 +179,21 @@ class Layers:
         team.take_turns()
         with self._trees() as tree, code.loop(0, tree["rows"]) as index:
             row, slot = at.add(tree["first"], index), at.add(tree["start"], index)
-            angles = code.element(self.told["turning"], at.mul(row, I64(2 * shape.width)), F32)
-            taken = code.element(self.told["taken"], at.mul(row, I64(shape.taken)), F32)
+            angles = code.element(self.arguments["rope"], at.mul(row, I64(2 * shape.width)), F32)
+            qkv = code.element(self.arguments["qkv"], at.mul(row, I64(shape.qkv)), F32)
             with code.loop(0, shape.heads) as head, team.turn():
                 begin = at.mul(head, I64(shape.width))
-                query = kernels.head(code, taken, begin, self.layer["bias"])
-                query = kernels.turned(code, kernels.normed(code, query, self.layer["of_queries"]), angles)
+                query = kernels.head(code, qkv, begin, self.layer["bias"])
+                query = kernels.turned(code, kernels.normed(code, query, self.layer["query_norm"]), angles)
                 for place, part in query.items():
-                    code.keep(at.fmul(part, real(part.type, shape.scaling)), taken, at.add(begin, I64(place)))
+                    code.keep(at.fmul(part, real(part.type, shape.scaling)), qkv, at.add(begin, I64(place)))
             with code.loop(0, shape.key_heads) as head, team.turn():
                 begins = [
                     at.mul(at.add(head, I64(others)), I64(shape.width))
                     for others in (shape.heads, shape.heads + shape.key_heads)
                 ]
-                key, value = (kernels.head(code, taken, begin, self.layer["bias"]) for begin in begins)
-                key = kernels.turned(code, kernels.normed(code, key, self.layer["of_keys"]), angles)
+                key, value = (kernels.head(code, qkv, begin, self.layer["bias"]) for begin in begins)
+                key = kernels.turned(code, kernels.normed(code, key, self.layer["key_norm"]), angles)
                 goal = at.mul(at.add(at.mul(head, tree["capacity"]), slot), I64(shape.width))
                 for name, numbers in (("keys", key), ("values", value)):
                     for place, part in numbers.items():
@@ -197,9 +201,9 @@ class Layers:
 
     def _attend(self) -> None:
         """Each head of each row takes from the slots of its tree that the row sees."""
-        code, at, team, shape, told = self.code, self.code.at, self.team, self.shape, self.told
+        code, at, team, shape, arguments = self.code, self.code.at, self.team, self.shape, self.arguments
         item = I16 if shape.narrow else F32
-        scores, score_width, scales = told["scores"], told["score_width"], code.variable(F32, ATTEND)
+        scores, score_width, scales = arguments["scores"], arguments["score_width"], code.variable(F32, ATTEND)
         compare, mix = self.kernels.compare, self.kernels.mix
         team.take_turns()
         with self._trees() as tree, code.loop(0, shape.heads) as head:
@@ -211,11 +215,11 @@ class Layers:
             with code.parts(tree["rows"], ATTEND) as (first, some), team.turn():
                 row, column = at.add(tree["first"], first), at.mul(head, I64(shape.width))
                 query, out = (
-                    code.element(told[name], at.add(at.mul(row, I64(width)), column), F32)
-                    for name, width in (("taken", shape.taken), ("mixed", shape.mixed))
+                    code.element(arguments[name], at.add(at.mul(row, I64(width)), column), F32)
+                    for name, width in (("qkv", shape.qkv), ("mixed", shape.mixed))
                 )
                 mask = code.element(tree["mask"], at.mul(first, tree["mask_width"]), item)
-                asked = [query, I64(shape.taken), keys, slots, mask, tree["mask_width"], scores, score_width]
+                asked = [query, I64(shape.qkv), keys, slots, mask, tree["mask_width"], scores, score_width]
                 code.by_count(some, ATTEND, lambda count: at.call(compare[count], asked))
                 with code.loop(0, some) as one:
                     own = code.element(scores, at.mul(one, score_width), F32)

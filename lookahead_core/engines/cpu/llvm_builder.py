@@ -10,13 +10,15 @@ from typing import Any
 from llvmlite import ir
 
 VOID, PTR = ir.VoidType(), ir.PointerType()
-I16, I32, I64, F32 = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
+I16, I32, I64, F32, F64 = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()
 LOWEST: float = struct.unpack("f", struct.pack("I", 0xFF7FFFFF))[0]
 """The lowest number that float32 holds."""
 HIGHEST_POWER, LOWEST_POWER = 88.0, -87.0
 """What the exponential is taken of lies between these: float32 holds no more, and next to nothing below."""
 LOG2_E, LN2 = 1.4426950408889634, (0.693359375, -2.12194440e-4)
 """The logarithm of two in two parts, of which the first has so few digits that its multiples are exact."""
+FIXED_POINT = 4096.0
+"""A float64 number between 0 and 1, plus this and minus this, is rounded to a multiple of 2**-40."""
 TERMS = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
 """A polynomial for (exp(x) - 1 - x) / x² from -ln 2 / 2 to ln 2 / 2, good to float32's last place."""
 
@@ -164,6 +166,17 @@ class Code:
         """The sum of all lanes."""
         function = self.known(f"llvm.vector.reduce.fadd.v{vector.type.count}f32", F32, [F32, vector.type])
         return self.at.call(function, [real(F32, -0.0), vector], fastmath=("reassoc",))
+
+    def fixed_point(self, value: Any) -> Any:
+        """Numbers between 0 and 1 in float64, rounded to multiples of 2**-40: up to 8,192 of them are added exactly."""
+        kind = ir.VectorType(F64, value.type.count)
+        far = ir.Constant(kind, [FIXED_POINT] * kind.count)
+        return self.at.fsub(self.at.fadd(self.at.fpext(value, kind), far), far)
+
+    def exact_total(self, vector: Any) -> Any:
+        """The sum of all lanes of fixed-point numbers, as float32."""
+        function = self.known(f"llvm.vector.reduce.fadd.v{vector.type.count}f64", F64, [F64, vector.type])
+        return self.at.fptrunc(self.at.call(function, [ir.Constant(F64, -0.0), vector], fastmath=("reassoc",)), F32)
 
     def largest(self, vector: Any) -> Any:
         """The largest of all lanes."""
