@@ -169,16 +169,22 @@ def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: S
 def _engine(hf_model: Any, asked: str, settings: Settings) -> tuple[Engine, str]:
     """The engine asked for; or the cached one, where it has been shown to fit."""
     if asked == "uncached":
-        return UncachedEngine(hf_model), "it was asked for"
+        return _uncached(hf_model), "it was asked for"
     found = fit(hf_model)
     if not found.cached:
         if asked == "cached":
             raise ModelError(f'This model cannot use the cached engine: {found.reason}; leave engine at "auto".')
-        return UncachedEngine(hf_model), found.reason
+        return _uncached(hf_model), found.reason
     cached = CachedEngine(hf_model, cache_bytes=settings.cache_bytes, attention=found.attention)
     cached.computation = prepare(cached.twin, fuses=found.fuses, compute=settings.compute)
     cached.weigh_a_slot()
     return cached, ""
+
+
+def _uncached(hf_model: Any) -> UncachedEngine:
+    engine = UncachedEngine(hf_model)
+    engine.try_a_pass()
+    return engine
 
 
 def end_tokens(hf_model: Any, tokenizer: Any) -> frozenset[int]:

@@ -13,6 +13,7 @@ from lookahead_core.engines import engine as base
 from lookahead_core.engines import twin as twins
 from lookahead_core.engines.costs import Costs
 from lookahead_core.engines.engine import Scores
+from lookahead_core.errors import ModelError, out_of_memory
 from lookahead_core.tree import Node, TokenTree
 
 BATCH_TOKENS = 8192
@@ -65,6 +66,16 @@ class UncachedEngine:
 
     def usage(self, tree: TokenTree) -> tuple[int, int]:
         return 0, 0
+
+    def try_a_pass(self) -> None:
+        """Raise ModelError unless the model gives logits for a short text's last token only, or for all its tokens."""
+        tree = TokenTree()
+        try:
+            self.evaluate([tree.descend(tree.root, [0, 0, 0])])
+        except Exception as error:
+            if isinstance(error, ModelError) or out_of_memory(error):
+                raise
+            raise ModelError(f"The model fails on a text of three tokens ({type(error).__name__}: {error}).") from error
 
     def _paths(self, nodes: Sequence[Node]) -> Iterator[_Asked]:
         """The paths to run, longest first, so that padding is least, and which of their nodes were asked for.
