@@ -12,7 +12,7 @@ from torch import nn
 
 from lookahead_core.default import DEFAULT_NAME
 from lookahead_core.engines.cached import CachedEngine
-from lookahead_core.engines.cpu.prepare import COMPUTE, prepare
+from lookahead_core.engines.cpu.prepare import COMPUTE, Computation, prepare
 from lookahead_core.engines.engine import Engine
 from lookahead_core.engines.probe import fit
 from lookahead_core.engines.uncached import UncachedEngine
@@ -49,6 +49,8 @@ class Model:
     context_length: int | None
     quantization: str
     """How the weights are rounded, as "4 bit"; empty where they are not."""
+    computation: Computation
+    """How passes are computed on this device, and why not faster."""
 
     @property
     def dtype(self) -> str:
@@ -58,11 +60,18 @@ class Model:
     def device(self) -> str:
         return str(self.hf_model.device)
 
-    def describe(self) -> str:
-        """One line for people: name, device, type, bits where they are few, engine."""
+    def describe(self, *, details: bool = False) -> str:
+        """One line for people: name, device, type, bits where they are few, engine.
+
+        With `details`, further lines say how passes are computed, and why not faster.
+        """
         kind = "uncached" if self.engine_reason else "cached"
         facts = (self.name.rstrip("/").rsplit("/")[-1], self.device.upper(), self.dtype, self.quantization, kind)
-        return " · ".join(filter(None, facts))
+        line = " · ".join(filter(None, facts))
+        if not details:
+            return line
+        reason = [f"uncached because {self.engine_reason}"] if self.engine_reason else []
+        return "\n".join([line, *reason, *self.computation.lines()])
 
 
 def load_model(
@@ -163,10 +172,11 @@ def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: S
         vocabulary=vocabulary,
         context_length=context_length(text_config),
         quantization=told(hf_model),
+        computation=chosen.computation,
     )
 
 
-def _engine(hf_model: Any, asked: str, settings: Settings) -> tuple[Engine, str]:
+def _engine(hf_model: Any, asked: str, settings: Settings) -> tuple[CachedEngine | UncachedEngine, str]:
     """The engine asked for; or the cached one, where it has been shown to fit."""
     if asked == "uncached":
         return _uncached(hf_model), "it was asked for"

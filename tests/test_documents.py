@@ -340,37 +340,6 @@ def test_a_generator_left_behind_by_an_edit_says_so_and_touches_nothing(tiny_mod
     document.check()
 
 
-def test_a_mistake_while_gaps_are_closed_costs_time_and_no_truth(
-    byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
-    document = Document(model, "the old keeper")
-    result = document.lookahead(k=6, depth=6)
-    document.accept(result.branches[3], 2)
-    document.tree.new_view()
-    keep, calls = SlotLayer.keep, []
-
-    def failing(layer: SlotLayer, slots: torch.Tensor) -> None:
-        calls.append(layer)
-        if len(calls) == 2:
-            raise MemoryError
-        keep(layer, slots)
-
-    monkeypatch.setattr(SlotLayer, "keep", failing)
-    with pytest.raises(MemoryError):
-        _prune_and_compact(document)
-    monkeypatch.undo()
-    document.check()
-    (logits,) = plain_rows(model.hf_model, [document.token_ids])
-    row = document.predict(row=True).row
-    assert float((row - torch.log_softmax(logits, -1)).abs().max()) <= 1e-5 * float(logits.abs().max())
-
-
-def _prune_and_compact(document: Document) -> None:
-    document.prune()
-    document.compact()
-
-
 def test_a_cache_too_small_for_the_text_says_so_and_loses_nothing(byte_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer, settings=Settings(cache_mb=1))
     model.engine.cache_bytes = 20 * 256  # type: ignore[attr-defined]

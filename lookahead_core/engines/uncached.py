@@ -12,6 +12,7 @@ import torch
 from lookahead_core.engines import engine as base
 from lookahead_core.engines import twin as twins
 from lookahead_core.engines.costs import Costs
+from lookahead_core.engines.cpu.prepare import Computation
 from lookahead_core.engines.engine import Scores
 from lookahead_core.errors import ModelError, out_of_memory
 from lookahead_core.tree import Node, TokenTree
@@ -34,6 +35,7 @@ class UncachedEngine:
         self._takes = inspect.signature(self.twin.forward).parameters
         self._lock = threading.RLock()
         self.steady_rows = None
+        self.computation = Computation("a forward over each whole path", "a forward over each whole path")
         self.passes = 0
         self.costs = Costs()
 
