@@ -37,14 +37,15 @@ class Branch:
     logprobs: tuple[float, ...]
     pieces: tuple[Piece, ...]
     share: float
-    """The probability of what sets this branch apart from the others; equal branches have it together."""
+    """The probability of what sets this branch apart from the others; equal branches have it together. Like all odds of
+    a branch it is renormalised without banned tokens."""
     probability: float
     """The probability of the whole path."""
     ended: bool
     healed: bool = False
     """Whether the first token stands in place of the last one typed; the odds are then given what was typed."""
     said: tuple[Prediction, ...] = field(default=(), repr=False, compare=False)
-    """For each token, what the model said before it came."""
+    """For each token, the prediction that its log-probability is of: without banned tokens, given what was typed."""
     _origin: weakref.ref[Node] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -75,7 +76,7 @@ class Other:
     ended: bool
     """Whether it is an ending."""
     said: tuple[Prediction, ...] = field(default=(), repr=False, compare=False)
-    """What the model said before each of the tokens."""
+    """For each token, the prediction that its log-probability is of, as in a branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,8 @@ class Lookahead:
     rest: tuple[Other, ...] = ()
     """The likeliest first tokens that no branch begins with."""
     said: Prediction | None = field(default=None, repr=False, compare=False)
-    """What the model says where all branches begin; given what was typed, where the last token was re-opened."""
+    """The prediction where all branches begin, without banned tokens; given what was typed, where the last token was
+    re-opened."""
     options: Options = field(default_factory=Options, repr=False)
     read: int = 0
     """How many tokens of the text the model reads."""

@@ -296,7 +296,7 @@ class Document:
             line = self._memory.line
         place = lookahead.Place(len(self.token_ids) - self.tree.head.depth, scene.complete(), line)
         for step in lookahead.lookahead(self.model.engine, origin, options, stop, typed, place):
-            build = functools.partial(make_lookahead, step.leaves, meter.cost(), scene)
+            build = functools.partial(make_lookahead, step.leaves, meter.cost(), scene, step.start)
             yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
             if self.tree.clock != view:
                 raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")

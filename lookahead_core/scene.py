@@ -13,7 +13,7 @@ from lookahead_core.branches import Beam, BeamNode, Beams, Branch, Cost, Lookahe
 from lookahead_core.engines.rows import KEPT
 from lookahead_core.passage import Spot
 from lookahead_core.strategies.beam import BeamOptions, Path, Trace
-from lookahead_core.strategies.growth import Complete
+from lookahead_core.strategies.growth import Complete, Start
 from lookahead_core.strategies.lookahead import Leaf, Options, Typed
 from lookahead_core.tree import Node, Prediction
 
@@ -28,11 +28,6 @@ class Scene:
     options: Options = field(default_factory=Options)
     typed: Typed | None = None
     seen_from: int = 0
-
-    @property
-    def said(self) -> Prediction | None:
-        """What the model says where the branches begin."""
-        return self.origin.prediction if self.typed is None else self.typed.said
 
     @property
     def before(self) -> str:
@@ -59,8 +54,8 @@ class Scene:
         return complete
 
 
-def make_lookahead(leaves: Sequence[Leaf], cost: Cost, scene: Scene) -> Lookahead:
-    """The view of these leaves, in their order."""
+def make_lookahead(leaves: Sequence[Leaf], cost: Cost, scene: Scene, start: Start | None = None) -> Lookahead:
+    """The view of these leaves, in their order; `start` is where they begin."""
     paths = [leaf.token_ids for leaf in leaves]
     apart, before = _apart(paths), scene.before if leaves else ""
     return Lookahead(
@@ -69,8 +64,8 @@ def make_lookahead(leaves: Sequence[Leaf], cost: Cost, scene: Scene) -> Lookahea
         cost=cost,
         given=scene.typed.text.decode() if scene.typed else "",
         seen_from=scene.seen_from,
-        rest=_rest(paths, scene) if leaves else (),
-        said=scene.said if leaves else None,
+        rest=_rest(paths, scene, start) if leaves and start else (),
+        said=start.said if leaves and start else None,
         options=scene.options,
         read=scene.origin.depth,
     )
@@ -119,22 +114,9 @@ def _branch(leaf: Leaf, apart: int, before: str, scene: Scene) -> Branch:
         probability=math.exp(math.fsum(logprobs)),
         ended=leaf.ended(scene.stop),
         healed=leaf.healed,
-        said=_said(leaf, scene),
+        said=leaf.said,
         _origin=weakref.ref(scene.origin),
     )
-
-
-def _said(leaf: Leaf, scene: Scene) -> tuple[Prediction, ...]:
-    """What the model said before each token of a path."""
-    said: list[Prediction] = []
-    node = leaf.node
-    for _ in leaf.token_ids[1:]:
-        assert node.parent is not None
-        node = node.parent
-        assert node.prediction is not None
-        said.append(node.prediction)
-    first = scene.said
-    return (first, *reversed(said)) if leaf.token_ids and first is not None else ()
 
 
 def _apart(paths: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
@@ -168,28 +150,22 @@ def _coverage(logprobs: dict[tuple[int, ...], tuple[float, ...]], apart: dict[tu
     return min(1.0, math.fsum(masses))
 
 
-def _rest(paths: Sequence[tuple[int, ...]], scene: Scene) -> tuple[Other, ...]:
+def _rest(paths: Sequence[tuple[int, ...]], scene: Scene, start: Start) -> tuple[Other, ...]:
     """What else could come first, likeliest first; after the typed token itself what goes on from it."""
     begun = {path[:length] for path in paths for length in (1, 2)}
-    found = [
-        other
-        for other in _beginnings(scene)
-        if other.token_ids not in begun and other.token_ids[-1] not in scene.options.banned
-    ]
+    found = [other for other in _beginnings(scene, start) if other.token_ids not in begun]
     return tuple(sorted(found, key=lambda other: -math.fsum(other.logprobs))[:KEPT])
 
 
-def _beginnings(scene: Scene) -> Iterator[Other]:
+def _beginnings(scene: Scene, start: Start) -> Iterator[Other]:
     """Everything that could come first, as far as it is kept."""
-    said, typed, head = scene.said, scene.typed, scene.origin
-    if said is None:
-        return
+    said, after, head = start.said, start.after_typed, scene.origin
     for token_id, logprob in _finite(said):
-        if typed is None or token_id != head.token_id:
+        if after is None or token_id != head.token_id:
             yield _other((token_id,), (logprob,), (said,), scene)
-    if typed is not None and head.prediction is not None:
-        for token_id, logprob in _finite(head.prediction):
-            yield _other((head.token_id, token_id), (typed.through, logprob), (said, head.prediction), scene)
+    if after is not None:
+        for token_id, logprob in _finite(after):
+            yield _other((head.token_id, token_id), (start.typed, logprob), (said, after), scene)
 
 
 def _finite(said: Prediction) -> Iterator[tuple[int, float]]:

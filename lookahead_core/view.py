@@ -27,6 +27,8 @@ HEAT_STEPS = 5000
 """Packed sums are whole numbers of so many steps a nat: they are below 13 for any vocabulary up to 400,000."""
 ODDS_STEPS = 2000
 MOST_PACKED = 2**16 - 1
+ASKED = ("k", "depth", "mode", "until", "temperature", "top_p", "seed")
+"""Options of a lookahead that a page compares with its sliders."""
 DEEPEST = 200
 """How many levels of an exported tree nest: readers and writers of JSON give up on deep ones."""
 
@@ -50,9 +52,7 @@ def as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> dict[str, A
             "cache_bytes": cost.cache_bytes,
         },
         "alone": result.alone,
-        "asked": {
-            name: getattr(options, name) for name in ("k", "depth", "mode", "until", "temperature", "top_p", "seed")
-        },
+        "asked": {name: getattr(options, name) for name in ASKED} | {"banned": len(options.banned)},
     }
 
 

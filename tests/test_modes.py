@@ -6,15 +6,20 @@ import codecs
 import gc
 import math
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from lookahead_core import Document, Model, TextError, load_model
 from lookahead_core.boundaries import ends
+from lookahead_core.strategies.options import Options
+from lookahead_core.view import as_json
 from tests.conftest import tiny_llama
 from tests.families import make, plain_rows
+from tests.spelling import tokens_as_bytes
 from tests.test_sampling import reference_noise, reference_odds
+from tests.test_view import Node as PackedNode
 
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 
@@ -41,9 +46,15 @@ class Odds:
             self.known[path] = sorted(((p, i) for i, p in enumerate(probabilities)), reverse=True)
         return self.known[path]
 
-    def of(self, path: tuple[int, ...]) -> float:
+    def without(self, path: tuple[int, ...], banned: Any) -> list[tuple[float, int]]:
+        """The same for the tokens that are not banned, which have all of the probability."""
+        left = [(p, i) for p, i in self.after(path) if i not in banned]
+        return [(p / math.fsum(p for p, _ in left), i) for p, i in left]
+
+    def of(self, path: tuple[int, ...], banned: Any = ()) -> float:
         return math.prod(
-            next(p for p, i in self.after(path[:place]) if i == token_id) for place, token_id in enumerate(path)
+            next(p for p, i in self.without(path[:place], banned) if i == token_id)
+            for place, token_id in enumerate(path)
         )
 
 
@@ -346,27 +357,73 @@ def test_without_a_tokenizer_there_are_no_words_to_end_with(model: Any) -> None:
         Document(model, token_ids=PROMPT).lookahead(until="word")
 
 
-@pytest.mark.parametrize("count", [3, 60, 80])
+@pytest.mark.parametrize("count", [1, 3, 60, 80])
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_banned_is_never_offered_and_odds_stay_as_they_are(
+def test_a_banned_token_has_no_share_and_odds_are_renormalised_without_it(
     model: Any, odds: Odds, mode: str, count: int
 ) -> None:
     """Of a vocabulary of 96, of which a prediction keeps 64: with 60 or 80 banned the full row has to tell."""
     banned = {token_id for _, token_id in odds.after(())[:count]}
     document = Document(model, token_ids=PROMPT)
-    result = document.lookahead(mode=mode, k=4, depth=4, banned=banned, cutoff=0.001, temperature=2)
+    asked = {"mode": mode, "k": 4, "depth": 4, "cutoff": 0.001, "temperature": 2}
+    document.lookahead(**asked)
+    result = document.lookahead(banned=banned, **asked)
     assert result.branches
+    rows = paths(result)
     for branch in result.branches:
         assert not banned & set(branch.token_ids)
-        assert branch.probability == pytest.approx(odds.of(branch.token_ids), rel=1e-3)
-    again = document.lookahead(mode=mode, k=4, depth=4, banned=list(banned), cutoff=0.001, temperature=2)
+        others = [path for path in rows if path != branch.token_ids]
+        sizes = range(1, len(branch.token_ids) + 1)
+        apart = next((n for n in sizes if all(p[:n] != branch.token_ids[:n] for p in others)), sizes[-1])
+        assert branch.share == pytest.approx(odds.of(branch.token_ids[:apart], banned), rel=1e-3)
+        assert branch.probability == pytest.approx(odds.of(branch.token_ids, banned), rel=1e-3)
+        for place, said in enumerate(branch.said):
+            law = dict((i, p) for p, i in odds.without(branch.token_ids[:place], banned))
+            assert set(said.token_ids) <= set(law) and len(said.token_ids) == min(64, len(law))
+            assert list(map(math.exp, said.logprobs)) == pytest.approx([law[i] for i in said.token_ids], rel=1e-3)
+    shares = {branch.token_ids: branch.share for branch in result.branches}
+    assert result.coverage == pytest.approx(sum(shares.values()))
+    if count >= 60:
+        left = math.fsum(math.exp(other.logprobs[0]) for other in result.rest)
+        firsts = math.fsum(odds.of((first,), banned) for first in {path[0] for path in rows})
+        assert left + firsts == pytest.approx(1, abs=1e-3), "everything that is not banned is told"
+    again = document.lookahead(banned=list(banned), **asked)
     assert again.cost.passes == 0 and again.branches == result.branches
+    free = document.lookahead(**asked)
+    assert free.cost.passes == 0, "what is known without bans stays known"
+    for branch in free.branches:
+        assert branch.probability == pytest.approx(odds.of(branch.token_ids), rel=1e-3)
     if mode == "likely":
-        assert paths(result) == [greedy_without(odds, (first,), banned) for first in allowed(odds, (), banned)[:4]]
+        assert rows == [greedy_without(odds, (first,), banned) for first in allowed(odds, (), banned)[:4]]
     if mode == "every_level":
         firsts = [(one, two) for one in allowed(odds, (), banned)[:4] for two in allowed(odds, (one,), banned)[:4]]
         ways = [(one, two) if one != 7 else (one,) for one, two in firsts]
-        assert paths(result) == [greedy_without(odds, way, banned) for way in dict.fromkeys(ways)]
+        assert rows == [greedy_without(odds, way, banned) for way in dict.fromkeys(ways)]
+
+
+@pytest.mark.parametrize("mode", ["likely", "sampled"])
+def test_odds_without_the_likeliest_token_can_be_reheated(model: Any, odds: Odds, mode: str) -> None:
+    first = odds.after(())[0][1]
+    asked = {"mode": mode, "k": 3, "depth": 3, "banned": [first], "temperature": 0}
+    result = Document(model, token_ids=PROMPT).lookahead(**asked)
+    view = as_json(result)
+    for branch, shown in zip(result.branches, view["branches"], strict=True):
+        for place, said in enumerate(branch.said):
+            (logits,) = plain_rows(model.hf_model, [PROMPT + list(branch.token_ids[:place])])
+            logits[first] = -math.inf
+            for temperature in (0.3, 1.0, 2.0):
+                exact = (logits / temperature).softmax(0)[list(said.token_ids)].tolist()
+                assert said.reheated(temperature)[0] == pytest.approx(exact, rel=0.01)
+            node = PackedNode(view["nodes"][shown["at"][place]])
+            assert node.below[0] == 0
+            exact = (logits / 0.5).softmax(0)
+            assert node.probability(shown["logprobs"][place], 5) == pytest.approx(
+                float(exact[branch.token_ids[place]]), rel=0.01
+            )
+    # At temperature 0 a page gives all of the probability to what lies nothing below the likeliest token.
+    top = PackedNode(view["nodes"][0]).top
+    assert view["branches"][0]["logprobs"][0] == pytest.approx(top, abs=1e-3)
+    assert view["asked"]["banned"] == 1 and as_json(replace(result, options=Options()))["asked"]["banned"] == 0
 
 
 def allowed(odds: Odds, path: tuple[int, ...], banned: set[int]) -> list[int]:
@@ -398,18 +455,33 @@ def test_bans_hold_where_the_last_token_is_reopened_and_what_stands_there_is_non
     free = document.lookahead(**asked)
     banned = {branch.token_ids[0] for branch in free.branches} | {document.head.token_id}
     banned |= {branch.token_ids[1] for branch in free.branches}
-    for branch in document.lookahead(**asked, banned=banned).branches:
-        through = branch.token_ids[0] == document.head.token_id
-        assert not banned & set(branch.token_ids[through:])
-    assert document.lookahead(**asked, banned=banned).cost.passes == 0
+    ids, head, hf_model = document.token_ids, document.head.token_id, tiny_model.hf_model
+    spelled = tokens_as_bytes(tiny_model.tokenizer)
+    for asked_banned in (banned, banned - {head}):
+        result = document.lookahead(**asked, banned=asked_banned)
+        assert result.branches and result.coverage <= 1 + 1e-6
+        for branch in result.branches:
+            through = branch.token_ids[0] == head
+            assert not asked_banned & set(branch.token_ids[through:])
+            logprob = 0.0
+            for place, token_id in enumerate(branch.token_ids):
+                (row,) = plain_rows(hf_model, [[*ids[:-1], *branch.token_ids[:place]]])
+                gone = asked_banned if place else asked_banned - {head}
+                left = [i for i in range(len(row)) if i not in gone and (place or spelled[i].startswith(spelled[head]))]
+                logprob += float(row[token_id] - row[left].logsumexp(0))
+            assert branch.logprob == pytest.approx(logprob, abs=1e-3)
+        for other in result.rest:
+            assert not asked_banned & set(other.token_ids[other.token_ids[0] == head :])
+        assert document.lookahead(**asked, banned=asked_banned).cost.passes == 0
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_rest_is_what_else_the_model_finds_likely_first(model: Any, odds: Odds, mode: str) -> None:
     document = Document(model, token_ids=PROMPT)
-    result = document.lookahead(mode=mode, k=3, depth=3, banned={odds.after(())[1][1]})
-    firsts = {path[0] for path in paths(result)} | {odds.after(())[1][1]}
-    expected = [(i, p) for p, i in odds.after(())[:64] if i not in firsts]
+    banned = {odds.after(())[1][1]}
+    result = document.lookahead(mode=mode, k=3, depth=3, banned=banned)
+    firsts = {path[0] for path in paths(result)}
+    expected = [(i, p) for p, i in odds.without((), banned)[:64] if i not in firsts]
     assert [other.token_ids for other in result.rest] == [(token_id,) for token_id, _ in expected]
     for other, (token_id, probability) in zip(result.rest, expected, strict=True):
         assert math.exp(*other.logprobs) == pytest.approx(probability, rel=1e-3)

@@ -563,6 +563,11 @@ def test_a_banned_token_is_never_offered_again_until_it_is_allowed(tiny: Visit) 
     tiny.page.wait_for_selector(".never button", timeout=PATIENCE)
     tiny.page.wait_for_function(HAS, arg=[banned, False], timeout=PATIENCE)
     tiny.wait_until_settled()
+    slide(tiny, "temperature", "0")
+    rows = tiny.page.locator("#branches [data-branch]")
+    assert rows.evaluate_all("rows => rows.map(row => Number(row.dataset.share))") == [1, 0, 0, 0, 0]
+    assert float(tiny.page.locator("#rest").get_attribute("data-share")) == 0
+    assert "without 1 banned token" in tiny.page.locator("#branches .note").inner_text()
     tiny.page.locator(".never button").click()
     tiny.page.wait_for_function(HAS, arg=[banned, True], timeout=PATIENCE)
 

@@ -94,7 +94,8 @@ def test_a_view_is_json_and_says_what_its_result_says(tiny_model: Model, mode: s
     view = json.loads(json.dumps(as_json(result)))
     assert set(view) == {"branches", "nodes", "rest", "given", "seen_from", "cost", "alone", "asked"}
     assert view["asked"] == {
-        "k": 4, "depth": 4, "mode": mode, "until": "clause", "temperature": 1, "top_p": 1, "seed": 9
+        "k": 4, "depth": 4, "mode": mode, "until": "clause", "temperature": 1, "top_p": 1, "seed": 9,
+        "banned": 0,
     }  # fmt: skip
     for shown, branch in zip(view["branches"], result.branches, strict=True):
         assert set(shown) == {"ids", "logprobs", "at", "pieces", "ended", "healed"}

@@ -31,8 +31,11 @@ const quoted = text => `“${visible(text.trim() || text)}”`;
 // Which of the figures a row's share is, and under which settings.
 function caption({firsts, given, wanted}) {
   const typed = given ? `, given what you typed: ${quoted(given)}` : '';
-  return `Share: the odds of ${firsts ? 'its first piece' : 'what sets it apart'}, ${heated(wanted)}${typed}.`;
+  return `Share: the odds of ${firsts ? 'its first piece' : 'what sets it apart'}, ${heated(wanted)}${without(wanted)}${typed}.`;
 }
+
+// Banned tokens have no share: the odds are renormalised without them.
+const without = ({banned = 0}) => (banned ? `, without ${counted(banned, 'banned token')}` : '');
 
 function heated({temperature = 1, top_p: topP = 1}) {
   if (temperature === 1 && topP >= 1) return 'as the model gives them';
@@ -40,8 +43,8 @@ function heated({temperature = 1, top_p: topP = 1}) {
   return [`at temperature ${temperature}`, topP < 1 ? `top-p ${topP}` : ''].filter(Boolean).join(', ');
 }
 
-export const ofWhat = ({given}) =>
-  given ? `of what could come next, given ${quoted(given)}` : 'of what the model thinks could come next';
+export const ofWhat = ({given, wanted}) =>
+  (given ? `of what could come next, given ${quoted(given)}` : 'of what the model thinks could come next') + without(wanted);
 
 export const howMany = count => (count === 1 ? 'This one holds' : `These ${count} hold`);
 

@@ -120,7 +120,9 @@ class Candidate:
     trace: Trace
 
     def path(self, score: float) -> Path:
-        leaf = self.beam.leaf.then(self.trace.token_id, self.trace.logprob)
+        said = self.beam.leaf.node.prediction
+        assert said is not None
+        leaf = self.beam.leaf.then(self.trace.token_id, self.trace.logprob, said)
         return Path(leaf, self.trace.total, score, self.trace)
 
 

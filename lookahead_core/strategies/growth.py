@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from lookahead_core.engines.engine import Engine
-from lookahead_core.engines.rows import KEPT
+from lookahead_core.engines.rows import Rows
 from lookahead_core.sampling import without
 from lookahead_core.strategies.decode import Line
 from lookahead_core.strategies.options import Options
@@ -41,6 +40,8 @@ class Leaf:
     node: Node
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
+    said: tuple[Prediction, ...] = ()
+    """For each token, the prediction that its log-probability is of: without banned tokens, given what was typed."""
     typed: bytes = b""
     """What was typed of the first token, where it stands in place of the last one typed."""
     done: bool = False
@@ -56,10 +57,11 @@ class Leaf:
     def logprob(self) -> float:
         return math.fsum(self.logprobs)
 
-    def then(self, token_id: int, logprob: float) -> Leaf:
-        """One token further down."""
+    def then(self, token_id: int, logprob: float, said: Prediction) -> Leaf:
+        """One token further down, with the prediction that it was taken from."""
         child = self.node.tree.expand(self.node, token_id)
-        return Leaf(child, (*self.token_ids, token_id), (*self.logprobs, logprob), self.typed)
+        taken = (*self.token_ids, token_id), (*self.logprobs, logprob), (*self.said, said)
+        return Leaf(child, *taken, typed=self.typed)
 
     def ended(self, stop: frozenset[int]) -> bool:
         return bool(self.token_ids) and self.token_ids[-1] in stop
@@ -71,7 +73,20 @@ class Leaf:
             assert node.parent is not None
             node = node.parent
         kept, beyond = self.token_ids[:size], self.token_ids[size:]
-        return replace(self, node=node, token_ids=kept, logprobs=self.logprobs[:size], done=True, beyond=beyond)
+        shorter = {"token_ids": kept, "logprobs": self.logprobs[:size], "said": self.said[:size]}
+        return replace(self, node=node, **shorter, done=True, beyond=beyond)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The predictions where branches begin, without banned tokens."""
+
+    said: Prediction
+    """Of the first token; given what was typed, where the last token is re-opened."""
+    typed: float = 0.0
+    """The log-probability of the typed token in it, where the last token is re-opened."""
+    after_typed: Prediction | None = None
+    """Of the token after the typed one, where the last token is re-opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +95,8 @@ class Step:
 
     leaves: tuple[Leaf, ...]
     tokens_to_read: int = 0
+    start: Start | None = None
+    """Where the paths begin; None before that was evaluated."""
 
 
 class Growth:
@@ -91,6 +108,8 @@ class Growth:
         self.stop = stop
         self.place = place
         self.banned = frozenset(options.banned)
+        self.start: Start | None = None
+        """Where branches begin, once that is evaluated."""
 
     @property
     def plain(self) -> bool:
@@ -101,50 +120,44 @@ class Growth:
         """Whether a leaf is to be grown further."""
         return not leaf.done and len(leaf.token_ids) < self.options.depth and not leaf.ended(self.stop)
 
-    def then(self, leaf: Leaf, token_id: int, logprob: float) -> Leaf:
+    def then(self, leaf: Leaf, token_id: int, logprob: float, said: Prediction) -> Leaf:
         """One token further down, or back up to where it is complete, if this token tells that it was."""
-        grown = leaf.then(token_id, logprob)
+        grown = leaf.then(token_id, logprob, said)
         if self.place.complete is None or token_id in self.stop:
             return grown
         size = self.place.complete(grown.token_ids, grown.typed)
         return grown if size is None else grown.cut(size)
 
-    def evaluate(self, leaves: Sequence[Leaf], count: int = 1) -> bool:
-        """Make so many ways known after each of these leaves, in one pass; tells whether one was needed."""
-        nodes = list(dict.fromkeys(leaf.node for leaf in leaves if self.offered(leaf.node, count) is None))
+    def evaluate(self, leaves: Sequence[Leaf]) -> bool:
+        """Make the predictions after these leaves known, in one pass; tells whether one was needed."""
+        nodes = list(dict.fromkeys(leaf.node for leaf in leaves if self.said(leaf.node) is None))
         if nodes:
             for node, row in zip(nodes, self.engine.evaluate(nodes), strict=True):
-                self.keep(node, row, count)
+                self.take(node, row)
         return bool(nodes)
 
-    def keep(self, node: Node, row: torch.Tensor, count: int) -> None:
-        """Note what a row offers, where so much is banned that the prediction does not tell."""
-        if self.offered(node, count) is None:
-            node.tree.note(node, self.banned, allowed(row, self.banned))
+    def take(self, node: Node, row: torch.Tensor) -> torch.Tensor:
+        """Note the prediction after a node without banned tokens; returns the row of log-probabilities without them."""
+        if not self.banned:
+            return row
+        left, said = among(row, without(torch.zeros_like(row), self.banned).isfinite().nonzero()[:, 0])
+        node.tree.note(node, self.banned, said)
+        return left
 
-    def offered(self, node: Node, count: int) -> list[tuple[int, float]] | None:
-        """The likeliest tokens after a node that may be shown; None where that takes a pass to know."""
-        said = node.prediction
-        return None if said is None else self.permitted(said, count, (node.notes or {}).get(self.banned))
+    def said(self, node: Node) -> Prediction | None:
+        """The prediction after a node without banned tokens; None where that takes a pass to know."""
+        return (node.notes or {}).get(self.banned) if self.banned else node.prediction
 
-    def permitted(
-        self, said: Prediction, count: int, noted: list[tuple[int, float]] | None
-    ) -> list[tuple[int, float]] | None:
-        """The likeliest that are neither banned nor ruled out; None where neither prediction nor note holds enough."""
-        pairs = zip(said.token_ids, said.logprobs, strict=True)
-        good = ((token_id, value) for token_id, value in pairs if token_id not in self.banned and value > -math.inf)
-        found = list(itertools.islice(good, count))
-        if len(found) == count or not (self.banned and any(said.tail)):
-            return found
-        return None if noted is None else noted[:count]
-
-    def ways(self, leaf: Leaf, count: int) -> list[Leaf]:
-        """The most likely ways to go on from a leaf that has been evaluated."""
-        return [self.then(leaf, *pair) for pair in self.offered(leaf.node, count) or ()]
+    def ways(self, leaf: Leaf, count: int, said: Prediction | None = None) -> list[Leaf]:
+        """The most likely ways to go on from a leaf, none that is impossible: by this prediction, or the leaf's own."""
+        said = said or self.said(leaf.node)
+        assert said is not None
+        pairs = zip(said.token_ids[:count], said.logprobs, strict=False)
+        return [self.then(leaf, token_id, value, said) for token_id, value in pairs if value > -math.inf]
 
     def slide(self, leaf: Leaf) -> Leaf:
         """As far down the most likely tokens as predictions reach."""
-        while self.is_open(leaf):
+        while self.is_open(leaf) and self.said(leaf.node) is not None:
             ways = self.ways(leaf, 1)
             if not ways:
                 break
@@ -161,8 +174,17 @@ class Growth:
         return list(once.values())
 
 
-def allowed(row: torch.Tensor, banned: frozenset[int]) -> list[tuple[int, float]]:
-    """The likeliest of a row that are not banned."""
-    values, token_ids = without(row, banned).topk(min(KEPT, len(row)))
-    pairs = zip(token_ids.tolist(), values.tolist(), strict=True)
-    return [(token_id, value) for token_id, value in pairs if value > -math.inf]
+def among(row: torch.Tensor, token_ids: torch.Tensor) -> tuple[torch.Tensor, Prediction]:
+    """The odds among some tokens alone: as a row of log-probabilities, all others ruled out, and as a prediction.
+
+    The prediction has no tokens where the model rules all of these out.
+    """
+    some = token_ids[row[token_ids].isfinite()]
+    ruled_out = torch.full_like(row, -math.inf)
+    if not len(some):
+        return ruled_out, Prediction((), (), 0.0)
+    logprobs = row[some].log_softmax(0)
+    said = Rows(logprobs[None]).predictions()[0]
+    # The model gave scores among all tokens, and none among these.
+    said = replace(said, token_ids=tuple(some[list(said.token_ids)].tolist()), log_total=None)
+    return ruled_out.index_copy(0, some, logprobs), said

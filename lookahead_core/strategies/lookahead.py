@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from lookahead_core.engines.engine import Engine, read_in_chunks
 from lookahead_core.strategies.decode import look
-from lookahead_core.strategies.growth import Growth, Leaf, Place, Step
+from lookahead_core.strategies.growth import Growth, Leaf, Place, Start, Step
 from lookahead_core.strategies.healing import Typed, healed
 from lookahead_core.strategies.options import Options
 from lookahead_core.strategies.sampled import sampled
@@ -32,32 +32,38 @@ def lookahead(
     for left in read_in_chunks(engine, head):
         yield Step((), left)
     growth = Growth(engine, options, stop, place)
-    if options.mode == "sampled":
-        yield from sampled(growth, head, typed)
-        return
+    for leaves in (sampled if options.mode == "sampled" else _grown)(growth, head, typed):
+        yield Step(tuple(leaves), start=growth.start)
+
+
+def _grown(growth: Growth, head: Node, typed: Typed | None) -> Iterator[Sequence[Leaf]]:
+    """The likeliest first tokens, and what their mode makes of them."""
+    options = growth.options
     beginnings = _first(growth, head) if typed is None else healed(growth, head, typed)
     if options.mode == "forks":
         beginnings = [leaf for leaf in beginnings if leaf.logprob >= math.log(options.cutoff or 1e-9)] or beginnings[:1]
         beginnings = beginnings[: options.split_limit]
-    yield Step(tuple(beginnings))
+    yield beginnings
     if beginnings:
         yield from _GROWERS[options.mode](growth, beginnings)
 
 
 def _first(growth: Growth, head: Node) -> list[Leaf]:
     base = Leaf(head, (), ())
-    growth.evaluate([base], growth.options.k)
+    growth.evaluate([base])
+    said = growth.said(head)
+    assert said is not None
+    growth.start = Start(said)
     return growth.ways(base, growth.options.k)
 
 
-def _greedy(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[Step]:
+def _greedy(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[Sequence[Leaf]]:
     """Each leaf on its own, always the most likely token, to the bottom."""
     # Where nothing is banned and depth alone decides, an engine may have a faster way than pass by pass.
     grow = _stepped
     if growth.plain:
         grow = _rolled if growth.place.line is None else _drafted
-    for grown in grow(growth, leaves):
-        yield Step(tuple(grown))
+    yield from grow(growth, leaves)
 
 
 def _rolled(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
@@ -92,15 +98,15 @@ def _stepped(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
     yield leaves
 
 
-def _every_level(growth: Growth, leaves: list[Leaf]) -> Iterator[Step]:
+def _every_level(growth: Growth, leaves: list[Leaf]) -> Iterator[Sequence[Leaf]]:
     """All ways at each of the first levels, then greedily on."""
     options = growth.options
     for _ in range(min(options.branch_levels, options.depth) - 1):
-        passed = growth.evaluate([leaf for leaf in leaves if growth.is_open(leaf)], options.k)
+        passed = growth.evaluate([leaf for leaf in leaves if growth.is_open(leaf)])
         grown = [way for leaf in leaves for way in _ways_or_self(growth, leaf, options.k)]
         leaves = growth.distinct(grown)
         if passed:
-            yield Step(tuple(leaves))
+            yield leaves
     yield from _greedy(growth, leaves)
 
 
@@ -108,28 +114,30 @@ def _ways_or_self(growth: Growth, leaf: Leaf, count: int) -> list[Leaf]:
     return growth.ways(leaf, count) if growth.is_open(leaf) else [leaf]
 
 
-def _forks(growth: Growth, leaves: list[Leaf]) -> Iterator[Step]:
+def _forks(growth: Growth, leaves: list[Leaf]) -> Iterator[Sequence[Leaf]]:
     """Split where another token has enough probability, run on where not; the k likeliest paths go on."""
     options = growth.options
     for level in range(1, options.depth):
         growing = [leaf for leaf in leaves if growth.is_open(leaf)]
         if not growing:
             break
-        passed = growth.evaluate(growing, options.split_limit)
+        passed = growth.evaluate(growing)
         cutoff = options.cutoff * options.slope**level
         grown = [way for leaf in leaves for way in _split(growth, leaf, cutoff)]
         leaves = _likeliest(growth.distinct(grown), options.k)
         if passed:
-            yield Step(tuple(leaves))
-    yield Step(tuple(leaves))
+            yield leaves
+    yield leaves
 
 
 def _split(growth: Growth, leaf: Leaf, cutoff: float) -> list[Leaf]:
     if not growth.is_open(leaf):
         return [leaf]
-    offered = growth.offered(leaf.node, growth.options.split_limit) or []
-    chosen = [*offered[:1], *(pair for pair in offered[1:] if math.exp(pair[1]) >= cutoff)]
-    return [growth.then(leaf, *pair) for pair in chosen]
+    said, ways = growth.said(leaf.node), growth.ways(leaf, growth.options.split_limit)
+    assert said is not None
+    # What is impossible is none of the ways, and comes last in a prediction.
+    odds = zip(ways, map(math.exp, said.logprobs), strict=False)
+    return ways[:1] + [way for way, probability in itertools.islice(odds, 1, None) if probability >= cutoff]
 
 
 def _likeliest(leaves: Sequence[Leaf], count: int) -> list[Leaf]:
@@ -138,7 +146,7 @@ def _likeliest(leaves: Sequence[Leaf], count: int) -> list[Leaf]:
     return [leaves[index] for index in sorted(chosen)]
 
 
-def _best_first(growth: Growth, leaves: list[Leaf]) -> Iterator[Step]:
+def _best_first(growth: Growth, leaves: list[Leaf]) -> Iterator[Sequence[Leaf]]:
     """Always grow the most probable ends, as many at once as a pass takes cheaply, until the budget is spent."""
     options, spent = growth.options, 0
     while spent < options.budget:
@@ -146,14 +154,14 @@ def _best_first(growth: Growth, leaves: list[Leaf]) -> Iterator[Step]:
         chosen = heapq.nlargest(min(options.width, options.budget - spent), growing, key=lambda leaf: leaf.logprob)
         if not chosen:
             break
-        passed = growth.evaluate(chosen, options.k)
+        passed = growth.evaluate(chosen)
         spent += len(chosen)
         opened = {leaf.token_ids for leaf in chosen}
         grown = [[leaf] if leaf.token_ids not in opened else growth.ways(leaf, options.k) for leaf in leaves]
         leaves = growth.distinct(list(itertools.chain.from_iterable(grown)))
         if passed:
-            yield Step(tuple(_likeliest(leaves, options.k)))
-    yield Step(tuple(sorted(_likeliest(leaves, options.k), key=lambda leaf: -leaf.logprob)))
+            yield _likeliest(leaves, options.k)
+    yield sorted(_likeliest(leaves, options.k), key=lambda leaf: -leaf.logprob)
 
 
 _GROWERS = {"likely": _greedy, "every_level": _every_level, "forks": _forks, "best_first": _best_first}

@@ -57,7 +57,7 @@ class Options:
     seed: int = 0
     """sampled: the same seed draws the same branches."""
     banned: Collection[int] = frozenset()
-    """Token ids that no branch may hold, at most 1,000. Odds stay as they are: what is banned counts as the rest."""
+    """Token ids that no branch may hold, at most 1,000. They have no share: all odds are renormalised without them."""
     heal: bool = False
     """Re-open the last typed token where the text ends inside a word or in spaces."""
     speculate: bool = False
