@@ -144,7 +144,7 @@ class Desk:
 
         from lookahead_core.endings import closed
 
-        return replace(result, branches=closed(result.branches, self._conversation, text))
+        return closed(result, self._conversation, text)
 
     def _view(self, result: Lookahead, asked: Asked) -> View:
         from lookahead_core.view import as_json

@@ -92,12 +92,13 @@ class Calls:
         with self.place(messages=messages) as place:
             for step in place.document.lookahead_steps(k=k, depth=depth):  # noqa: B007
                 yield None
-            branches = place.branches(step.result.branches)
+            result = place.closed(step.result)
+            branches = place.branches(result)
             yield {
                 "next_tokens": [branch["text"] for branch in branches],
                 "branches": branches,
-                "coverage": step.result.coverage,
-                "seen_from": step.result.seen_from,
+                "coverage": result.coverage,
+                "seen_from": result.seen_from,
             }
 
     @call
@@ -112,11 +113,12 @@ class Calls:
         with self.place(messages=_listed(messages)) as place:
             for step in place.document.lookahead_steps(k=n_branch_tokens, depth=n_future_tokens):  # noqa: B007
                 yield None
-            found = [{"doc_text": branch["text"], **branch} for branch in place.branches(step.result.branches)]
+            result = place.closed(step.result)
+            found = [{"doc_text": branch["text"], **branch} for branch in place.branches(result)]
             yield {
                 "continuations": found,
-                "coverage": step.result.coverage,
-                "seen_from": step.result.seen_from,
+                "coverage": result.coverage,
+                "seen_from": result.seen_from,
             }
 
     @call
@@ -177,12 +179,12 @@ class Calls:
         with self.place(text, messages) as place:
             for step in place.document.lookahead_steps(**options):  # noqa: B007
                 yield None
-            branches = place.branches(step.result.branches)
+            result = place.closed(step.result)
             yield {
-                "branches": branches,
-                "coverage": step.result.coverage,
-                "given": step.result.given,
-                "seen_from": step.result.seen_from,
+                "branches": place.branches(result),
+                "coverage": result.coverage,
+                "given": result.given,
+                "seen_from": result.seen_from,
             }
 
     @call
@@ -243,8 +245,8 @@ class Calls:
             yield from place.read()
             for step in steps:  # noqa: B007
                 yield None
-            beams = step.result.branches
-            shown = zip(place.branches(beams), beams, strict=True)
+            beams = place.closed(step.result)
+            shown = zip(place.branches(beams), beams.branches, strict=True)
             yield {"branches": [branch | {"score": beam.score} for branch, beam in shown]}
 
     @call

@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from lookahead_core.branches import Branch
+from lookahead_core.branches import Beams, Branch, Lookahead
 from lookahead_core.chat import Conversation
+from lookahead_core.scene import coverage_of, shared_anew
 
 B = TypeVar("B", bound=Branch)
+R = TypeVar("R", Lookahead, Beams)
 
 
-def closed(branches: Iterable[B], conversation: Conversation, text: str) -> tuple[B, ...]:
-    """Branches below a text, none of which goes on beyond the end of the message; the text may have begun that end."""
+def closed(result: R, conversation: Conversation, text: str) -> R:
+    """The same result, with no branch beyond the end of the message; the text may have begun that end.
+
+    Shares, probabilities and coverage are those of the branches as they are left. Branches that have become equal are
+    one, except for samples, where the streams that drew the same stay as many branches as they are.
+    """
     before = text[max(0, len(text) - len(conversation.end_text) + 1) :] if conversation.end_text else ""
-    return tuple(_closed(branch, conversation, before) for branch in branches)
+    branches = [_closed(branch, conversation, before) for branch in result.branches]
+    if all(one is other for one, other in zip(branches, result.branches, strict=True)):
+        return result
+    if isinstance(result, Beams):
+        return replace(result, branches=shared_anew(_distinct(branches)))
+    if result.options.mode != "sampled":
+        branches = _distinct(branches)
+    return replace(result, branches=shared_anew(branches), coverage=coverage_of(branches))
+
+
+def _distinct(branches: list[B]) -> list[B]:
+    """Of equal branches the first one."""
+    once: dict[tuple[int, ...], B] = {}
+    for branch in branches:
+        once.setdefault(branch.token_ids, branch)
+    return list(once.values())
 
 
 def _closed(branch: B, conversation: Conversation, before: str) -> B:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
-from lookahead_core.branches import Branch
+from lookahead_core.branches import Beams, Branch, Lookahead
 from lookahead_core.chat import ChatToken, Conversation
 from lookahead_core.document import MOST_NODES, Document
 from lookahead_core.endings import closed
@@ -19,6 +19,7 @@ from lookahead_core.text import is_whole
 from lookahead_core.tree import Node, Prediction, TokenTree
 
 Answer: TypeAlias = dict[str, Any]
+R = TypeVar("R", Lookahead, Beams)
 ROWS = 128
 """How many tokens a pass takes where every one is asked about: their rows are large."""
 
@@ -62,10 +63,13 @@ class Place:
             tree.new_view()
             self.document.model.engine.forget(tree.prune(over))
 
-    def branches(self, grown: Sequence[Branch]) -> list[Answer]:
-        """Branches, none of which goes on beyond the end of the message in progress."""
-        shown = grown if self.chat is None else closed(grown, self.chat, self.document.text)
-        return [_branch(branch) for branch in shown]
+    def closed(self, result: R) -> R:
+        """The same result, no branch of which goes on beyond the end of the message in progress."""
+        return result if self.chat is None else closed(result, self.chat, self.document.text)
+
+    @staticmethod
+    def branches(result: Lookahead | Beams) -> list[Answer]:
+        return [_branch(branch) for branch in result.branches]
 
     def streamed(self, steps: Sequence[StreamStep]) -> Answer:
         """What has come, and why it is over; where the template ends a message in plain words, that is an end."""

@@ -6,7 +6,8 @@ import itertools
 import math
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from typing import TypeVar
 
 from lookahead_core.boundaries import REACH, ends
 from lookahead_core.branches import Beam, BeamNode, Beams, Branch, Cost, Lookahead, Other, Piece
@@ -16,6 +17,8 @@ from lookahead_core.strategies.beam import BeamOptions, Path, Trace
 from lookahead_core.strategies.growth import Complete, Start
 from lookahead_core.strategies.lookahead import Leaf, Options, Typed
 from lookahead_core.tree import Node, Prediction
+
+B = TypeVar("B", bound=Branch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,25 @@ def _apart(paths: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
         for path in (first, second):
             lengths[path] = max(lengths[path], min(same + 1, len(path)))
     return lengths
+
+
+def shared_anew(branches: Sequence[B]) -> tuple[B, ...]:
+    """Branches that were changed, with the shares and probabilities of what they are now."""
+    apart = _apart([branch.token_ids for branch in branches])
+    return tuple(
+        replace(
+            branch,
+            share=math.exp(math.fsum(branch.logprobs[: apart[branch.token_ids]])),
+            probability=math.exp(branch.logprob),
+        )
+        for branch in branches
+    )
+
+
+def coverage_of(branches: Sequence[Branch]) -> float:
+    """The mass of all that begins as one of these branches does."""
+    logprobs = {branch.token_ids: branch.logprobs for branch in branches}
+    return _coverage(logprobs, _apart(list(logprobs)))
 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:
