@@ -9,6 +9,7 @@ from typing import Any
 
 from lookahead_core.branches import Branch, Lookahead
 from lookahead_core.document import Document
+from lookahead_core.strategies.options import Options
 from lookahead_core.strategies.together import grow_together
 
 WIDTH = 32
@@ -36,16 +37,15 @@ def read_ahead(
 
     It ends when so many tokens went through the model. The document must stand as it stood when the view was made.
     """
-    k, depth, work = options.get("k", 5), options.get("depth", 5), document.tree.work
+    asked, work, model = Options.of(options), document.tree.work, document.model
     most = work.tokens + most_nodes
-    together = options.get("mode", "likely") == "likely" and options.get("until", "tokens") == "tokens"
-    for clicks in _grouped(_clicks(result), max(1, WIDTH // k)):
+    for clicks in _grouped(_clicks(result), max(1, WIDTH // asked.k)):
         if work.tokens >= most:
             return
-        if together and not options.get("banned"):
+        if asked.is_plain:
             after = [document.after(click.branch, click.tokens) for click in clicks]
             origins = [end[0] for end in after if end]
-            for _ in grow_together(document.model.engine, origins, k, depth, document.model.end_token_ids):
+            for _ in grow_together(model.engine, origins, asked.k, asked.depth, model.end_token_ids):
                 yield None
         for click in clicks:
             yield from _view(document, click, options, most)

@@ -55,7 +55,7 @@ def lookahead_batch(documents: Iterable[Document], **options: Any) -> list[Looka
     asked = checked(Options, options, "lookahead_batch")
     documents = _listed(documents)
     grounds = _grounds(documents, Rules(max_new_tokens=asked.depth))
-    if documents and asked.mode == "likely" and asked.until == "tokens" and not (asked.banned or asked.heal):
+    if documents and asked.is_plain and not asked.heal:
         model, heads = documents[0].model, [ground.head for ground in grounds]
         collections.deque(grow_together(model.engine, heads, asked.k, asked.depth, model.end_token_ids), maxlen=0)
     pairs = zip(documents, grounds, strict=True)

@@ -9,7 +9,7 @@ import pytest
 from lookahead_core import Document, Model
 from lookahead_core.ahead import Ahead, read_ahead
 from lookahead_core.document import Accepted
-from lookahead_core.strategies.options import MODES
+from lookahead_core.strategies.options import MODES, Options
 
 TEXTS = ["The old keeper said", "The old keeper sa", "The sea and ", "The sea."]
 
@@ -75,6 +75,35 @@ def test_reading_ahead_stops_where_its_budget_ends(tiny_model: Model) -> None:
     before = document.tree.work.tokens
     list(read_ahead(document, result, most_nodes=50, k=5, depth=6))
     assert 50 <= document.tree.work.tokens - before <= 50 + 5 * 5 * 6
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"k": 0}, "k is 0, and must be a whole number from 1 to 20"),
+        ({"depth": "5"}, "depth is '5', and must be a whole number"),
+        ({"mode": "best"}, "mode is 'best', and must be one of"),
+        ({"beams": 2}, "beams is not an option of lookahead"),
+    ],
+)
+def test_options_of_reading_ahead_are_checked_as_those_of_a_view_are(
+    tiny_model: Model, options: dict[str, Any], sentence: str
+) -> None:
+    document = Document(tiny_model, "The sea.")
+    result = document.lookahead(k=2, depth=2)
+    with pytest.raises(ValueError, match=sentence):
+        list(read_ahead(document, result, **options))
+
+
+def test_without_options_a_view_is_read_ahead_by_the_defaults_of_a_view(tiny_model: Model) -> None:
+    document = Document(tiny_model, "The sea.")
+    result = document.lookahead()
+    first = next(one for one in read_ahead(document, result) if one is not None)
+    fresh = Document(tiny_model, "The sea.")
+    fresh.accept(first.token_ids)
+    assert near(first.result, fresh.lookahead())
+    assert first.result.options == Options()
+    assert document.tree.work.passes - result.cost.passes <= Options().depth
 
 
 def test_nothing_is_read_ahead_that_the_model_would_read_through_another_window(tiny_model: Model) -> None:

@@ -23,7 +23,7 @@ SAID = ["Yes.\n\n### user:\nGo", "Yes.\n\n More so", "Yes. And so on", "Yes. And
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    """A model whose answers often end with the template's words, after a line break that need not be their beginning."""
+    """A model that often ends an answer with the template's words, and whose line breaks need not begin them."""
     made = parrot(SAID, WORDS)
     made.tokenizer.chat_template = made.codec.tokenizer.chat_template = WORDS_ONLY
     return made

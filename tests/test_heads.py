@@ -22,6 +22,7 @@ from lookahead_core.__main__ import main
 from lookahead_core.lessons import NOTHING, Lessons
 from lookahead_core.settings import Settings
 from lookahead_core.strategies import heads as room
+from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.strategies.heads import FILE, HeadsDrafter, load_heads
 from lookahead_core.strategies.trained import TENSORS, TRAIN, Heads, fingerprint, output_matrix, untrained
 from lookahead_core.training import train_heads
@@ -350,6 +351,22 @@ def test_heads_are_read_as_they_were_saved(tiny_model: Model, vector: torch.Tens
         assert same(found, heads) and found.notes == heads.notes and found.fingerprint == heads.fingerprint
         assert in_order(HeadsDrafter(found, tiny_model), vector) == guesses
     assert heads.held_out == [(0.5, 1.0)]
+
+
+def test_heads_are_equal_where_everything_about_them_is(tiny_model: Model, tmp_path: Path) -> None:
+    heads = random_heads(tiny_model)
+    heads.save(tmp_path / FILE)
+    found, again = (load_heads(tmp_path, tiny_model) for _ in range(2))
+    assert found == again and hash(found) == hash(again) and {found: 1}[again] == 1
+    assert StreamOptions(heads=found) == StreamOptions(heads=again)
+    changed = heads.outward.clone()
+    changed[0, 0, 0] += 1
+    for others in (
+        {"outward": changed}, {"outward": heads.outward.float()}, {"outward": heads.outward[:2]}, {"name": "other"},
+        {"fingerprint": "other"}, {"notes": {"model": "other"}}, {"vocabulary": 3},
+    ):  # fmt: skip
+        assert heads != replace(heads, **others)
+    assert heads != "heads" and heads == replace(heads)
 
 
 def test_heads_of_another_model_are_refused_and_those_of_the_same_one_rounded_are_not(

@@ -15,10 +15,12 @@ from lookahead_core.batch import stream_batch
 from lookahead_core.corpus import Corpus
 from lookahead_core.engines.costs import SIZES, Costs
 from lookahead_core.ngrams import Index
+from lookahead_core.strategies import decode
 from lookahead_core.strategies import drafters as room
 from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.strategies.drafters import Recycled, Suffix, Trust, Way, taken
 from lookahead_core.strategies.little import LONGEST, LittleModel
+from lookahead_core.strategies.rules import RuledOutError
 from lookahead_core.strategies.speculate import Pay
 from tests.conftest import tiny_llama
 from tests.drafting import Oracle, Saying, Scripted, hostile
@@ -468,6 +470,46 @@ def test_branches_that_stand_in_the_text_are_grown_in_few_passes() -> None:
     }
     assert plainly.cost.passes == 10
     assert drafted.cost.passes < 6
+
+
+def test_what_goes_wrong_at_a_drafted_token_is_no_rule_that_leaves_nothing(
+    steady: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = plain(steady, seed=3)
+    scores, failed = decode.model_scores, []
+
+    def failing(node: Any, row: torch.Tensor) -> torch.Tensor:
+        if node.depth == len(PROMPT) + 1 and not failed:
+            failed.append(node)
+            raise ValueError("Something else than a rule.")
+        return scores(node, row)
+
+    monkeypatch.setattr(decode, "model_scores", failing)
+    stream = Document(steady, token_ids=PROMPT).stream(
+        max_new_tokens=24, seed=3, speculate=True, drafters=[Oracle([*PROMPT, *expected], steady.vocabulary)]
+    )
+    with pytest.raises(ValueError, match="Something else than a rule"):
+        list(stream)
+
+
+def test_a_rule_that_leaves_nothing_behind_a_draft_is_told_when_the_text_has_come_so_far(steady: Model) -> None:
+    """No token may come twice, so that a text ends where every one has come; drafts reach that place before it does."""
+    model = load_model(tiny_llama(24, eos_token_id=None), tokenizer=None)
+    model.engine.costs = Steady()  # type: ignore[misc]
+    given: dict[str, Any] = {"max_new_tokens": 60, "no_repeat_ngram_size": 1, "seed": 1}
+    texts = []
+    for drafters in ((), [Oracle(range(3), 24)]):
+        stream = Document(model, token_ids=[0, 1, 2]).stream(speculate=True, drafters=drafters, **given)
+        with pytest.raises(RuledOutError, match="After 21 tokens the options rule every token out"):
+            list(stream)
+        texts.append(stream.token_ids)
+    known = Document(model, token_ids=[0, 1, 2]).stream(
+        speculate=True, drafters=[Oracle([0, 1, 2, *texts[0], 5, 5, 5], 24)], **given
+    )
+    with pytest.raises(RuledOutError, match="After 21 tokens"):
+        list(known)
+    assert texts[0] == texts[1] == known.token_ids and sorted(texts[0]) == list(range(3, 24))
+    assert len(known.passes) < 15
 
 
 def test_stops_hold_within_a_draft(tiny_model: Model) -> None:

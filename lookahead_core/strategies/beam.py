@@ -16,7 +16,7 @@ import torch
 from lookahead_core.engines.engine import Engine
 from lookahead_core.strategies.checks import check_choice, check_number, check_whole
 from lookahead_core.strategies.growth import Leaf
-from lookahead_core.strategies.rules import Rules, Ruling, ruled_out
+from lookahead_core.strategies.rules import RuledOutError, Rules, Ruling
 from lookahead_core.tree import Node
 
 SHED_EVERY = 16
@@ -145,7 +145,7 @@ class BeamSearch:
         self.ruling = ruling
         self.step = 0
         self.traces: list[Trace] = []
-        self.error: ValueError | None = None
+        self.error: RuledOutError | None = None
         """Why nothing was found, where the options rule everything out."""
         self._before = head.tree.token_ids(head)
         size = options.num_beams // options.num_beam_groups
@@ -292,7 +292,7 @@ class BeamSearch:
 
     def _close(self) -> None:
         if not self.results:
-            self.error = ruled_out(self.step - 1)
+            self.error = RuledOutError(self.step - 1)
         for beam in self.results:
             if beam.trace is not None:
                 beam.trace.fate = RETURNED

@@ -17,7 +17,7 @@ from lookahead_core.sampling import draw, noise_at, shaped
 from lookahead_core.strategies.checks import check_choice, check_number, check_whole
 from lookahead_core.strategies.drafters import checked_drafters
 from lookahead_core.strategies.options import MOST_SEED
-from lookahead_core.strategies.rules import LONGEST, Rules, Ruling, Word, checked_words, require_open
+from lookahead_core.strategies.rules import LONGEST, RuledOutError, Rules, Ruling, Word, checked_words, require_open
 from lookahead_core.strategies.speculate import Company, Pass, Speculation, luck_of
 from lookahead_core.strategies.verify import agreeing, rejection
 from lookahead_core.tree import Node, Prediction
@@ -179,7 +179,7 @@ class Line:
         self.path = head.tree.token_ids(head)
         self.new = 0
         self.over = False
-        self.error: ValueError | None = None
+        self.error: RuledOutError | None = None
         """Why it could not go on, where its options rule everything out."""
         self.passes: list[Pass] = []
         """What each pass has won."""
@@ -275,7 +275,7 @@ class Line:
         options = self.options
         try:
             odds = options.odds(model_scores(node, row), self.ruling, path, len(path) - len(self.path) + self.new)
-        except ValueError as error:
+        except RuledOutError as error:
             # What was only guessed may run into it as well; it is told when the text has come so far.
             if node is self.node:
                 self.error, self.over = error, True

@@ -87,6 +87,11 @@ class Options:
                 "branches; ask for fewer levels or a smaller k."
             )
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether branches are the likeliest tokens with what follows greedily, so deep, whatever they spell."""
+        return self.mode == "likely" and self.until == "tokens" and not self.banned
+
     def check_vocabulary(self, vocabulary: int) -> None:
         """Raise where a banned token is none of the model's."""
         strangers = [token_id for token_id in self.banned if token_id >= vocabulary]

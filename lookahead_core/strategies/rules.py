@@ -201,14 +201,16 @@ def _holds(path: bytes, word: tuple[int, ...]) -> bool:
     return place >= 0
 
 
+class RuledOutError(ValueError):
+    """The options leave no token to choose from after so many new ones."""
+
+    def __init__(self, new: int) -> None:
+        super().__init__(
+            f"After {new} tokens the options rule every token out; allow more n-grams, or forbid and force fewer words."
+        )
+
+
 def require_open(scores: torch.Tensor, new: int) -> None:
     """Raise where the rules have left no token to choose from."""
     if float(scores.max()) == -math.inf:
-        raise ruled_out(new)
-
-
-def ruled_out(new: int) -> ValueError:
-    """What is told where nothing is left."""
-    return ValueError(
-        f"After {new} tokens the options rule every token out; allow more n-grams, or forbid and force fewer words."
-    )
+        raise RuledOutError(new)

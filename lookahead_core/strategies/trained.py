@@ -22,6 +22,8 @@ FORMAT = "lookahead heads 1"
 SIZES = {"inward": 3, "biases": 2, "outward": 3, "kept": 1, "sample": 2}
 """What is kept, and how many sizes the shape of each has."""
 TENSORS = tuple(SIZES)
+PLAIN = ("name", "vocabulary", "fingerprint", "notes")
+"""The other fields, which compare as they are."""
 FLOATS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 FACTS = ("count", "hidden_size", "vocabulary", "fingerprint")
 WIDEST = 1024
@@ -33,9 +35,12 @@ NEAR = 0.9
 TRAIN = "train some with `python -m lookahead_core train-heads`"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Heads:
-    """What was trained: two matrices and a bias a head, and the tokens that they guess among."""
+    """What was trained: two matrices and a bias a head, and the tokens that they guess among.
+
+    Heads are equal where their names, notes and all numbers are.
+    """
 
     name: str
     inward: torch.Tensor
@@ -56,6 +61,16 @@ class Heads:
     """The models of transformers that they were found to belong to."""
     ready: MutableMapping[Any, Any] = field(default_factory=WeakKeyDictionary, init=False, repr=False, compare=False)
     """What drafters have made of them, by such a model: laying matrices out takes longer than a draft."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Heads):
+            return NotImplemented
+        if any(getattr(self, name) != getattr(other, name) for name in PLAIN):
+            return False
+        return all(_are_equal(getattr(self, name), getattr(other, name)) for name in TENSORS)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.vocabulary, self.fingerprint))
 
     @property
     def count(self) -> int:
@@ -78,6 +93,11 @@ class Heads:
         facts |= {"vocabulary": str(self.vocabulary), "fingerprint": self.fingerprint}
         save_file(tensors, path, {**self.notes, **facts})
         path.chmod(0o644)  # safetensors lets nobody but its owner read; a cache may be shared
+
+
+def _are_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors are the same in type, place, shape and numbers."""
+    return (one.dtype, one.device) == (other.dtype, other.device) and torch.equal(one, other)
 
 
 def untrained(model: Model, count: int, kept: torch.Tensor | None = None) -> Heads:
