@@ -38,10 +38,11 @@ class Memory:
         self._recycled = Recycled()
 
     def speculation(self, options: StreamOptions, token_ids: Sequence[int], unread: int) -> Speculation | None:
-        """Drafts for a stream with these options, behind this text; nothing where it is not to speculate."""
+        """Drafts for a stream with these options, behind this text; None where it is not to speculate, or where one
+        token is asked for, behind which nothing can be drafted."""
         self._require(options)
         wanted = not self.model.engine_reason if options.speculate is None else options.speculate
-        if not wanted:
+        if not wanted or options.max_new_tokens == 1:
             return None
         drafters = [*self._named(options), *self._given(options, unread)]
         for drafter in drafters:

@@ -114,6 +114,7 @@ class TokenTree:
         """Who is growing: nothing above their ends is forgotten."""
         self.cache: Any = None
         """Whatever an engine keeps beside this tree; it lives and dies with it."""
+        self._row: tuple[weakref.ref[Node], Any] | None = None
 
     def expand(self, parent: Node, token_id: int) -> Node:
         """The child of `parent` for this token, made if it is not there yet."""
@@ -138,6 +139,14 @@ class TokenTree:
         node.notes[key] = value
         if len(node.notes) > MOST_NOTES:
             del node.notes[next(iter(node.notes))]
+
+    def keep_row(self, node: Node, row: Any) -> None:
+        """Keep the full row of log-probabilities after a node; a tree keeps one row, since rows are large."""
+        self._row = weakref.ref(node), row
+
+    def row_of(self, node: Node) -> Any | None:
+        """The row after a node, where it is the one that is kept."""
+        return self._row[1] if self._row is not None and self._row[0]() is node else None
 
     def path(self, node: Node, below: Node | None = None) -> list[Node]:
         """The nodes from under the root (or under `below`) down to `node`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -349,6 +350,51 @@ def test_what_was_drafted_in_vain_leaves_nothing_in_tree_or_cache(tiny_model: Mo
         document.check()
     assert document.tree.size == len(PROMPT) + 20
     assert tiny_model.engine.usage(document.tree)[0] <= len(PROMPT) + 20
+
+
+def test_a_drafter_hears_of_every_token_also_of_those_that_took_no_pass(steady: Model) -> None:
+    heard: list[int] = []
+
+    class Hearing(Scripted):
+        def hear(self, path: Sequence[int], new: int, scores: Any, nodes: Sequence[Any]) -> None:
+            heard.extend(path[-new:])
+
+    for way in ("greedy", "sampled"):
+        expected = plain(steady, **WAYS[way])
+        for known in (0, 7):
+            document = Document(steady, token_ids=PROMPT)
+            steps = document.stream(**{"max_new_tokens": 24, "speculate": False} | WAYS[way])
+            assert len(list(itertools.islice(steps, known))) == known
+            heard.clear()
+            stream = document.stream(**{"max_new_tokens": 24, "speculate": True, "drafters": [Hearing()]} | WAYS[way])
+            assert [step.token_id for step in stream] == heard == expected
+            assert len(stream.passes) == 24 - known
+
+
+def test_a_text_that_needed_no_pass_is_drafted_from_as_it_goes_on(steady: Model) -> None:
+    document = Document(steady, token_ids=PROMPT)
+    list(document.stream(max_new_tokens=3, speculate=False))
+    came = [step.token_id for step in document.stream(max_new_tokens=20, speculate=True)]
+    index = document._memory._index
+    places, length = index.find([*PROMPT, *came[:10]])
+    assert length == len(PROMPT) + 10 and index.after(places[0]) == came[10]
+
+
+def test_nothing_is_drafted_where_one_token_is_asked_for(steady: Model) -> None:
+    asked: list[Sequence[int]] = []
+
+    class Asked(Scripted):
+        def read(self, token_ids: Sequence[int]) -> None:
+            asked.append(token_ids)
+
+    for speculate in (True, "rejection"):
+        stream = Document(steady, token_ids=PROMPT).stream(
+            max_new_tokens=1, temperature=1.0, speculate=speculate, drafters=[Asked()]
+        )
+        assert len(list(stream)) == len(stream.passes) == 1
+    assert not asked
+    list(Document(steady, token_ids=PROMPT).stream(max_new_tokens=2, speculate=True, drafters=[Asked()]))
+    assert asked == [tuple(PROMPT)]
 
 
 def test_an_end_token_inside_a_draft_ends_the_text_there(byte_tokenizer: Any) -> None:

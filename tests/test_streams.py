@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import io
 import itertools
+import math
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -96,6 +98,52 @@ def test_what_is_known_is_not_computed_again(tiny_model: Model) -> None:
     assert first.cost.passes == len(drawn)
     again = document.stream(**options)
     assert ([step.token_id for step in again], again.cost.passes) == (drawn, 0)
+
+
+@pytest.mark.parametrize("speculate", [None, True, False, "rejection"])
+def test_four_thousand_draws_of_one_token_after_the_same_text_take_one_pass(
+    tiny_model: Model, speculate: bool | str | None
+) -> None:
+    document = Document(tiny_model, "the sea")
+    odds = plain_rows(tiny_model.hf_model, [document.token_ids])[0].softmax(-1).tolist()
+    before, runs = tiny_model.engine.passes, 4000 if speculate is None else 400
+    counts = collections.Counter(
+        next(document.stream(max_new_tokens=1, temperature=1.0, seed=seed, speculate=speculate)).token_id
+        for seed in range(runs)
+    )
+    assert tiny_model.engine.passes - before == 1
+    likely = sorted(range(len(odds)), key=lambda token_id: -odds[token_id])[:12]
+    for token_id in likely:
+        spread = math.sqrt(runs * odds[token_id])
+        assert abs(counts[token_id] - runs * odds[token_id]) < 5 * spread
+    document.check()
+
+
+def test_a_draw_from_a_row_that_is_kept_is_the_draw_that_a_pass_gives(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the sea")
+    for options in ({"top_p": 0.9}, {"temperature": 1.5, "repetition_penalty": 1.4}, {"top_k": 5, "min_new_tokens": 2}):
+        for seed in range(5):
+            fresh = Document(tiny_model, "the sea").stream(max_new_tokens=6, seed=seed, **options)
+            expected = [(step.token_id, step.rank, step.finish) for step in fresh]
+            again = document.stream(max_new_tokens=6, seed=seed, **options)
+            assert [(step.token_id, step.rank, step.finish) for step in again] == expected
+            assert [step.chance for step in again.steps] == pytest.approx([s.chance for s in fresh.steps], abs=1e-4)
+    document.text = "the old sea"
+    odds = plain_rows(tiny_model.hf_model, [document.token_ids])[0].log_softmax(-1)
+    step = next(document.stream(seed=1))
+    assert step.logprob == pytest.approx(float(odds[step.token_id]), abs=1e-4), "another text has a row of its own"
+
+
+def test_where_a_kept_row_leaves_nothing_to_draw_from_that_is_told(cached: Model) -> None:
+    document = Document(cached, token_ids=IDS)
+    next(document.stream(seed=1))
+    with pytest.raises(ValueError, match="After 0 tokens the options rule every token out"):
+        list(document.stream(seed=1, forbidden=range(96)))
+    others = [document, Document(cached, token_ids=[1, 2, 3])]
+    streams = stream_batch(others, seed=1, max_new_tokens=95, no_repeat_ngram_size=1)
+    with pytest.raises(ValueError, match="rule every token out"):
+        list(streams)
+    assert [len(steps) for steps in streams.steps] == [92, 93]
 
 
 @pytest.mark.parametrize("stop", ["fog drifted", "s f", " ship", "quiet!", "Old", "mur. He fox ships above, but w"])

@@ -178,6 +178,9 @@ class Line:
         self.speculation = speculation
         self.path = head.tree.token_ids(head)
         self.new = 0
+        self._start = head
+        self._heard = len(self.path)
+        """How much of the path drafters have heard of."""
         self.over = False
         self.error: RuledOutError | None = None
         """Why it could not go on, where its options rule everything out."""
@@ -211,6 +214,12 @@ class Line:
         """The next token, where no pass is needed to know it."""
         return self._known_after(self.node)
 
+    def recall(self) -> None:
+        """Choose at the line's end from the row that is kept of it, where nothing is chosen there and there is one."""
+        row = self.node.tree.row_of(self.node)
+        if row is not None and self.known is None:
+            self._choose(self.node, list(self.path), row)
+
     def _known_after(self, node: Node) -> Chosen | None:
         said = node.prediction
         if self.plain:
@@ -232,7 +241,7 @@ class Line:
     def listen(self, scores: Scores) -> list[Node]:
         """Choose at the line's end, and at what was drafted as long as that is what was chosen."""
         path = list(self.path)
-        return list(agreeing(self.node, lambda node: self._choose(node, path, scores), self._drafted))
+        return list(agreeing(self.node, lambda node: self._choose(node, path, scores.row(node)), self._drafted))
 
     def learn(self, stood: Sequence[Node], scores: Scores, seconds: float) -> None:
         """Note what a pass has won; drafters learn from it."""
@@ -243,7 +252,8 @@ class Line:
             self.passes.append(Pass(len(stood), 1, seconds, 0.0, ()))
             return
         path = [*self.path, *(node.token_id for node in stood[1:]), after.token_id]
-        self.passes.append(self.speculation.hear(path, stood, scores, seconds))
+        self.passes.append(self.speculation.hear(path, len(path) - self._heard, stood, scores, seconds))
+        self._heard = len(path)
 
     def take(self) -> Pick:
         """Go on by the token that is known."""
@@ -267,11 +277,13 @@ class Line:
     def _drafted(self, node: Node) -> bool:
         return self.speculation is not None and self.speculation.holds(node)
 
-    def _choose(self, node: Node, path: list[int], scores: Scores) -> int | None:
-        """Choose after a node, the path to which is given, and to which the choice is added."""
+    def _choose(self, node: Node, path: list[int], row: torch.Tensor) -> int | None:
+        """Choose from the row after a node; `path` leads to the line's end or the node before it, and is extended."""
         if node is not self.node:
             path.append(node.token_id)
-        row = scores.row(node)
+        if node is self._start:
+            # Many texts are drawn after the same one, by other dice: each begins with this row.
+            node.tree.keep_row(node, row)
         options = self.options
         try:
             odds = options.odds(model_scores(node, row), self.ruling, path, len(path) - len(self.path) + self.new)
@@ -312,6 +324,8 @@ def decode(engine: Engine, lines: Sequence[Line]) -> Iterator[list[tuple[int, Pi
 
     A line that cannot go on lets the others go on, and its error is raised when they are over.
     """
+    for line in lines:
+        line.recall()
     while growing := [(index, line) for index, line in enumerate(lines) if not line.over]:
         if known := [(index, line) for index, line in growing if line.known is not None]:
             yield [(index, line.take()) for index, line in known]

@@ -315,8 +315,12 @@ class Speculation:
                 merged[key] = (max(before, odds), (*names, drafter.name), way.token_id, way.source)
         return list(merged.values())
 
-    def hear(self, path: Sequence[int], stood: Sequence[Node], scores: Scores, seconds: float) -> Pass:
-        """What the pass has shown: the nodes that hold, and the token after the last, which `path` ends with."""
+    def hear(self, path: Sequence[int], new: int, stood: Sequence[Node], scores: Scores, seconds: float) -> Pass:
+        """What the pass has shown: the nodes that hold, and the token after the last, which `path` ends with.
+
+        Drafters have not heard of the last `new` tokens of the path yet: those of this pass, and those since the one
+        before that took none.
+        """
         draft, self._draft = self._draft, None
         assert draft is not None
         for node, token_id in zip(stood, path[len(path) - len(stood) :], strict=True):
@@ -324,7 +328,7 @@ class Speculation:
                 self.trust.learn(name, way, way.token_id == token_id)
         own = [node for node in scores.nodes if node in draft.guesses]
         for drafter in self.drafters:
-            drafter.hear(path, len(stood), scores, own)
+            drafter.hear(path, new, scores, own)
         for drafter, pay in zip(self.drafters, self._dear, strict=True):
             if pay is not None:
                 alone = sum(draft.guesses[node].names == (drafter.name,) for node in stood[1:])
