@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -92,19 +93,23 @@ def load_model(
     """A model by Hub id, folder or .gguf file; the default where nothing is said; or around one already held.
 
     A model already held stays on its device and in its type, and behaves afterwards as it did before. `quantize` is
-    "4bit" or "8bit", in half precision where no type is said; `device_map` is what transformers takes by that name.
-    `model_name` is for servers, which this version does not speak to yet.
+    "4bit" or "8bit", in half precision where no type is said; `device_map` is what transformers takes by that name, or
+    the same as JSON. `model_name` is for servers, which this version does not speak to yet.
     """
     settings = settings or Settings.from_env()
     engine = settings.engine if engine == "auto" else engine
     held = source is not None and not isinstance(source, str | os.PathLike)
-    check_map(device_map, device)
     if not held:
         dtype = settings.dtype if dtype == "auto" else dtype
-        device = settings.device if device == "auto" else device
+        if device == "auto" and device_map is None:
+            device, device_map = settings.device, settings.device_map or None
+        trust_remote_code = trust_remote_code or settings.trust_remote_code
+    device_map = _parsed_map(device_map)
+    check_map(device_map, device)
     _check(dtype, device, engine, quantize, settings.compute)
     if held:
-        _check_held(source, dtype=dtype, device=device, device_map=device_map, quantize=quantize)
+        named = {"revision": revision, "model_name": model_name, "trust_remote_code": trust_remote_code or None}
+        _check_held(source, dtype=dtype, device=device, device_map=device_map, quantize=quantize, **named)
         name = getattr(source, "name_or_path", "") or type(source).__name__
         return _assemble(name, source, None if tokenizer is FROM_TOKENIZER else tokenizer, engine, settings)
     name = os.fspath(source or settings.model)
@@ -126,6 +131,16 @@ def load_model(
     place(hf_model, kind, wanted)
     words = own if tokenizer is FROM_TOKENIZER else tokenizer
     return _assemble(name or DEFAULT_NAME, hf_model, words, engine, settings)
+
+
+def _parsed_map(device_map: Any) -> Any:
+    """The device map; one in a string of JSON, from a command line or the environment, as what it says."""
+    if not isinstance(device_map, str):
+        return device_map
+    try:
+        return json.loads(device_map)
+    except ValueError:
+        return device_map
 
 
 def _check(dtype: str, device: str, engine: str, quantize: str | None, compute: str) -> None:
@@ -211,7 +226,7 @@ def context_length(config: Any) -> int | None:
     length = getattr(config, "max_position_embeddings", None) or getattr(config, "max_seq_len", None)
     rotation = getattr(config, "rope_parameters", None) or {}
     if length and rotation.get("rope_type") == "dynamic":
-        return int(length * rotation.get("factor", 1.0))
+        return int(length * rotation["factor"])
     return length
 
 

@@ -21,12 +21,16 @@ class Settings:
     """What to load: a Hub id, a folder, a .gguf file; empty for the default. LOOKAHEAD_MODEL"""
     device: str = "auto"
     """auto, cpu, cuda or mps. LOOKAHEAD_DEVICE"""
+    device_map: str = ""
+    """How a model is spread over devices: auto, balanced, a device, JSON; empty for one device. LOOKAHEAD_DEVICE_MAP"""
     dtype: str = "auto"
     """auto, float32, bfloat16 or float16. LOOKAHEAD_DTYPE"""
     engine: str = "auto"
     """auto, cached or uncached. LOOKAHEAD_ENGINE"""
     compute: str = "auto"
     """How passes are computed on a processor: auto, packed or plain. LOOKAHEAD_COMPUTE"""
+    trust_remote_code: bool = False
+    """Whether code that comes with a model may run. LOOKAHEAD_TRUST_REMOTE_CODE"""
     cache_dir: Path = field(default_factory=_default_cache_dir)
     """Where the default model is kept once converted. LOOKAHEAD_CACHE_DIR"""
     cache_mb: int = 2048
@@ -52,6 +56,8 @@ class Settings:
 
 
 def _parse(name: str, raw: str, kind: str) -> object:
+    if kind == "bool":
+        return _parse_truth(name, raw)
     readers = {"str": str, "Path": Path, "int": int, "float": float}
     try:
         value = readers[kind](raw)
@@ -60,3 +66,10 @@ def _parse(name: str, raw: str, kind: str) -> object:
     if kind in ("int", "float") and not value > 0:
         raise ValueError(f"{name} is {raw!r}, and must be more than 0.")
     return value
+
+
+def _parse_truth(name: str, raw: str) -> bool:
+    words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    if raw.lower() not in words:
+        raise ValueError(f"{name} is {raw!r}, and must be one of {', '.join(words)}.")
+    return words[raw.lower()]

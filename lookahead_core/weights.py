@@ -79,12 +79,16 @@ def _sentence(name: str, revision: str | None, error: BaseException) -> str:
 def _locate(source: str, how: Request, timeout: float) -> Request:
     """What a person's words for a model stand for."""
     path = Path(source).expanduser()
+    if how.revision is not None and path.exists():
+        raise ModelError(
+            f"revision is {how.revision!r}, but {source} is a path on this machine: leave the revision out."
+        )
     if path.is_file():
-        return replace(how, place=str(path.parent), gguf=_checked_gguf(path).absolute(), revision=None)
+        return replace(how, place=str(path.parent), gguf=_checked_gguf(path).absolute())
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise ModelError(f"The folder {source} has no config.json: give one that holds a model, or a .gguf file.")
-        return replace(how, place=str(path), revision=None)
+        return replace(how, place=str(path))
     if source.startswith((".", "/", "~")) or "\\" in source or source.count("/") > 1 or path.suffix.lower() == ".gguf":
         raise ModelError(f"There is no folder or file {source}: check the path.")
     validate_repo_id(source)

@@ -49,7 +49,8 @@ def fit(hf_model: Any) -> Fit:
         try:
             apart = _difference(hf_model, attention)
         except Exception as error:  # whatever a foreign model raises here, it only means that the cache does not fit
-            reason = f"a small copy of it cannot be run that way ({type(error).__name__})"
+            named = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+            reason = f"a small copy of it cannot be run that way ({named})"
             continue
         if apart <= TOLERANCE:
             return Fit(True, attention, fuses=attention == twins.ATTENTION and _fused_layers_fit(hf_model))
