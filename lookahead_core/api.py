@@ -60,7 +60,7 @@ class Calls:
 
     def __init__(self, model: Model, shelf: Shelf | None = None) -> None:
         self.model = model
-        self.shelf = shelf or Shelf()
+        self.shelf = Shelf() if shelf is None else shelf
 
     def steps(self, name: str, arguments: Mapping[str, Any]) -> Steps:
         """The call of that name, pass by pass."""

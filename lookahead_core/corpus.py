@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lookahead_core.errors import LookaheadError, TextError
-from lookahead_core.model import Model
+from lookahead_core.model import Model, model_and_source
 from lookahead_core.ngrams import Index
 from lookahead_core.text import TextCodec, special_ids
 
@@ -74,11 +74,13 @@ class Corpus:
         return self
 
 
-def load_corpus(model: Model, source: Source, *, most: int = MOST) -> Corpus:
+def load_corpus(model: Model | Source, source: Source | Model, *, most: int = MOST) -> Corpus:
     """Texts to draft from: a text file, a folder of them (what is hidden or no text is left out), or strings.
 
-    Each is read as a text of its own, with this model's tokenizer; the latest `most` tokens are kept.
+    Each is read as a text of its own, with this model's tokenizer; the latest `most` tokens are kept. Model and source
+    may come in either order.
     """
+    model, source = model_and_source(model, source, "load_corpus")
     if model.tokenizer is None:
         raise TextError("A corpus of text needs a tokenizer, which this model was given without; use Corpus.of_ids.")
     is_path = isinstance(source, str | os.PathLike)

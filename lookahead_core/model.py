@@ -133,6 +133,13 @@ def load_model(
     return _assemble(name or DEFAULT_NAME, hf_model, words, engine, settings)
 
 
+def model_and_source(one: Any, other: Any, call: str) -> tuple[Model, Any]:
+    """A model and a source, which callers may give in either order; a ValueError unless one of the two is a model."""
+    if isinstance(one, Model) == isinstance(other, Model):
+        raise ValueError(f"{call} takes a model that load_model gave, and a source: give one of each.")
+    return (one, other) if isinstance(one, Model) else (other, one)
+
+
 def _parsed_map(device_map: Any) -> Any:
     """The device map; one in a string of JSON, from a command line or the environment, as what it says."""
     if not isinstance(device_map, str):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from lookahead_core.strategies.checks import check_whole
 from lookahead_core.tree import TokenTree
 
 
@@ -19,6 +20,7 @@ class Shelf:
     """
 
     def __init__(self, *, most: int = 8, seconds: float = 1800.0, clock: Callable[[], float] = time.monotonic) -> None:
+        check_whole("most", most, 0, 1_000_000)
         self._most = most
         self._seconds = seconds
         self._clock = clock
@@ -48,7 +50,7 @@ class Shelf:
         with self._lock:
             self._free.append((tree, self._clock()))
             self._forget_idle()
-            del self._free[: -self._most]
+            del self._free[: max(0, len(self._free) - self._most)]
 
     def _forget_idle(self) -> None:
         oldest = self._clock() - self._seconds

@@ -201,6 +201,64 @@ def test_the_shelf_is_bounded_and_forgets_the_idle() -> None:
         assert not fresh.root.children
 
 
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_a_shelf_keeps_as_many_trees_as_it_may_the_latest_ones(most: int) -> None:
+    shelf = Shelf(most=most)
+    for first in range(5):
+        with shelf.borrow([first]) as tree:
+            tree.descend(tree.root, [first, 7])
+    assert len(shelf) == most
+    assert [next(iter(tree.root.children)) for tree, _ in shelf._free] == list(range(5 - most, 5))
+
+
+def test_calls_keep_their_trees_on_the_shelf_that_they_are_given(model: Model) -> None:
+    for most in (0, 1):
+        shelf = Shelf(most=most)
+        calls = Calls(model, shelf)
+        for text in ("The sea", "After", "Emoji"):
+            calls.logprobs(text)
+        assert calls.shelf is shelf and len(shelf) == most
+
+
+@pytest.mark.parametrize("most", [-1, 2.5, True, "8"])
+def test_a_shelf_of_no_whole_number_of_trees_is_refused(most: Any) -> None:
+    with pytest.raises(ValueError, match=r"most is .* and must be a whole number from 0"):
+        Shelf(most=most)
+
+
+def test_a_tree_is_lent_where_it_holds_more_than_half_of_the_ids_and_the_one_that_holds_most() -> None:
+    shelf, now = Shelf(), []
+    for path in ([1, 2, 3], [1, 2, 3, 4, 5], [9]):
+        with shelf.borrow([77]) as tree:
+            tree.descend(tree.root, path)
+            now.append(tree)
+    with shelf.borrow([1, 2, 3, 4, 6]) as tree:
+        assert tree is now[1]
+    with shelf.borrow([1, 2, 3, 7, 7]) as tree, shelf.borrow([1, 2, 3, 7, 7]) as other:
+        assert {id(tree), id(other)} == {id(now[0]), id(now[1])}
+    with shelf.borrow([1, 2, 3, 7, 7, 7]) as tree:
+        assert tree not in now, "half of them is not more than half"
+    with shelf.borrow([]) as tree:
+        assert tree not in now
+
+
+def test_a_tree_on_the_shelf_is_forgotten_once_it_has_been_idle_for_longer_than_it_may() -> None:
+    now = [0.0]
+    shelf = Shelf(seconds=10, clock=lambda: now[0])
+    with shelf.borrow([1]) as tree:
+        tree.descend(tree.root, [1])
+    now[0] = 10.0
+    with shelf.borrow([1]) as again:
+        assert again is tree
+    now[0] = 20.5
+    with shelf.borrow([1]) as fresh:
+        assert fresh is not tree and len(shelf) == 0
+    now[0] = 31.0
+    with shelf.borrow([5]):
+        pass
+    assert len(shelf) == 1, "what has been idle for too long goes when another comes back"
+
+
 def test_an_ending_is_a_branch_without_text_that_says_so() -> None:
     model = parrot(["The sea."])
     model.tokenizer.chat_template = model.codec.tokenizer.chat_template = PLAIN

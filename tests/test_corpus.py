@@ -65,6 +65,17 @@ def test_each_string_is_a_text_of_its_own_with_the_tokens_that_it_has_in_a_docum
     assert corpus.name == "given texts"
 
 
+def test_model_and_source_may_come_in_either_order(tiny_model: Model, tmp_path: Path) -> None:
+    file = write(tmp_path, {"sea.txt": b"the sea"}) / "sea.txt"
+    for source in (["the sea", "the sky"], str(file), file):
+        given = {"model": tiny_model, "source": source}
+        orders = [load_corpus(tiny_model, source), load_corpus(source, tiny_model), load_corpus(**given)]
+        assert [known(one) for one in orders] == [known(orders[0])] * 3 and orders[0].tokens
+    for one, other in ((tiny_model, tiny_model), ("a", ["b"]), (tiny_model.hf_model, ["b"])):
+        with pytest.raises(ValueError, match="load_corpus takes a model that load_model gave, and a source: give"):
+            load_corpus(one, other)
+
+
 def test_a_file_is_one_text_and_a_mark_at_its_beginning_is_none_of_it(tiny_model: Model, tmp_path: Path) -> None:
     file = write(tmp_path, {"sea.txt": b"\xef\xbb\xbfthe sea\r\nand the sky"}) / "sea.txt"
     for source in (file, str(file)):

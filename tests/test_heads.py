@@ -367,6 +367,19 @@ def test_heads_are_equal_where_everything_about_them_is(tiny_model: Model, tmp_p
     ):  # fmt: skip
         assert heads != replace(heads, **others)
     assert heads != "heads" and heads == replace(heads)
+def test_model_and_source_of_heads_may_come_in_either_order(tiny_model: Model, tmp_path: Path) -> None:
+    heads = random_heads(tiny_model)
+    heads.save(tmp_path / FILE)
+    for source in (tmp_path, str(tmp_path / FILE)):
+        given = {"model": tiny_model, "source": source}
+        found = [load_heads(source, tiny_model), load_heads(tiny_model, source), load_heads(**given)]
+        assert all(same(one, heads) for one in found)
+    for one, other in ((tmp_path, str(tmp_path)), (tiny_model, tiny_model), (tmp_path, tiny_model.hf_model)):
+        with pytest.raises(ValueError, match="load_heads takes a model that load_model gave, and a source: give"):
+            load_heads(one, other)
+    for source in (None, 3, ["a"]):
+        with pytest.raises(ValueError, match=r"source is .*, and must be a file, a folder, a name or a Hub id"):
+            load_heads(source, tiny_model)
 
 
 def test_heads_of_another_model_are_refused_and_those_of_the_same_one_rounded_are_not(

@@ -23,7 +23,7 @@ from lookahead_core.engines.cpu.packed_matrix import Packed, packed, packs, prod
 from lookahead_core.engines.engine import Scores
 from lookahead_core.engines.rows import likeliest
 from lookahead_core.errors import ModelError, is_caused_by
-from lookahead_core.model import Model
+from lookahead_core.model import Model, model_and_source
 from lookahead_core.reading import hub_answers
 from lookahead_core.settings import Settings
 from lookahead_core.strategies.drafters import Way, decile
@@ -33,10 +33,17 @@ from lookahead_core.tree import Node
 FILE = "heads.safetensors"
 GUESSES = 6
 """How many tokens each head guesses."""
+Source = str | os.PathLike[str]
 
 
-def load_heads(source: str | os.PathLike[str], model: Model, *, settings: Settings | None = None) -> Heads:
-    """Heads of this model: by file, by folder, by the name that they were trained under, or by Hub id."""
+def load_heads(source: Source | Model, model: Model | Source, *, settings: Settings | None = None) -> Heads:
+    """Heads of this model: by file, by folder, by the name that they were trained under, or by Hub id.
+
+    Source and model may come in either order.
+    """
+    model, source = model_and_source(source, model, "load_heads")
+    if not isinstance(source, str | os.PathLike):
+        raise ValueError(f"source is {source!r}, and must be a file, a folder, a name or a Hub id.")
     name = os.fspath(source)
     heads = read_heads(_found(name, settings or Settings.from_env()), name)
     check_heads(heads, model)
