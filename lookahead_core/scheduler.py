@@ -23,6 +23,7 @@ from lookahead_core.tree import Node, TokenTree
 T = TypeVar("T")
 MOST_WAITING = 256
 """How many people may wait at once."""
+ENDING = "The server is ending; start it again to go on."
 _OVER: Any = object()
 _SCHEDULERS: weakref.WeakSet[Scheduler] = weakref.WeakSet()
 
@@ -67,7 +68,7 @@ class Scheduler:
         """Run these steps when it is this person's turn; `step` and `end` are called in the scheduler's thread."""
         with self._change:
             if self._closed:
-                raise NoRoom("The server is ending; start it again to go on.")
+                raise NoRoom(ENDING)
             self._drop(self._ahead, person)
             queue = self._ahead if ahead else self._people
             if len(queue) >= MOST_WAITING and person not in queue:
@@ -88,12 +89,12 @@ class Scheduler:
             self._change.notify()
 
     def close(self) -> None:
-        """Drop everything and wait for the pass that runs: an interpreter must not end in the middle of one."""
+        """End all that waits with an error, once the running step is over, and take nothing more.
+
+        It waits for that step: an interpreter must not end in the middle of a pass.
+        """
         with self._change:
             self._closed = True
-            self._dropped += [*self._people.values(), *self._ahead.values()]
-            self._people.clear()
-            self._ahead.clear()
             self._change.notify()
             thread = self._thread
         if thread is not None and thread is not threading.current_thread():
@@ -155,12 +156,16 @@ class Scheduler:
     def _ask(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         answer: Future[T] = Future()
 
+        def steps() -> Iterator[T]:
+            # A turn that was cancelled while it waited is not taken; one that runs cannot be cancelled any more.
+            if answer.set_running_or_notify_cancel():
+                yield function(*arguments)
+
         def end(error: Exception | None) -> None:
-            if error is not None:
+            if error is not None and not answer.done():
                 answer.set_exception(error)
 
-        steps = (function(*arguments) for _ in range(1))
-        self.submit(steps, answer, step=answer.set_result, end=end)
+        self.submit(steps(), answer, step=answer.set_result, end=end)
         return answer
 
     def _drop(self, queue: dict[Hashable, _Job], person: Hashable) -> None:
@@ -182,20 +187,30 @@ class Scheduler:
             if over and current:
                 _end(job, error)
 
+    def _leave(self) -> list[_Job]:
+        """All jobs, taken out of their queues."""
+        left = [*self._people.values(), *self._ahead.values()]
+        self._people.clear()
+        self._ahead.clear()
+        return left
+
     def _next(self) -> tuple[dict[Hashable, _Job], Hashable, _Job] | None:
         """Whose turn it is; nothing after a while without anybody, and then the thread is over."""
         while True:
             with self._change:
                 self._change.wait_for(lambda: self._people or self._ahead or self._dropped or self._closed, self._idle)
                 dropped, self._dropped = self._dropped, []
+                left = self._leave() if self._closed else []
                 queue = self._people or self._ahead
-                if not queue and not dropped:
+                if not queue and not dropped and not left:
                     self._thread = None
                     return None
                 person = next(iter(queue), None)
                 job = queue.get(person)
-            for gone in dropped:
+            for gone in (*dropped, *left):
                 _close(gone)
+            for waiting in left:
+                _end(waiting, NoRoom(ENDING))
             if job is not None:
                 return queue, person, job
 

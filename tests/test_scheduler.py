@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from lookahead_core import Document, LookaheadError, Model
+from lookahead_core.errors import NoRoom
 from lookahead_core.scheduler import MOST_WAITING, Scheduler
 
 ROOT = Path(__file__).parents[1]
@@ -68,6 +70,14 @@ def hold(scheduler: Scheduler, gate: Gate) -> Answer:
     first = submit(scheduler, gate.steps("first", 1), "somebody")
     assert gate.begun.wait(20)
     return first
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for something that another thread does."""
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
 
 
 def test_people_take_turns_pass_by_pass(scheduler: Scheduler) -> None:
@@ -263,6 +273,98 @@ def test_an_interpreter_that_ends_during_a_pass_ends_quietly() -> None:
     for _ in range(3):
         ended = subprocess.run([sys.executable, "-c", ENDING], cwd=ROOT, capture_output=True, text=True, timeout=120)
         assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_closing_tells_everybody_who_waits_and_lets_what_runs_finish(scheduler: Scheduler) -> None:
+    gate = Gate()
+    running, single = hold(scheduler, gate), []
+    waiting = submit(scheduler, gate.steps("waiting", 2), "a")
+    ahead = submit(scheduler, gate.steps("ahead", 2), "b", ahead=True)
+    stopped = submit(scheduler, gate.steps("stopped", 2), "c")
+    scheduler.stop("c")
+
+    def call() -> None:
+        try:
+            single.append(scheduler.unread(None))  # type: ignore[arg-type]
+        except LookaheadError as error:
+            single.append(error)
+
+    caller = threading.Thread(target=call, daemon=True)
+    caller.start()
+    until(lambda: len(scheduler._people) == 3)
+    closing = threading.Thread(target=scheduler.close, daemon=True)
+    closing.start()
+    until(lambda: scheduler._closed)
+    gate.open.set()
+    for thread in (closing, caller):
+        thread.join(20)
+        assert not thread.is_alive()
+    for answer in (running, waiting, ahead):
+        answer.wait()
+        assert isinstance(answer.error, NoRoom) and str(answer.error).startswith("The server is ending; start it")
+    assert gate.order == ["first"] == running.facts and not waiting.facts and not ahead.facts
+    (error,) = single
+    assert isinstance(error, NoRoom) and not stopped.over.is_set()
+
+
+def test_what_ends_with_the_step_that_runs_while_it_is_closed_has_its_own_end(scheduler: Scheduler) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def last() -> Iterator[int]:
+        begun.set()
+        go.wait(20)
+        return
+        yield 1
+
+    answer = submit(scheduler, last(), "a")
+    assert begun.wait(20)
+    closing = threading.Thread(target=scheduler.close, daemon=True)
+    closing.start()
+    until(lambda: scheduler._closed)
+    go.set()
+    answer.wait()
+    closing.join(20)
+    assert answer.error is None and not closing.is_alive()
+
+
+def test_a_call_that_runs_while_it_is_closed_has_its_answer(
+    scheduler: Scheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, go, found = threading.Event(), threading.Event(), []
+
+    def slow(value: int) -> int:
+        begun.set()
+        go.wait(20)
+        return value + 1
+
+    caller = threading.Thread(target=lambda: found.append(scheduler._call(slow, 4)), daemon=True)
+    caller.start()
+    assert begun.wait(20)
+    closing = threading.Thread(target=scheduler.close, daemon=True)
+    closing.start()
+    until(lambda: scheduler._closed)
+    go.set()
+    for thread in (caller, closing):
+        thread.join(20)
+    assert found == [5] and not caplog.records
+
+
+def test_a_turn_that_nobody_waits_for_any_more_is_not_taken(
+    scheduler: Scheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate, ran = Gate(), []
+
+    async def leave() -> None:
+        turn = asyncio.ensure_future(scheduler.turn(ran.append, 1))
+        await asyncio.sleep(0)
+        turn.cancel()
+        await asyncio.gather(turn, return_exceptions=True)
+        gate.open.set()
+
+    hold(scheduler, gate)
+    asyncio.run(leave())
+    assert submit(scheduler, iter([2]), "b").wait() == [2]
+    assert not ran and not caplog.records
 
 
 def test_after_its_end_nobody_waits_for_a_turn(scheduler: Scheduler) -> None:
