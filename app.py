@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
+OF_THE_MODEL = ("model", "device", "device_map", "dtype", "engine", "trust_remote_code")
+"""Arguments that stand above a setting of the same name."""
 CHOICES = {
     "device": ("auto", "cpu", "cuda", "mps"),
     "dtype": ("auto", "float32", "bfloat16", "float16"),
@@ -30,7 +32,8 @@ examples:
   python app.py --model ./folder --host 0.0.0.0    one on this machine, for everybody on this network
 
 environment:
-  LOOKAHEAD_MODEL, LOOKAHEAD_DEVICE, LOOKAHEAD_DTYPE and LOOKAHEAD_ENGINE stand for the arguments of the same names.
+  LOOKAHEAD_MODEL, LOOKAHEAD_DEVICE, LOOKAHEAD_DEVICE_MAP, LOOKAHEAD_DTYPE, LOOKAHEAD_ENGINE and
+  LOOKAHEAD_TRUST_REMOTE_CODE (true or false) stand for the arguments of the same names.
   LOOKAHEAD_CACHE_DIR is where the default model is kept, LOOKAHEAD_CACHE_MB (2048) the most memory that the cache of
   all documents may take, LOOKAHEAD_HUB_TIMEOUT (3) how many seconds to wait for the Hub before looking elsewhere,
   LOOKAHEAD_ADDRESS where other people reach the page, for the links that it makes.
@@ -50,8 +53,11 @@ def parser() -> Parser:
     add("--model", metavar="NAME", help="What to load: a name on the Hub, a folder or a .gguf file.")
     add("--revision", metavar="NAME", help="Which branch, tag or commit of a model on the Hub.")
     add("--device", choices=CHOICES["device"], help="Where the model runs; auto takes the best there is.")
+    add("--device-map", metavar="MAP", help="Spread it: auto, balanced, a device, or JSON from its modules to devices.")
     add("--dtype", choices=CHOICES["dtype"], help="The type of its numbers; auto measures which is faster here.")
     add("--engine", choices=CHOICES["engine"], help="How it is read; auto uses the cache wherever that is exact.")
+    trusted = "Run the code that comes with it, which may do anything on this machine."
+    add("--trust-remote-code", action="store_true", default=None, help=trusted)
     add("--port", type=port, metavar="NUMBER", help="Where to listen; without it the first free one from 7860 on.")
     add("--host", metavar="ADDRESS", help="Who may come: 127.0.0.1 is this computer only, 0.0.0.0 everybody.")
     add("--share", action="store_true", help="Also open a public link, through a server of Gradio's.")
@@ -69,10 +75,17 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     """What the environment says, and above it what the arguments say."""
     from lookahead_core import Settings
 
-    given = {name: getattr(arguments, name) for name in ("model", *CHOICES) if getattr(arguments, name) is not None}
+    given = {name: getattr(arguments, name) for name in OF_THE_MODEL if getattr(arguments, name) is not None}
+    if "device" in given or "device_map" in given:
+        given = {"device": "auto", "device_map": ""} | given
     settings = replace(Settings.from_env(), **given)
     if settings.address and not settings.address.startswith(("http://", "https://")):
         raise ValueError(f"LOOKAHEAD_ADDRESS is {settings.address!r}, and must begin with http:// or https://.")
+    if settings.device != "auto" and settings.device_map:
+        raise ValueError(
+            f"LOOKAHEAD_DEVICE (--device) is {settings.device!r} and LOOKAHEAD_DEVICE_MAP (--device-map) is "
+            f"{settings.device_map!r}: give one of them."
+        )
     for name, allowed in CHOICES.items():
         if getattr(settings, name) not in allowed:
             chosen = getattr(settings, name)

@@ -93,6 +93,7 @@ CORE: dict[tuple[str, ...], tuple[Option, ...]] = {
     STREAMS: (
         Option("--max-words", int, "how many words to add at most"),
         _many("--stop", str, "stop", "ends the text and does not come into it"),
+        _many("--stop-id", int, "stop_ids", "the number of a token that ends the text"),
     ),
     ("sample", "lookahead"): (
         Option(
@@ -160,9 +161,11 @@ MODEL = (
     Option("--model", str, "a name on the Hub, a folder or a .gguf file; a small one, if not given"),
     Option("--revision", str, "which branch, tag or commit of a model on the Hub"),
     Option("--device", str, "where it runs", "auto", choices=("auto", "cpu", "cuda", "mps")),
+    Option("--device-map", str, "spread it: auto, balanced, a device, or JSON from its modules to devices"),
     Option("--dtype", str, "the type of its numbers", "auto", choices=("auto", "float32", "bfloat16", "float16")),
     Option("--quantize", str, "load its weights with few bits", choices=("4bit", "8bit")),
     Option("--engine", str, "how it is read", "auto", choices=("auto", "cached", "uncached")),
+    Option("--trust-remote-code", bool, "run the code that comes with it, which may do anything on this machine"),
 )
 
 
@@ -261,6 +264,21 @@ def load(asked: dict[str, Any]) -> Model:
     return model
 
 
+def load_beside(model: Model, asked: dict[str, Any]) -> Model:
+    """The smaller model that drafts, on the device and in the type of the model."""
+    from lookahead_core import load_model
+
+    little = load_model(
+        asked["little"],
+        device=model.device.partition(":")[0],
+        dtype=model.dtype,
+        trust_remote_code="trust_remote_code" in asked,
+        report=terminal.report,
+    )
+    terminal.report("")
+    return little
+
+
 class Command:
     """One call of the command, as it was asked for."""
 
@@ -314,13 +332,11 @@ class Command:
 
     def _drafting(self, model: Model) -> dict[str, Any]:
         """Who drafts, beside those who need nothing."""
-        from lookahead_core import load_corpus, load_heads, load_model
+        from lookahead_core import load_corpus, load_heads
 
         asked, found = self.asked, {"speculate": False} if "no_drafts" in self.asked else {}
         if "little" in asked:
-            device, dtype = model.device.partition(":")[0], model.dtype
-            found["draft_model"] = load_model(asked["little"], device=device, dtype=dtype, report=terminal.report)
-            terminal.report("")
+            found["draft_model"] = load_beside(model, asked)
         if "trained" in asked:
             found["heads"] = load_heads(asked["trained"], model)
         if "texts" in asked:

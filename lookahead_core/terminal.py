@@ -26,7 +26,7 @@ UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud80
 FINISHES = {
     "end": "the model ended it",
     "length": "as long as it may be",
-    "stop": "a string that ends it has come",
+    "stop": "a string or token that ends it has come",
     "words": "it has all its words",
 }
 """Why a stream is over, in words."""

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 import app
 from interface import Loader
-from lookahead_core import Model, ModelError
+from lookahead_core import Model, ModelError, Settings
 from lookahead_core import model as models
 
 ROOT = Path(__file__).parents[1]
@@ -33,9 +34,10 @@ def run_app(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 def test_help_names_every_argument_and_every_variable() -> None:
     ended = run_app("--help")
     assert ended.returncode == 0
-    for word in ("--model", "--revision", "--device", "--dtype", "--engine", "--port", "--host", "--share"):
-        assert word in ended.stdout
-    for name in ("MODEL", "CACHE_DIR", "CACHE_MB", "HUB_TIMEOUT", "ADDRESS"):
+    arguments = ("model", "revision", "device", "device-map", "dtype", "engine", "trust-remote-code")
+    for name in (*arguments, "port", "host", "share", "mcp"):
+        assert f"\n  --{name} " in ended.stdout, name
+    for name in (each.name.upper() for each in fields(Settings)):
         assert f"LOOKAHEAD_{name}" in ended.stdout
 
 
@@ -56,6 +58,8 @@ def test_a_bad_argument_is_one_sentence_and_exit_code_2(arguments: list[str]) ->
         {"LOOKAHEAD_DTYPE": "float12"},
         {"LOOKAHEAD_ENGINE": "steam"},
         {"LOOKAHEAD_ADDRESS": "javascript:alert(1)"},
+        {"LOOKAHEAD_TRUST_REMOTE_CODE": "perhaps"},
+        {"LOOKAHEAD_DEVICE": "cpu", "LOOKAHEAD_DEVICE_MAP": "auto"},
     ],
 )
 def test_a_bad_variable_is_one_sentence_that_names_it(environment: dict[str, str]) -> None:
@@ -89,6 +93,44 @@ def test_arguments_stand_above_the_environment(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("LOOKAHEAD_DEVICE", "cpu")
     settings = app.settings_of(app.parser().parse_args(["--model", "of the arguments"]))
     assert (settings.model, settings.device) == ("of the arguments", "cpu")
+
+
+def test_device_and_device_map_of_the_arguments_stand_above_both_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def where(*words: str) -> tuple[str, str]:
+        settings = app.settings_of(app.parser().parse_args(words))
+        return settings.device, settings.device_map
+
+    monkeypatch.setenv("LOOKAHEAD_DEVICE_MAP", "balanced")
+    assert where() == ("auto", "balanced")
+    assert where("--device", "cpu") == ("cpu", "")
+    monkeypatch.delenv("LOOKAHEAD_DEVICE_MAP")
+    monkeypatch.setenv("LOOKAHEAD_DEVICE", "cpu")
+    assert where("--device-map", '{"": "cpu"}') == ("auto", '{"": "cpu"}')
+    with pytest.raises(ValueError, match=r"\(--device\) is 'cpu' and .*\(--device-map\) is 'auto': give one"):
+        where("--device", "cpu", "--device-map", "auto")
+
+
+@pytest.mark.parametrize(
+    ("variable", "words", "trusted"),
+    [
+        (None, [], False),
+        (None, ["--trust-remote-code"], True),
+        ("true", [], True),
+        ("1", [], True),
+        ("YES", [], True),
+        ("0", [], False),
+        ("False", [], False),
+        ("no", ["--trust-remote-code"], True),
+    ],
+)
+def test_code_of_a_model_is_trusted_by_an_argument_or_a_variable(
+    variable: str | None, words: list[str], trusted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if variable is not None:
+        monkeypatch.setenv("LOOKAHEAD_TRUST_REMOTE_CODE", variable)
+    assert app.settings_of(app.parser().parse_args(words)).trust_remote_code is trusted
 
 
 def test_a_model_that_cannot_be_loaded_leaves_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,7 +57,6 @@ KINDS: dict[str, Any] = {
 ROWS = [(methods, option) for methods, options in CORE.items() for option in options]
 FOR_CODE_ONLY = {
     "stream",
-    "stop_ids",
     "stop_when",
     "drafters",
     "source",
@@ -260,6 +259,38 @@ def test_what_is_said_of_the_model_goes_to_load_model_and_nothing_else(monkeypat
     main([PROMPT, "--model", "here", *choices])
     told = {"revision": "r", "device": "cpu", "dtype": "float32", "engine": "cached"}
     assert asked == [(None, {}), ("here", told)]
+    main([PROMPT, "--device-map", '{"": "cpu"}', "--trust-remote-code"])
+    assert asked[2:] == [(None, {"device_map": '{"": "cpu"}', "trust_remote_code": True})]
+
+
+def test_a_model_that_drafts_is_put_beside_the_model_and_trusted_as_it_is(
+    run: Run, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words, trusted in (([], False), (["--trust-remote-code"], True)):
+        asked: list[Any] = []
+
+        def load(source: Any, asked: list[Any] = asked, **options: Any) -> Model:
+            asked.append((source, options))
+            return tiny_model
+
+        monkeypatch.setattr("lookahead_core.__main__.load", lambda asked: tiny_model)
+        monkeypatch.setattr(lookahead_core, "load_model", load)
+        words = [PROMPT, "--method", "greedy", "--max-new-tokens", "2", "--draft-model", "little", *words]
+        assert main(words) == 0
+        told = {"device": "cpu", "dtype": "float32", "trust_remote_code": trusted, "report": terminal.report}
+        assert asked == [("little", told)]
+
+
+def test_a_token_id_may_end_a_text(run: Run, tiny_model: Model) -> None:
+    ids = [step.token_id for step in Document(tiny_model, PROMPT).stream(max_new_tokens=12)]
+    end = next(token_id for place, token_id in enumerate(ids) if place > 3 and token_id not in ids[:place])
+    words = ["--method", "greedy", "--max-new-tokens", "12", "--stop-id", "399", "--stop-id", str(end)]
+    ended = run(PROMPT, *words, "--verbose")
+    assert ended.out == plain_text(tiny_model, max_new_tokens=ids.index(end) + 1)
+    assert ended.err.endswith("; a string or token that ends it has come\n")
+    assert read(run(PROMPT, *words, "--json"))["options"]["stop_ids"] == [[399], [end]]
+    refused = run(PROMPT, "--method", "greedy", "--stop-id", "-1")
+    assert (refused.status, refused.out) == (2, "") and refused.err.startswith("stop_ids holds -1, and must hold")
 
 
 def test_a_prompt_may_come_from_standard_input_without_its_last_line_break(run: Run, tiny_model: Model) -> None:
@@ -448,7 +479,7 @@ def test_a_token_is_shown_by_its_text_its_bytes_its_end_or_its_number(tiny_model
     [
         (["--method", "greedy", "--max-new-tokens", "3"], "as long as it may be"),
         (["--method", "greedy", "--max-words", "1"], "it has all its words"),
-        (["--method", "greedy", "--stop", "l"], "a string that ends it has come"),
+        (["--method", "greedy", "--stop", "l"], "a string or token that ends it has come"),
         (["--method", "greedy"], "the model ended it"),
         (["--method", "beam", "--max-new-tokens", "3"], "3 levels"),
         ([], ""),
