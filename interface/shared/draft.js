@@ -3,10 +3,9 @@
 // Every change of the text, or of where the caret stands, gives a new revision. Events: `change` {revision, kind}, kind
 // being type, accept, undo, redo, reenter, load, caret, told, telling, replace or a turn's own; `caret` {caret, selected} at once
 // at every move.
-import {apply, between, fits, growth, inverse, typed} from './difference.js';
-import {edited, patch, redone, undone} from './chosen.js';
-import {joined} from './grouping.js';
-import {History, turning} from './history.js';
+import {apply, between, fits, inverse, typed} from './difference.js';
+import {edited} from './chosen.js';
+import {History, back, forward, turning} from './history.js';
 import {listen} from './listening.js';
 import {Trail} from './trail.js';
 import {put} from './writing.js';
@@ -186,13 +185,8 @@ export class Draft extends EventTarget {
   }
 
   #record(step, marks = [], goal = null) {
-    const state = this.#state, last = this.#history.goesOn(step);
-    const whole = last ? joined(last, step) : step;
-    const base = last ? undone(state.spans, last.marks, growth(last)) : state.spans;
-    const spans = goal ?? edited(base, whole, marks);
-    this.#history.record({...whole, marks: patch(base, spans, growth(whole))}, state, {instead: Boolean(last)});
+    this.#spans = this.#history.add(step, this.#state, {marks, goal});
     this.#trail.edited(step);
-    this.#spans = spans;
     this.#text = this.text;
     if (step.turn) this.#earlier = step.turn.after;
   }
@@ -200,23 +194,23 @@ export class Draft extends EventTarget {
   #travel(verb) {
     if (this.composing) return false;
     this.sync();
-    const step = this.#history[verb](), back = verb === 'undo';
+    const step = this.#history[verb](), undoes = verb === 'undo';
     if (!step) return false;
-    const change = back ? inverse(step) : step;
-    if (!fits(this.#text, change)) return this.#lost(back);
-    this.#write(change, back ? step.before : step.after);
+    const change = undoes ? inverse(step) : step;
+    if (!fits(this.#text, change)) return this.#lost(undoes);
+    const {spans, earlier} = (undoes ? back : forward)(this.#state, step);
+    this.#write(change, undoes ? step.before : step.after);
     this.#text = this.text;
-    this.#spans = (back ? undone : redone)(this.#spans, step.marks, growth(step));
-    if (step.turn) this.#earlier = back ? step.turn.before : step.turn.after;
+    [this.#spans, this.#earlier] = [spans, earlier];
     this.#trail.edited(change);
     this.#renew(verb);
-    if (!back && step.ids) this.#trail.add(step, this.revision);
+    if (!undoes && step.ids) this.#trail.add(step, this.revision);
     return true;
   }
 
-  #lost(back) {
-    this.#history[back ? 'redo' : 'undo']();
-    this.#history[back ? 'forgetBefore' : 'forgetAfter']();
+  #lost(undoes) {
+    this.#history[undoes ? 'redo' : 'undo']();
+    this.#history[undoes ? 'forgetBefore' : 'forgetAfter']();
     return false;
   }
 

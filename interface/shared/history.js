@@ -1,7 +1,7 @@
 // The one history of a document: steps as differences, where in them the text stands, and what was left behind.
 import {apply, between, fits, growth, inverse} from './difference.js';
-import {edited, redone, undone, within} from './chosen.js';
-import {joins} from './grouping.js';
+import {edited, patch, redone, undone, within} from './chosen.js';
+import {joined, joins} from './grouping.js';
 import {excerpt} from './words.js';
 
 const MOST_STEPS = 2000;
@@ -12,10 +12,12 @@ const WORDS = new Set(['accepted', 'undone']);
 const CONTEXT = 48;   // characters before a piece, for the list
 
 const size = ({removed, inserted}) => removed.length + inserted.length;
-const forward = ({text, spans, earlier}, step) => ({
+
+// The state after a step, and the state before it.
+export const forward = ({text, spans, earlier}, step) => ({
   text: apply(text, step), spans: redone(spans, step.marks, growth(step)), earlier: step.turn ? step.turn.after : earlier,
 });
-const back = ({text, spans, earlier}, step) => ({
+export const back = ({text, spans, earlier}, step) => ({
   text: apply(text, inverse(step)), spans: undone(spans, step.marks, growth(step)), earlier: step.turn ? step.turn.before : earlier,
 });
 
@@ -46,20 +48,20 @@ export class History {
   left = [];
   #open = false;
 
-  // The step that this one would go on with, if any.
-  goesOn(step) {
-    const last = this.steps[this.position - 1];
-    return this.#open && this.position === this.steps.length && joins(last, step) ? last : null;
-  }
-
-  // `state` is the document before the step; what could be redone until now is left behind.
-  record(step, state, {instead = false} = {}) {
+  // Take a step that `state` was changed by, as one with the last step where it goes on with that; the spans after it.
+  // `marks` are the spans of what the step inserts, counted from its start; `goal` all spans after it, where they are known.
+  // What could be redone until now is left behind.
+  add(step, state, {marks = [], goal = null} = {}) {
+    const last = this.#goesOn(step), whole = last ? joined(last, step) : step;
+    const base = last ? undone(state.spans, last.marks, growth(last)) : state.spans;
+    const spans = goal ?? edited(base, whole, marks);
     if (this.position < this.steps.length) this.#leave(state);
-    if (instead) this.steps.pop();
-    this.steps.push(step);
+    if (last) this.steps.pop();
+    this.steps.push({...whole, marks: patch(base, spans, growth(whole))});
     this.position = this.steps.length;
     this.#open = true;
     this.#bound();
+    return spans;
   }
 
   undo() {
@@ -110,6 +112,12 @@ export class History {
     this.#open = false;
   }
 
+  // The step that this one goes on with, if any.
+  #goesOn(step) {
+    const last = this.steps[this.position - 1];
+    return this.#open && this.position === this.steps.length && joins(last, step) ? last : null;
+  }
+
   #accepted(state) {
     const found = [], firstTurn = this.steps.findIndex(({turn}) => turn);
     let {text} = state;
@@ -158,8 +166,8 @@ export class History {
   #keep(state, tip, {after, time}) {
     const found = way(state, tip);
     if (!found.inserted && !found.turn) return;
-    const known = entry => entry.at === this.position && entry.start === found.start && entry.inserted === found.inserted
-      && entry.turn?.after === found.turn?.after;
+    const known = entry => entry.at === this.position && entry.start === found.start && entry.removed === found.removed
+      && entry.inserted === found.inserted && entry.turn?.after === found.turn?.after;
     const entry = {...found, at: this.position, caret: after, time, context: context(state.text, found.start)};
     this.left = [...this.left.filter(older => !known(older)), entry].slice(-MOST_LEFT);
   }
