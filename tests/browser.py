@@ -283,7 +283,7 @@ def _seen(page: Any, url: str) -> Iterator[Visit]:
         page.remove_listener(event, heard)
     hosts = {urlparse(url).hostname for url in seen.requests if not url.startswith(("data:", "blob:"))}
     assert hosts == {"127.0.0.1"}
-    assert not seen.complaints
+    assert not seen.complaints, seen.complaints
 
 
 def forget(page: Any, url: str) -> None:

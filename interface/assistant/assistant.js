@@ -3,7 +3,8 @@
 import {Bans} from '../shared/bans.js';
 import {Choosing} from '../shared/choosing.js';
 import {Draft} from '../shared/draft.js';
-import {Messages, NAMES, OTHER} from './messages.js';
+import {BLANK, NAMES, OTHER, onceAgain, said, whole} from './chat.js';
+import {Messages} from './messages.js';
 import {Notice} from '../shared/notice.js';
 import {Paper} from '../shared/paper.js';
 import {Steering} from '../shared/steering.js';
@@ -12,7 +13,6 @@ import {listBefore} from './before.js';
 import {there} from '../shared/places.js';
 import {travelling} from '../shared/buttons.js';
 
-const BLANK = {messages: [], role: 'user'};
 const EMPTY = 'There is nothing to send yet: write the message, or take its first words among the branches.';
 const OVER = 'The message would end here; an ending inserts nothing. Send passes the turn.';
 const BACK = number => `Back to message ${number}. What followed is kept under “What was sent, and what was left”.`;
@@ -104,20 +104,3 @@ class Assistant {
     this.sender.setAttribute('aria-label', `Send to the ${OTHER[role]}`);
   }
 }
-
-// What stands before a message is one object wherever a history tells of it, also after it was read again.
-function onceAgain() {
-  const known = new Map([[JSON.stringify(BLANK), BLANK]]);
-  return (name, value) => {
-    if (!value?.messages) return value;
-    const text = JSON.stringify(value);
-    if (!known.has(text)) known.set(text, value);
-    return known.get(text);
-  };
-}
-
-// The conversation as fields of a request.
-const said = ({messages, role}) => ({messages: messages.map(({role, content}) => ({role, content})), role});
-
-// All of it, the message in progress last.
-const whole = ({earlier, text}) => [...said(earlier).messages, {role: earlier.role, content: text}];

@@ -1,9 +1,7 @@
 // The messages so far, each with its role and a button that goes back to it.
+import {NAMES} from './chat.js';
 import {make} from '../shared/elements.js';
 import {marked} from '../shared/paper.js';
-
-export const NAMES = {user: 'User', assistant: 'Assistant'};
-export const OTHER = {user: 'assistant', assistant: 'user'};
 
 // `back(index)` is called when somebody wants to go on from one of them.
 export class Messages {

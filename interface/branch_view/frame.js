@@ -1,6 +1,6 @@
 // What stands around the rows: what they hold together, everything else, and the meter.
 import {make, set, trim, write} from './nodes.js';
-import {PART, costs, howMany, ofWhat, percent, visible} from './words.js';
+import {costs, howMany, likeliest, ofWhat, percent, spelled} from './words.js';
 
 export function paintCover(cover, drawn, stored) {
   const own = drawn.rows.filter(row => !row.extra), stack = cover.querySelector('.stack');
@@ -24,19 +24,12 @@ export function paintRest(rest, drawn) {
   rest.hidden = !drawn.count;
   set(rest, 'data-share', drawn.rest.p);
   write(more.querySelector('.figure'), percent(drawn.rest));
-  write(more.querySelector('.likely'), summary(others));
+  write(more.querySelector('.likely'), likeliest(others));
   more.disabled = !others.length;
   if (!others.length) set(more, 'aria-expanded', 'false');
   const list = rest.querySelector('.others');
   list.hidden = more.getAttribute('aria-expanded') !== 'true';
   if (!list.hidden) paintOthers(list, others);
-}
-
-const SUMMED_UP = 4;
-function summary(others) {
-  const words = others.filter(other => other.text?.trim()), possible = words.filter(other => other.odds.p > 0);
-  const likely = (possible.length ? possible : words).slice(0, SUMMED_UP).map(other => visible(other.text.trim()));
-  return likely.join(', ') + (others.length > likely.length ? ' …' : '');
 }
 
 function paintOthers(list, others) {
@@ -64,15 +57,15 @@ function makeOther(tag) {
   return node;
 }
 
-function paintOther(node, {text, ids, end, odds}, index) {
-  const choosable = node.tagName === 'BUTTON', shown = end ? 'end' : text === null ? PART : visible(text.trim() ? text.trim() : text);
+function paintOther(node, other, index) {
+  const {text, ids, end, odds} = other, choosable = node.tagName === 'BUTTON';
   set(node, 'data-rest', index);
   set(node, 'data-text', choosable ? text : null);
   set(node, 'data-ids', ids.join(' '));
   set(node, 'data-p', odds.p);
   set(node, 'data-cut', odds.p === 0 || null);
   set(node, 'data-end', end || null);
-  write(node.firstChild, shown);
+  write(node.firstChild, spelled(other));
   write(node.lastChild, percent(odds));
 }
 

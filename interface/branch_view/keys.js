@@ -1,6 +1,7 @@
 // Keys among the branches: one tab stop, arrows move it, and what they lead to is chosen with Enter or banned with Delete.
+import {branchKey} from '../shared/shortcuts.js';
+
 const CHOICES = 'button[data-token], .more, button[data-rest]';
-const MOVES = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity]};
 
 // The choices line by line: each row's tokens, what opens everything else, and, where it is open, that.
 function lines(root) {
@@ -48,19 +49,18 @@ export function keepTabStop(root) {
 // `actions`: takeWord(branch) and ban(button), for the digits and for Delete.
 export function listenToKeys(root, actions) {
   root.addEventListener('keydown', event => {
-    const node = focused(root);
-    if (!node || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.isComposing) return;
-    if (MOVES[event.key]) move(root, node, event.key);
-    else if (/^[1-9]$/.test(event.key)) actions.takeWord(Number(event.key) - 1);
-    else if (event.key === 'Delete') actions.ban(node);
-    else return;
+    const node = focused(root), found = node && branchKey(event);
+    if (!found) return;
+    if (found.move) move(root, node, event.key, found.move);
+    else if (found.ban) actions.ban(node);
+    else actions.takeWord(found.word);
     event.preventDefault();
   });
   root.addEventListener('focusin', event => { if (event.target.matches(CHOICES)) moveTabStop(root, event.target); });
 }
 
-function move(root, node, key) {
-  const [down, along] = MOVES[key], {line, column} = placeOf(root);
+function move(root, node, key, [down, along]) {
+  const {line, column} = placeOf(root);
   const turned = /^Arrow/.test(key) && getComputedStyle(node.parentElement).direction === 'rtl';
   if (line + down < 0 || (!down && along === -1 && !turned && column === 0)) return;
   focusAt(root, {line: line + down, column: column + (turned ? -along : along)});

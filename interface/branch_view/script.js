@@ -1,6 +1,6 @@
 // The branch view on its element of the page: it hears what to show, and tells what was chosen. It knows of no other
 // part of the page, and asks nobody for anything.
-import {choiceOf, choiceOfOther, nextWord, textUpTo} from './choice.js';
+import {banOf, choiceOf, choiceOfOther, nextWord, textUpTo} from './choice.js';
 import {paintCover, paintMeter, paintRest} from './frame.js';
 import {focusAt, keepTabStop, listenToKeys, placeOf} from './keys.js';
 import {set, write} from './nodes.js';
@@ -169,19 +169,11 @@ class Branches {
     if (!button || button.closest('[data-inert]')) return null;
     if (button.dataset.rest) {
       const other = this.drawn.others[button.dataset.rest];
-      return other && {...this.banOf(other, other.ids.length < 2), text: other.text, sentence: words.aboutOther(other)};
+      return other && {...banOf(other, other.ids.length < 2, this.seen), text: other.text, sentence: words.aboutOther(other)};
     }
     const row = this.drawn.rows[button.closest('.branch').dataset.branch], token = Number(button.dataset.token);
     const piece = row?.pieces[token];
-    return piece && {...this.banOf(piece, row.healed && !token), text: textUpTo(row, token), sentence: words.aboutToken(row, piece)};
-  }
-
-  // What never to offer again: a token. One that stands in place of what was typed is named whole; of a character of
-  // several tokens none can be left out without leaving out others.
-  banOf({text, ids}, first) {
-    const {stored, view} = this.seen, healed = view.branches.some(branch => branch.healed) && first;
-    const typed = healed && ids.length === 1 ? view.given : '';
-    return {own: typed + text, id: ids.at(-1), bannable: !stored && ids.length <= 1 + Number(healed)};
+    return piece && {...banOf(piece, row.healed && !token, this.seen), text: textUpTo(row, token), sentence: words.aboutToken(row, piece)};
   }
 
   tellPointed(text) {

@@ -7,13 +7,15 @@ const plainNumber = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
 export const plain = number => plainNumber.format(number);
 export const counted = (number, one, many = `${one}s`) => `${plain(number)} ${number === 1 ? one : many}`;
 
+const LEAST = 0.0001;   // per cent: what is less is shown as less than that
+
 // Figures do not break over lines.
 export function percent({p, bound = false, atLeast = false}) {
-  if (bound) return `≤ ${p < 0.0000005 ? '0.0001 %' : p >= 0.995 ? '100 %' : percent({p})}`;
-  if (atLeast) return `≥ ${p >= 0.995 ? '99 %' : p < 0.0000005 ? '0 %' : percent({p})}`;
   const hundredths = p * 100;
+  if (bound) return `≤ ${hundredths < LEAST ? `${LEAST} %` : p >= 0.995 ? '100 %' : percent({p})}`;
+  if (atLeast) return `≥ ${p >= 0.995 ? '99 %' : hundredths < LEAST ? '0 %' : percent({p})}`;
   if (hundredths >= 99.5 && hundredths < 99.995) return '> 99 %';
-  if (hundredths < 0.00005) return hundredths > 0 ? '< 0.0001 %' : '0 %';
+  if (hundredths < LEAST) return hundredths > 0 ? `< ${LEAST} %` : '0 %';
   return `${hundredths >= 9.95 ? Math.round(hundredths) : Number(hundredths.toPrecision(hundredths >= 0.1 ? 2 : 1))} %`;
 }
 
@@ -26,7 +28,22 @@ export function visible(text) {
   return signed;
 }
 
-const quoted = text => `“${visible(text.trim() || text)}”`;
+// Without the white space around it, unless it is nothing else.
+const bare = text => visible(text.trim() || text);
+
+export const quoted = text => `“${bare(text)}”`;
+
+// What may come next, as a word of a list.
+export const spelled = ({text, end}) => (end ? 'end' : text === null ? PART : bare(text));
+
+const SUMMED_UP = 4;
+
+// The likeliest of what no row begins with, in one line.
+export function likeliest(others) {
+  const words = others.filter(other => other.text?.trim()), possible = words.filter(other => other.odds.p > 0);
+  const likely = (possible.length ? possible : words).slice(0, SUMMED_UP).map(other => bare(other.text));
+  return likely.join(', ') + (others.length > likely.length ? ' …' : '');
+}
 
 // Which of the figures a row's share is, and under which settings.
 function caption({firsts, given, wanted}) {

@@ -1,7 +1,7 @@
 // The figures of every token, in the order of the text.
 import {make} from '../shared/elements.js';
 import {plain, visible} from '../branch_view/words.js';
-import {alternatives} from './about.js';
+import {alternatives} from './sentences.js';
 
 const MOST = 2000;
 const HEADS = [['Start'], ['End'], ['Token', 'words'], ['Loss'], ['Relative'], ['Rank'], ['Entropy'], ['Alternatives', 'words']];

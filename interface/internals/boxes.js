@@ -1,39 +1,23 @@
 // Tokens as boxes, line by line beside the text that they stand for.
 import {BLANK, written} from './signs.js';
+import {linesOf} from './lines.js';
 import {make} from '../shared/elements.js';
 
-// Bytes of which the last begin a character that others go on with.
-const OPEN = /(?:^| )(?:[CD].|E.(?: [89AB].)?|F.(?: [89AB].){0,2})$/;
-
-// The lines of a view: each the text of some tokens, up to a line break, and the tokens.
-export function lines({tokens, spelled}) {
-  const last = tokens.length - 1, nodes = [];
-  let line = newLine(), waiting = [];
-  tokens.forEach((token, index) => {
-    line.boxes.push(index === last ? blank(index) : box(token, spelled[token.id], index));
-    if (token.text || spelled[token.id]?.bytes) waiting.push(index);   // the parts of a character lead up to it
-    if (!token.text) return;
-    line.texts.push(stretch(token, waiting));
-    waiting = OPEN.test(spelled[token.id].bytes ?? '') ? [index] : [];
-    if (!token.text.endsWith('\n') || index + 1 >= last) return;
-    nodes.push(drawn(line));
-    line = newLine();
+// The lines of a view as elements.
+export function lines(view) {
+  const {tokens, spelled} = view, last = tokens.length - 1;
+  const boxOf = index => (index === last ? blank(index) : box(tokens[index], spelled[tokens[index].id], index));
+  return linesOf(view).map(line => {
+    const text = make('p', {className: 'text', dir: 'auto'}, ...line.stretches.map(stretch));
+    return make('div', {className: 'line'}, text, make('div', {className: 'boxes'}, ...line.tokens.map(boxOf)));
   });
-  return [...nodes, drawn(line)];
-}
-
-const newLine = () => ({texts: [], boxes: []});
-
-function drawn({texts, boxes}) {
-  const text = make('p', {className: 'text', dir: 'auto'}, ...texts);
-  return make('div', {className: 'line'}, text, make('div', {className: 'boxes'}, ...boxes));
 }
 
 // Characters, and which tokens they are made of.
-function stretch({text, message}, places) {
+function stretch({text, template, tokens}) {
   const made = make('span', {text: text.replace(/\n/g, '↵').replace(/\t/g, '⇥')});
-  made.dataset.of = places.join(' ');
-  made.toggleAttribute('data-template', message === null);
+  made.dataset.of = tokens.join(' ');
+  made.toggleAttribute('data-template', template);
   return made;
 }
 

@@ -159,12 +159,7 @@ class Internals {
 
   paint() {
     const wanted = {temperature: this.temperature.valueAsNumber, topP: this.topP.valueAsNumber};
-    paint(this.thought, this.view, this.at, wanted, message => this.whose(message));
-  }
-
-  whose(message) {
-    if (message === null) return this.roles ? 'put there by the template' : 'put before every text by the tokenizer';
-    return this.roles ? `message ${message + 1}, the ${this.roles[message]}'s` : 'of your text';
+    paint(this.thought, this.view, this.at, wanted, this.roles);
   }
 
   heat(slider) {

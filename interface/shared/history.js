@@ -29,7 +29,7 @@ const tipOf = (then, entry) => ({
 // The end of what stands before a piece, from the beginning of a word on.
 function context(text, start) {
   const line = text.slice(Math.max(0, start - CONTEXT), start);
-  return excerpt(start > CONTEXT ? `…${line.replace(/^\S*\s/u, '')}` : line, CONTEXT);
+  return excerpt(start > CONTEXT ? `…${line.replace(/^\S*\s|^[\udc00-\udfff]/u, '')}` : line, CONTEXT);
 }
 
 // What leads from one state to another, with the marks of what it inserts.

@@ -49,6 +49,13 @@ export class Known {
 export const isWhole = (view, settings) =>
   covers(view, settings) && (view.asked.until === 'tokens' || view.asked.depth >= settings.depth);
 
+// Whether a view that still grows shows something that another one does not.
+export const tellsMore = (view, had) => view.asked.mode !== had.asked.mode || view.branches.length > had.branches.length
+  || depthOf(view) > depthOf(had);
+
+// How deep all rows of a view are at least.
+const depthOf = ({branches}) => Math.min(...branches.filter(({ended}) => !ended).map(({ids}) => ids.length));
+
 const begun = (view, settings) =>
   (view && covers(view, {...settings, depth: Math.min(settings.depth, view.asked.depth)}) ? view : null);
 

@@ -1,31 +1,15 @@
 // What a text box tells of: typing by its kind, the caret, input methods, and every way to say undo.
+import {historyKey, kindOfInput} from './shortcuts.js';
+
 const CARET_SETTLES = 150;   // milliseconds
 const EDITABLE = 'input, textarea, select, [contenteditable]';
-const KINDS = [
-  [/^insertFrom(Paste|Drop|Yank)/, 'paste'],
-  [/^deleteBy(Cut|Drag)/, 'cut'],
-  [/^delete/, 'delete'],
-  [/Composition/, 'composition'],
-  [/^insert(Text|LineBreak|Paragraph)/, 'type'],
-];
 const VERBS = {historyUndo: 'undo', historyRedo: 'redo'};
-
-const kindOf = type => KINDS.find(([pattern]) => pattern.test(type ?? ''))?.[1] ?? 'replace';
-
-// The letter of a key, also where the keyboard writes another script.
-const letter = ({key, code}) => (/^[a-z]$/i.test(key) ? key.toLowerCase() : (/^Key([A-Z])$/.exec(code)?.[1] ?? '').toLowerCase());
-
-function verbOf(event) {
-  if (!(event.ctrlKey || event.metaKey) || event.altKey || event.isComposing) return null;
-  if (letter(event) === 'z') return event.shiftKey ? 'redo' : 'undo';
-  return letter(event) === 'y' && event.ctrlKey && !event.shiftKey ? 'redo' : null;
-}
 
 function keys(draft, also, signal) {
   const ours = target => target === draft.box
     || (!target.closest?.(EDITABLE) && also().some(element => element?.contains(target)));
   document.addEventListener('keydown', event => {
-    const verb = verbOf(event);
+    const verb = historyKey(event);
     if (!verb || event.defaultPrevented || !ours(event.target)) return;
     event.preventDefault();
     draft[verb]();
@@ -43,7 +27,7 @@ function typing(draft, hear, signal) {
   draft.box.addEventListener('input', event => {
     const verb = VERBS[event.inputType];
     if (verb) hear.nativeUndo(verb);
-    else hear.input(kindOf(event.inputType));
+    else hear.input(kindOfInput(event.inputType));
   }, {signal});
 }
 

@@ -1,25 +1,10 @@
 // What is drawn around the text without touching it: a mirror under the text box with the marks of what was chosen and
 // the ghost text after the caret; the strip of typed and chosen; the count of words.
+import {beginning, stretches, stripes} from './marks.js';
 import {count} from './words.js';
 
-const LONG = 20_000;       // characters; of longer texts only the last paragraphs are mirrored
-const CELLS = 200;         // of the strip
 const COUNTS_SETTLE = 200; // milliseconds
 const BREAK = '\u200b';    // so that the ghost text does not pull the last word to the next line
-
-const adjoining = spans => spans.reduce((runs, [from, to]) => {
-  const last = runs[runs.length - 1];
-  if (last && last[1] === from) last[1] = to;
-  else runs.push([from, to]);
-  return runs;
-}, []);
-
-// Where the mirrored part of a text begins, or null where it has no paragraphs that are short enough.
-function beginning(text) {
-  if (text.length <= LONG) return 0;
-  const line = text.indexOf('\n', text.length - LONG);
-  return line < 0 ? null : line + 1;
-}
 
 function mark(text) {
   const made = document.createElement('span');
@@ -28,36 +13,15 @@ function mark(text) {
   return made;
 }
 
-// The text from `start` on as nodes; spaces around a piece are not underlined.
-export function* marked(text, spans, start = 0) {
-  let done = start;
-  for (const [from, to] of adjoining(spans)) {
-    const piece = text.slice(Math.max(from, start), to), lead = piece.length - piece.trimStart().length;
-    if (to <= start || !piece.trim()) continue;
-    yield document.createTextNode(text.slice(done, Math.max(from, start) + lead));
-    yield mark(piece.trim());
-    done = Math.max(from, start) + lead + piece.trim().length;
-  }
-  yield document.createTextNode(text.slice(done));
-}
+// The text from `start` on as nodes.
+export const marked = (text, spans, start) =>
+  [...stretches(text, spans, start)].map(({text, chosen}) => (chosen ? mark(text) : document.createTextNode(text)));
 
-function stripe(share, chosen) {
+function stripe({share, chosen}) {
   const made = document.createElement('i');
   made.className = chosen ? 'of-chosen' : 'of-typed';
   made.style.flexGrow = share;
   return made;
-}
-
-function* stripes(length, spans) {
-  const cell = Math.max(1, length / CELLS), round = place => Math.round(place / cell) * cell;
-  let done = 0;
-  for (const [from, to] of adjoining(spans.map(([from, to]) => [round(from), Math.max(round(to), round(from) + cell)]))) {
-    if (to <= done) continue;
-    if (from > done) yield stripe(from - done, false);
-    yield stripe(to - Math.max(from, done), true);
-    done = to;
-  }
-  if (length > done) yield stripe(length - done, false);
 }
 
 export class Paper {
@@ -127,7 +91,7 @@ export class Paper {
   #tell() {
     const {text, spans} = this.draft, {words, chosen} = count(text, spans);
     this.count.textContent = `${words} ${words === 1 ? 'word' : 'words'} · ${chosen} chosen`;
-    this.strip.replaceChildren(...stripes(text.length, spans));
+    this.strip.replaceChildren(...[...stripes(text.length, spans)].map(stripe));
     this.strip.setAttribute('aria-label', `${chosen} of ${words} words were chosen, the others typed.`);
   }
 }

@@ -3,8 +3,9 @@
 import * as header from '../header.js';
 import {Ghost} from './ghost.js';
 import {listenToKeys} from './keys.js';
-import {Known, isWhole, keyOf} from './known.js';
+import {Known, isWhole, keyOf, tellsMore} from './known.js';
 import {Requests} from './requests.js';
+import {characters} from './words.js';
 
 const WAITING = 'Branches appear here when the model is ready.';
 const SELECTION = 'A selection pauses branching.';
@@ -284,16 +285,6 @@ export class Steering {
 
 // Whether what the model is told gives it something to go on from, though nothing is written.
 const opens = ({instruction, source, role}) => Boolean(instruction || source || role);
-
-// Whether a view that still grows shows something that another one does not.
-const tellsMore = (view, had) => view.asked.mode !== had.asked.mode || view.branches.length > had.branches.length
-  || depthOf(view) > depthOf(had);
-
-// How deep all rows of a view are at least.
-const depthOf = ({branches}) => Math.min(...branches.filter(({ended}) => !ended).map(({ids}) => ids.length));
-
-// Characters as Python counts them.
-const characters = text => [...text].length;
 
 function afterPaint(run) {
   let done = false;

@@ -1,5 +1,5 @@
-// Words of a text, in any script: an ideograph is a word.
-const WORD = /\p{Ideographic}|[\p{L}\p{N}\p{M}]+(?:['’-][\p{L}\p{N}\p{M}]+)*/gu;
+// Words of a text, in any script: an ideograph is a word, and so is a run of other letters, digits and their marks.
+const WORD = /\p{Ideographic}\p{M}*|(?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])+(?:['’-](?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])+)*/gu;
 
 // How many words there are, and how many of them were chosen: those whose first character was.
 export function count(text, spans) {
@@ -14,6 +14,10 @@ export function count(text, spans) {
 
 // The beginning of a text, for a list: one line, and no half characters.
 export function excerpt(text, most = 80) {
-  const line = text.slice(0, most * 4).replace(/\s+/g, ' ').trim(), characters = [...line];
+  const cut = text.slice(0, most * 4).replace(/[\ud800-\udbff]$/, '');
+  const line = cut.replace(/\s+/g, ' ').trim(), characters = [...line];
   return characters.length > most || text.length > most * 4 ? `${characters.slice(0, most).join('').trimEnd()}…` : line;
 }
+
+// How many characters there are as Python counts them.
+export const characters = text => [...text].length;

@@ -3,22 +3,14 @@
 // Events: `state` {state, sentence} (saved, saving, unsaved), `copied` {sentence}, `forgotten`.
 import {Changed, Store} from './store.js';
 import {Tabs, newId} from './tabs.js';
-import {count, excerpt} from '../shared/words.js';
 import {attempt, forgetKept} from '../shared/session.js';
+import {cardOf, copyOf, title} from './titles.js';
 
 const DEBOUNCE = 300;   // milliseconds
 const KEY = 'lookahead:document';
 const LEFT = 'lookahead:left';   // what was open and not yet saved when this tab left the page
 const BLOCKED = 'Not saved: this browser keeps nothing here. Export before you leave.';
 const FULL = 'Not saved: the browser\'s storage is full. Export now.';
-const TITLE = 48;       // characters
-
-export const title = ({name, text}) => name || excerpt(text, TITLE) || 'Untitled';
-
-const copyOf = name => {
-  const [, stem, number] = /^(.*?)(?: \(copy(?: (\d+))?\))?$/su.exec(name);
-  return stem === name ? `${name} (copy)` : `${stem} (copy ${Number(number ?? 1) + 1})`;
-};
 
 // What the browser refuses to remember is forgotten.
 const storages = () => ['sessionStorage', 'localStorage'].flatMap(name => {
@@ -28,11 +20,6 @@ const storages = () => ['sessionStorage', 'localStorage'].flatMap(name => {
     return [];
   }
 });
-
-function cardOf(record) {
-  const {id, version, name, edited, text, spans} = record;
-  return {id, version, name, edited, title: title(record), words: count(text, spans).words};
-}
 
 export class Shelf extends EventTarget {
   state = 'saved';

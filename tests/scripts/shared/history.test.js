@@ -281,6 +281,15 @@ test('a piece after more than forty-eight characters has an ellipsis before the 
   assert.equal(page.moments()[0].before, `…${'b'.repeat(40)}`);
 });
 
+test('the words before a piece hold no half characters', () => {
+  for (const text of ['🙂'.repeat(30), `a${'🙂'.repeat(30)}`]) {
+    const page = new Page();
+    page.write(text);
+    page.accept('c');
+    assert.ok(/^…(🙂)+$/u.test(page.moments()[0].before));
+  }
+});
+
 test('moments stand the newest first', () => {
   const page = new Page();
   for (const word of ['one', ' two', ' three']) page.accept(word);
