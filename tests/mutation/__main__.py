@@ -56,6 +56,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--files", nargs="*", default=(), help="only files whose path begins with one of these")
     parser.add_argument("--patience", type=float, default=60, help="seconds of tests to run for one change (60)")
     parser.add_argument("--workers", type=int, default=1, help="how many changes to try side by side (1)")
+    parser.add_argument("--slow", action="store_true", help="also with tests that are marked slow")
     parser.add_argument("--again", action="store_true", help="only those that the last run with this seed left")
     parser.add_argument("--as-recorded", action="store_true", help="do not record tests that changed since")
     parser.add_argument("--folder", type=Path, default=ROOT / ".mutation", help="where records and results are kept")
@@ -66,7 +67,7 @@ def main(words: Sequence[str] | None = None, root: Path = ROOT, imports: Sequenc
     options = arguments(words)
     files = files_to_change(root, options.files)
     changes = list(itertools.islice(draw(root, files, options.seed), options.changes))
-    records = Records(root, options.folder / "records")
+    records = Records(root, options.folder / "records", options.slow)
     sources = {path: (root / path).read_text(encoding="utf-8") for path in files_to_change(root)}
     with ExitStack() as stack:
         made = (Worker(root, options.folder, number, imports) for number in range(options.workers))
@@ -83,8 +84,8 @@ def main(words: Sequence[str] | None = None, root: Path = ROOT, imports: Sequenc
 def _record(records: Records, pool: Pool, sources: Sequence[str]) -> None:
     """Record the tests of new and changed files."""
     outdated = records.outdated()
-    left_out = pool.map(lambda file, worker: records.update(file, worker, sources), outdated)
-    for file, tests in zip(outdated, left_out, strict=True):
+    left_out = pool.map(lambda part, worker: records.update(part, worker, sources), outdated)
+    for (file, _), tests in zip(outdated, left_out, strict=True):
         print(f"Recorded {file}" + "".join(f"\n    did not pass: {test}" for test in tests), flush=True)
 
 

@@ -18,8 +18,13 @@ from tests.mutation.workers import Worker
 SOURCES = "sources"
 """The folder of the sources that were recorded, each under its hash: records outlive changes of the product."""
 
+QUICK, SLOW = "not slow and not hub", "slow and not hub"
+"""Marks: the tests of the README's command, and those that the continuous integration runs besides."""
 NOTHING = 0.001
 """Seconds within which a fixture cannot have executed much of the product."""
+
+Part = tuple[str, str]
+"""A file of tests, and the marks of those that are recorded together."""
 
 
 @dataclass(frozen=True)
@@ -86,39 +91,44 @@ class Record:
 
 
 class Records:
-    """The records of all files of tests, in a folder outside git."""
+    """The records of all files of tests, in a folder outside git; those of slow tests apart, where they are wanted."""
 
-    def __init__(self, root: Path, folder: Path) -> None:
+    def __init__(self, root: Path, folder: Path, slow: bool = False) -> None:
         self._root = root
         self._folder = folder
+        self._marks = [QUICK, SLOW] if slow else [QUICK]
         (folder / SOURCES).mkdir(parents=True, exist_ok=True)
 
-    def outdated(self) -> list[str]:
-        """The files of tests that are new or changed since they were recorded."""
-        files = sorted(path.relative_to(self._root).as_posix() for path in (self._root / "tests").glob("test_*.py"))
-        return [file for file in files if self._facts(file).get("digest") != _digest((self._root / file).read_bytes())]
+    def outdated(self) -> list[Part]:
+        """The tests that are new or changed since they were recorded: a file and marks."""
+        digests = {file: _digest((self._root / file).read_bytes()) for file, _ in self._parts()}
+        return [part for part in self._parts() if self._facts(part).get("digest") != digests[part[0]]]
 
-    def update(self, file: str, worker: Worker, sources: Sequence[str]) -> list[str]:
-        """Record a file of tests; returns the tests left out, which did not pass."""
-        self._path(file, "json").unlink(missing_ok=True)
-        facts = worker.record(file, self._path(file, "coverage"))
-        facts["digest"] = _digest((self._root / file).read_bytes())
+    def update(self, part: Part, worker: Worker, sources: Sequence[str]) -> list[str]:
+        """Record the tests of a file with these marks; returns the tests left out, which did not pass."""
+        self._path(part, "json").unlink(missing_ok=True)
+        facts = worker.record(*part, self._path(part, "coverage"))
+        facts["digest"] = _digest((self._root / part[0]).read_bytes())
         facts["sources"] = {path: self._store((self._root / path).read_bytes()) for path in sources}
-        self._path(file, "json").write_text(json.dumps(facts))
+        self._path(part, "json").write_text(json.dumps(facts))
         return facts["left out"]
 
     def load(self) -> list[Record]:
-        """The records of all files of tests that are there."""
-        found = sorted(path.relative_to(self._root).as_posix() for path in (self._root / "tests").glob("test_*.py"))
-        known = [(file, facts) for file in found if (facts := self._facts(file))]
-        return [Record(facts, self._path(file, "coverage"), self._folder) for file, facts in known]
+        """The records that are there."""
+        known = [(part, facts) for part in self._parts() if (facts := self._facts(part))]
+        return [Record(facts, self._path(part, "coverage"), self._folder) for part, facts in known if facts["tests"]]
 
-    def _facts(self, file: str) -> dict[str, Any]:
-        path = self._path(file, "json")
+    def _parts(self) -> list[Part]:
+        files = sorted(path.relative_to(self._root).as_posix() for path in (self._root / "tests").glob("test_*.py"))
+        return [(file, marks) for marks in self._marks for file in files]
+
+    def _facts(self, part: Part) -> dict[str, Any]:
+        path = self._path(part, "json")
         return json.loads(path.read_text()) if path.exists() else {}
 
-    def _path(self, file: str, kind: str) -> Path:
-        return self._folder / f"{Path(file).stem}.{kind}"
+    def _path(self, part: Part, kind: str) -> Path:
+        file, marks = part
+        return self._folder / f"{Path(file).stem}{'' if marks == QUICK else '.slow'}.{kind}"
 
     def _store(self, source: bytes) -> str:
         digest = _digest(source)

@@ -73,18 +73,18 @@ def _run(request: dict[str, Any]) -> int:
     result = Path(request["result"])
     result.write_text("")
     if "record" in request:
-        return _record(request["record"], result, request["coverage"])
+        return _record(request["record"], request["marks"], result, request["coverage"])
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     limits = request["tests"]
     files = dict.fromkeys(test.split("::")[0] for test in limits)
     return int(pytest.main([*PLAIN, "-x", "-p", "no:cov", *files], plugins=[Selection(limits, result)]))
 
 
-def _record(file: str, result: Path, coverage: str) -> int:
+def _record(file: str, marks: str, result: Path, coverage: str) -> int:
     settings = Path(__file__).with_name("coverage.ini")
     os.environ.update(COVERAGE_FILE=coverage, COVERAGE_PROCESS_START=str(settings))
     covering = ["--cov", "--cov-context=test", "--cov-report=", f"--cov-config={settings}"]
-    return int(pytest.main([*PLAIN, "-m", "not hub", *covering, file], plugins=[Recorder(result)]))
+    return int(pytest.main([*PLAIN, "-m", marks, *covering, file], plugins=[Recorder(result)]))
 
 
 if __name__ == "__main__":

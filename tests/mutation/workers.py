@@ -73,9 +73,9 @@ class Worker:
         status = self._ask({"tests": dict(tests)})
         return status, (self._scratch / "result").read_text()
 
-    def record(self, file: str, coverage: Path) -> dict[str, Any]:
-        """Run the tests of one file, and write which lines each executes."""
-        status = self._ask({"record": file, "coverage": str(coverage)})
+    def record(self, file: str, marks: str, coverage: Path) -> dict[str, Any]:
+        """Run the tests of one file that have these marks, and write which lines each executes."""
+        status = self._ask({"record": file, "marks": marks, "coverage": str(coverage)})
         text = (self._scratch / "result").read_text()
         if status not in RECORDED or not text:
             raise RuntimeError(f"{file} could not be recorded (status {status}):\n{self.output[-2000:]}")
