@@ -117,7 +117,7 @@ def main() -> None:
     hush()
     with suppress(ImportError):
         import spaces  # noqa: F401  # on shared GPUs it has to come before torch
-    from interface import Loader, build, look
+    from interface import Loader, answer_unreadable_requests, build, look
 
     loader = Loader(loading(settings, arguments.revision))
     page = build(loader, settings.address or None)
@@ -129,6 +129,7 @@ def main() -> None:
         place = f"port {arguments.port}" if arguments.port else "any port from 7860 on"
         place += f" of {arguments.host}" if arguments.host else ""
         sys.exit(f"Nothing can listen on {place}, since it is taken or not to be had: choose another one.")
+    answer_unreadable_requests(page.server)
     loader.start()  # not before: a server that has not answered after five seconds is given up by Gradio
     page.block_thread()
 

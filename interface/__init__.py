@@ -6,15 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from starlette.middleware import Middleware
 
 from interface import assistant, calls, endpoints, highlights, internals, rewrite, scripts, writer
+from interface.connections import answer_unreadable_requests
+from interface.gate import Gate
 from interface.header import Header
 from interface.loading import Loader
 from interface.service import Service
 from interface.theme import theme
 
 STYLE = Path(__file__).parent / "page.css"
-__all__ = ["Loader", "build", "look"]
+__all__ = ["Loader", "answer_unreadable_requests", "build", "look"]
 
 POLL = 0.5
 """Seconds between two looks at how far the model is."""
@@ -65,5 +68,8 @@ def look(loader: Loader) -> dict[str, Any]:
         "enable_monitoring": False,
         "ssr_mode": False,
         "max_file_size": 1,  # nothing here is uploaded: files are opened in the page
-        "app_kwargs": {"routes": [scripts.route(), *endpoints.routes(loader)]},
+        "app_kwargs": {
+            "routes": [scripts.route(), *endpoints.routes(loader)],
+            "middleware": [Middleware(Gate)],
+        },
     }

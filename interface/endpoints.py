@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -13,27 +12,18 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from interface.caller import NAMES, Caller, parameters_of
+from interface.gate import json_object
 from interface.loading import Loader
-from interface.mistakes import sentence, status
+from interface.mistakes import Refused, refusal
 from interface.pages import require_own_page
-from lookahead_core.errors import LookaheadError
 
 PATH = "/api"
 EXAMPLES = Path(__file__).parent.parent / "docs" / "calls.md"
 SHOWN_ADDRESS = "http://127.0.0.1:7860"
 """The address in the examples; a visitor sees the one that they came by."""
-MOST_BYTES = 1_000_000
 BY_ADDRESS = ("next_token", "highlights", "gen_revisions")
 """Calls that the prototype makes with GET; they take a body as well, since an address cannot be long."""
 ANY = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-
-
-class Refused(LookaheadError):
-    """A request that is not answered, and the sentence why."""
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status = status
 
 
 def routes(loader: Loader) -> list[Route]:
@@ -59,24 +49,24 @@ async def _other(request: Request) -> Response:
     if not name and request.method == "GET":
         return await _examples(request)
     if name and name not in NAMES:
-        return _refusal(Refused(404, f"There is no such call; there are {', '.join(NAMES)}. Examples are at {PATH}."))
+        return refusal(Refused(404, f"There is no such call; there are {', '.join(NAMES)}. Examples are at {PATH}."))
     methods = _methods(name) if name else ["GET"]
     said = f"{PATH}/{name}".rstrip("/") + f" takes {' or '.join(methods)}, and not {request.method}."
-    return _refusal(Refused(405, f"{said} Examples are at {PATH}."), Allow=", ".join(methods))
+    return refusal(Refused(405, f"{said} Examples are at {PATH}."), Allow=", ".join(methods))
 
 
 def _endpoint(caller: Caller, name: str) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
             require_own_page(request.headers)
-            given = await _body(request) if request.method == "POST" else _query(name, request)
+            given = json_object(await request.body()) if request.method == "POST" else _query(name, request)
             found = await _while_there(request, caller.answer(name, given))
         except Exception as error:
-            return _refusal(error)
+            return refusal(error)
         try:
             return JSONResponse(found)
         except ValueError as error:  # not the caller's mistake, but ours
-            return _refusal(RuntimeError(f"The answer is no JSON: {error}"))
+            return refusal(RuntimeError(f"The answer is no JSON: {error}"))
 
     return answer
 
@@ -96,25 +86,6 @@ async def _hung_up(request: Request) -> None:
     """Once the request is read, nothing comes but its end."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-def _refusal(error: Exception, **headers: str) -> Response:
-    return JSONResponse({"detail": sentence(error)}, status_code=status(error), headers=headers)
-
-
-async def _body(request: Request) -> dict[str, Any]:
-    held = bytearray()
-    async for chunk in request.stream():
-        held += chunk
-        if len(held) > MOST_BYTES:
-            raise Refused(413, f"The request has more than {MOST_BYTES:,} bytes: shorten the text.")
-    try:
-        found = json.loads(held)
-    except (ValueError, RecursionError):
-        raise Refused(400, "The body of the request must be JSON.") from None
-    if not isinstance(found, dict):
-        raise Refused(400, "The body of the request must be a JSON object.")
-    return found
 
 
 def _query(call: str, request: Request) -> dict[str, Any]:

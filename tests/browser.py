@@ -20,7 +20,7 @@ from urllib.parse import urlparse
 
 import pytest
 
-from interface import Loader, build, look
+from interface import Loader, answer_unreadable_requests, build, look
 from lookahead_core import Model
 from lookahead_core.scheduler import _SCHEDULERS
 
@@ -119,6 +119,7 @@ def page_of(load: Callable[[Any], Model], **options: Any) -> Iterator[str]:
     loader = Loader(load)
     page = build(loader)
     _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=free_port(), **options, **look(loader))
+    answer_unreadable_requests(page.server)
     loader.start()
     try:
         yield url
