@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from lookahead_core import CacheFull, Document, LookaheadError, Model, TextError, load_model
-from lookahead_core.engines.cache import SlotLayer
 from lookahead_core.settings import Settings
 from tests.conftest import tiny_llama
 from tests.families import FAMILIES, make, plain_rows

@@ -367,6 +367,8 @@ def test_heads_are_equal_where_everything_about_them_is(tiny_model: Model, tmp_p
     ):  # fmt: skip
         assert heads != replace(heads, **others)
     assert heads != "heads" and heads == replace(heads)
+
+
 def test_model_and_source_of_heads_may_come_in_either_order(tiny_model: Model, tmp_path: Path) -> None:
     heads = random_heads(tiny_model)
     heads.save(tmp_path / FILE)
