@@ -1,7 +1,7 @@
 """What bfloat16 and float32 promise about passes: which odds depend on how rows are grouped, and by how much at most.
 
-In bfloat16, passes of up to `ROWS` rows are computed in float32 by compiled layers, and larger ones, such as a prompt's,
-are not. So a row's odds depend on whether its pass is a small one, within BOUND; among small passes not a bit changes.
+In bfloat16, passes of up to `ROWS` rows are computed in float32 by compiled layers, and larger ones, such as a
+prompt, are not. So odds depend on whether a pass is small, within BOUND; among small passes not a bit changes.
 """
 
 from __future__ import annotations
