@@ -10,9 +10,10 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from lookahead_core import terminal, training_command
+from lookahead_core import agreement_command, terminal, training_command
 from lookahead_core.errors import LookaheadError
 from lookahead_core.plain import plain
 from lookahead_core.quiet import hush
@@ -38,6 +39,7 @@ examples:
   python -m lookahead_core "Once upon a time" --method beam --num-beams 5 --tree
   echo "Once upon a time" | python -m lookahead_core - --method greedy --odds
   python -m lookahead_core train-heads --help    # teach a model to guess several tokens ahead
+  python -m lookahead_core check-agreement "Once" --draft-model small/model    # how far a smaller model writes the same
 """
 EARLINESS = "enough have ended (true), none that grows looks better (false), none can become so (never)"
 EARLY = {"false": False, "true": True, "never": "never"}
@@ -151,7 +153,7 @@ LOOKS: dict[tuple[str, ...], tuple[Option, ...]] = {
     ),
     tuple(METHODS): (
         Option("--json", bool, "one JSON document and nothing else"),
-        Option("--verbose", bool, "also what it has cost, and why it is over, on standard error"),
+        Option("--verbose", bool, "also cost, why it is over and average token probability, on standard error"),
         Option(
             "--width", int, "how wide tables and trees may be; if not given, as wide as the terminal", name="columns"
         ),
@@ -173,7 +175,7 @@ class Parser(argparse.ArgumentParser):
     """Says what is wrong in one sentence, without the page of usage before it."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(complain(f"{message[:1].upper()}{message[1:]}; see python -m lookahead_core --help."))
+        self.exit(complain(f"{message[:1].upper()}{message[1:]}; see {self.prog} --help."))
 
 
 def parser() -> Parser:
@@ -231,8 +233,11 @@ def _unheeded(option: Option, methods: Sequence[str], asked: dict[str, Any]) -> 
 
 
 def prompt_of(asked: dict[str, Any]) -> str:
-    if asked["prompt"] not in (None, "-"):
-        return asked["prompt"]
+    return standard_input() if asked["prompt"] in (None, "-") else asked["prompt"]
+
+
+def standard_input() -> str:
+    """A text from standard input, without its last line break."""
     if sys.stdin is None:
         raise ValueError("There is no standard input to read; give a text to go on from.")
     try:
@@ -328,7 +333,8 @@ class Command:
             found = [terminal.stream_as_json(steps) for steps in streams.steps]
             everything = {"samples": found} if "samples" in self.asked else found[0]
             self._write_json(everything, streams.cost, document, options)
-        self._tell(streams.cost, "; ".join(dict.fromkeys(terminal.FINISHES[one[-1].finish] for one in streams.steps)))
+        over = dict.fromkeys(terminal.FINISHES[steps[-1].finish] for steps in streams.steps)
+        self._tell(streams.cost, *over, terminal.told_average(streams.steps))
 
     def _drafting(self, model: Model) -> dict[str, Any]:
         """Who drafts, beside those who need nothing."""
@@ -370,9 +376,9 @@ class Command:
         everything = asked | found | terminal.facts(cost, document.model, options)
         self.screen.line(json.dumps(plain(everything), allow_nan=False))
 
-    def _tell(self, cost: Cost, more: str = "") -> None:
+    def _tell(self, cost: Cost, *more: str) -> None:
         if "verbose" in self.asked:
-            print("; ".join(filter(None, (f"{terminal.told(cost)}, {cost.seconds:.2f} s", more))), file=sys.stderr)
+            print("; ".join((f"{terminal.told(cost)}, {cost.seconds:.2f} s", *more)), file=sys.stderr)
 
 
 def complain(sentence: str, status: int = 2) -> int:
@@ -383,30 +389,50 @@ def complain(sentence: str, status: int = 2) -> int:
 
 
 def train(words: Sequence[str]) -> None:
-    """The other command: its arguments, and the same model options."""
+    """The command `train-heads`."""
+    training_command.run(_asked_of(training_command, words), load)
+
+
+def check_agreement(words: Sequence[str]) -> None:
+    """The command `check-agreement`."""
+    asked = _asked_of(agreement_command, words)
+    asked["prompt"] = [standard_input() if prompt == "-" else prompt for prompt in asked["prompt"]]
+    agreement_command.run(asked, _screen(asked), load, load_beside)
+
+
+def _asked_of(command: ModuleType, words: Sequence[str]) -> dict[str, Any]:
+    """What was asked of a command that has a name: its own arguments, and the same model options."""
     made = Parser(
-        prog=f"python -m lookahead_core {training_command.NAME}",
-        description=training_command.DESCRIPTION,
-        epilog=training_command.EPILOG,
+        prog=f"python -m lookahead_core {command.NAME}",
+        description=command.DESCRIPTION,
+        epilog=command.EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    training_command.add(made)
+    command.add(made)
     _add(made, "model", MODEL)
-    training_command.run(vars(made.parse_args(words)), load)
+    return vars(made.parse_args(words))
 
 
-def run(words: Sequence[str] | None) -> None:
-    words = sys.argv[1:] if words is None else words
-    if words and words[0] == training_command.NAME:
-        return train(words[1:])
-    asked = arguments_of(words)
+def _screen(asked: dict[str, Any]) -> terminal.Screen:
+    """Standard output, as wide as was asked for."""
     if "columns" in asked:
         check_whole("width", asked["columns"], 20, 1000)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    Command(asked, terminal.Screen(sys.stdout, colours=colours, width=asked.get("columns"))).run()
+    return terminal.Screen(sys.stdout, colours=colours, width=asked.get("columns"))
+
+
+COMMANDS = {training_command.NAME: train, agreement_command.NAME: check_agreement}
+
+
+def run(words: Sequence[str] | None) -> None:
+    words = sys.argv[1:] if words is None else words
+    if words and words[0] in COMMANDS:
+        return COMMANDS[words[0]](words[1:])
+    asked = arguments_of(words)
+    Command(asked, _screen(asked)).run()
 
 
 def main(words: Sequence[str] | None = None) -> int:

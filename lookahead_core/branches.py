@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from lookahead_core.strategies.beam import FATES, BeamOptions
 from lookahead_core.strategies.lookahead import Options
 from lookahead_core.tree import Node, Prediction
+
+
+def average_probability(logprobs: Sequence[float]) -> float:
+    """The average token probability of a text: the geometric mean of its tokens' probabilities."""
+    return math.exp(math.fsum(logprobs) / len(logprobs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,11 @@ class Branch:
     def logprob(self) -> float:
         """The sum of the tokens' log-probabilities."""
         return math.fsum(self.logprobs)
+
+    @property
+    def average_probability(self) -> float:
+        """The average token probability: the geometric mean over all tokens, an end token included."""
+        return average_probability(self.logprobs)
 
     @property
     def origin(self) -> Node | None:

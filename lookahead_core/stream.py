@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from lookahead_core.boundaries import REACH, WORD, ends
-from lookahead_core.branches import Cost
+from lookahead_core.branches import Cost, average_probability
 from lookahead_core.engines.engine import Engine
 from lookahead_core.passage import Spot
 from lookahead_core.strategies.decode import Line, Pick, decode
@@ -232,6 +232,11 @@ class Stream(Iterator[StreamStep]):
     def finish(self) -> str:
         """Why it is over: "end", "length", "stop" or "words"; empty while it goes on."""
         return self.steps[-1].finish if self.steps else ""
+
+    @property
+    def average_probability(self) -> float | None:
+        """The geometric mean of the probabilities of all tokens that have come; None where none have."""
+        return average_probability([step.logprob for step in self.steps]) if self.steps else None
 
     @property
     def cost(self) -> Cost:

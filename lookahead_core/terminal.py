@@ -12,11 +12,12 @@ import shutil
 import sys
 import unicodedata
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lookahead_core.agreement import Check
     from lookahead_core.branches import BeamNode, Beams, Branch, Cost, Lookahead
     from lookahead_core.model import Model
     from lookahead_core.stream import StreamStep
@@ -119,6 +120,14 @@ def report(sentence: str, fraction: float | None = None) -> None:
 
 def told(cost: Cost) -> str:
     return f"{cost.passes} passes, {cost.tokens} tokens"
+
+
+def told_average(texts: Iterable[Sequence[StreamStep]]) -> str:
+    """The average token probability of each text."""
+    from lookahead_core.branches import average_probability
+
+    averages = (average_probability([step.logprob for step in steps]) for steps in texts)
+    return f"average token probability {', '.join(map(percent, averages))}"
 
 
 def in_order(pairs: Iterable[tuple[int, StreamStep]], count: int) -> Iterator[tuple[int, StreamStep]]:
@@ -287,11 +296,12 @@ def _all(top: Twig) -> Iterator[Twig]:
 
 
 def beam_lines(beams: Beams, screen: Screen) -> Iterator[str]:
-    """A table of what a beam search found, best first."""
-    yield screen.faint(f"{'score':>9}{'log-prob.':>11}  text")
+    """A table of what a beam search found, best first; `average` is the average token probability."""
+    yield screen.faint(f"{'score':>9}{'log-prob.':>11}{'average':>9}  text")
     for beam in beams.branches:
         end = "  end" * beam.ended
-        yield f"{beam.score:>9.3f}{beam.logprob:>11.3f}  {screen.quoted(beam.text, screen.width - 22 - len(end))}{end}"
+        figures = f"{beam.score:>9.3f}{beam.logprob:>11.3f}{percent(beam.average_probability):>9}  "
+        yield f"{figures}{screen.quoted(beam.text, screen.width - len(figures) - len(end))}{end}"
 
 
 def beam_tree_lines(prompt: str, beams: Beams, every: bool, screen: Screen) -> Iterator[str]:
@@ -324,21 +334,58 @@ def _note(node: BeamNode) -> str:
     return "  ".join(filter(None, ("end" * node.ended, node.fate * (node.fate != GREW))))
 
 
+def agreement_lines(prompts: Sequence[str], checks: Sequence[Check], model: Model, screen: Screen) -> Iterator[str]:
+    """For each prompt how many tokens of the smaller model's text the model agrees with, and where they part."""
+    for prompt, check in zip(prompts, checks, strict=True):
+        yield screen.faint(_end_of(prompt, screen))
+        figures = f"{check.agreed} of {len(check.token_ids)} tokens agree: "
+        agreed = _spelled(prompt, check.token_ids[: check.agreed], model)
+        yield figures + screen.quoted(agreed, screen.width - len(figures))
+        if check.instead is not None:
+            instead, written = (token_text(one, model) for one in (check.instead, check.token_ids[check.agreed]))
+            yield cut(f"then {instead}, where the smaller model wrote {written}", screen.width, screen.more)
+    count, passes = len(checks), checks[0].big_passes
+    agree = f"{'text agrees' if count == 1 else 'texts agree'} in full"
+    yield f"{sum(check.stands for check in checks)} of {count} {agree}; checked in {passes} pass{'es' * (passes != 1)}"
+
+
+def _spelled(prompt: str, token_ids: Sequence[int], model: Model) -> str:
+    """The whole characters that tokens add to a prompt."""
+    from lookahead_core.passage import Spot
+
+    spot, text = Spot(model.codec, b"", at_start=not prompt), ""
+    for token_id in token_ids:
+        piece, spot = spot.then(token_id)
+        text += piece
+    return text
+
+
+def check_as_json(prompt: str, check: Check) -> dict[str, Any]:
+    return {"prompt": prompt, **_taken(check, ("text", "token_ids", "agreed", "stands", "instead"))}
+
+
+def model_facts(model: Model) -> dict[str, Any]:
+    engine = "uncached" if model.engine_reason else "cached"
+    return {"name": model.name, "device": model.device, "dtype": model.dtype, "engine": engine}
+
+
 def facts(cost: Cost, model: Model, options: Any) -> dict[str, Any]:
     """What stands in every document: the cost, the model, and all options as they held."""
-    engine = "uncached" if model.engine_reason else "cached"
     return {
         "cost": asdict(cost),
-        "model": {"name": model.name, "device": model.device, "dtype": model.dtype, "engine": engine},
+        "model": model_facts(model),
         "options": {each.name: getattr(options, each.name) for each in fields(options)},
     }
 
 
 def stream_as_json(steps: list[StreamStep]) -> dict[str, Any]:
+    from lookahead_core.branches import average_probability
+
     return {
         "text": "".join(step.text for step in steps),
         "token_ids": [step.token_id for step in steps],
         "finish": steps[-1].finish,
+        "average_probability": average_probability([step.logprob for step in steps]),
         "steps": [_step_as_json(step) for step in steps],
     }
 
@@ -349,9 +396,10 @@ def _step_as_json(step: StreamStep) -> dict[str, Any]:
 
 
 def beams_as_json(beams: Beams) -> dict[str, Any]:
+    shown = ("text", "token_ids", "score", "logprob", "average_probability", "ended")
     names = ("parent", "token_id", "text", "logprob", "total", "step", "ended", "fate", "reason")
     return {
-        "branches": [_taken(beam, ("text", "token_ids", "score", "logprob", "ended")) for beam in beams.branches],
+        "branches": [_taken(beam, shown) for beam in beams.branches],
         "tree": [_taken(node, names) for node in beams.tree],
         "steps": beams.steps,
     }

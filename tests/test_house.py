@@ -24,7 +24,12 @@ ROOT = Path(__file__).parent.parent
 FLOORS = [
     ["app.py"],
     ["interface"],
-    ["lookahead_core/__init__.py", "lookahead_core/__main__.py", "lookahead_core/training_command.py"],
+    [
+        "lookahead_core/__init__.py",
+        "lookahead_core/__main__.py",
+        "lookahead_core/agreement_command.py",
+        "lookahead_core/training_command.py",
+    ],
     ["lookahead_core/terminal.py"],
     ["lookahead_core/api.py"],
     ["lookahead_core/shelf.py", "lookahead_core/place.py"],
