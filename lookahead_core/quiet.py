@@ -1,13 +1,27 @@
-"""Some libraries tell at import what they lack. Whoever sits at a page or a terminal can do nothing about it."""
+"""Warnings of other libraries, of which whoever sits at a page or a terminal can make nothing."""
 
 from __future__ import annotations
 
 import logging
+import os
+import sys
+import warnings
 
 TALKERS = ("torchao", "torch.utils._pytree")
+"""Loggers that warn of what they lack when they are imported."""
+SOURCES = ("torch", "torchao", "transformers", "accelerate", "bitsandbytes", "lookahead_core")
+"""Packages whose Python warnings are left out: ours stands for what torch says of a call that it makes."""
 
 
 def hush() -> None:
-    """Let them tell of errors only; for programs, before they load a model. A library leaves others' logs alone."""
+    """Let torch and what is built on it tell of errors only: for programs, before anything imports torch.
+
+    A library leaves the logs and warnings of others alone, so importing this package changes none of them. Whoever
+    asks for them, by `python -W` or the variables of torch, has them.
+    """
     for name in TALKERS:
         logging.getLogger(name).setLevel(logging.ERROR)
+    os.environ.setdefault("TORCH_LOGS", "-all")
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+    if not sys.warnoptions:
+        warnings.filterwarnings("ignore", module=rf"({'|'.join(SOURCES)})(\.|$)")
