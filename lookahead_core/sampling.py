@@ -7,6 +7,10 @@ of transformers, where it has them, and always the same:
 
 1. repetition penalty (on the model's own scores), 2. n-grams that stood before, forbidden words, an end that comes too
 early, forced words, 3. frequency and presence penalties, 4. temperature, 5. top-k, 6. top-p, 7. min-p, 8. typical.
+
+Seed 003 has steps 3 and 4 the other way round: it divides by the temperature, and then subtracts the frequency penalty;
+at temperature 0 it takes the likeliest token and applies no penalty. Here penalties come first, as in vLLM, and hold at
+temperature 0 as well. For the seed's odds at a temperature above 0, multiply its frequency penalty by the temperature.
 """
 
 from __future__ import annotations

@@ -53,6 +53,34 @@ def test_low_temperatures_sharpen_and_high_ones_flatten() -> None:
     assert heat(row, 1000.0).exp().tolist() == pytest.approx([0.5, 0.5], abs=1e-3)
 
 
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 1.7])
+def test_the_seeds_frequency_penalty_after_the_temperature_is_ours_times_the_temperature(
+    tiny_model: Model, temperature: float
+) -> None:
+    document, penalty = Document(tiny_model, "the sea and the sky and the old sea"), 0.8
+    ids = torch.tensor(document.token_ids)
+    with torch.no_grad():
+        logits = tiny_model.hf_model(ids[None]).logits[0, -1].double()
+    counts = torch.bincount(ids, minlength=len(logits))
+    seeds = (logits / temperature - penalty * counts).log_softmax(-1)
+    ours = ((logits - penalty * counts) / temperature).log_softmax(-1)
+    options = {"temperature": temperature, "frequency_penalty": penalty}
+    assert torch.allclose(document.odds(**options), ours, atol=1e-4)
+    options["frequency_penalty"] = penalty * temperature
+    assert torch.allclose(document.odds(**options), seeds, atol=1e-4)
+    assert torch.allclose(ours, seeds, atol=1e-2) == (temperature == 1)
+
+
+def test_at_temperature_0_a_frequency_penalty_holds_where_the_seed_applies_none(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the sea and the sky")
+    best = document.predict().token_ids[0]
+    document.accept([best] * 3)
+    again = document.predict().token_ids[0]
+    penalised = document.odds(temperature=0, frequency_penalty=100.0)
+    assert int(penalised.argmax()) not in document.token_ids
+    assert int(document.odds(temperature=0).argmax()) == again
+
+
 def test_a_repeated_pair_is_known_by_its_first_half() -> None:
     assert repeats([1, 2, 3, 1], 2) == {2}
     assert repeats([1, 2, 1, 3, 1], 2) == {2, 3}
