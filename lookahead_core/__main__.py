@@ -38,6 +38,7 @@ examples:
   python -m lookahead_core "Once upon a time" --method sample --temperature 0.8 --top-p 0.9 --samples 3
   python -m lookahead_core "Once upon a time" --method beam --num-beams 5 --tree
   echo "Once upon a time" | python -m lookahead_core - --method greedy --odds
+  python -m lookahead_core --describe    # which model is loaded, and how it computes on this machine
   python -m lookahead_core train-heads --help    # teach a model to guess several tokens ahead
   python -m lookahead_core check-agreement "Once" --draft-model small/model    # how far a smaller model writes the same
 """
@@ -171,6 +172,9 @@ MODEL = (
 )
 
 
+DESCRIBE = Option("--describe", bool, "load the model, tell what it is and how it computes, and end; takes no prompt")
+
+
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one sentence, without the page of usage before it."""
 
@@ -193,7 +197,7 @@ def parser() -> Parser:
     for methods in dict.fromkeys((*CORE, *LOOKS)):
         title = "all methods" if len(methods) == len(METHODS) else _listed(methods)
         _add(made, title, CORE.get(methods, ()) + LOOKS.get(methods, ()))
-    _add(made, "model", MODEL)
+    _add(made, "model", (*MODEL, DESCRIBE))
     return made
 
 
@@ -217,6 +221,10 @@ def arguments_of(words: Sequence[str] | None) -> dict[str, Any]:
                 made.error(f"{option.flag} is for {reason}")
     if "all" in asked and "tree" not in asked:
         made.error("--all is about the tree; give --tree as well")
+    if DESCRIBE.place in asked:
+        if asked["prompt"] is not None:
+            made.error("--describe takes no text; leave one of them out")
+        return asked
     if asked["prompt"] is None and (sys.stdin is None or sys.stdin.isatty()):
         made.error("give a text to go on from, or - to read it from standard input")
     return asked
@@ -432,7 +440,12 @@ def run(words: Sequence[str] | None) -> None:
     if words and words[0] in COMMANDS:
         return COMMANDS[words[0]](words[1:])
     asked = arguments_of(words)
-    Command(asked, _screen(asked)).run()
+    screen = _screen(asked)
+    if DESCRIBE.place in asked:
+        for line in load(asked).describe(details=True).splitlines():
+            screen.line(line)
+    else:
+        Command(asked, screen).run()
 
 
 def main(words: Sequence[str] | None = None) -> int:

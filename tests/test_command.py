@@ -676,6 +676,14 @@ def test_samples_as_json_are_a_list_however_many(run: Run, tiny_model: Model) ->
         assert [sample["text"] for sample in found["samples"]] == samples(tiny_model, count)
 
 
+def test_describe_tells_which_model_is_loaded_and_how_it_computes(run: Run, tiny_model: Model) -> None:
+    lines = run("--describe").out.splitlines()
+    assert lines == tiny_model.describe(details=True).splitlines()
+    assert lines[0] == tiny_model.describe() and lines[1:] == tiny_model.computation.lines()
+    assert lines[1].startswith("passes of") and "larger passes: " in lines[2]
+    assert "--describe takes no text" in run("--describe", PROMPT).err
+
+
 def test_beams_as_json(run: Run, tiny_model: Model) -> None:
     found = read(run(PROMPT, "--method", "beam", "--max-new-tokens", "4", "--early-stopping", "true", "--json"))
     beams = Document(tiny_model, PROMPT).beam_search(max_new_tokens=4, early_stopping=True)
