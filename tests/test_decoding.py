@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+import random
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from transformers import LogitsProcessor, LogitsProcessorList
 
 from lookahead_core import Document, Model, load_model
 from tests.families import FAMILIES, VOCABULARY, make, plain_rows
+from tests.parrot import bigrams
 
 GROWING = ("llama_dynamic_rope", "phi3_longrope")
 """Rotations that grow: there `generate` differs from a plain forward, and the plain forward is right."""
@@ -188,6 +191,67 @@ def test_searches_that_could_end_early_end_where_generate_ends(seed: int, option
     beams = Document(ours, token_ids=PROMPT).beam_search(**given).branches
     expected = generate(theirs, **given).sequences.tolist()
     assert [list(beam.token_ids) for beam in beams] == [trimmed(row, MANY_ENDS) for row in expected]
+
+
+def table_models(rows: dict[int, dict[int, float]], ends: tuple[int, ...]) -> tuple[Model, Any]:
+    """Ours and theirs of a model that says after a token what a table of odds says, and next to nothing else."""
+    follows = torch.full((VOCABULARY, VOCABULARY), -12.0)
+    for token_id, odds in rows.items():
+        for other, probability in odds.items():
+            follows[token_id, other] = math.log(probability)
+    models = bigrams(follows), bigrams(follows)
+    for model in models:
+        model.generation_config = transformers.GenerationConfig(eos_token_id=list(ends), pad_token_id=0)
+    return load_model(models[0], tokenizer=None), models[1]
+
+
+def assert_same_search(ours: Model, theirs: Any, ends: tuple[int, ...], **options: Any) -> list[tuple[int, ...]]:
+    beams = Document(ours, token_ids=PROMPT).beam_search(**options).branches
+    expected = generate(theirs, **options)
+    scores = expected.sequences_scores.tolist()
+    assert [beam.score for beam in beams] == pytest.approx(scores, abs=1e-3)
+    theirs_ids = [tuple(trimmed(row, ends)) for row in expected.sequences.tolist()]
+    # Texts that go the same ways in another order have one score, and rounding puts either first.
+    for beam, ids, score in zip(beams, theirs_ids, scores, strict=True):
+        assert beam.token_ids == ids or sum(abs(score - other) < 1e-3 for other in scores) > 1
+    return [beam.token_ids for beam in beams]
+
+
+def test_of_several_end_tokens_all_may_come_first_and_longer_texts_still_grow() -> None:
+    """Four ends are likelier than all else: only candidates beyond two for each beam go on at all."""
+    ends = (1, 2, 3, 4)
+    rows = {22: {1: 0.3, 2: 0.25, 3: 0.2, 4: 0.15, 30: 0.06, 31: 0.04}, 30: {32: 1.0}, 31: {32: 1.0}, 32: {33: 1.0},
+            33: {1: 0.9, 2: 0.1}}  # fmt: skip
+    ours, theirs = table_models(rows, ends)
+    given = {"num_beams": 2, "max_new_tokens": 8, "length_penalty": 2.0, "early_stopping": "never"}
+    assert assert_same_search(ours, theirs, ends, **given) == [(30, 32, 33, 1), (31, 32, 33, 1)]
+    assert assert_same_search(ours, theirs, ends, **given | {"early_stopping": True}) == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("length_penalty", [-2.0, -0.5, 0.0, 0.5])
+def test_a_search_that_never_stops_early_goes_on_while_a_beam_could_become_better(length_penalty: float) -> None:
+    """Below 0 a longer text has a lower score: what a beam can reach is its score of now, not that of its last step."""
+    rows = {22: {30: 0.9, 1: 0.06, 40: 0.04}, 30: {31: 0.9, 1: 0.06, 40: 0.04}, 31: {1: 0.9, 40: 0.1}}
+    ours, theirs = table_models(rows, (1,))
+    given = {"num_beams": 2, "max_new_tokens": 25, "length_penalty": length_penalty, "early_stopping": "never"}
+    found = assert_same_search(ours, theirs, (1,), **given)
+    assert length_penalty > 0 or sorted(found) == [(1,), (30, 31, 1)]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_searches_in_random_tables_are_those_of_generate(seed: int) -> None:
+    dice = random.Random(seed)
+    ends = tuple(dice.sample(range(1, 20), dice.choice([1, 2, 3, 6])))
+    rows = {}
+    for token_id in (22, *range(1, 50)):
+        followers = dice.sample(range(1, 50), 6)
+        weights = [dice.random() ** 4 for _ in followers]
+        rows[token_id] = {one: weight / sum(weights) for one, weight in zip(followers, weights, strict=True)}
+    ours, theirs = table_models(rows, ends)
+    for early in (False, True, "never"):
+        given = {"num_beams": dice.choice([2, 3, 5]), "max_new_tokens": dice.choice([1, 2, 6, 20])}
+        penalty = dice.choice([-2.0, -0.4, 0.0, 0.7, 1.0, 3.0])
+        assert_same_search(ours, theirs, ends, early_stopping=early, length_penalty=penalty, **given)
 
 
 @pytest.mark.parametrize("family", GROWING)
