@@ -171,6 +171,14 @@ def test_the_tree_holds_every_candidate_and_what_became_of_it(model: Model, opti
         assert fate not in ("ended too low", "ended, outscored") or path[-1] in ENDS
 
 
+@pytest.mark.parametrize(("ends", "each"), [(set(), 2), ({3}, 2), (ENDS, 3)])
+def test_the_tree_tells_of_so_many_candidates_a_level_that_no_beam_dies_unseen(ends: set[int], each: int) -> None:
+    hf_model = with_ends(ends=ends) if ends else make("llama")
+    beams = Document(load_model(hf_model), token_ids=PROMPT).beam_search(num_beams=4, max_new_tokens=3)
+    levels = [sum(node.step == step for node in beams.tree) for step in (1, 2, 3)]
+    assert levels == [4 * each] * 3
+
+
 def test_each_level_is_one_pass_and_a_slot_for_each_beam(model: Model) -> None:
     document = Document(model, token_ids=PROMPT)
     steps = list(document.beam_search_steps(num_beams=5, max_new_tokens=9))

@@ -220,11 +220,12 @@ def assert_same_search(ours: Model, theirs: Any, ends: tuple[int, ...], **option
 def test_of_several_end_tokens_all_may_come_first_and_longer_texts_still_grow() -> None:
     """Four ends are likelier than all else: only candidates beyond two for each beam go on at all."""
     ends = (1, 2, 3, 4)
-    rows = {22: {1: 0.3, 2: 0.25, 3: 0.2, 4: 0.15, 30: 0.06, 31: 0.04}, 30: {32: 1.0}, 31: {32: 1.0}, 32: {33: 1.0},
-            33: {1: 0.9, 2: 0.1}}  # fmt: skip
-    ours, theirs = table_models(rows, ends)
-    given = {"num_beams": 2, "max_new_tokens": 8, "length_penalty": 2.0, "early_stopping": "never"}
-    assert assert_same_search(ours, theirs, ends, **given) == [(30, 32, 33, 1), (31, 32, 33, 1)]
+    endings = {1: 0.3, 2: 0.25, 3: 0.2, 4: 0.15}
+    rows = {22: endings | {30: 0.06, 31: 0.04}, 30: endings | {32: 0.1}, 31: endings | {32: 0.1}, 32: {33: 1.0}}
+    ours, theirs = table_models(rows | {33: {34: 1.0}, 34: {35: 1.0}, 35: {1: 0.9, 2: 0.1}}, ends)
+    given = {"num_beams": 2, "max_new_tokens": 8, "length_penalty": 3.0, "early_stopping": "never"}
+    found = assert_same_search(ours, theirs, ends, **given)
+    assert found == [(30, 32, 33, 34, 35, 1), (31, 32, 33, 34, 35, 1)]
     assert assert_same_search(ours, theirs, ends, **given | {"early_stopping": True}) == [(1,), (2,)]
 
 
