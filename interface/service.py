@@ -11,7 +11,7 @@ from interface.desk import Desk
 from interface.loading import Loader
 from interface.mistakes import sentence
 from interface.run import News, Run
-from lookahead_core.errors import LookaheadError
+from lookahead_core.errors import LookaheadError, NoRoom
 from lookahead_core.store import Store
 
 if TYPE_CHECKING:
@@ -21,27 +21,42 @@ AHEAD_AFTER = 0.15
 """Seconds of quiet before reading ahead: who types on is not made to wait for it."""
 
 
+MOST_PLACES = 64
+"""Pages that have a document here at once; where all of them wait for an answer, others are told to try again."""
+
+
 class Place:
     """A page's document, and its latest request."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self.run: Run | None = None
+        self.stopped = -1
+        """The highest number of a request that the page has stopped."""
 
     def at(self, number: int) -> Run | None:
         """The request of that number, if it is still the latest."""
         return self.run if self.run is not None and self.run.asked.number == number else None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a page still waits for what is computed here."""
+        return self.run is not None and self.run.wanted
 
 
 class Service:
     """`ask` starts a request and gives the first news of it, `more` waits for further ones. Both never block."""
 
     def __init__(
-        self, loader: Loader, asked: Callable[[Any], Asked] = Asked.of, desk: Callable[[Model], Desk] = Desk
+        self,
+        loader: Loader,
+        asked: Callable[[Any], Asked] = Asked.of,
+        desk: Callable[[Model], Desk] = Desk,
+        most: int = MOST_PLACES,
     ) -> None:
         """`asked` makes a request of what a page has sent, and `desk` is where such requests are answered."""
         self.loader = loader
-        self.places: Store[Place] = Store(self._place)
+        self.places: Store[Place] = Store(self._place, most=most, busy=lambda place: place.busy, gone=self._leave)
         self._asked = asked
         self._desk = desk
 
@@ -55,14 +70,10 @@ class Service:
         if self.loader.model is None:
             return _known(given) | {"state": "waiting", "over": True, "loading": self.loader.loading.as_json()}
         asked = self._asked(given)
-        place = self.places.hold(asked.page)
-        if place.run is not None:
-            if place.run.asked.number >= asked.number:
-                return _known(given) | {"superseded": True}
-            place.run.supersede()
-        place.run = run = Run(asked)
-        self._begin(place.desk, run)
-        return await run.news(0)
+        try:
+            return await self._run_of(asked).news(0)
+        except NoRoom as error:
+            return _known(given) | {"state": "full", "sentence": sentence(error), "over": True}
 
     async def more(self, given: Any) -> News:
         """What has come of a request since the page last heard of it."""
@@ -71,11 +82,16 @@ class Service:
         return _known(given) | {"unknown": True} if run is None else await run.news(seen)
 
     async def stop(self, given: Any) -> None:
-        """Leave a request where it is."""
-        run = self._run(given)
-        if run is not None:
-            self.loader.scheduler.stop(run.asked.page)
-            run.finish(state="settled", stopped=True)
+        """Leave the request of that number where it is, and older ones, also one that arrives only later."""
+        page, number = _page_and_number(given)
+        place = self.places.find(page)
+        if place is None:
+            return
+        place.stopped = max(place.stopped, number)
+        run = place.run
+        if run is not None and run.asked.number <= number and not run.over:
+            self.loader.scheduler.stop(page)
+            run.stop()
 
     async def tree(self, given: Any) -> Any:
         """Everything known of a page's document, for a file."""
@@ -84,9 +100,27 @@ class Service:
         return None if place is None else await self.loader.scheduler.turn(place.desk.tree)
 
     def _run(self, given: Any) -> Run | None:
-        page, number = page_of(given), whole("number", given.get("number"), 0, MOST_NUMBER)
+        page, number = _page_and_number(given)
         place = self.places.find(page)
         return None if place is None else place.at(number)
+
+    def _run_of(self, asked: Asked) -> Run:
+        """The run of a request: a new one, unless it is there already or a newer one is."""
+        place = self.places.hold(asked.page)
+        before, run = place.run, Run(asked)
+        if before is not None and before.asked.number == asked.number:
+            return before  # the same request, sent twice by a browser or a network
+        if before is not None and before.asked.number > asked.number:
+            run.supersede()
+        elif asked.number <= place.stopped:
+            run.stop()
+        else:
+            if before is not None:
+                before.supersede()
+            place.run = None
+            self._begin(place.desk, run)
+            place.run = run
+        return run
 
     def _begin(self, desk: Desk, run: Run) -> None:
         def end(error: Exception | None) -> None:
@@ -117,6 +151,12 @@ class Service:
         except LookaheadError:
             run.finish()  # so many people are there that nobody is read ahead for
 
+    def _leave(self, page: str, place: Place) -> None:
+        """A place that is forgotten: nothing more is computed there."""
+        self.loader.scheduler.stop(page)
+        if place.run is not None and not place.run.over:
+            place.run.finish()
+
     def _place(self) -> Place:
         assert self.loader.model is not None
         return Place(self._desk(self.loader.model))
@@ -132,6 +172,10 @@ class Service:
 
         answer.__name__ = function.__name__
         return answer
+
+
+def _page_and_number(given: Any) -> tuple[str, int]:
+    return page_of(given), whole("number", given.get("number"), 0, MOST_NUMBER)
 
 
 def _known(given: Any) -> News:

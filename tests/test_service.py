@@ -6,8 +6,9 @@ import asyncio
 import copy
 import itertools
 import json
+import threading
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -17,12 +18,15 @@ from interface.desk import Desk
 from interface.mistakes import UNFORESEEN
 from interface.service import Service
 from lookahead_core import Calls, Document, Model, ModelError, load_model
-from lookahead_core.store import Store
 from lookahead_core.text import special_ids
 from tests.asking import PAGE, all_news
 from tests.conftest import tiny_llama
 from tests.parrot import parrot
 from tests.test_chat import PLAIN
+from tests.witness import Between
+
+if TYPE_CHECKING:
+    from lookahead_core.engines.engine import Engine
 
 TEMPLATE = (
     "{% for m in messages %}<|start|>{{ m['role'] }}\n{{ m['content'] }}<|end|>\n{% endfor %}"
@@ -183,16 +187,96 @@ def test_every_level_never_makes_more_rows_than_anybody_reads(service: Service) 
         assert least <= len(view["branches"]) <= most
 
 
-def test_stopping_leaves_the_request_where_it_is(service: Service) -> None:
+def dawdling(model: Model) -> tuple[Service, threading.Event, list[int]]:
+    """A service whose model waits before each pass after its first; the event lets it go on, the list counts passes."""
+    go, passes = threading.Event(), []
+
+    def wait() -> None:
+        passes.append(len(passes))
+        assert len(passes) == 1 or go.wait(60)
+
+    loader = Loader(lambda report: model)
+    loader.run()
+    assert loader.model is not None
+    engine = Between(loader.scheduler.engine, wait)
+    loader.scheduler.engine = cast("Engine", engine)
+    return Service(loader), go, passes
+
+
+@pytest.mark.parametrize("later", [0, 1, 5])
+def test_a_request_that_is_stopped_takes_no_further_pass(tiny_model: Model, later: int) -> None:
+    service, go, passes = dawdling(tiny_model)
     page = Page(service)
 
     async def stop() -> Any:
-        await page.functions["ask"](page.request("The sea", depth=40))
+        news = await page.functions["ask"](page.request("The sea", k=2, depth=40))
+        assert not news["over"]
+        waiting = asyncio.ensure_future(
+            page.functions["more"]({"page": PAGE, "number": page.number, "seen": news["seen"]})
+        )
+        await asyncio.sleep(0)
+        await page.functions["stop"]({"page": PAGE, "number": page.number + later})
+        go.set()
+        told = await waiting
+        await service.loader.scheduler.turn(int)  # one turn later whatever ran has ended
+        return told, await page.functions["more"]({"page": PAGE, "number": page.number, "seen": 0})
+
+    for news in asyncio.run(stop()):
+        assert (news["over"], news["state"], news["stopped"]) == (True, "settled", True)
+    assert len(passes) <= 3, "one after which it is asked to stop, and the one that was running then"
+
+
+def test_a_request_that_arrives_after_it_was_stopped_is_not_begun(service: Service) -> None:
+    page = Page(service)
+
+    async def stop() -> Any:
+        await page.ask("The sea")
+        late = page.request("The sea and the sky")
         await page.functions["stop"]({"page": PAGE, "number": page.number})
-        return await page.functions["more"]({"page": PAGE, "number": page.number, "seen": 0})
+        before = service.loader.scheduler.passes
+        news = await page.functions["ask"](late)
+        assert service.loader.scheduler.passes == before
+        return news, await page.ask("The sea and the sky and the keeper")
+
+    news, newer = asyncio.run(stop())
+    assert (news["over"], news["state"], news["stopped"]) == (True, "settled", True)
+    assert rows([one["view"] for one in newer if "view" in one][-1])
+
+
+def test_to_stop_an_older_request_stops_no_newer_one(service: Service) -> None:
+    page = Page(service)
+
+    async def stop() -> Any:
+        await page.functions["ask"](page.request("The sea"))
+        news = await page.functions["ask"](page.request("The sea and the sky", depth=9))
+        await page.functions["stop"]({"page": PAGE, "number": page.number - 1})
+        while not news["over"]:
+            news = await page.functions["more"]({"page": PAGE, "number": page.number, "seen": news["seen"]})
+        return news
 
     news = asyncio.run(stop())
-    assert (news["over"], news["state"]) == (True, "settled")
+    assert (news["state"], news.get("stopped")) == ("settled", None)
+
+
+def test_to_stop_what_was_never_asked_makes_no_document(service: Service) -> None:
+    asyncio.run(Page(service).functions["stop"]({"page": PAGE, "number": 1}))
+    assert len(service.places) == 0
+
+
+def test_a_request_that_arrives_twice_is_answered_twice(service: Service, tiny_model: Model) -> None:
+    page = Page(service)
+
+    async def ask_twice() -> list[Any]:
+        request = page.request("The sea and", depth=6)
+        found = [page.functions["ask"](request), page.functions["ask"](request)]
+        later = [await one for one in found]
+        await all_news(service, request)
+        return [later, await page.functions["ask"](request)]
+
+    (first, second), late = asyncio.run(ask_twice())
+    assert not first.get("superseded") and not second.get("superseded")
+    assert rows(late["view"]) == expected(tiny_model, "The sea and", depth=6)
+    assert late["over"]
 
 
 def test_an_empty_text_asks_the_model_nothing(service: Service) -> None:
@@ -564,17 +648,3 @@ def test_the_tree_of_a_document_is_there_for_a_file(service: Service) -> None:
     before, tree = asyncio.run(export())
     assert before is None
     assert json.loads(json.dumps(tree))
-
-
-def test_the_store_is_bounded_and_forgets_the_idle() -> None:
-    now = [0.0]
-    store: Store[object] = Store(object, most=3, seconds=10, clock=lambda: now[0])
-    kept = [store.hold(name) for name in "abc"]
-    assert store.hold("a") is kept[0]
-    store.hold("d")
-    assert len(store) == 3
-    assert store.hold("a") is kept[0], "the longest unused one went"
-    assert store.hold("b") is not kept[1]
-    now[0] = 20.0
-    store.hold("e")
-    assert len(store) == 1
