@@ -218,7 +218,8 @@ def test_a_request_that_is_stopped_takes_no_further_pass(tiny_model: Model, late
         await page.functions["stop"]({"page": PAGE, "number": page.number + later})
         go.set()
         told = await waiting
-        await service.loader.scheduler.turn(int)  # one turn later whatever ran has ended
+        while service.loader.scheduler._people:
+            await asyncio.sleep(0.01)
         return told, await page.functions["more"]({"page": PAGE, "number": page.number, "seen": 0})
 
     for news in asyncio.run(stop()):
