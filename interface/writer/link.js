@@ -92,10 +92,13 @@ const ALONE = 'Only this computer can open this link, because Lookahead runs on 
   + 'start it with “python app.py --share”, set a public address, or send a file.';
 const NEAR = 'Only computers in the same network can open this link.';
 
+// An address without its query, which is the visitor's own, and its fragment.
+const bare = address => address.split(/[?#]/)[0];
+
 // Where others find this page, and a sentence where they do not.
 export function publicAddress(location, configured = null) {
-  if (configured) return {address: configured.split('#')[0], sentence: ''};
-  const address = location.href.split('#')[0];
+  if (configured) return {address: bare(configured), sentence: ''};
+  const address = bare(location.href);
   if (isLoopback(location.hostname)) return {address, sentence: ALONE};
   return {address, sentence: isNear(location.hostname) ? NEAR : ''};
 }

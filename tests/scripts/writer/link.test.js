@@ -118,10 +118,16 @@ test('an address of the whole net needs no sentence', () => {
   for (const host of far) assert.equal(reach(host), 'all', host);
 });
 
-test('a link begins with the address of the page, without what stands behind its number sign', () => {
+test('a link begins with the address of the page, without its query and what stands behind its number sign', () => {
   assert.equal(publicAddress(at('example.org')).address, 'http://example.org/');
+  const visited = {
+    'https://example.org/?secret=1#t=x': 'https://example.org/', 'https://example.org/a/b?x=%23&y=?#': 'https://example.org/a/b',
+    'https://example.org/a#b?c': 'https://example.org/a', 'http://127.0.0.1:7860/?__theme=dark': 'http://127.0.0.1:7860/',
+  };
+  for (const [href, address] of Object.entries(visited)) assert.equal(publicAddress(new URL(href)).address, address);
 });
 
-test('a configured address is taken as it is, and says nothing', () => {
+test('a configured address is taken without its query, and says nothing', () => {
+  assert.equal(publicAddress(at('localhost'), 'https://example.org/a?secret=1').address, 'https://example.org/a');
   assert.deepEqual(publicAddress(at('localhost'), 'https://example.org/a#b'), {address: 'https://example.org/a', sentence: ''});
 });
