@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,8 @@ MOST_DEPTH = 40
 MOST_MESSAGES = 100
 MOST_ROWS = 100
 """More than anybody reads; above it only the first level branches."""
-MOST_ACCEPTED = 64
+MOST_ACCEPTED = 10_000
+"""Pieces that were accepted since the last answer: as many as a page keeps, in case that the server starts anew."""
 MOST_NUMBER = 2**53
 """Up to here a script counts without rounding."""
 WRITERS = ("user", "assistant")
@@ -178,16 +179,19 @@ def _said(number: int, message: object) -> tuple[str, str]:
 
 
 def _accepted(value: object) -> tuple[Accepted, ...]:
-    """Anything else than a list of what a page may have accepted means that nothing was."""
+    """The newest accepted pieces, as far as they make sense; where this is no list of them, nothing was accepted."""
     from lookahead_core.document import Accepted
 
-    if not isinstance(value, list) or len(value) > MOST_ACCEPTED:
-        return ()
     found: list[Accepted] = []
-    for entry in value:
+    for entry in value[-MOST_ACCEPTED:] if isinstance(value, list) else ():
         match entry:
             # Only ever further down the text: going back and forth in a long one would keep everybody waiting.
-            case [int(before), list(ids), bool(healed)] if before > (found[-1].before if found else -1):
+            case [before, list(ids), bool(healed)] if _is_further(before, found):
                 if len(ids) <= MOST_DEPTH + 1 and all(type(token_id) is int for token_id in ids):
                     found.append(Accepted(before, tuple(ids), healed))
     return tuple(found)
+
+
+def _is_further(before: object, found: Sequence[Accepted]) -> bool:
+    """Whether this is a number of characters, and more than the last piece has before it."""
+    return type(before) is int and before > (found[-1].before if found else -1)

@@ -214,13 +214,14 @@ class Document:
         known = all(0 <= token_id < self.model.vocabulary for token_id in one.token_ids)
         if not known or not one.token_ids or not self.model.end_token_ids.isdisjoint(one.token_ids):
             return
-        self.text = text[: one.before]
-        if one.healed and not self.reopens:
-            return
+        self._passage.edit(text[: one.before])
+        if one.healed:
+            self._move()  # what was typed last is re-opened only below the head
+            if not self.reopens:
+                return
         self._passage.append(one.token_ids, replace_last=one.healed)
         if not text.startswith(self._passage.text):
             self._passage.pop(len(one.token_ids))
-        self._move()
 
     def rewind(self, tokens: int = 1) -> None:
         """Take that many tokens back; a typed token that healing had replaced stands again."""

@@ -6,13 +6,15 @@ import asyncio
 import copy
 import itertools
 import json
+import re
 import threading
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from interface import Loader
+from interface import Loader, asked
 from interface.asked import Asked
 from interface.desk import Desk
 from interface.mistakes import UNFORESEEN
@@ -112,9 +114,7 @@ def test_what_is_a_click_away_is_read_ahead_and_equals_what_a_request_gives(
 
 
 def accepted(before: int, ids: list[int], healed: bool) -> Any:
-    return Asked.of(
-        {"page": PAGE, "number": 1, "revision": 1, "text": "", "accepted": [[before, ids, healed]]}
-    ).accepted[0]
+    return accepted_of([[before, ids, healed]])[0]
 
 
 def test_the_view_after_a_click_that_was_read_ahead_costs_no_pass(service: Service) -> None:
@@ -391,6 +391,62 @@ def test_what_was_accepted_keeps_its_ids_with_typing_in_between(service: Service
     document.check()
     # Typing right behind them may re-open the last of them, as any edit does.
     assert " ".join(map(str, ids[:-1])) in " ".join(map(str, document.token_ids))
+
+
+@pytest.mark.parametrize("count", [70, 300])
+def test_a_server_that_starts_anew_is_told_the_ids_of_all_that_was_accepted(tiny_model: Model, count: int) -> None:
+    model = load_model(tiny_llama(400, max_position_embeddings=4096), tokenizer=tiny_model.tokenizer)
+    loader = Loader(lambda report: model)
+    loader.run()
+    service, text, trail, ids = Service(loader), "Once", [], []
+    for place in range(count):
+        piece = (" the", " sea", " keeper")[place % 3]
+        # Letter by letter: the tokenizer would have made other tokens of it.
+        spelled = [model.tokenizer(one, add_special_tokens=False).input_ids[0] for one in piece.replace(" ", "") + " "]
+        trail.append([len(text), spelled, False])
+        ids += spelled
+        text += piece.strip() + " "
+    asyncio.run(Page(service).view(text, accepted=trail, k=1, depth=1))
+    document = service.places.hold(PAGE).desk.document
+    assert document is not None
+    assert document.token_ids[-len(ids) :] == ids
+    assert document.text == text
+    document.check()
+
+
+def test_of_more_than_is_taken_the_newest_pieces_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asked, "MOST_ACCEPTED", 3)
+    assert [one.before for one in accepted_of([[place, [5], False] for place in range(5)])] == [2, 3, 4]
+    assert [one.before for one in accepted_of([[place, [5], False] for place in range(3)])] == [0, 1, 2]
+
+
+def test_the_page_keeps_as_many_accepted_pieces_as_the_server_takes() -> None:
+    script = (Path(asked.__file__).parent / "shared" / "trail.js").read_text(encoding="utf-8")
+    assert re.findall(r"^const MOST = (\d+);", script, re.M) == [str(asked.MOST_ACCEPTED)]
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ([[0, [5], False], [0, [6], False], [1, [7], False]], [(0, (5,), False), (1, (7,), False)]),
+        ([[4, [5], False], [3, [6], False], [4, [6], False], [5, [7], True]], [(4, (5,), False), (5, (7,), True)]),
+        ([[0, list(range(41)), True]], [(0, tuple(range(41)), True)]),
+        ([[0, list(range(42)), True]], []),
+        ([[0, list(range(42)), True], [1, [5], False]], [(1, (5,), False)]),
+        ([[0, [True], False], [0, [1.0], False], [0, ["5"], False], [0, [None], False]], []),
+        ([[0, [5], 1], [0, [5], None], [0, [5]], [0, [5], False, 7], ["0", [5], False], 7, None, {}], []),
+        ([[True, [5], False], [2, [5], False]], [(2, (5,), False)]),
+        ([[-1, [5], False], [0, [5], False]], [(0, (5,), False)]),
+        ((), []),
+        ("[[0, [5], false]]", []),
+    ],
+)
+def test_accepted_pieces_are_believed_only_where_they_may_be_true(given: Any, taken: Any) -> None:
+    assert [(one.before, one.token_ids, one.healed) for one in accepted_of(given)] == taken
+
+
+def accepted_of(given: Any) -> Any:
+    return Asked.of({"page": PAGE, "number": 1, "revision": 1, "text": "", "accepted": given}).accepted
 
 
 def test_each_page_has_a_document_of_its_own(service: Service) -> None:

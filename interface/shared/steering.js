@@ -124,7 +124,7 @@ export class Steering {
     if (draft.composing) return null;
     return {
       ...this.settings, revision: draft.revision, text, ...this.hooks.told(),
-      accepted: draft.trail(this.#heardOf).map(([before, ids, healed]) => [characters(text.slice(0, before)), ids, healed]),
+      accepted: counted(text, draft.trail(this.#heardOf)),
     };
   }
 

@@ -1,5 +1,5 @@
 // What was chosen lately and stands untouched: the model need not guess again into which tokens it falls.
-const MOST = 200;
+const MOST = 10000;   // as many as the server takes, should it have started anew
 
 export class Trail {
   #pieces = [];

@@ -106,9 +106,10 @@ test('what was inserted without token ids is no piece', () => {
   for (const ids of [[], null, undefined]) assert.deepEqual(trailOf({start: 0, inserted: 'a', ids}).since(0, 99), []);
 });
 
-test('the newest two hundred pieces are kept', () => {
-  const trail = trailOf(...Array.from({length: 201}, (_, index) => accepted(index, 'x', [index])));
-  assert.deepEqual(trail.since(0, 999).map(([start]) => start), Array.from({length: 200}, (_, index) => index + 1));
+test('the newest ten thousand pieces are kept', () => {
+  const trail = new Trail(), most = 10_000;
+  for (let start = 0; start <= most; start += 1) trail.add({healed: false, ...accepted(start, 'x', [start])}, start + 1);
+  assert.deepEqual(trail.since(0, 99_999).map(([start]) => start), Array.from({length: most}, (_, index) => index + 1));
 });
 
 test('a trail that was cleared holds nothing', () => {
