@@ -231,19 +231,26 @@ def test_a_click_or_enter_on_any_word_opens_branches_there_from_the_cache(visit:
 def test_a_click_is_kept_while_a_server_that_has_forgotten_the_text_reads_it_again(tiny: Visit) -> None:
     read(tiny, TEXT)
     count = tiny.page.locator("#highlights-count").input_value()
-    forgets = iter([True])
+    forgets, held = iter([True]), []
 
     def forget(route: Any) -> None:
         if '"fit"' in route.request.post_data and next(forgets, False):
             route.fulfill(json={"unknown": True})
+        elif '"ask"' in route.request.post_data and held is not None:
+            held.append(route)  # the text is read again only once the word was clicked
         else:
             route.continue_()
 
     tiny.page.route("**/component_server**", forget)
     word = tiny.page.locator("#highlights .word").filter(has_text="keeper").first
     word.hover()
-    tiny.page.wait_for_timeout(300)
+    tiny.page.wait_for_selector(".read .says[data-state=thinking]", timeout=PATIENCE)
     word.click()
+    tiny.wait_until_asked()
+    assert ['"start"' in route.request.post_data for route in held] == [False], "branches are asked for afterwards"
+    released, held = held, None
+    for route in released:
+        route.continue_()
     tiny.page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
     assert tiny.page.locator("#highlights .word[aria-current]").inner_text() == "keeper"
     assert tiny.page.locator(".read .says").get_attribute("data-state") == "settled"

@@ -46,6 +46,18 @@ new MutationObserver(changes => {
 }).observe(document, {subtree: true, childList: true});
 """
 
+# An image and a frame that are begun now fail and load after those that a text could have begun before.
+LOADED = """async () => {
+  const image = new Image(), frame = document.createElement('iframe');
+  const failed = new Promise(done => { image.onerror = done; }), loaded = new Promise(done => { frame.onload = done; });
+  image.src = 'data:image/png,x';
+  frame.srcdoc = '<script>parent.loaded = true</script>';
+  document.body.append(frame);
+  await Promise.all([failed, loaded]);
+  frame.remove();
+  return window.loaded;
+}"""
+
 
 @pytest.fixture(scope="module")
 def hostile_model() -> Model:
@@ -95,10 +107,10 @@ def unharmed(page: Any, url: str) -> Iterator[Visit]:
         opened.page.wait_for_selector(".cover[data-stored=true]", timeout=PATIENCE)
         opened.page.evaluate(f"() => {{ {WITNESS} {MADE} }}")
         yield opened
-        opened.page.wait_for_timeout(50)
+        assert opened.page.evaluate("made") == []
+        assert opened.page.evaluate(LOADED), "a script of a frame is run here"
         page.remove_listener("dialog", ask)
         assert opened.page.evaluate("window.pwned === undefined"), "something that was text has run"
-        assert opened.page.evaluate("made") == []
         assert asked == []
 
 

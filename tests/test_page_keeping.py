@@ -214,7 +214,8 @@ def test_a_server_that_is_started_anew_finds_the_text_as_it_was(
     visit.type(" and on")
     assert visit.wait_for_status("error").strip() == SILENT
     assert visit.text == accepted + " and on"
-    visit.page.wait_for_timeout(1500)
+    for _ in range(2):  # it asks again, and the text stays
+        visit.page.wait_for_event("requestfailed", lambda request: '"ask"' in request.post_data, timeout=PATIENCE)
     assert visit.text == accepted + " and on"
     with browsers.app(tmp_path / "second", *arguments, port=port) as second:
         second.wait_for("Ready")

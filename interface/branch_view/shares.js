@@ -27,21 +27,21 @@ function grouped(items, keyOf) {
 
 // Gives each of `targets` its share, the odds of what sets it apart among `rows`; returns what all rows hold together.
 export function setShares(rows, targets = rows) {
-  const lengths = apart(rows.map(row => row.ids)), beginnings = new Map();
+  const lengths = apart(rows.map(row => row.ids)), shares = new Map();
   rows.forEach((row, index) => {
     const length = lengths[index], share = product(row.figures.slice(0, length));
-    beginnings.set(row.ids.slice(0, length).join(' '), share);
+    shares.set(row.ids.join(' '), share);
     if (targets.includes(row))
       Object.assign(row, {apart: length, share, cut: share.p === 0, rawShare: total(row.branch.logprobs.slice(0, length))});
   });
-  return sum([...beginnings.keys()].filter(key => !hasShorter(key, beginnings)).map(key => beginnings.get(key)));
+  return sum([...shares.keys()].filter(key => !goesOn(key, shares)).map(key => shares.get(key)));
 }
 
 export const total = numbers => numbers.reduce((all, one) => all + one, 0);
 
-// Whether another beginning is a beginning of this one: then what this one holds is counted there.
-function hasShorter(key, beginnings) {
+// Whether a path goes on with another one: then what it holds is counted there.
+function goesOn(key, paths) {
   for (let end = key.lastIndexOf(' '); end > 0; end = key.lastIndexOf(' ', end - 1))
-    if (beginnings.has(key.slice(0, end))) return true;
+    if (paths.has(key.slice(0, end))) return true;
   return false;
 }
