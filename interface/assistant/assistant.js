@@ -8,6 +8,7 @@ import {Messages} from './messages.js';
 import {Notice} from '../shared/notice.js';
 import {Paper} from '../shared/paper.js';
 import {Steering} from '../shared/steering.js';
+import {isSend} from '../shared/shortcuts.js';
 import {keepOverReloads} from '../shared/session.js';
 import {listBefore} from './before.js';
 import {there} from '../shared/places.js';
@@ -52,9 +53,7 @@ class Assistant {
     branches.addEventListener('ban', ({detail}) => this.bans.add(detail.id, detail.text));
     branches.addEventListener('click', ({target}) => { if (target.closest('.end')) this.notice.say(OVER); });
     draft.addEventListener('change', () => this.show());
-    draft.box.addEventListener('keydown', event => {
-      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.isComposing) this.send(event);
-    });
+    draft.box.addEventListener('keydown', event => { if (isSend(event)) this.send(event); });
     const holds = () => draft.text || draft.earlier.messages.length;
     // The Internals tab asks what there is to look into.
     document.addEventListener('conversation', ({detail}) => { if (holds()) detail.messages = whole(draft); });

@@ -47,4 +47,10 @@ export function branchKey(event) {
   return event.key === 'Delete' ? {ban: true} : null;
 }
 
+// In a message: whether a key sends it.
+export const isSend = event => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.isComposing;
+
+// In the field of a name: `keep` what is written, `leave` it as it was, or null.
+export const nameKey = event => (event.isComposing ? null : {Enter: 'keep', Escape: 'leave'}[event.key] ?? null);
+
 const composes = event => event.isComposing || event.getModifierState('AltGraph');

@@ -1,6 +1,7 @@
 // The two dialogs that list things: what was accepted and left, and the documents.
 import {make, when} from '../shared/elements.js';
 import {momentOf} from '../shared/moments.js';
+import {nameKey} from '../shared/shortcuts.js';
 
 export function historyDialog(dialog, {draft, notice}) {
   const list = dialog.querySelector('.moments');
@@ -78,9 +79,10 @@ export class DocumentsDialog {
       this.list.querySelector(`[data-id="${id}"] .open`)?.focus();
     };
     field.addEventListener('keydown', event => {
-      if (event.isComposing || !['Enter', 'Escape'].includes(event.key)) return;
+      const found = nameKey(event);
+      if (!found) return;
       event.preventDefault();
-      finish(event.key === 'Enter');
+      finish(found === 'keep');
     });
     field.addEventListener('blur', () => finish(true));
     row.querySelector('.open').replaceWith(field);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {branchKey, historyKey, isPause, kindOfInput, textKey} from '../../../interface/shared/shortcuts.js';
+import {branchKey, historyKey, isPause, isSend, kindOfInput, nameKey, textKey} from '../../../interface/shared/shortcuts.js';
 
 const MODIFIERS = ['ctrlKey', 'metaKey', 'altKey', 'shiftKey'];
 
@@ -49,9 +49,11 @@ test('where the keyboard writes Latin letters, undo and redo go by the letter', 
   assert.equal(historyKey(pressed('Ctrl+w', 'KeyZ')), null);     // a French one
 });
 
-test('while an input method composes no key undoes, pauses or chooses', () => {
+test('while an input method composes no key undoes, pauses, chooses, sends or ends a name', () => {
   for (const [key, code] of [['Ctrl+z', 'KeyZ'], ['Ctrl+y', 'KeyY']]) assert.equal(historyKey(pressed(key, code, composing)), null, key);
   assert.ok(!isPause(pressed('Alt+p', 'KeyP', composing)));
+  assert.ok(!isSend(pressed('Ctrl+Enter', 'Enter', composing)));
+  for (const key of ['Enter', 'Escape']) assert.equal(nameKey(pressed(key, '', composing)), null, key);
   for (const [key, code] of [['Alt+1', 'Digit1'], ['Ctrl+ArrowRight', ''], ['Tab', 'Tab'], ['Escape', 'Escape']])
     assert.equal(textKey(pressed(key, code, composing), true), null, key);
   for (const key of ['ArrowLeft', '1', 'Delete', 'Home']) assert.equal(branchKey(pressed(key, '', composing)), null, key);
@@ -91,6 +93,15 @@ test('Tab takes the grey text and Escape hides it', () => {
   assert.deepEqual(textKey(pressed('Escape'), false), {verb: 'hide'});
   for (const keys of otherModifiers('')) for (const key of ['Tab', 'Escape']) assert.equal(textKey(pressed(keys + key), true), null, keys + key);
   assert.equal(textKey(pressed('a'), true), null);
+});
+
+test('Ctrl or Command with Enter sends a message', () => {
+  assert.ok(isSend(pressed('Ctrl+Enter')) && isSend(pressed('Meta+Enter')));
+  assert.ok(!isSend(pressed('Enter')) && !isSend(pressed('Shift+Enter')) && !isSend(pressed('Ctrl+a')));
+});
+
+test('Enter keeps a name and Escape leaves it as it was', () => {
+  assert.deepEqual(['Enter', 'Escape', 'a', 'Tab'].map(key => nameKey(pressed(key))), ['keep', 'leave', null, null]);
 });
 
 test('arrows move among the branches, Home and End to the first and the last choice of a row', () => {
