@@ -15,7 +15,8 @@ from tests.mutation import trial
 from tests.mutation.behaviour import compiles, same_behaviour
 from tests.mutation.changes import draw
 from tests.mutation.operators import DeleteStatement, operators
-from tests.mutation.records import _lines_then
+from tests.mutation.reach import _promising_first
+from tests.mutation.records import Test, _lines_then
 from tests.mutation.report import Result
 from tests.mutation.trial import Fate
 
@@ -217,3 +218,9 @@ def test_a_line_is_found_again_after_the_source_changed() -> None:
     assert _lines_then(then, "new\nfirst\nsecond\nthird\n")[1:] == [{1}, {2}, {3}]
     # What is new or changed counts as the lines around it.
     assert _lines_then(then, "first\nother\nthird\n")[1] == {1, 2, 3}
+
+
+def test_tests_of_different_kinds_come_before_many_of_one_kind() -> None:
+    names = ["test_a.py::test_many[1]", "test_a.py::test_many[2]", "test_a.py::test_many[3]", "test_a.py::test_other"]
+    tests = [Test(name, seconds, {}) for name, seconds in zip(names, (1.0, 1.1, 1.2, 2.0), strict=True)]
+    assert [test.name for test in _promising_first(tests)] == [names[0], names[3], names[1], names[2]]

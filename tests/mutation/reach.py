@@ -1,9 +1,9 @@
-"""Which tests reach a line, the cheapest first."""
+"""Which tests reach a line, the most promising first."""
 
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from tests.mutation.records import Record, Test
@@ -24,7 +24,7 @@ class Reach:
                 self._mentions[name].add((path, line))
 
     def tests(self, path: str, line: int) -> list[Test]:
-        """The tests that execute the statement around a line, by the seconds that each takes alone.
+        """The tests that execute the statement around a line, the cheapest and those of different kinds first.
 
         What is executed when a module is imported (a constant, a default, a decorator) is reached by every test:
         there, the tests count that execute a line which mentions the name defined. The same holds for functions
@@ -39,7 +39,7 @@ class Reach:
             found |= self._executing(path, _whole(function)) if function else set()
         if not found and not inside:
             found = self._executing(path, range(1, len(self._sources[path].splitlines()) + 1))
-        return sorted(found, key=lambda test: (test.alone, test.name))
+        return _promising_first(found)
 
     def _mentioning(self, statements: list[ast.stmt]) -> set[Test]:
         names = next((names for each in reversed(statements) if (names := _defined(each))), set())
@@ -49,6 +49,17 @@ class Reach:
     def _executing(self, path: str, lines: Iterable[int]) -> set[Test]:
         source = self._sources[path]
         return {test for line in lines for each in self._records for test in each.reaching(path, line, source)}
+
+
+def _promising_first(tests: Iterable[Test]) -> list[Test]:
+    """Cheap tests first; of one function with many parameters, each further one counts as so much dearer."""
+    counts: Counter[str] = Counter()
+    costs: dict[Test, float] = {}
+    for test in sorted(tests, key=lambda test: (test.alone, test.name)):
+        function = test.name.partition("[")[0]
+        counts[function] += 1
+        costs[test] = test.alone * counts[function]
+    return sorted(costs, key=lambda test: (costs[test], test.name))
 
 
 def _around(tree: ast.Module, line: int) -> list[ast.stmt]:
