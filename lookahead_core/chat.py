@@ -5,15 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lookahead_core.errors import LookaheadError, TextError
-from lookahead_core.text import HALF, TextCodec, special_ids
+from lookahead_core.text import HALF, TextCodec, special_ids, split_bytes
 
-SPELLED = 32
-"""So many tokens are spelled together where a tokenizer does not tell where each begins."""
 LONGEST = 4000
 """How many characters an instruction may have."""
 MOST_CHARACTERS = 200_000
@@ -26,6 +24,7 @@ LAYOUT = "{role}:\n{content}\n\n"
 """What a message looks like to a model without a template; an answer begins with its role alone."""
 
 Told = list[dict[str, str]]
+_BLANKS = re.compile(rb"\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,7 @@ def _conversation(words: _Words, roles: list[str], contents: list[str]) -> Conve
     tokens = [ChatToken(token_id, 0, 0, None) for token_id in words.before] + _read(words, parts)
     typed = words.codec.encode(written) if written else []
     own = [ChatToken(one.token_id, len(text) + one.start, len(text) + one.end, len(contents) - 1) for one in typed]
-    end_ids, end_text = _end(words.tokenizer, after)
+    end_ids, end_text = _end(words, after)
     return Conversation(text + written, (*tokens, *own), written, len(tokens), end_ids, end_text)
 
 
@@ -268,9 +267,9 @@ def _parts(before: str, contents: list[str]) -> list[_Part]:
 
 def _read(words: _Words, parts: list[_Part]) -> list[ChatToken]:
     """The tokens of what stands before the last message."""
-    whole = _tokens(words.tokenizer, "".join(part.text for part in parts))
+    whole = _tokens(words, "".join(part.text for part in parts))
     special = special_ids(words.tokenizer)
-    template = [one for part in parts if part.message is None for one in _tokens(words.tokenizer, part.text)]
+    template = [one for part in parts if part.message is None for one in _tokens(words, part.text)]
     if [one for one, _ in whole if one in special] != [one for one, _ in template if one in special]:
         whole = _apart(words, parts)
     owners = [part.message for part in parts for _ in part.text]
@@ -283,31 +282,44 @@ def _read(words: _Words, parts: list[_Part]) -> list[ChatToken]:
     ]
 
 
-def _tokens(tokenizer: Any, text: str) -> list[tuple[int, int]]:
+def _tokens(words: _Words, text: str) -> list[tuple[int, int]]:
     """Ids of a text whose special tokens are meant as such, and where each begins."""
     options = {"add_special_tokens": False, "split_special_tokens": False, "verbose": False}
-    if tokenizer.is_fast:
-        encoded = tokenizer(text, return_offsets_mapping=True, **options)
+    if words.tokenizer.is_fast:
+        encoded = words.tokenizer(text, return_offsets_mapping=True, **options)
         starts = itertools.accumulate((start for start, _ in encoded.offset_mapping), max)
         return list(zip(encoded.input_ids, starts, strict=True))
-    ids = list(tokenizer(text, **options).input_ids)
-    return [(token_id, min(start, len(text))) for token_id, start in zip(ids, _starts(tokenizer, ids), strict=True)]
+    ids = list(words.tokenizer(text, **options).input_ids)
+    return list(zip(ids, _starts(words, ids, text.encode()), strict=True))
 
 
-def _starts(tokenizer: Any, ids: list[int]) -> list[int]:
-    """Where each token begins in what they spell together, for tokenizers that do not tell: some tokens at a time."""
+def _starts(words: _Words, ids: list[int], written: bytes) -> Iterator[int]:
+    """Where each token begins, for tokenizers that do not tell: by what they spell, one after the other.
 
-    def length(some: list[int]) -> int:
-        return len(tokenizer.decode(some, clean_up_tokenization_spaces=False))
+    Of tokens that spell one character together each begins with it. A space that the text does not have there is
+    left out, and white space that no token spells belongs to the token before it.
+    """
+    place, characters, held = 0, 0, b""
+    for token_id in ids:
+        spelled = _spelled(words, token_id)
+        until = place
+        if not written.startswith(spelled, place):
+            blank = _BLANKS.match(written, place)
+            if written.startswith(spelled.removeprefix(b" "), place):
+                spelled = spelled.removeprefix(b" ")
+            elif blank is not None and written.startswith(spelled, blank.end()):
+                until = blank.end()
+        shown, held = split_bytes(held, written[place:until])
+        characters += len(shown)
+        yield characters
+        place = until + len(spelled)
+        shown, held = split_bytes(held, written[until:place])
+        characters += len(shown)
 
-    starts, done = [], 0
-    for first in range(0, len(ids), SPELLED):
-        # With the one before them: some tokenizers spell the first token of a text in another way.
-        before, block = ids[max(0, first - 1) : first], ids[first : first + SPELLED]
-        known = length(before)
-        starts += [done + length([*before, *block[:count]]) - known for count in range(len(block))]
-        done += length([*before, *block]) - known
-    return starts
+
+def _spelled(words: _Words, token_id: int) -> bytes:
+    """What a token stands for in a template: its text, or its name where it is a control token."""
+    return words.codec.bytes_of(token_id) or str(words.tokenizer.convert_ids_to_tokens(token_id)).encode()
 
 
 def _apart(words: _Words, parts: list[_Part]) -> list[tuple[int, int]]:
@@ -320,19 +332,19 @@ def _apart(words: _Words, parts: list[_Part]) -> list[tuple[int, int]]:
         else:
             # A tokenizer that puts a space before every text would double the one that is there.
             doubled = bool(tokens) and words.codec.adds_space and part.text.startswith(" ")
-            found = _tokens(words.tokenizer, part.text[doubled:])
+            found = _tokens(words, part.text[doubled:])
             tokens += [(token_id, place + doubled + start) for token_id, start in found]
         place += len(part.text)
     return tokens
 
 
-def _end(tokenizer: Any, after: str) -> tuple[frozenset[int], str]:
+def _end(words: _Words, after: str) -> tuple[frozenset[int], str]:
     """What ends a message, by what follows it: a control token, or the first words."""
     text = after.partition(_sign(MOST_MESSAGES))[0].replace(BLANK, "")
-    special = special_ids(tokenizer)
-    found = [token_id for token_id, _ in _tokens(tokenizer, text.lstrip())[:1] if token_id in special]
+    special = special_ids(words.tokenizer)
+    found = [token_id for token_id, _ in _tokens(words, text.lstrip())[:1] if token_id in special]
     if found:
         return frozenset(found), ""
-    controls = [name for name in map(tokenizer.convert_ids_to_tokens, special) if name and name in text]
+    controls = [name for name in map(words.tokenizer.convert_ids_to_tokens, special) if name and name in text]
     plain = text[: min((text.index(name) for name in controls), default=len(text))]
     return frozenset(), plain.strip(" ").rstrip() if plain.strip() else ""

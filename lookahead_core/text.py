@@ -71,7 +71,7 @@ class TextCodec:
             raise TextError(f"Character {half.start()} of the text is half of a pair that belongs together; remove it.")
         if not text:
             return []
-        if continuing and self.require().is_fast and self.adds_space:
+        if continuing and self.adds_space:
             return self._encode_rest(text)
         return _tiled(self._tokens(text), text)
 
@@ -173,8 +173,8 @@ class TextCodec:
             tokens = [TypedToken(t.token_id, t.start + 1, t.end + 1) for t in self._tokens(text[1:])]
             return _tiled(tokens, text)
         # A line break stands apart from what follows it, and takes the unwanted space upon itself.
-        tokens = [TypedToken(t.token_id, t.start - 1, t.end - 1) for t in self._tokens("\n" + text)]
-        return _tiled([token for token in tokens if token.end > 0], text)
+        tokens = [TypedToken(t.token_id, t.start - 1, t.end - 1) for t in self._tokens("\n" + text) if t.start > 0]
+        return _tiled(tokens or self._tokens(text), text)
 
 
 def _spell_byte_level(token: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from collections.abc import Iterator
@@ -70,6 +71,42 @@ def byte_fallback(corpus: list[str], vocabulary: int = 400) -> Any:
     )
 
 
+class SlowTokenizer(transformers.PreTrainedTokenizer):
+    """A tokenizer in Python, which tells nobody where a token begins: the same pieces as a fast one's."""
+
+    def __init__(self, backend: Any, **options: Any) -> None:
+        self._backend = copy.deepcopy(backend)
+        super().__init__(**options)
+
+    @property
+    def vocab_size(self) -> int:
+        return self._backend.get_vocab_size()
+
+    def get_vocab(self) -> dict[str, int]:
+        return self._backend.get_vocab()
+
+    def _tokenize(self, text: str, **options: Any) -> list[str]:
+        self._backend.encode_special_tokens = (
+            True  # which words are control tokens is decided before; a copy forgets it
+        )
+        return self._backend.encode(text, add_special_tokens=False).tokens
+
+    def _convert_token_to_id(self, token: str) -> int:
+        return self._backend.token_to_id(token)
+
+    def _convert_id_to_token(self, index: int) -> str:
+        return self._backend.id_to_token(index)
+
+    def convert_tokens_to_string(self, tokens: list[str]) -> str:
+        return self._backend.decoder.decode(tokens)
+
+
+def without_offsets(fast: Any) -> Any:
+    """The same vocabulary as a tokenizer in Python."""
+    names = {name: getattr(fast, name) for name in ("unk_token", "bos_token", "eos_token")}
+    return SlowTokenizer(fast.backend_tokenizer, **names)
+
+
 def tiny_llama(vocabulary: int, seed: int = 0, **options: Any) -> Any:
     """A Llama of two narrow layers with random weights and opinions."""
     config = transformers.LlamaConfig(
@@ -97,6 +134,11 @@ def byte_tokenizer() -> Any:
 @pytest.fixture(scope="session")
 def fallback_tokenizer() -> Any:
     return byte_fallback(CORPUS)
+
+
+@pytest.fixture(scope="session")
+def slow_tokenizer(fallback_tokenizer: Any) -> Any:
+    return without_offsets(fallback_tokenizer)
 
 
 @pytest.fixture(scope="session")

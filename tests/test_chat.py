@@ -7,6 +7,7 @@ import itertools
 from typing import Any
 
 import pytest
+from transformers import AddedToken
 
 from lookahead_core import Document, LookaheadError, Model, load_model
 from lookahead_core.chat import conversation, opening
@@ -164,6 +165,8 @@ WORDS_ONLY = (
     "{% for m in messages %}### {{ m['role'] }}:\n{{ m['content'] }}\n\n{% endfor %}"
     "{% if add_generation_prompt %}### assistant:\n{% endif %}"
 )
+SPACED = PLAIN.replace("<|end|>", " \n <|end|>")
+SPACED_WORDS = WORDS_ONLY.replace("{{ m['content'] }}\n\n", "{{ m['content'] }} \n")
 TEMPLATES = {
     "plain": PLAIN,
     "trimming": TRIMMING,
@@ -173,6 +176,8 @@ TEMPLATES = {
     "brackets": BRACKETS,
     "never_asked": NEVER_ASKED,
     "words_only": WORDS_ONLY,
+    "spaced": SPACED,
+    "spaced_words": SPACED_WORDS,
     "none": None,
 }
 HALVES = ["", " ", "The sea", "The sea  ", "\n\nThe", "Say <|end|> and", "🙂 中文 ", "<|start|>user\n", "x\n"]
@@ -262,6 +267,9 @@ def test_a_model_without_a_template_reads_messages_under_their_roles(byte_tokeni
         ("gemma", ("Hi",), {0}, ""),
         ("brackets", ("Hi", "A"), {0}, ""),
         ("brackets", ("Hi",), set(), "[/INST]"),
+        ("spaced", ("Hi", "A"), {0}, ""),
+        ("spaced", ("Hi",), {0}, ""),
+        ("spaced_words", ("Hi", "A"), set(), "\n### user:"),
         ("words_only", ("Hi", "A"), set(), "\n\n### user:"),
         ("none", ("Hi",), set(), "\n\nAssistant:"),
     ],
@@ -314,6 +322,39 @@ def test_a_tokenizer_that_puts_spaces_before_texts_keeps_messages_apart(fallback
         assert [one for one in found.token_ids if one in tokenizer.all_special_ids] == [1, 2]
         own = "".join(found.text[one.start : one.end] for one in found.tokens if one.message == 0)
         assert own.strip() == content
+
+
+SIGNS = PLAIN.replace("<|start|>", "<s>").replace("<|end|>", "</s>")
+LONG = "The old keeper climbed the stairs again and again. " * 4
+
+
+@pytest.mark.parametrize(
+    "template", [SIGNS, BRACKETS.replace("<|end|>", "</s>"), None], ids=["plain", "brackets", "none"]
+)
+@pytest.mark.parametrize(
+    "content",
+    ["", "x", LONG, f"{LONG} 🫠🫠 漢字", "🫠漢 " * 12, f"a </s> {LONG}", "<s>" * 12 + "🫠" * 9],
+    ids=["empty", "short", "long", "long_then_signs", "signs", "control", "many_controls"],
+)
+def test_a_tokenizer_that_does_not_tell_where_tokens_begin_gives_the_same_conversation(
+    fallback_tokenizer: Any, slow_tokenizer: Any, template: str | None, content: str
+) -> None:
+    messages = talk(content, "Hello 🫠 again", "And <s> now 🫠")
+    fast, slow = (TextCodec(told(each, template)) for each in (fallback_tokenizer, slow_tokenizer))
+    expected, found = conversation(fast, messages), conversation(slow, messages)
+    # Where no template says what stands first, the tokenizer does, and the one in Python puts nothing there.
+    starts = () if template else fast.start_ids
+    assert starts in ((), (1,)) and slow.start_ids == ()
+    assert found.tokens == expected.tokens[len(starts) :] and found.text == expected.text
+    assert (found.end_ids, found.end_text) == (expected.end_ids, expected.end_text)
+
+
+def test_white_space_that_such_a_tokenizer_drops_beside_a_control_token_belongs_to_it(slow_tokenizer: Any) -> None:
+    tokenizer = told(slow_tokenizer, "<s> \n {{ messages[0]['content'] }}</s>")
+    tokenizer.add_special_tokens({"bos_token": AddedToken("<s>", rstrip=True)})
+    found = conversation(TextCodec(tokenizer), talk("sea 🫠 sky", "")[:1])
+    shown = [found.text[token.start : token.end] for token in found.tokens]
+    assert shown[0] == "<s> \n " and "".join(shown) == found.text == "<s> \n sea 🫠 sky"
 
 
 @pytest.mark.parametrize("half", ["", "Hello  ", "a <|im_end|> b"])

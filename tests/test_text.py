@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from lookahead_core import Document, Model, TextError, load_model
 from lookahead_core.text import TextCodec
-from tests.conftest import tiny_llama
+from tests.conftest import SlowTokenizer, tiny_llama
 from tests.families import plain_rows
 
 SCRIPTS = [
@@ -96,7 +97,7 @@ def test_a_tokenizer_with_signs_for_spaces_starts_a_text_without_one(fallback_to
     assert empty.accept(ids[1:]) == "the sea" == empty.text
 
 
-@pytest.mark.parametrize("kind", ["byte_tokenizer", "fallback_tokenizer"])
+@pytest.mark.parametrize("kind", ["byte_tokenizer", "fallback_tokenizer", "slow_tokenizer"])
 def test_every_edit_leaves_ids_that_spell_the_text(kind: str, request: pytest.FixtureRequest) -> None:
     tokenizer = request.getfixturevalue(kind)
     model = load_model(tiny_llama(len(tokenizer), eos_token_id=2), tokenizer=tokenizer)
@@ -115,6 +116,24 @@ def test_every_edit_leaves_ids_that_spell_the_text(kind: str, request: pytest.Fi
             assert decoded(tokenizer, document.token_ids) == text
 
 
+class Collapsing(SlowTokenizer):
+    """A tokenizer that makes one space of several, so that its tokens do not spell what was typed."""
+
+    def _tokenize(self, text: str, **options: Any) -> list[str]:
+        return super()._tokenize(re.sub(" +", " ", text), **options)
+
+
+@pytest.mark.parametrize("continuing", [False, True])
+def test_where_tokens_do_not_spell_what_was_typed_the_last_one_has_all_of_it(
+    slow_tokenizer: Any, continuing: bool
+) -> None:
+    tokenizer = Collapsing(slow_tokenizer._backend, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
+    text = "the   sea"
+    tokens = TextCodec(tokenizer).encode(text, continuing)
+    assert [token.token_id for token in tokens] == tokenizer(text, add_special_tokens=False).input_ids
+    assert len(tokens) > 1 and [(token.start, token.end) for token in tokens] == [(0, 0)] * (len(tokens) - 1) + [(0, 9)]
+
+
 def test_an_edit_keeps_the_ids_of_the_unchanged_beginning_less_the_last(tiny_model: Model) -> None:
     document = Document(tiny_model, "once upon")
     odd = tiny_model.tokenizer("x", add_special_tokens=False).input_ids
@@ -128,7 +147,7 @@ def test_an_edit_keeps_the_ids_of_the_unchanged_beginning_less_the_last(tiny_mod
     assert document.token_ids[0] != before[0] and odd
 
 
-@pytest.mark.parametrize("kind", ["byte_tokenizer", "fallback_tokenizer"])
+@pytest.mark.parametrize("kind", ["byte_tokenizer", "fallback_tokenizer", "slow_tokenizer"])
 def test_a_text_typed_letter_by_letter_ends_as_the_tokens_of_the_whole(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
