@@ -3,7 +3,7 @@
 import * as header from '../header.js';
 import {READY} from '../rewrite/ready.js';
 import {Reading} from '../shared/reading.js';
-import {Requests} from '../shared/requests.js';
+import {Requests, inTime} from '../shared/requests.js';
 import {plain, visible} from '../branch_view/words.js';
 import {forks, wordsOf} from './words.js';
 import {keepOverReloads} from '../shared/session.js';
@@ -229,7 +229,7 @@ class Highlights {
     const {revision} = this, {entry} = this.wordOf(word);
     const {text, instruction} = this.given();
     const request = {...ASKED, page: this.requests.page, number: 0, revision, text, instruction, start: entry.start};
-    const {fits, unknown, sentence} = await this.server.fit(request).catch(() => ({}));
+    const {fits, unknown, sentence} = await inTime(this.server.fit(request)).catch(() => ({}));
     if (revision !== this.revision) return;
     if (unknown) this.look();
     if (sentence) this.line.say(sentence, 'error');

@@ -1,20 +1,29 @@
 // Asking the server: one request at a time counts, the newest; its news are fetched as they come.
 const GAP = 40;                                // milliseconds between two requests while somebody types
 const LONG = 20000, LONG_GAP = 250;            // a long text is sent less often
-const AGAIN = [500, 1000, 2000, 4000, 8000];   // milliseconds until the server is tried again
+const AGAIN = [500, 1000, 2000, 4000, 8000];   // milliseconds until the server is tried again, half as long or longer by chance
 const LOADS = 1000;                            // milliseconds until a server without its model is asked again
+const PATIENCE = 45000;                        // milliseconds until an answer is given up; a server with nothing new says so after 20 s
 const SILENT = 'The server does not answer. Your text is safe here; trying again …';
 
 const secret = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
 
+// The same promise, which fails where it is not kept in time.
+export function inTime(promise, patience = PATIENCE) {
+  let timer = 0;
+  const late = new Promise((_, fail) => { timer = setTimeout(() => fail(new Error('No answer came in time.')), patience); });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
 // `given()` tells what to ask when the request leaves; `heard(news, request)` gets what comes; `lost(sentence)` is told
-// when the server does not answer, `unknown()` when it has forgotten this page. Where there is nothing to ask now, `given()`
-// gives null, and whoever has held it back asks again.
+// when the server does not answer, or has no room, `unknown()` when it has forgotten this page. Where there is nothing to
+// ask now, `given()` gives null, and whoever has held it back asks again.
 export class Requests {
   #number = 0;
   #sent = 0;
   #timer = 0;
-  #failures = 0;
+  #failures = 0;   // attempts in a row that came to nothing
+  #settled = 0;    // the newest request that has all that it asked for
 
   constructor({server, given, heard, lost, unknown}) {
     Object.assign(this, {server, given, heard, lost, unknown, page: secret(), going: false});
@@ -45,36 +54,49 @@ export class Requests {
     const request = {...given, page: this.page, number};
     this.#sent = performance.now();
     try {
-      let news = await this.server.ask(request);
+      let news = await inTime(this.server.ask(request));
       while (this.#hear(news, request)) {
-        news = await this.server.more({page: this.page, number, seen: news.seen});
+        news = await inTime(this.server.more({page: this.page, number, seen: news.seen}));
       }
     } catch {
-      this.#retry(number);
+      this.#retry(number, SILENT);
     }
   }
 
   // Take news, if they are of the newest request; whether more may come.
   #hear(news, request) {
-    this.#failures = 0;
-    if (request.number !== this.#number || news.superseded) return false;
-    if (news.unknown) {
-      this.unknown();
-      this.ask();
-      return false;
-    }
+    const {number} = request;
+    if (number !== this.#number) return false;
+    if (news.superseded || news.state === 'full') return this.#retry(number, news.sentence ?? SILENT);
+    if (news.unknown) return this.#forgotten(number);
+    if (news.state === 'settled') this.#settled = number;
+    if (news.state !== 'thinking') this.#failures = 0;
     if (news.over) this.going = false;
     this.heard(news, request);
-    if (news.state === 'waiting' && news.loading.state !== 'error') this.#later(LOADS, request.number);
-    return !news.over && request.number === this.#number;
+    if (news.state === 'waiting' && news.loading.state !== 'error') this.#later(LOADS, number);
+    return !news.over && number === this.#number;
   }
 
-  #retry(number) {
-    if (number !== this.#number) return;
+  // The server knows nothing of this request any more. What is settled needs nothing further of it.
+  #forgotten(number) {
+    this.unknown();
+    if (number === this.#settled) this.going = false;
+    else this.#again(number);
+    return false;
+  }
+
+  #retry(number, sentence) {
+    if (number !== this.#number) return false;
+    this.lost(sentence);
+    this.#again(number);
+    return false;
+  }
+
+  // Ask anew after a while, longer each time: with many pages at once, each at a moment of its own.
+  #again(number) {
     const wait = AGAIN[Math.min(this.#failures, AGAIN.length - 1)];
     this.#failures += 1;
-    this.lost(SILENT);
-    this.#later(wait, number);
+    this.#later(wait * (0.5 + Math.random()), number);
   }
 
   #later(wait, number) {
