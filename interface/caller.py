@@ -7,10 +7,12 @@ import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from interface.asked import MOST_CHARACTERS, whole
 from interface.loading import Loader
+from interface.rehearsal import Rehearsal
 from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ SECONDS = 60.0
 """How long one call may hold the model, all its passes together."""
 AT_ONCE = 8
 """How many calls may take turns at once: people who write wait for at most so many passes, and find room to ask."""
+MOST_CHECKED = 64
+"""How many calls may wait to be checked, each with all that it was sent."""
 CAPS = {
     "k": 20, "n_branch_tokens": 20, "depth": 40, "n_future_tokens": 40, "max_new_tokens": 512, "max_length": 1024,
     "n": 10, "num_beams": 20,
@@ -57,13 +61,13 @@ class Caller:
     def __init__(self, loader: Loader, seconds: float = SECONDS) -> None:
         self.loader = loader
         self._seconds = seconds
-        self._calls: Calls | None = None
-        self._running = 0
+        self._running = self._checking = 0
 
     async def answer(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What the call of that name gives; or an error whose text is a sentence."""
         self._require_model()
         given = checked(name, arguments)
+        await self._rehearse(name, given)
         if self._running >= AT_ONCE:
             raise TooMany(f"{AT_ONCE} calls are running already, which is all: wait for an answer, and ask again.")
         self._running += 1
@@ -71,6 +75,28 @@ class Caller:
             return await self._turns(self._held(name, given))
         finally:
             self._running -= 1
+
+    @cached_property
+    def _calls(self) -> Calls:
+        from lookahead_core.api import Calls
+
+        assert self.loader.model is not None
+        return Calls(self.loader.model)
+
+    @cached_property
+    def _rehearsal(self) -> Rehearsal:
+        assert self.loader.model is not None
+        return Rehearsal(self.loader.model)
+
+    async def _rehearse(self, name: str, given: Mapping[str, Any]) -> None:
+        """Raise now what the call would only raise when it is its turn."""
+        if self._checking >= MOST_CHECKED:
+            raise TooMany(f"{MOST_CHECKED} calls are waiting to be checked already: ask again soon.")
+        self._checking += 1
+        try:
+            await self._rehearsal.check(name, given)
+        finally:
+            self._checking -= 1
 
     def _require_model(self) -> None:
         loading = self.loader.loading
@@ -81,11 +107,6 @@ class Caller:
 
     def _held(self, name: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any] | None]:
         """The steps of a call, as long as it may go on."""
-        from lookahead_core.api import Calls
-
-        if self._calls is None:
-            assert self.loader.model is not None
-            self._calls = Calls(self.loader.model)
         spent, began = 0.0, time.perf_counter()
         # What has held the model for too long gives back what it has borrowed now, and in this thread.
         with closing(self._calls.steps(name, arguments)) as steps:

@@ -16,11 +16,12 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from interface import Loader
+from interface import caller as callers
 from interface.caller import AT_ONCE, Caller, NotReady, TooMany, TooMuch, checked
 from interface.mistakes import UNFORESEEN, status
 from lookahead_core import Model, ModelError, scheduler
 from lookahead_core.api import Calls
-from lookahead_core.errors import CacheFull, NoRoom
+from lookahead_core.errors import CacheFull, LookaheadError, NoRoom
 from tests.browser import page_of
 from tests.prototype_client import PROMPTS, PrototypePage
 from tests.test_api import chatty, impossible, texts_of
@@ -304,8 +305,52 @@ def test_no_call_holds_the_model_longer_than_it_may(model: Model) -> None:
         with pytest.raises(TooMuch, match="ask for less"):
             asyncio.run(caller.answer(name, given))
         assert time.monotonic() - began < 20
-        assert caller._calls is not None and len(caller._calls.shelf) > 0, "what was borrowed is back at once"
+        assert len(caller._calls.shelf) > 0, "what was borrowed is back at once"
     assert asyncio.run(Caller(loader).answer("lookahead", {"text": "a", "depth": 1}))["branches"], "it is free again"
+
+
+def test_what_is_wrong_with_a_call_is_told_while_the_model_is_busy(model: Model) -> None:
+    busy, go = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        busy.set()
+        go.wait(60)
+
+    go.set()
+    caller = Caller(loaded(around(model, wait)))
+    wrong = [(path, body) for method, path, body in HOSTILE if method == "POST" and isinstance(body, dict)]
+    assert len(wrong) > 20
+
+    async def ask_meanwhile() -> None:
+        go.clear()
+        busy.clear()
+        running = [asyncio.ensure_future(caller.answer("lookahead", {"text": "a", "depth": 2})) for _ in range(AT_ONCE)]
+        while not busy.is_set():
+            await asyncio.sleep(0.01)
+        for name, given in wrong:
+            with pytest.raises((LookaheadError, ValueError)) as caught:
+                await asyncio.wait_for(caller.answer(name, given), 30)
+            assert status(caught.value) == 400, (name, given)
+        go.set()
+        assert all(answer["branches"] for answer in await asyncio.gather(*running))
+
+    try:
+        asyncio.run(ask_meanwhile())
+    finally:
+        go.set()
+
+
+def test_so_many_calls_wait_to_be_checked_and_no_more(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(callers, "MOST_CHECKED", 3)
+    caller = Caller(loaded(model))
+
+    async def all_at_once() -> list[Any]:
+        calls = (caller.answer("logprobs", {"text": ["no text"]}) for _ in range(5))
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    for _ in range(2):
+        kinds = [type(answer) for answer in asyncio.run(all_at_once())]
+        assert kinds == [ValueError] * 3 + [TooMany] * 2
 
 
 def test_a_caller_without_a_model_says_so() -> None:
