@@ -127,7 +127,7 @@ function joined(pieces) {
 // one that stands in place of what was typed has said it already.
 const unsaidBefore = (text, ids, typed) => (/^[\0-\x7f]+$/.test(text) ? Math.max(0, ids.length - 1 - typed) : 0);
 
-const begins = (ids, beginning) => beginning.length <= ids.length && beginning.every((id, index) => ids[index] === id);
+const begins = (ids, beginning) => beginning.every((id, index) => ids[index] === id);
 
 // The row that stands for what was pinned: one that goes on as it does, else a further one. While rows are growing, one
 // that is still shorter shows what is pinned, so that nothing that was there is lost on the way.

@@ -16,7 +16,7 @@ export function percent({p, bound = false, atLeast = false}) {
   if (atLeast) return `≥ ${p >= 0.995 ? '99 %' : hundredths < LEAST ? '0 %' : percent({p})}`;
   if (hundredths >= 99.5 && hundredths < 99.995) return '> 99 %';
   if (hundredths < LEAST) return hundredths > 0 ? `< ${LEAST} %` : '0 %';
-  return `${hundredths >= 9.95 ? Math.round(hundredths) : Number(hundredths.toPrecision(hundredths >= 0.1 ? 2 : 1))} %`;
+  return `${Number(hundredths.toPrecision(hundredths >= 0.1 ? 2 : 1))} %`;
 }
 
 // Signs for what cannot be seen: line breaks, tabs, lone spaces, and characters without any width.

@@ -17,13 +17,13 @@ function commonStart(old, now) {
   let length = 0;
   while (length < most && old.charCodeAt(length) === now.charCodeAt(length)) length += 1;
   // Half a character is none: two emoji may share their first half.
-  return length > 0 && isHigh(old.charCodeAt(length - 1)) ? length - 1 : length;
+  return isHigh(old.charCodeAt(length - 1)) ? length - 1 : length;
 }
 
 function commonEnd(old, now, most) {
   let length = 0;
   while (length < most && old.charCodeAt(old.length - 1 - length) === now.charCodeAt(now.length - 1 - length)) length += 1;
-  return length > 0 && isLow(old.charCodeAt(old.length - length)) ? length - 1 : length;
+  return isLow(old.charCodeAt(old.length - length)) ? length - 1 : length;
 }
 
 // The smallest change that leads from one text to another.

@@ -26,6 +26,13 @@ function copyBySelecting(text, holder) {
   return done;
 }
 
+// A file for the person to keep.
+export function download(content, name, type) {
+  const address = URL.createObjectURL(new Blob([content], {type: `${type};charset=utf-8`}));
+  make('a', {href: address, download: name}).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}
+
 // A dialog closes at a click beside it and at every button that says so.
 export function closing(dialog) {
   dialog.addEventListener('click', event => {

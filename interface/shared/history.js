@@ -28,8 +28,8 @@ const tipOf = (then, entry) => ({
 
 // The end of what stands before a piece, from the beginning of a word on.
 function context(text, start) {
-  const line = text.slice(Math.max(0, start - CONTEXT), start);
-  return excerpt(start > CONTEXT ? `…${line.replace(/^\S*\s|^[\udc00-\udfff]/u, '')}` : line, CONTEXT);
+  if (start <= CONTEXT) return excerpt(text.slice(0, start), CONTEXT);
+  return `…${excerpt(text.slice(start - CONTEXT, start).replace(/^\S*\s|^[\udc00-\udfff]/u, ''), CONTEXT)}`;
 }
 
 // What leads from one state to another, with the marks of what it inserts.
@@ -55,7 +55,7 @@ export class History {
     const last = this.#goesOn(step), whole = last ? joined(last, step) : step;
     const base = last ? undone(state.spans, last.marks, growth(last)) : state.spans;
     const spans = goal ?? edited(base, whole, marks);
-    if (this.position < this.steps.length) this.#leave(state);
+    this.#leave(state);
     if (last) this.steps.pop();
     this.steps.push({...whole, marks: patch(base, spans, growth(whole))});
     this.position = this.steps.length;
@@ -115,7 +115,7 @@ export class History {
   // The step that this one goes on with, if any.
   #goesOn(step) {
     const last = this.steps[this.position - 1];
-    return this.#open && this.position === this.steps.length && joins(last, step) ? last : null;
+    return this.#open && joins(last, step) ? last : null;
   }
 
   #accepted(state) {
@@ -178,7 +178,7 @@ export class History {
       characters -= size(this.steps[dropped]);
       dropped += 1;
     }
-    if (dropped) this.#drop(dropped);
+    this.#drop(dropped);
   }
 
   #drop(count) {

@@ -22,7 +22,7 @@ export function* stretches(text, spans, start = 0) {
   let done = start;
   for (const [from, to] of adjoining(spans)) {
     const piece = text.slice(Math.max(from, start), to), lead = piece.length - piece.trimStart().length;
-    if (to <= start || !piece.trim()) continue;
+    if (!piece.trim()) continue;
     yield {text: text.slice(done, Math.max(from, start) + lead), chosen: false};
     yield {text: piece.trim(), chosen: true};
     done = Math.max(from, start) + lead + piece.trim().length;

@@ -7,7 +7,7 @@ const MOST_BYTES = 5 * 1024 * 1024;
 const MOST_NAME = 60;
 
 // Signs that file systems refuse, and those that turn the writing direction, which can make a name look like another.
-const REFUSED = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]+/gu;
+const REFUSED = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu;
 
 export function fileName(name, ending) {
   const clean = [...name.replace(REFUSED, ' ').replace(/\s+/g, ' ').trim().replace(/^\.+/, '')].slice(0, MOST_NAME).join('').trim();
@@ -20,13 +20,6 @@ export function exported(document, {view = null, tree = null} = {}) {
   const seed = settings?.seed ?? null, from = {format: FORMAT, version: VERSION, exported: new Date().toISOString()};
   const kept = {name, text, caret, spans, history, left, settings, seed, model, instruction, instructed};
   return JSON.stringify({...from, ...kept, view, tree}, null, 1);
-}
-
-export function download(content, name, type) {
-  const address = URL.createObjectURL(new Blob([content], {type: `${type};charset=utf-8`}));
-  const anchor = Object.assign(document.createElement('a'), {href: address, download: name});
-  anchor.click();
-  setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
 // The document of a file, or an Error whose message is a sentence.

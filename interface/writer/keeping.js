@@ -1,8 +1,9 @@
 // The document that is open: between the draft and the shelf, from a link, from a file, to a file.
 import {documentFrom} from './saved.js';
 import {Shelf} from './shelf.js';
-import {download, exported, fileName, read} from './files.js';
+import {exported, fileName, read} from './files.js';
 import {decode, isLink} from './link.js';
+import {download} from '../shared/elements.js';
 import {title} from './titles.js';
 
 const TREE_WAITS = 3000;   // milliseconds that an export waits for the tree

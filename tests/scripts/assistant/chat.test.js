@@ -32,8 +32,9 @@ test('what is read again is one object wherever it was one', () => {
 });
 
 test('what has no messages is read as it is', () => {
-  const kept = {text: 'a', list: [1, null, 'b'], nothing: null};
-  assert.deepEqual(JSON.parse(JSON.stringify(kept), onceAgain()), kept);
+  const kept = {text: 'a', list: [{b: 1}, null, {b: 1}], nothing: null}, read = JSON.parse(JSON.stringify(kept), onceAgain());
+  assert.deepEqual(read, kept);
+  assert.notEqual(read.list[0], read.list[2]);
 });
 
 const moment = (kind, more = {}) => ({kind, text: 'text', before: 'before', time: 1, ...more});

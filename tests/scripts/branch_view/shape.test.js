@@ -96,11 +96,20 @@ test('a top-p that reaches past what is kept gives bounds for share, coverage an
 });
 
 test('rows stand by the share, by the whole row, or by the alphabet', () => {
-  const view = likelyView(), byOdds = depth => idsOf(shape(view)).toSorted((one, other) => oddsOf(other.slice(0, depth)) - oddsOf(one.slice(0, depth)));
+  const view = likelyView(12), byOdds = depth => idsOf(shape(view)).toSorted((one, other) => oddsOf(other.slice(0, depth)) - oddsOf(one.slice(0, depth)));
+  assert.notDeepEqual(byOdds(1), byOdds(5));
   assert.deepEqual(idsOf(shape(view, {order: 'share'})), byOdds(1));
   assert.deepEqual(idsOf(shape(view, {order: 'path'})), byOdds(5));
   const texts = drawn => drawn.rows.map(({pieces}) => pieces.map(({text}) => text).join(''));
   assert.deepEqual(texts(shape(view, {order: 'alphabet'})), texts(shape(view)).toSorted(new Intl.Collator().compare));
+});
+
+test('by the alphabet all pieces of a row are one text', () => {
+  const view = viewOf(likeliest([], 2).map(id => pathOf([id], 2)), {k: 2, depth: 2}), [first, second] = view.branches;
+  [first.pieces[0].text, first.pieces[1].text, second.pieces[0].text, second.pieces[1].text] = ['a', 'b', 'aa', ''];
+  assert.deepEqual(idsOf(shape(view, {order: 'alphabet'})), [second.ids, first.ids]);
+  [first.pieces[1].text, second.pieces[0].text] = ['a', 'ab'];
+  assert.deepEqual(idsOf(shape(view, {order: 'alphabet'})), [first.ids, second.ids]);
 });
 
 test('by the alphabet white space before a row does not count', () => {
@@ -117,6 +126,16 @@ test('rows that top-p leaves nothing of stand by their raw odds', () => {
     const found = idsOf(shape(view, {temperature: 0, order})).slice(1);
     assert.deepEqual(found, found.toSorted((one, other) => oddsOf(other.slice(0, depth)) - oddsOf(one.slice(0, depth))), order);
   }
+});
+
+test('a row that is cut has the odds of what is left of it, in whatever order', () => {
+  const view = likelyView(12), cut = shape(view, {depth: 2, temperature: 0, order: 'path'}).rows;
+  const found = cut.slice(1).map(({ids}) => ids);
+  assert.deepEqual(found, found.toSorted((one, other) => oddsOf(other) - oddsOf(one)));
+  shape(view, {depth: 2}).rows.forEach(({ids, path, rawPath}) => {
+    near(path.p, oddsOf(ids), 'path');
+    near(Math.exp(rawPath), oddsOf(ids), 'raw path');
+  });
 });
 
 test('a smaller number and depth cut rows, and what was cut is among the others', () => {
@@ -144,8 +163,9 @@ test('a branch without tokens is no row', () => {
   const view = likelyView(2, 2);
   view.branches.unshift({ids: [], logprobs: [], at: [], pieces: [], ended: false, healed: false});
   const drawn = shape(view);
-  assert.deepEqual([drawn.rows.length, drawn.count], [2, 2]);
-  assert.ok(drawn.others.every(({ids}) => ids.length));
+  assert.deepEqual([idsOf(drawn), drawn.count], [view.branches.slice(1).map(({ids}) => ids), 2]);
+  const none = shape({...view, branches: view.branches.slice(0, 1)});
+  assert.ok(none.rows.length === 0 && none.others.every(({ids}) => ids.length));
 });
 
 test('rows end with the word, the clause, the sentence or the line that is asked for', () => {
@@ -178,6 +198,8 @@ test('where a click takes one word a row holds its first word, as one piece', ()
   assert.deepEqual(piece.upTo, piece.odds);
   view.branches[0].pieces.forEach(piece => { piece.ends = 0; });
   assert.equal(shape(view, {oneWord: true}).rows[0].open, true);
+  [view.branches[0].pieces[0].ends, view.branches[0].pieces[1].ends] = [0, 1];
+  assert.deepEqual(shape(view, {oneWord: true}).rows[0].pieces.map(({text}) => text), [ids.slice(0, 2).map(textOf).join('')]);
   const one = likelyView(1, 1), [alone] = shape(one, {oneWord: true}).rows;
   assert.deepEqual([alone.pieces.length, alone.pieces[0].text], [1, textOf(one.branches[0].ids[0])]);
 });
@@ -203,6 +225,12 @@ test('tokens before a plain text that say nothing are counted', () => {
     branch.pieces[1].text = text;
     assert.equal(shape(view).rows[0].pieces[1].unsaid, 0, JSON.stringify(text));
   }
+});
+
+test('a word of one piece keeps the tokens before it that say nothing', () => {
+  const view = likelyView(1, 3);
+  view.branches[0].pieces = [{text: 'b', tokens: 3, ends: 1}];
+  assert.equal(shape(view, {oneWord: true}).rows[0].pieces[0].unsaid, 2);
 });
 
 test('the last token of a row that ended is its ending, with its odds', () => {
@@ -254,6 +282,18 @@ test('the others are the likeliest beginnings that no row begins with', () => {
   assert.deepEqual(shape({...view, rest: undefined}).others, []);
   const cold = shape(view, {temperature: 0.5});
   cold.others.forEach(other => near(other.odds.p, oddsOf(other.ids, 0.5), 'of each, colder'));
+});
+
+test('the others stand by their odds as the model gives them', () => {
+  const view = likelyView(2, 2);
+  view.rest.reverse();
+  assert.deepEqual(shape(view, {temperature: 0}).others.map(({ids}) => ids[0]), likeliest([], 10).slice(2));
+});
+
+test('others of which the ids read alike are two', () => {
+  const view = likelyView(1, 1), [first] = view.rest;
+  view.rest = [{...first, ids: [77]}, {...first, ids: [7, 7], logprobs: [-3, -3], at: [0, 0]}];
+  assert.deepEqual(shape(view).others.map(({ids}) => ids), [[77], [7, 7]]);
 });
 
 test('a beginning stands among the others once, and never where a row begins with it', () => {
@@ -322,6 +362,10 @@ test('a row that goes on as what is pinned does is the pinned one', () => {
   assert.deepEqual(idsOf(drawn), [3, 0, 1, 2, 4].map(index => view.branches[index].ids));
   assert.deepEqual(drawn.rows.map(({pinned, extra}) => [pinned, extra]), [[true, false], ...Array(4).fill([false, false])]);
   assert.deepEqual([drawn.coverage, drawn.count], [plain.coverage, 5]);
+  for (const index of [0, 2]) {
+    const [top, ...others] = shape(view, {}, leftOf(view.branches[index], 0)).rows;
+    assert.deepEqual([top.branch === view.branches[index], others.length], [true, 4]);
+  }
 });
 
 test('while rows grow, one that is shorter than what is pinned shows that; once they have grown, it stands above', () => {
@@ -329,7 +373,7 @@ test('while rows grow, one that is shorter than what is pinned shows that; once 
   view.asked.depth = 5;
   const growing = shape(view, {}, pinned, true);
   assert.deepEqual([growing.rows.length, growing.rows[0].ids, growing.rows[0].pinned, growing.rows[0].extra], [5, pinned.ids, true, false]);
-  const grown = shape(view, {}, pinned, false);
+  const grown = shape(view, {}, pinned);
   assert.deepEqual([grown.rows.length, grown.rows[0].ids, grown.rows[0].extra], [6, pinned.ids, true]);
 });
 

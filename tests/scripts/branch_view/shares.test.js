@@ -78,10 +78,10 @@ test('rows hold together the mass of all texts that begin as one of them does', 
 }));
 
 test('a beginning of one digit counts what longer ones hold, and nothing else does', () => {
-  const rows = rowsOf([[5], [5, 1], [51, 1]], () => 0.5);
-  close(setShares(rows).p, 0.5 + 0.5);
-  const others = rowsOf([[51], [5, 1], [5, 15]], () => 0.5);
-  close(setShares(others).p, 0.5 + 0.25 + 0.25);
+  const rows = rowsOf([[5], [5, 1], [51, 1]], () => 0.25);
+  close(setShares(rows).p, 0.25 + 0.25);
+  const others = rowsOf([[51], [5, 1], [5, 15]], () => 0.25);
+  close(setShares(others).p, 0.25 + 0.0625 + 0.0625);
 });
 
 test('shares are given to the targets alone, beside all rows', () => {

@@ -16,7 +16,7 @@ test('figures do not break over lines', () => {
 
 test('a percentage has two digits, below a tenth one, and none behind the point from ten on', () => {
   const shown = {
-    1: '100 %', 0.5: '50 %', 0.3719: '37 %', 0.1: '10 %', 0.0995: '10 %', 0.0994: '9.9 %', 0.051: '5.1 %', 0.05: '5 %', 0.0123: '1.2 %',
+    1: '100 %', 0.5: '50 %', 0.3719: '37 %', 0.1: '10 %', 0.0996: '10 %', 0.0994: '9.9 %', 0.125: '13 %', 0.051: '5.1 %', 0.05: '5 %', 0.0123: '1.2 %',
     0.001: '0.1 %', 0.00099: '0.1 %', 0.00094: '0.09 %', 0.00012: '0.01 %', 0.0000016: '0.0002 %', 0.00000101: '0.0001 %', 0.00000099: '< 0.0001 %', 1e-300: '< 0.0001 %', 0: '0 %',
   };
   for (const [p, text] of Object.entries(shown)) assert.equal(percent({p: Number(p)}), text, p);
@@ -61,6 +61,7 @@ test('characters that cannot be seen are named where there is nothing else', () 
   assert.equal(visible('\0 '), 'U+0000 U+0020');
   assert.equal(visible('\u{e0041}'), 'U+E0041');
   assert.equal(visible('\u200b\u0301'), 'U+200B U+0301');
+  assert.equal(visible('\u0301\u200b'), 'U+0301 U+200B');
   assert.equal(visible('a\u200b'), 'a\u200b');
   assert.equal(visible('\u200ba'), '\u200ba');
 });

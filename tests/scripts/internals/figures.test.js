@@ -59,6 +59,10 @@ test('each alternative and what came has its raw and its processed odds, by the 
   }
 });
 
+test('where nothing is processed both odds are the same', () => {
+  for (const one of odds(viewOf(), 1, {temperature: 1, topP: 1})) assert.deepEqual(one.processed, one.raw);
+});
+
 test('alternatives have their places, and what came its own rank', () => {
   assert.deepEqual(odds(viewOf(), 1, {temperature: 1, topP: 1}).map(({came, rank}) => [came, rank]), [[false, 1], [false, 2], [false, 3], [true, 21]]);
   const first = odds(viewOf({id: likeliest[1], rank: 2}), 1, {temperature: 1, topP: 1});

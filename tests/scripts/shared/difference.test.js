@@ -46,6 +46,8 @@ test('the first and the last character of each half are told from other characte
       assert.deepEqual(between(first + second, other + second), {start: 0, removed: first + second, inserted: other + second});
     }
   }
+  for (const second of low) assert.equal(between(`\ud800${second}a`, `\ud800${second}b`).start, 2);
+  for (const first of high) assert.equal(between(`a${first}\udc00`, `b${first}\udc00`).removed, 'a');
   assert.deepEqual(between('\ud7ffa', '\ud7ffb'), {start: 1, removed: 'a', inserted: 'b'});
   assert.deepEqual(between('a\ue000', 'b\ue000'), {start: 0, removed: 'a', inserted: 'b'});
 });

@@ -39,7 +39,10 @@ test('what is typed after a new line begins a step', () => {
   assert.deepEqual(typedAs('one\ntwo'), ['one\n', 'two']);
 });
 
-test('several new lines end one step', () => assert.deepEqual(typedAs('one\n\n\ntwo'), ['one\n\n\n', 'two']));
+test('several new lines end one step', () => {
+  assert.deepEqual(typedAs('one\n\n\ntwo'), ['one\n\n\n', 'two']);
+  assert.equal(grouped([typing('one\n', 0), typing('\ntwo', 4)]).length, 1);
+});
 
 test('a new line before which nothing stands belongs to what follows no more than any other', () => {
   assert.deepEqual(typedAs('\none'), ['\n', 'one']);
@@ -60,8 +63,9 @@ test('a long step does not end within a word, nor between white space', () => {
 
 test('a long step ends behind any white space, not within a word that only holds some', () => {
   assert.deepEqual(typedAs(`${'x'.repeat(40)}\u3000y`), [`${'x'.repeat(40)}\u3000`, 'y']);
-  const phrase = grouped([typing('x'.repeat(40), 0), typing('y z', 40)]);
-  assert.equal(phrase.length, 1);
+  assert.equal(grouped([typing('x'.repeat(40), 0), typing('y z', 40)]).length, 1);
+  assert.equal(grouped([typing(`${'x'.repeat(39)} `, 0), typing('y z', 40)]).length, 2);
+  assert.deepEqual(typedAs(`${'x'.repeat(20)} ${'x'.repeat(25)}y`), [`${'x'.repeat(20)} ${'x'.repeat(25)}y`]);
 });
 
 test('a pause of a second ends a step', () => {
@@ -79,6 +83,7 @@ test('nothing goes on with nothing', () => assert.ok(!joins(undefined, typing('a
 test('typing that follows somewhere else is a step of its own', () => {
   assert.ok(!joins(typing('ab', 0), typing('c', 1)));
   assert.ok(!joins(typing('ab', 0), typing('c', 3)));
+  assert.ok(!joins(typing('ab', 0), {...typing('c', 2), start: 1}));
 });
 
 test('a step that does not start where the last one left the caret is one of its own', () => {
@@ -90,7 +95,7 @@ test('a step that does not start where the last one left the caret is one of its
 
 test('what replaces a selection is a step of its own', () => {
   assert.ok(!joins(typing('ab', 0), {...typing('c', 2), removed: 'x'}));
-  assert.ok(!joins(typing('ab', 0), {...typing('c', 2), before: [1, 2]}));
+  for (const before of [[1, 2], [2, 3]]) assert.ok(!joins(typing('ab', 0), {...typing('c', 2), before}));
   assert.ok(!joins({...typing('ab', 0), after: [1, 2]}, typing('c', 2)));
   assert.ok(!joins({...typing('ab', 0), after: [2, 3]}, {...typing('c', 2), before: [2, 3]}));
 });
@@ -105,7 +110,8 @@ test('more than twenty characters at once were not typed by hand', () => {
 test('only typing and deleting go on', () => {
   assert.ok(!joins(typing('a', 0), {...typing('b', 1), kind: 'accept'}));
   for (const kind of ['accept', 'paste', 'cut', 'composition', 'replace'])
-    assert.ok(!joins({...typing('a', 0), kind}, {...typing('b', 1), kind}), kind);
+    for (const [last, step] of [[typing('a', 0), typing('b', 1)], [backspace('c', 2), backspace('b', 1)]])
+      assert.ok(!joins({...last, kind}, {...step, kind}), kind);
 });
 
 test('typing does not go on with deleting, nor deleting with typing', () => {

@@ -15,7 +15,7 @@ class Page {
   time = 0;
 
   // Replace what stands from `start` on; steps are a minute apart, so that none goes on with another, unless `wait` is less.
-  change(change, {kind = 'paste', marks = [], wait = 60_000, goal = null, ...more} = {}) {
+  change(change, {kind = 'paste', marks, wait = 60_000, goal, ...more} = {}) {
     this.time += wait;
     const {start, removed, inserted} = change, end = start + inserted.length;
     const caret = {before: [start + removed.length, start + removed.length], after: [end, end]};
@@ -128,7 +128,8 @@ test('whatever is left behind can be gone back to from wherever the text stands'
 
 test('a new document has nothing to undo, to redo or to go back to', () => {
   const page = new Page();
-  assert.ok(!page.undo() && !page.redo() && !page.history.canUndo && !page.history.canRedo);
+  assert.ok(!page.history.canUndo && !page.history.canRedo);
+  for (const verb of ['undo', 'undo', 'redo']) assert.ok(!page[verb]() && page.history.position === 0);
   assert.deepEqual([page.moments(), page.history.state()], [[], {steps: [], position: 0}]);
 });
 
@@ -279,6 +280,10 @@ test('a piece after more than forty-eight characters has an ellipsis before the 
   page.write(`${'a'.repeat(10)} ${'b'.repeat(40)}`);
   page.accept('c');
   assert.equal(page.moments()[0].before, `…${'b'.repeat(40)}`);
+  const long = new Page();
+  long.write('a'.repeat(49));
+  long.accept('b');
+  assert.equal(long.moments()[0].before, `…${'a'.repeat(48)}`);
 });
 
 test('the words before a piece hold no half characters', () => {

@@ -113,6 +113,12 @@ test('a view up to an end is whole where it was let as deep as is asked for', ()
   assert.ok(!isWhole(view, settings({until: 'word', depth: 41})));
 });
 
+test('a view of a number of tokens that reaches an end is whole, however deep that may lie', () => {
+  const view = viewOf();
+  view.branches.forEach(one => { one.pieces = [{text: 'a', tokens: 3, ends: 1}]; });
+  assert.ok(isWhole(view, settings({until: 'word', depth: 40})));
+});
+
 test('a growing view tells more where it has more rows, where all of them are deeper, or where the mode is another', () => {
   const had = viewOf({}, [branch(2), branch(3)]);
   assert.ok(!tellsMore(viewOf({}, [branch(2), branch(4)]), had));

@@ -58,6 +58,7 @@ test('an excerpt of a long text is its first characters and an ellipsis', () => 
   assert.equal(excerpt('one two three', 4), 'one…');
   assert.equal(excerpt(`a${' '.repeat(15)}`, 4), 'a');
   assert.equal(excerpt(`a${' '.repeat(16)}`, 4), 'a…');
+  assert.equal(excerpt(`a${' '.repeat(16)}b`, 4), 'a…');
 });
 
 test('an excerpt holds no half characters', () => withDice(300, dice => {

@@ -102,7 +102,7 @@ test('what a step has beside its fields is left out', () => {
 });
 
 test('an accepted step has token ids where they are ids', () => {
-  for (const ids of [[], ['1'], [-1], [0.5], null, 'x', {length: 1, 0: 1}]) assert.equal(stepsOf({...ACCEPTED, ids})[0].ids, null);
+  for (const ids of [[], ['1'], [1, '2'], [-1], [0.5], null, 'x', {length: 1, 0: 1}]) assert.equal(stepsOf({...ACCEPTED, ids})[0].ids, null);
   assert.deepEqual(stepsOf({...ACCEPTED, ids: [0]})[0].ids, [0]);
   assert.notEqual(stepsOf(ACCEPTED)[0].ids, ACCEPTED.ids);
 });

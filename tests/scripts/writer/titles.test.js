@@ -12,7 +12,7 @@ test('a document is called by its name, else by how it begins, else untitled', (
 });
 
 test('copies are numbered', () => {
-  assert.deepEqual(['Mine', 'Mine (copy)', 'Mine (copy 2)', 'Mine (copy 9)'].map(copyOf), ['Mine (copy)', 'Mine (copy 2)', 'Mine (copy 3)', 'Mine (copy 10)']);
+  assert.deepEqual(['Mine', 'Mine (copy)', 'Mine (copy 2)', 'Mine (copy 9)', 'Mine (copy 12)'].map(copyOf), ['Mine (copy)', 'Mine (copy 2)', 'Mine (copy 3)', 'Mine (copy 10)', 'Mine (copy 13)']);
 });
 
 test('a name that only looks like a copy is copied whole', () => {
