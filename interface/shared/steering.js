@@ -5,7 +5,7 @@ import {Ghost} from './ghost.js';
 import {listenToKeys} from './keys.js';
 import {Known, isWhole, keyOf, tellsMore} from './known.js';
 import {Requests} from './requests.js';
-import {characters} from './words.js';
+import {inCharacters} from './words.js';
 
 const WAITING = 'Branches appear here when the model is ready.';
 const SELECTION = 'A selection pauses branching.';
@@ -124,7 +124,7 @@ export class Steering {
     if (draft.composing) return null;
     return {
       ...this.settings, revision: draft.revision, text, ...this.hooks.told(),
-      accepted: counted(text, draft.trail(this.#heardOf)),
+      accepted: inCharacters(text, draft.trail(this.#heardOf)),
     };
   }
 

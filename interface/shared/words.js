@@ -19,5 +19,12 @@ export function excerpt(text, most = 80) {
   return characters.length > most || text.length > most * 4 ? `${characters.slice(0, most).join('').trimEnd()}…` : line;
 }
 
-// How many characters there are as Python counts them.
-export const characters = text => [...text].length;
+// Pieces [start, …] in the order of a text, with their starts counted in characters, as Python does.
+export function inCharacters(text, pieces) {
+  let from = 0, count = 0;
+  return pieces.map(([start, ...piece]) => {
+    count += [...text.slice(from, start)].length;
+    from = start;
+    return [count, ...piece];
+  });
+}

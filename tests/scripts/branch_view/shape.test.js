@@ -20,7 +20,7 @@ const beginnings = paths => paths.map((path, index) => {
 // The mass of all texts that begin as one of these does.
 function massOf(found, temperature, topP) {
   const alone = found.filter(own => !found.some(other => other.length < own.length && begins(own, other)));
-  return new Set(alone.map(String)).values().toArray()
+  return [...new Set(alone.map(String))]
     .reduce((sum, key) => sum + oddsOf(key.split(',').map(Number), temperature, topP), 0);
 }
 

@@ -94,8 +94,11 @@ test('others that top-p rules out are summed up only where there are no others',
 
 test('the head says how many branches there are, and of what they hold their share', () => {
   assert.deepEqual([words.howMany(1), words.howMany(5)], ['This one holds', 'These 5 hold']);
-  assert.equal(words.ofWhat({given: ''}), 'of what the model thinks could come next');
-  assert.equal(words.ofWhat({given: ' lig'}), 'of what could come next, given “lig”');
+  const ofWhat = (given, banned) => words.ofWhat({given, wanted: {banned}});
+  assert.equal(ofWhat(''), 'of what the model thinks could come next');
+  assert.equal(ofWhat(' lig'), 'of what could come next, given “lig”');
+  assert.equal(ofWhat('', 1), 'of what the model thinks could come next, without 1 banned token');
+  assert.equal(ofWhat(' lig', 0), 'of what could come next, given “lig”');
 });
 
 const piece = {text: ' sea', odds: {p: 0.25}, upTo: {p: 0.125}}, row = {path: {p: 0.01}, raw: false};
@@ -143,6 +146,7 @@ test('the caption names temperature and top-p', () => {
   assert.equal(caption({temperature: 0.7, top_p: 0.9}), 'at temperature 0.7, top-p 0.9.');
   assert.equal(caption({top_p: 0.9}), 'at temperature 1, top-p 0.9.');
   assert.equal(caption({temperature: 0, top_p: 0.9}), 'at temperature 0: the likeliest is certain.');
+  assert.equal(caption({temperature: 0.7, banned: 2}), 'at temperature 0.7, without 2 banned tokens.');
 });
 
 test('a note stands in place of the caption', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {characters, count, excerpt} from '../../../interface/shared/words.js';
+import {count, excerpt, inCharacters} from '../../../interface/shared/words.js';
 import {withDice} from '../dice.js';
 import {Owners, randomMarks} from './owners.js';
 
@@ -69,6 +69,9 @@ test('an excerpt holds no half characters', () => withDice(300, dice => {
   assert.ok(found === line || (found.endsWith('…') && line.startsWith(found.slice(0, -1))));
 }));
 
-test('characters are counted as Python does', () => {
-  assert.deepEqual(['', 'abc', '🙂', 'e\u0301', 'a🙂\n'].map(characters), [0, 3, 1, 2, 3]);
-});
+test('the starts of pieces are counted in characters, as Python does', () => withDice(100, dice => {
+  const text = dice.text(30), all = [...text];
+  const starts = all.map((_, index) => index).filter(() => dice.chance(0.3));
+  const pieces = starts.map(index => [all.slice(0, index).join('').length, [index], false]);
+  assert.deepEqual(inCharacters(text, pieces), starts.map(index => [index, [index], false]));
+}));
