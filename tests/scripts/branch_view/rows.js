@@ -4,7 +4,7 @@ const sumOfExp = values => values.reduce((all, value) => all + Math.exp(value), 
 // Log-probabilities of a made-up model; `alike` of the likeliest tokens have the same.
 export function randomRow(dice, {vocabulary = 300, spread = 2.5, alike = 1} = {}) {
   const logits = Array.from({length: vocabulary}, () => spread * dice.gauss()), most = Math.max(...logits);
-  for (let count = 0; count < alike; count += 1) logits[dice.upTo(vocabulary - 1)] = most;
+  for (let count = 1; count < alike; count += 1) logits[dice.upTo(vocabulary - 1)] = most;
   const total = Math.log(sumOfExp(logits));
   return logits.map(logit => logit - total);
 }

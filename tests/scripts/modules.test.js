@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import {readFileSync, readdirSync} from 'node:fs';
+import {dirname, join, relative, resolve} from 'node:path';
+import {test} from 'node:test';
+import {fileURLToPath} from 'node:url';
+
+const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+const scripts = readdirSync(join(ROOT, 'interface'), {recursive: true}).filter(name => name.endsWith('.js'));
+const tested = readdirSync(import.meta.dirname, {recursive: true}).filter(name => /[/\\].*\.test\.js$/.test(name));
+
+// The scripts that have tests here are pure: they compute, and know nothing of the page.
+const pure = tested.map(name => join('interface', name.replace('.test.js', '.js')));
+const imports = name => [...readFileSync(join(ROOT, name), 'utf-8').matchAll(/^import .* from '(.+)';$/gm)]
+  .map(([, path]) => relative(ROOT, resolve(ROOT, dirname(name), path)));
+
+test('every script finds all that it imports', async () => {
+  assert.ok(scripts.length > 60);
+  for (const name of scripts) await import(join(ROOT, 'interface', name));
+});
+
+test('pure scripts import pure scripts alone', () => {
+  for (const name of pure) assert.deepEqual(imports(name).filter(other => !pure.includes(other)), [], name);
+});
+
+test('pure scripts name nothing of the page', () => {
+  for (const name of pure) {
+    const code = readFileSync(join(ROOT, name), 'utf-8').replace(/\/\/.*$/gm, '');
+    assert.doesNotMatch(code, /\b(document|window|navigator|sessionStorage|localStorage|addEventListener|setTimeout)\b\s*[.(]/, name);
+  }
+});
+
+test('every pure script is among those that are changed at random', () => {
+  const {mutate} = JSON.parse(readFileSync(join(ROOT, 'stryker.config.json'), 'utf-8'));
+  assert.deepEqual(mutate.toSorted(), pure.toSorted());
+});
