@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from queue import Queue
 from typing import TypeVar
 
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkItem, WorkResult
+from filelock import FileLock, Timeout
 
 from tests.mutation.changes import Change, draw, files_to_change
 from tests.mutation.reach import Reach
@@ -24,6 +27,7 @@ from tests.mutation.trial import Fate, Trials, Verdict
 from tests.mutation.workers import SLOW_IMPORTS, Worker
 
 ROOT = Path(__file__).parent.parent.parent
+WORKERS = min(4, os.cpu_count() or 1)
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -55,7 +59,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="which changes (1)")
     parser.add_argument("--files", nargs="*", default=(), help="only files whose path begins with one of these")
     parser.add_argument("--patience", type=float, default=60, help="seconds of tests to run for one change (60)")
-    parser.add_argument("--workers", type=int, default=1, help="how many changes to try side by side (1)")
+    parser.add_argument("--workers", type=int, default=WORKERS, help=f"changes tried side by side ({WORKERS})")
     parser.add_argument("--slow", action="store_true", help="also with tests that are marked slow")
     parser.add_argument("--again", action="store_true", help="only those that the last run with this seed left")
     parser.add_argument("--as-recorded", action="store_true", help="do not record tests that changed since")
@@ -70,6 +74,7 @@ def main(words: Sequence[str] | None = None, root: Path = ROOT, imports: Sequenc
     records = Records(root, options.folder / "records", options.slow)
     sources = {path: (root / path).read_text(encoding="utf-8") for path in files_to_change(root)}
     with ExitStack() as stack:
+        stack.enter_context(_only_run_in(options.folder))
         made = (Worker(root, options.folder, number, imports) for number in range(options.workers))
         pool = Pool([stack.enter_context(closing(worker)) for worker in made])
         if not options.as_recorded:
@@ -79,6 +84,17 @@ def main(words: Sequence[str] | None = None, root: Path = ROOT, imports: Sequenc
         results = _try(changes, known, Reach(records.load(), sources), Trials(options.patience), pool, db)
     print("\n" + report(results))
     return 0
+
+
+@contextmanager
+def _only_run_in(folder: Path) -> Iterator[None]:
+    """Two runs in one folder would change each other's copies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / "lock", timeout=0):
+            yield
+    except Timeout:
+        sys.exit(f"Another run uses {folder}: wait for its end, or give another --folder.")
 
 
 def _record(records: Records, pool: Pool, sources: Sequence[str]) -> None:
@@ -135,4 +151,5 @@ def _keep(db: WorkDB, change: Change, verdict: Verdict) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that workers end with the run
     raise SystemExit(main())
