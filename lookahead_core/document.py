@@ -216,8 +216,9 @@ class Document:
             return
         self._passage.edit(text[: one.before])
         if one.healed:
-            self._move()  # what was typed last is re-opened only below the head
-            if not self.reopens:
+            self._move()  # the last piece is re-opened below the head only
+            typed = self._passage.reopened() if self.reopens else b""
+            if not (typed and self.model.codec.bytes_of(one.token_ids[0]).startswith(typed)):
                 return
         self._passage.append(one.token_ids, replace_last=one.healed)
         if not text.startswith(self._passage.text):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
 
-from lookahead_core import Document, Model
+from lookahead_core import Document, Model, load_model
 from lookahead_core.ahead import Ahead, read_ahead
 from lookahead_core.document import Accepted
 from lookahead_core.strategies.options import MODES, Options
+from lookahead_core.window import left_out
+from tests.conftest import tiny_llama
 
 TEXTS = ["The old keeper said", "The old keeper sa", "The sea and ", "The sea."]
 
@@ -158,6 +161,90 @@ def test_what_does_not_spell_the_text_is_taken_for_typed(tiny_model: Model, wron
     assert document.text == "The sea and the sky"
     assert document.token_ids == Document(tiny_model, "The sea and the sky").token_ids
     document.check()
+
+
+def token_spelling(model: Model, start: str, end: str) -> tuple[int, str]:
+    """A token whose text begins and ends like this, with more than both, and that text."""
+    names = {token_id: model.tokenizer.decode([token_id]) for token_id in range(2, len(model.tokenizer))}
+    fitting = (pair for pair in names.items() if pair[1].startswith(start) and pair[1].endswith(end))
+    return next(pair for pair in fitting if len(pair[1]) > len(start + end) and pair[1].isascii())
+
+
+@pytest.mark.parametrize("text", ["The sea.", "The sea\n", "The sea (", ""])
+def test_a_healed_token_is_not_believed_where_nothing_would_be_opened_again(tiny_model: Model, text: str) -> None:
+    token_id, spelled = token_spelling(tiny_model, " ", "r")
+    whole = text + spelled[1:]
+    document = Document(tiny_model)
+    document.follow(whole, [Accepted(len(text), (token_id,), healed=True)])
+    assert not Document(tiny_model, text).reopens
+    assert (document.text, document.token_ids) == (whole, Document(tiny_model, whole).token_ids)
+    assert document.follow(text) is None and document.token_ids == Document(tiny_model, text).token_ids
+
+
+def test_a_healed_token_is_not_believed_behind_one_that_was_accepted(tiny_model: Model) -> None:
+    accepted = tuple(tiny_model.tokenizer(letter).input_ids[0] for letter in " k")
+    healed, spelled = token_spelling(tiny_model, "k", "")
+    text = f"The {spelled}"
+    document, without = Document(tiny_model), Document(tiny_model)
+    document.follow(text, [Accepted(3, accepted), Accepted(5, (healed,), healed=True)])
+    without.follow(text, [Accepted(3, accepted)])
+    assert (document.text, document.token_ids) == (text, without.token_ids)
+
+
+def test_a_healed_token_is_not_believed_where_it_does_not_begin_with_what_was_typed(tiny_model: Model) -> None:
+    typed = "the s"
+    reopened = Document(tiny_model, typed).reopens
+    token_id, spelled = token_spelling(tiny_model, " k", "")
+    assert reopened == " s" and not spelled.startswith(reopened)
+    whole = typed + spelled[len(reopened) :]
+    document = Document(tiny_model)
+    document.follow(whole, [Accepted(len(typed), (token_id,), healed=True)])
+    assert (document.text, document.token_ids) == (whole, Document(tiny_model, whole).token_ids)
+    right, spelled = token_spelling(tiny_model, reopened, "")
+    document.follow(typed + spelled[2:], [Accepted(len(typed), (right,), healed=True)])
+    assert document.text == typed + spelled[2:] and document.token_ids[-1] == right
+
+
+@pytest.mark.parametrize("heal", [False, True])
+def test_at_the_edge_of_the_context_a_click_is_ahead_exactly_where_it_leaves_the_window_where_it_is(
+    byte_tokenizer: Any, heal: bool
+) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer), max_position_embeddings=48), tokenizer=byte_tokenizer)
+    seen = set()
+    for length in range(36, 49):
+        document = Document(model, token_ids=[5 + place % 90 for place in range(length - 3)])
+        document.text += " the s"
+        result = document.lookahead(k=2, depth=4, heal=heal)
+        before = document.tree.path(document.head)
+        for branch in result.branches:
+            assert branch.healed == heal or branch.token_ids[0] != document.token_ids[-1]
+            for tokens in range(1, len(branch.token_ids) + 1 - branch.ended):
+                after = document.after(branch, tokens)
+                document.accept(branch, tokens)
+                stays = document.tree.path(document.head)[: len(before) - heal] == before[: len(before) - heal]
+                assert (after is not None) == stays
+                assert after is None or after[0] is document.head
+                document.rewind(tokens)
+                document.tree.move_head(before[-1])
+                seen.add(stays)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("first", [0, 1, 3])
+def test_what_is_left_out_of_a_long_text_is_the_fewest_strides_that_leave_room(first: int) -> None:
+    for context, room in itertools.product((8, 9, 16, 20), (0, 1, 3, 5)):
+        stride = max(1, min(context // 4, context - room - first))
+        for length in range(first, 4 * context):
+            steps = next(n for n in itertools.count() if length - n * stride + room <= context)
+            assert left_out(length, context, room, first) == (steps * stride + first if steps else 0)
+    assert left_out(10**6, None, 100, first) == 0
+
+
+def test_some_of_a_text_is_left_whatever_room_is_asked_for() -> None:
+    for context, first, room in itertools.product((8, 16), (0, 2, 7), (1, 7, 15, 40)):
+        for length in range(context - 2, 60):
+            left = left_out(length, context, room, first)
+            assert left < length or room + first >= context
 
 
 def test_an_opening_stands_before_every_text_and_is_no_part_of_it(tiny_model: Model) -> None:
