@@ -11,10 +11,13 @@ BYTE_OF = {chr(byte): byte for byte in PRINTED} | {chr(256 + place): byte for pl
 
 
 def tokens_as_bytes(tokenizer: Any) -> list[bytes]:
-    """What each token of a byte-level tokenizer spells, by id; special tokens spell nothing."""
-    special = set(tokenizer.all_special_ids)
+    """What each token of a byte-level tokenizer spells, by id; special tokens spell nothing, added ones their name."""
+    special, added = set(tokenizer.all_special_ids), set(tokenizer.get_added_vocab().values())
+
+    def spelled(token_id: int, name: str) -> bytes:
+        if token_id in special:
+            return b""
+        return name.encode() if token_id in added else bytes(BYTE_OF[character] for character in name)
+
     names = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-    return [
-        b"" if token_id in special else bytes(BYTE_OF[character] for character in name)
-        for token_id, name in enumerate(names)
-    ]
+    return [spelled(token_id, name) for token_id, name in enumerate(names)]

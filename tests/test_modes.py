@@ -260,9 +260,9 @@ def test_equal_rows_stay_as_many_and_are_covered_once(model: Any, odds: Odds) ->
 @pytest.mark.parametrize("text", ["the old keep", "Once upon a ", "watched the s", "the  "])
 def test_a_healed_sample_is_drawn_among_what_begins_with_what_was_typed(tiny_model: Model, text: str) -> None:
     document = Document(tiny_model, text)
-    ids, spelled = document.token_ids, tiny_model.codec.bytes_of
+    ids, spelled = document.token_ids, tokens_as_bytes(tiny_model.tokenizer)
     result = document.lookahead(mode="sampled", k=6, depth=4, heal=True, seed=3, temperature=1.5)
-    allowed = {i for i in range(len(tiny_model.tokenizer)) if spelled(i).startswith(spelled(ids[-1]))}
+    allowed = {i for i in range(len(spelled)) if spelled[i].startswith(spelled[ids[-1]])}
     draws = Draws(tiny_model.hf_model, 3, 1.5, 1.0)
     for stream, branch in enumerate(result.branches):
         first = draws.token(ids[:-1], stream, len(ids) - 1, allowed)
@@ -490,10 +490,10 @@ def test_the_rest_is_what_else_the_model_finds_likely_first(model: Any, odds: Od
 
 def test_the_rest_of_a_healed_view_says_what_would_still_be_inserted(tiny_model: Model) -> None:
     document = Document(tiny_model, "watched the s")
-    ids, spelled = document.token_ids, tiny_model.codec.bytes_of
+    ids, spelled = document.token_ids, tokens_as_bytes(tiny_model.tokenizer)
     result = document.lookahead(k=2, depth=3, heal=True)
     before, after = plain_rows(tiny_model.hf_model, [ids[:-1], ids])
-    allowed = [i for i in range(len(tiny_model.tokenizer)) if spelled(i).startswith(spelled(ids[-1]))]
+    allowed = [i for i in range(len(spelled)) if spelled[i].startswith(spelled[ids[-1]])]
     given = dict(zip(allowed, before[allowed].softmax(0).tolist(), strict=True))
     following = after.softmax(0).tolist()
     odds = {(i,): p for i, p in given.items() if i != ids[-1]}
@@ -502,7 +502,7 @@ def test_the_rest_of_a_healed_view_says_what_would_still_be_inserted(tiny_model:
     expected = sorted((path for path in odds if path not in begun), key=lambda path: -odds[path])
     assert [other.token_ids for other in result.rest][:40] == expected[:40]
     for other in result.rest:
-        path = b"".join(map(spelled, other.token_ids))[len(spelled(ids[-1])) :]
+        path = b"".join(spelled[i] for i in other.token_ids)[len(spelled[ids[-1]]) :]
         text = codecs.getincrementaldecoder("utf-8")("replace").decode(path)
         assert other.text == (text if text and "\ufffd" not in text else None)
         assert math.exp(sum(other.logprobs)) == pytest.approx(odds[other.token_ids], rel=1e-3)

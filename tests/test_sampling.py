@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import collections
 import math
+import random
 
 import pytest
 import torch
 
-from lookahead_core.sampling import draw, heat, noise, nucleus, shaped, without
+from lookahead_core.sampling import draw, heat, noise, nucleus, repeats, shaped, without
 
 ODDS = [0.4, 0.3, 0.2, 0.1]
 ROW = torch.tensor(ODDS).log()
@@ -98,6 +99,18 @@ def test_a_cut_keeps_as_many_as_asked_for_of_a_wide_row() -> None:
     row = (torch.randn(20_000, generator=torch.Generator().manual_seed(0)) * 3).double().log_softmax(-1)
     for keep in (3, 1500, 9000):
         assert set(nucleus(row, 1e-6, keep).isfinite().nonzero()[:, 0].tolist()) == set(row.topk(keep).indices.tolist())
+
+
+def test_what_would_repeat_an_n_gram_is_what_followed_its_beginning_before() -> None:
+    assert repeats([5], 1) == {5} and repeats([], 1) == repeats([], 2) == repeats([5], 2) == set()
+    assert repeats([5, 5], 2) == {5} and repeats([5, 6], 2) == set(), "a path as long as the n-gram holds one"
+    assert repeats([7, 7, 7], 3) == {7} and repeats([7, 7], 3) == set()
+    dice = random.Random(0)
+    for _ in range(400):
+        path, size = [dice.randrange(3) for _ in range(dice.randrange(9))], dice.randint(1, 5)
+        grams = [path[place : place + size] for place in range(len(path) - size + 1)]
+        expected = {token_id for token_id in range(3) if [*path, token_id][-size:] in grams}
+        assert repeats(path, size) == expected, (path, size)
 
 
 def test_heat_without_temperature_is_greed_and_bans_leave_the_others_as_they_are() -> None:

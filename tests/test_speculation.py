@@ -27,6 +27,7 @@ from tests.conftest import tiny_llama
 from tests.drafting import Oracle, Saying, Scripted, hostile
 from tests.families import FAMILIES, make
 from tests.parrot import parrot
+from tests.test_sampling import reference_noise
 
 PROMPT = [5, 9, 13, 5, 9, 13, 5, 9, 2, 7, 5, 9]
 FEW = ("gpt2", "llama", "gemma3", "mamba")
@@ -428,8 +429,9 @@ def test_the_luck_of_a_guess_is_that_of_the_draw_that_decides_on_it(tiny_model: 
     assert len(tokens) == 4
     for depth in range(4):
         odds = Document(tiny_model, token_ids=[*PROMPT, *tokens[:depth]]).odds(temperature=1.0).tolist()
-        lucky = max(range(len(odds)), key=lambda token_id: odds[token_id] + line._noise(depth, token_id))
-        assert lucky == tokens[depth]
+        luck = [reference_noise(3, 2, len(PROMPT) + depth, token_id) for token_id in range(len(odds))]
+        assert [line._noise(depth, token_id) for token_id in range(len(odds))] == pytest.approx(luck, rel=1e-12)
+        assert max(range(len(odds)), key=lambda token_id: odds[token_id] + luck[token_id]) == tokens[depth]
 
 
 def test_who_is_never_right_is_drafted_less_and_less(steady: Model) -> None:

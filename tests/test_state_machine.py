@@ -13,15 +13,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from lookahead_core import Document, load_model
 from lookahead_core.settings import Settings
-from lookahead_core.text import TextCodec
 from tests.conftest import CORPUS, byte_level, tiny_llama
 from tests.families import plain_rows
+from tests.spelling import tokens_as_bytes
 
 # The default run is short; the continuous integration asks for ten thousand steps (examples times steps).
 EXAMPLES = int(os.environ.get("LOOKAHEAD_STATE_EXAMPLES", "12"))
 STEPS = 40
 TOKENIZER = byte_level(CORPUS)
-CODEC = TextCodec(TOKENIZER)
+SPELLED = tokens_as_bytes(TOKENIZER)
 SLOT_BYTES = 2 * 2 * 2 * 8 * 4
 MODEL = load_model(
     tiny_llama(len(TOKENIZER), max_position_embeddings=96),
@@ -151,7 +151,7 @@ class DocumentMachine(RuleBasedStateMachine):
     def everything_holds(self) -> None:
         self.document.check()
         assert self.document.text == self.text
-        spelled = b"".join(CODEC.bytes_of(token_id) for token_id in self.document.token_ids)
+        spelled = b"".join(SPELLED[token_id] for token_id in self.document.token_ids)
         whole = self.text.encode()
         assert (spelled.startswith(whole) and len(spelled) - len(whole) <= 3) or "\ufffd" in self.text
 

@@ -15,11 +15,12 @@ import torch
 
 from lookahead_core import Document, LookaheadError, Model, TextError, load_model
 from lookahead_core.batch import stream_batch
-from lookahead_core.sampling import noise
 from lookahead_core.stream import _StopStrings
 from tests.conftest import tiny_llama
 from tests.families import make, plain_rows
 from tests.parrot import parrot
+from tests.spelling import tokens_as_bytes
+from tests.test_sampling import reference_noise
 
 SAID = ["Old horn keepers fog drifted murmur. He fox ships above, but white tall quiet!"]
 """No token comes twice in it."""
@@ -323,12 +324,12 @@ def test_a_forbidden_word_that_the_text_has_begun_is_not_finished(keeper: Model)
 
 
 def test_forbidden_strings_leave_every_other_way_to_go_on_open(tiny_model: Model) -> None:
-    codec, document = tiny_model.codec, Document(tiny_model, "the se")
+    spelled, document = tokens_as_bytes(tiny_model.tokenizer), Document(tiny_model, "the se")
     odds = document.odds(temperature=1.0, forbidden=["sea"])
-    before = b"".join(codec.bytes_of(token_id) for token_id in document.token_ids)
-    for token_id in range(len(odds)):
-        completes = b"sea" in (before + codec.bytes_of(token_id))[-len(codec.bytes_of(token_id)) - 2 :]
-        assert bool(odds[token_id].isinf()) == completes, codec.bytes_of(token_id)
+    before = b"".join(spelled[token_id] for token_id in document.token_ids)
+    for token_id, piece in enumerate(spelled):
+        completes = b"sea" in (before + piece)[-len(piece) - 2 :]
+        assert bool(odds[token_id].isinf()) == completes, piece
 
 
 def test_a_text_that_changes_ends_the_stream_with_a_sentence(keeper: Model) -> None:
@@ -522,8 +523,7 @@ def test_a_text_longer_than_the_context_goes_on_from_what_the_model_can_read(byt
     assert len(read) + 20 <= 64 and document.token_ids[-len(read) + 1 :] == read[1:]
     path = list(read)
     for place, token_id in enumerate(drawn):
-        row = plain_rows(hf_model, [path])[0].log_softmax(-1).double()
-        assert token_id == int((row + noise(2, 0, 150 + place, torch.arange(len(row)))).argmax()), (
-            "noise by the place in the text"
-        )
+        row = plain_rows(hf_model, [path])[0].log_softmax(-1).tolist()
+        scores = [value + reference_noise(2, 0, 150 + place, other) for other, value in enumerate(row)]
+        assert token_id == scores.index(max(scores)), "noise by the place in the text"
         path.append(token_id)

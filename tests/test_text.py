@@ -16,6 +16,8 @@ from lookahead_core import Document, Model, TextError, load_model
 from lookahead_core.text import TextCodec
 from tests.conftest import SlowTokenizer, tiny_llama
 from tests.families import plain_rows
+from tests.parrot import parrot
+from tests.spelling import tokens_as_bytes
 
 SCRIPTS = [
     "👩‍👩‍👧‍👦🏳️‍🌈🇩🇪🙂🫠",
@@ -207,16 +209,38 @@ def test_half_of_a_surrogate_pair_gets_a_sentence(tiny_model: Model) -> None:
 
 def healed_reference(model: Model, text: str, k: int) -> tuple[bytes, list[tuple[tuple[int, ...], float]]]:
     """Healing by brute force: every token after the parent whose spelling begins with what was typed."""
-    codec = TextCodec(model.tokenizer)
+    spelled = tokens_as_bytes(model.tokenizer)
     ids = model.tokenizer(text, add_special_tokens=False).input_ids
-    typed = codec.bytes_of(ids[-1])
+    typed = spelled[ids[-1]]
     before, after = (torch.log_softmax(row, -1) for row in plain_rows(model.hf_model, [ids[:-1], ids]))
-    allowed = [i for i in range(len(model.tokenizer)) if codec.bytes_of(i).startswith(typed)]
+    allowed = [i for i in range(len(spelled)) if spelled[i].startswith(typed)]
     total = math.log(sum(math.exp(before[i]) for i in allowed))
     ways = [((i,), float(before[i]) - total) for i in allowed if i != ids[-1]]
     through = float(before[ids[-1]]) - total
     ways += [((ids[-1], i), through + float(after[i])) for i in range(len(after))]
     return typed, sorted(ways, key=lambda way: -way[1])[:k]
+
+
+def test_the_typed_token_takes_the_place_of_none_of_the_others_where_its_own_ways_are_less_likely() -> None:
+    """k is the likeliest token that begins with what was typed, and what follows it is spread over all others."""
+    model = parrot(["the sea"], [" k", " ke", " kee", " keep", " keeper"])
+    first = model.tokenizer.convert_tokens_to_ids([" k", " ke", " kee", " keep", " keeper"])
+    ids = model.tokenizer("the k", add_special_tokens=False).input_ids
+    assert ids[-1] == first[0]
+    weight = model.hf_model.lm_head.weight
+    with torch.no_grad():
+        weight[:, ids[-1]] = 0
+        for token_id, odds in zip(first, (0.4, 0.2, 0.15, 0.1, 0.05), strict=True):
+            weight[token_id, ids[-2]] = math.log(odds) / weight.shape[1] ** 0.5
+    again = load_model(model.hf_model, tokenizer=model.tokenizer)
+    for k in (1, 2, 3, 4):
+        _, expected = healed_reference(again, "the k", k)
+        assert [path for path, _ in expected] == [(token_id,) for token_id in first[1 : k + 1]]
+        branches = Document(again, "the k").lookahead(k=k, depth=2, heal=True).branches
+        assert [branch.token_ids[:1] for branch in branches] == [path for path, _ in expected]
+        assert [branch.share for branch in branches] == pytest.approx(
+            [math.exp(value) for _, value in expected], rel=1e-3
+        )
 
 
 @pytest.mark.parametrize("text", ["the old keep", "Once upon a ", "watched the s", "again and a", "the  ", "keeper'"])
@@ -227,7 +251,7 @@ def test_a_healed_view_holds_the_likeliest_ways_that_begin_with_what_was_typed(t
     result = document.lookahead(k=5, depth=4, heal=True)
     assert result.given.encode() == typed
     assert sum(branch.share for branch in result.branches) <= 1 + 1e-6
-    spelled = TextCodec(tiny_model.tokenizer).bytes_of
+    spelled = tokens_as_bytes(tiny_model.tokenizer)
     for branch, (path, logprob) in zip(result.branches, expected, strict=True):
         assert branch.healed and branch.token_ids[: len(path)] == path and len(branch.token_ids) <= 4
         assert math.fsum(branch.logprobs[: len(path)]) == pytest.approx(logprob, abs=1e-4)
@@ -237,7 +261,7 @@ def test_a_healed_view_holds_the_likeliest_ways_that_begin_with_what_was_typed(t
         assert fresh.text == text + inserted == text + branch.text
         ended = branch.ended
         assert fresh.token_ids == ids[:-1] + list(branch.token_ids[: -1 if ended else None])
-        whole = b"".join(spelled(token_id) for token_id in branch.token_ids)
+        whole = b"".join(spelled[token_id] for token_id in branch.token_ids)
         assert whole.startswith(typed) and whole[len(typed) :].decode(errors="replace").startswith(branch.text)
         fresh.rewind(len(branch.token_ids) - ended)
         assert (fresh.text, fresh.token_ids) == (text, ids)
@@ -255,6 +279,12 @@ def test_a_token_accepted_by_a_click_is_not_reopened(tiny_model: Model) -> None:
     document = Document(tiny_model, "the old.")
     document.accept(tiny_model.tokenizer(" keep").input_ids)
     assert document.lookahead(k=2, depth=2, heal=True).given == ""
+
+
+def test_a_byte_level_token_spells_what_the_published_table_says(byte_tokenizer: Any) -> None:
+    codec = TextCodec(byte_tokenizer)
+    assert [codec.bytes_of(token_id) for token_id in range(len(byte_tokenizer))] == tokens_as_bytes(byte_tokenizer)
+    assert codec.bytes_of(-1) == codec.bytes_of(len(byte_tokenizer)) == b""
 
 
 @settings(max_examples=150, deadline=None)

@@ -23,6 +23,7 @@ from lookahead_core.strategies.verify import drawn, rejection, residual
 from lookahead_core.tree import Node
 from tests.conftest import tiny_llama
 from tests.drafting import Endless, Random, Repeating, Scripted
+from tests.test_sampling import reference_noise
 
 LETTERS = 5
 PLACES = range(8_000)
@@ -84,9 +85,9 @@ def test_noise_for_one_token_is_the_noise_for_all() -> None:
     ids = torch.arange(500)
     for seed, stream, position in ((0, 0, 0), (7, 2, 31), (2**53, 2**40, 8000)):
         one = noise_at(seed, stream, position)
-        assert [one(token_id) for token_id in range(500)] == pytest.approx(
-            noise(seed, stream, position, ids).tolist(), rel=1e-12
-        )
+        expected = [reference_noise(seed, stream, position, token_id) for token_id in range(500)]
+        assert [one(token_id) for token_id in range(500)] == pytest.approx(expected, rel=1e-12)
+        assert noise(seed, stream, position, ids).tolist() == pytest.approx(expected, rel=1e-12)
 
 
 def test_odds_with_known_dice_are_on_average_the_odds_without() -> None:
