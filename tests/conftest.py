@@ -1,19 +1,20 @@
-"""What many tests share: tiny tokenizers, tiny models with text, and the default model."""
+"""What many tests share: tiny tokenizers, tiny models with text, and the default model.
+
+Libraries are imported inside functions: the process that only hands tests to workers needs none of them.
+"""
 
 from __future__ import annotations
 
-import copy
+import gc
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import tokenizers
-import torch
-import transformers
 
-from lookahead_core import Model, load_model
+if TYPE_CHECKING:
+    from lookahead_core import Model
 
 CORPUS = [
     "Once upon a time there was a small lighthouse keeper who watched the sea and the sky.",
@@ -22,8 +23,22 @@ CORPUS = [
 ] * 20
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect no garbage while test modules and libraries are imported, nor look through what they made ever after."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def byte_level(corpus: list[str], vocabulary: int = 400) -> Any:
     """A byte-level tokenizer, as GPT-2's, Llama 3's and the default model's are."""
+    import tokenizers
+    import transformers
+
     made = tokenizers.Tokenizer(tokenizers.models.BPE())
     made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = tokenizers.decoders.ByteLevel()
@@ -39,6 +54,9 @@ def byte_level(corpus: list[str], vocabulary: int = 400) -> Any:
 
 def byte_fallback(corpus: list[str], vocabulary: int = 400) -> Any:
     """A tokenizer with spaces as signs and bytes as a last resort, as Llama 2's and Mistral's are."""
+    import tokenizers
+    import transformers
+
     made = tokenizers.Tokenizer(tokenizers.models.BPE())
     made.normalizer = tokenizers.normalizers.Sequence(
         [tokenizers.normalizers.Prepend("▁"), tokenizers.normalizers.Replace(" ", "▁")]
@@ -71,44 +89,11 @@ def byte_fallback(corpus: list[str], vocabulary: int = 400) -> Any:
     )
 
 
-class SlowTokenizer(transformers.PreTrainedTokenizer):
-    """A tokenizer in Python, which tells nobody where a token begins: the same pieces as a fast one's."""
-
-    def __init__(self, backend: Any, **options: Any) -> None:
-        self._backend = copy.deepcopy(backend)
-        super().__init__(**options)
-
-    @property
-    def vocab_size(self) -> int:
-        return self._backend.get_vocab_size()
-
-    def get_vocab(self) -> dict[str, int]:
-        return self._backend.get_vocab()
-
-    def _tokenize(self, text: str, **options: Any) -> list[str]:
-        self._backend.encode_special_tokens = (
-            True  # which words are control tokens is decided before; a copy forgets it
-        )
-        return self._backend.encode(text, add_special_tokens=False).tokens
-
-    def _convert_token_to_id(self, token: str) -> int:
-        return self._backend.token_to_id(token)
-
-    def _convert_id_to_token(self, index: int) -> str:
-        return self._backend.id_to_token(index)
-
-    def convert_tokens_to_string(self, tokens: list[str]) -> str:
-        return self._backend.decoder.decode(tokens)
-
-
-def without_offsets(fast: Any) -> Any:
-    """The same vocabulary as a tokenizer in Python."""
-    names = {name: getattr(fast, name) for name in ("unk_token", "bos_token", "eos_token")}
-    return SlowTokenizer(fast.backend_tokenizer, **names)
-
-
 def tiny_llama(vocabulary: int, seed: int = 0, **options: Any) -> Any:
     """A Llama of two narrow layers with random weights and opinions."""
+    import torch
+    import transformers
+
     config = transformers.LlamaConfig(
         hidden_size=32,
         num_hidden_layers=2,
@@ -138,18 +123,24 @@ def fallback_tokenizer() -> Any:
 
 @pytest.fixture(scope="session")
 def slow_tokenizer(fallback_tokenizer: Any) -> Any:
+    from tests.slow_tokenizer import without_offsets
+
     return without_offsets(fallback_tokenizer)
 
 
 @pytest.fixture(scope="session")
 def tiny_model(byte_tokenizer: Any) -> Model:
     """A tiny model that reads and writes text, on the cached engine."""
+    from lookahead_core import load_model
+
     return load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
 
 
 @pytest.fixture(scope="session")
 def default_model() -> Model:
     """The default model in float32; the first run on a machine fetches and converts it."""
+    from lookahead_core import load_model
+
     return load_model(os.environ.get("LOOKAHEAD_TEST_MODEL") or None, dtype="float32")
 
 
@@ -193,4 +184,6 @@ def tiny_page(browser: Any, tiny_model: Model) -> Iterator[str]:
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread_for_tiny_products() -> None:
     """Tiny products are slower on two threads than on one, and far slower beside other programs."""
+    import torch
+
     torch.set_num_threads(int(os.environ.get("LOOKAHEAD_TEST_THREADS", "1")))

@@ -15,7 +15,16 @@ from lookahead_core.engines.masks import FULL, MaskPlan
 from lookahead_core.engines.probe import fit
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.tree import Node, TokenTree
-from tests.families import CACHED, FAMILIES, GROUPED, VOCABULARY, forget_rotation, make, plain_rows
+from tests.families import (
+    CACHED,
+    FAMILIES,
+    GROUPED,
+    VOCABULARY,
+    forget_rotation,
+    make,
+    plain_rows,
+    plain_rows_by_length,
+)
 
 LIMITS = (8, 64)
 PROMPT = {8: 24, 64: 72}
@@ -45,7 +54,8 @@ def path_ids(node: Node) -> list[int]:
 
 
 def assert_rows_equal_plain(hf_model: Any, nodes: list[Node], rows: torch.Tensor) -> None:
-    for node, row, logits in zip(nodes, rows, plain_rows(hf_model, [path_ids(node) for node in nodes]), strict=True):
+    plain = plain_rows_by_length(hf_model, [path_ids(node) for node in nodes])
+    for node, row, logits in zip(nodes, rows, plain, strict=True):
         expected = torch.log_softmax(logits.double(), -1)
         bound = 1e-5 * float(logits.abs().max())
         assert float((row.double() - expected).abs().max()) <= bound, f"at depth {node.depth}"

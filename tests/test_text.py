@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from lookahead_core import Document, Model, TextError, load_model
 from lookahead_core.text import TextCodec
-from tests.conftest import SlowTokenizer, tiny_llama
+from tests.conftest import tiny_llama
 from tests.families import plain_rows
 from tests.parrot import parrot
+from tests.slow_tokenizer import SlowTokenizer
 from tests.spelling import tokens_as_bytes
 
 SCRIPTS = [
