@@ -353,6 +353,39 @@ def test_so_many_calls_wait_to_be_checked_and_no_more(model: Model, monkeypatch:
         assert kinds == [ValueError] * 3 + [TooMany] * 2
 
 
+def test_a_call_is_charged_for_its_own_turns_and_not_for_those_of_others(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(callers, "time", clock)
+
+    def turns(held: float, others: float) -> list[Any]:
+        """What a call gives whose passes take so long each, with turns of other people between them."""
+        caller, found = Caller(loaded(around(model, lambda: clock.pass_by(held))), seconds=20), []
+        for fact in caller._held("lookahead", {"text": "The sea", "depth": 10}):
+            found.append(fact)
+            clock.pass_by(others)
+        return found
+
+    assert turns(1.0, 0.0)[-1]["branches"]
+    assert turns(1.0, 1000.0)[-1]["branches"]
+    with pytest.raises(TooMuch, match="held the model for 20 seconds"):
+        turns(3.0, 0.0)
+
+
+class Clock:
+    """In place of the module time: seconds go by only when they are told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += seconds
+
+
 def test_a_caller_without_a_model_says_so() -> None:
     with pytest.raises(NotReady, match="not there yet"):
         asyncio.run(Caller(Loader(lambda report: None)).answer("lookahead", {"text": "a"}))

@@ -245,6 +245,22 @@ def test_a_crowd_is_told_to_come_again(scheduler: Scheduler) -> None:
     gate.open.set()
 
 
+@pytest.mark.parametrize("ahead", [False, True])
+def test_who_waits_in_a_crowd_may_ask_for_something_else(scheduler: Scheduler, ahead: bool) -> None:
+    gate = Gate()
+    hold(scheduler, gate)
+    waiting = MOST_WAITING if ahead else MOST_WAITING - 1  # whoever holds the model counts among the people
+    answers = {f"person {index}": submit(scheduler, iter("a"), f"person {index}", ahead) for index in range(waiting)}
+    with pytest.raises(LookaheadError, match="no turn left"):
+        submit(scheduler, iter("c"), "one too many", ahead)
+    newer = submit(scheduler, iter("bb"), "person 7", ahead)
+    gate.open.set()
+    assert newer.wait() == ["b", "b"]
+    assert not answers["person 7"].over.is_set(), "the older request has given its place away"
+    for person, answer in answers.items():
+        assert person == "person 7" or answer.wait() == ["a"]
+
+
 def test_the_thread_ends_when_there_is_nothing_to_do_and_comes_back(tiny_model: Model) -> None:
     scheduler = Scheduler(tiny_model.engine, idle=0.05)
     for _ in range(3):

@@ -449,6 +449,33 @@ def accepted_of(given: Any) -> Any:
     return Asked.of({"page": PAGE, "number": 1, "revision": 1, "text": "", "accepted": given}).accepted
 
 
+@pytest.mark.parametrize(
+    ("value", "number"), [(0, 0), (1, 1), (2**53, 2**53), (7.0, 7), (0.0, 0), (float(2**53), 2**53)]
+)
+def test_numbers_are_whole_and_no_larger_than_a_script_counts(value: Any, number: int) -> None:
+    for name in ("number", "revision"):
+        found = getattr(Asked.of({"page": PAGE, "number": 1, "revision": 1, "text": "", name: value}), name)
+        assert (found, type(found)) == (number, int)
+
+
+@pytest.mark.parametrize(
+    "value", [True, False, -1, -1.0, 2**53 + 1, float(2**54), 1.5, float("nan"), float("inf"), "1", None, [1], 10**40]
+)
+def test_what_is_no_number_of_a_request_is_refused_and_told_back_as_none(service: Service, value: Any) -> None:
+    for name in ("number", "revision"):
+        (news,) = asyncio.run(Page(service).ask("Hello", **{name: value}))
+        assert news["sentence"] == f"{name} must be a whole number from 0 to 9007199254740992."
+        assert (news[name], type(news[name]), news["over"]) == (0, int, True)
+        other = {"number": "revision", "revision": "number"}[name]
+        assert news[other] == 1
+    for function in (service.more, service.stop):
+        with pytest.raises(ValueError, match="number must be"):
+            asyncio.run(function({"page": PAGE, "number": value, "seen": 0}))
+    asyncio.run(Page(service).ask("Hello"))
+    with pytest.raises(ValueError, match="seen must be"):
+        asyncio.run(service.more({"page": PAGE, "number": 1, "seen": value}))
+
+
 def test_each_page_has_a_document_of_its_own(service: Service) -> None:
     async def two() -> tuple[Any, Any]:
         await Page(service, "page-of-the-first").view("The secret of the first")
