@@ -27,7 +27,7 @@ LIMIT = 10
 
 
 def larger(a: int | None, b: int) -> int:
-    return max(a, b)
+    return a if a > b else b
 
 
 def within(number: int) -> bool:
@@ -35,7 +35,7 @@ def within(number: int) -> bool:
 
 
 def called_but_not_checked(number: int) -> int:
-    return abs(number)
+    return number + 7
 
 
 def never_called(number: int) -> int:
@@ -52,7 +52,7 @@ from lookahead_core.small import called_but_not_checked, countdown, larger, with
 
 
 def test_larger():
-    assert larger(5, 3) == 5
+    assert larger(5, 3) == larger(3, 5) == 5
 
 
 def test_within():
@@ -105,7 +105,7 @@ def fates(results: list[Result], old: str) -> dict[str, Fate]:
 
 @pytest.mark.slow
 def test_a_change_that_a_test_checks_is_caught(results: list[Result]) -> None:
-    assert set(fates(results, "    return max(a, b)").values()) == {Fate.CAUGHT}
+    assert set(fates(results, "    return a if a > b else b").values()) == {Fate.CAUGHT}
     assert set(fates(results, "    return number < LIMIT").values()) == {Fate.CAUGHT}
 
 
@@ -116,7 +116,8 @@ def test_a_constant_is_tried_against_the_tests_of_what_uses_it(results: list[Res
 
 @pytest.mark.slow
 def test_a_change_that_no_test_checks_survives(results: list[Result]) -> None:
-    assert fates(results, "    return abs(number)") == {"pass": Fate.SURVIVED}
+    found = fates(results, "    return number + 7")
+    assert found and set(found.values()) == {Fate.SURVIVED}
 
 
 @pytest.mark.slow
@@ -201,7 +202,9 @@ def test_a_statement_is_replaced_by_pass(example: object) -> None:
     assert mutate_code(example.pre_mutation_code, DeleteStatement(), 0) == example.post_mutation_code
 
 
-@pytest.mark.parametrize("kept", ["a = 1\n", "a: int = 1\n", "'''A docstring.'''\n", "import os\n", "pass\n"])
+@pytest.mark.parametrize(
+    "kept", ["a = 1\n", "a: int = 1\n", "'''A docstring.'''\n", "def f():\n    return 1\n", "pass\n"]
+)
 def test_a_statement_whose_absence_any_test_notices_is_kept(kept: str) -> None:
     assert mutate_code(kept, DeleteStatement(), 0) is None
 

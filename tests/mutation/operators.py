@@ -24,9 +24,10 @@ LEFT_OUT = re.compile(
 
 
 class DeleteStatement(Operator):
-    """Replace a statement by `pass`: a call, an assignment to a field or an item, `return`, `raise`, `del`, `continue`.
+    """Replace a statement by `pass`: a call, an assignment to a field or an item, `raise`, `del`, an early `return`.
 
-    Assignments to plain names stay: without one the next line raises a NameError, which any test notices.
+    What any test notices stays: an assignment to a plain name (the next line raises a NameError without it), and the
+    last `return` of a function.
     """
 
     def mutation_positions(self, node: Any) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
@@ -48,7 +49,7 @@ class DeleteStatement(Operator):
             Example("self.seconds = 0\n", "pass\n"),
             Example("items.clear()\n", "pass\n"),
             Example("total += 1\n", "pass\n"),
-            Example("def f():\n    return 1\n", "def f():\n    pass\n"),
+            Example("if a:\n    return 1\n", "if a:\n    pass\n"),
         )
 
 
@@ -58,7 +59,9 @@ def _deletable(statement: Any) -> bool:
         return operator.type != "annassign" and (target.type == "atom_expr" or operator.get_code().strip() != "=")
     if statement.type == "keyword":
         return statement.value == "continue"
-    return statement.type in ("atom_expr", "return_stmt", "raise_stmt", "del_stmt")
+    if statement.type == "return_stmt":
+        return statement.parent.parent.parent.type != "funcdef"
+    return statement.type in ("atom_expr", "raise_stmt", "del_stmt")
 
 
 class _Provider(dict[str, type[Operator]]):
