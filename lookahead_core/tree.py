@@ -18,6 +18,9 @@ TAIL_BIN = 0.125
 MOST_NOTES = 256
 """How many notes a node keeps: twenty streams drawn again a dozen times."""
 
+NEVER = -1
+"""Before the first view."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -84,8 +87,10 @@ class Node:
         self.prediction: Prediction | None = None
         self.notes: dict[Hashable, Any] | None = None
         """What was read off the full row and would cost a pass to read again; gone when the node is."""
-        self.born = self.seen = tree.clock
-        """The views that made it and that showed it last."""
+        self.born = tree.clock
+        """The view that made it."""
+        self.seen = NEVER
+        """The view that showed it last."""
 
     def __repr__(self) -> str:
         return f"Node(token_id={self.token_id}, depth={self.depth})"
@@ -107,6 +112,7 @@ class TokenTree:
         self.clock = 0
         """Counts views; a node's `seen` is the last view that showed it."""
         self.root = Node(self, None, -1)
+        self.show(self.root)
         self.head = self.root
         self.size = 0
         self.work = Work()
@@ -242,7 +248,7 @@ class TokenTree:
         for node in self.nodes():
             count += 1
             assert node.parent is not None
-            assert node.parent.children[node.token_id] is node
+            assert node.parent.children.get(node.token_id) is node
             assert node.depth == node.parent.depth + 1
             assert node.tree is self
             assert node.parent.seen >= node.seen, "a parent is seen whenever its child is"

@@ -1,0 +1,230 @@
+"""The token tree against a plain list of paths: what is seen, forgotten, kept and counted."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pytest
+
+from lookahead_core.tree import MOST_NOTES, Node, Prediction, TokenTree
+
+Path = tuple[int, ...]
+
+
+@dataclass
+class Plain:
+    """The same as a tree, as paths of token ids; the empty one is the root."""
+
+    clock: int = 0
+    head: Path = ()
+    born: dict[Path, int] = field(default_factory=lambda: {(): 0})
+    seen: dict[Path, int] = field(default_factory=lambda: {(): 0})
+    predicted: set[Path] = field(default_factory=set)
+    ends: list[Path] = field(default_factory=list)
+
+    def show(self, path: Path) -> None:
+        for length in range(len(path) + 1):
+            self.seen[path[:length]] = self.clock
+
+    def expand(self, path: Path) -> None:
+        for length in range(len(path) + 1):
+            self.born.setdefault(path[:length], self.clock)
+        self.show(path)
+
+    def children(self, path: Path) -> list[Path]:
+        return [other for other in self.born if other and other[:-1] == path]
+
+    def held(self, path: Path) -> bool:
+        """Whether it lies above the head, or above where somebody grows."""
+        return any(end[: len(path)] == path for end in (self.head, *self.ends))
+
+    def forget(self, path: Path) -> None:
+        del self.born[path], self.seen[path]
+        self.predicted.discard(path)
+
+    def shed(self, top: Path) -> set[Path]:
+        gone: set[Path] = set()
+        below = [path for path in self.born if path[: len(top)] == top and path != top]
+        for path in sorted(below, key=len, reverse=True):
+            if self.born[path] == self.clock and not self.held(path) and not self.children(path):
+                self.forget(path)
+                gone.add(path)
+        return gone
+
+    def cut(self, paths: list[Path]) -> set[Path]:
+        gone: set[Path] = set()
+        for path in sorted(paths, key=len, reverse=True):
+            if path not in (self.head, *self.ends) and path not in self.predicted and not self.children(path):
+                self.forget(path)
+                gone.add(path)
+        return gone
+
+    def hidden(self) -> list[Path]:
+        return [path for path in self.born if path and self.seen[path] < self.clock and not self.held(path)]
+
+
+class Ends:
+    """Somebody who grows from these nodes."""
+
+    def __init__(self, ends: list[Node]) -> None:
+        self.ends = ends
+
+
+def path_of(node: Node) -> Path:
+    ids = []
+    while node.parent is not None:
+        ids.append(node.token_id)
+        node = node.parent
+    return tuple(reversed(ids))
+
+
+def node_at(tree: TokenTree, path: Path) -> Node:
+    node = tree.root
+    for token_id in path:
+        node = node.children[token_id]
+    return node
+
+
+def assert_same(tree: TokenTree, plain: Plain) -> None:
+    tree.check()
+    nodes = {path_of(node): node for node in [tree.root, *tree.nodes()]}
+    assert nodes.keys() == plain.born.keys()
+    assert tree.size == len(nodes) - 1
+    assert {path: node.born for path, node in nodes.items()} == plain.born
+    assert {path: node.seen for path, node in nodes.items()} == plain.seen
+    assert all(node.depth == len(path) for path, node in nodes.items())
+    assert all(tree.token_ids(node) == list(path) for path, node in nodes.items())
+    assert path_of(tree.head) == plain.head
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_operations_do_to_a_tree_what_they_do_to_a_list_of_paths(seed: int) -> None:
+    dice = random.Random(seed)
+    tree, plain = TokenTree(), Plain()
+    grower: Ends | None = None
+    for _ in range(60):
+        paths = sorted(plain.born)
+        path = dice.choice(paths)
+        action = dice.choice(["expand", "expand", "expand", "view", "head", "predict", "grow", "shed", "cut", "prune"])
+        if action == "expand":
+            more = tuple(dice.randrange(4) for _ in range(dice.randint(1, 3)))
+            assert path_of(tree.descend(node_at(tree, path), more)) == path + more
+            plain.expand(path + more)
+        elif action == "view":
+            tree.new_view()
+            plain.clock += 1
+            plain.show(plain.head)
+        elif action == "head":
+            tree.move_head(node_at(tree, path))
+            plain.head = path
+        elif action == "predict":
+            node_at(tree, path).prediction = Prediction((0,), (0.0,), 0.0)
+            plain.predicted.add(path)
+        elif action == "grow":
+            grower = Ends([node_at(tree, path)]) if dice.random() < 0.7 else None
+            tree.growers.clear()
+            plain.ends = [path] if grower else []
+            if grower:
+                tree.growers.add(grower)
+        elif action == "shed":
+            assert {path_of(node) for node in tree.shed(node_at(tree, path))} == plain.shed(path)
+        elif action == "cut":
+            some = [path for path in dice.sample(paths, min(5, len(paths))) if path]
+            assert {path_of(node) for node in tree.cut([node_at(tree, path) for path in some])} == plain.cut(some)
+        else:
+            forget_some(tree, plain, dice.choice([None, 1, 3]))
+        assert_same(tree, plain)
+
+
+def forget_some(tree: TokenTree, plain: Plain, count: int | None) -> None:
+    """Prune both, and see that those go that were unseen longest, from the bottom up."""
+    hidden = sorted((plain.seen[path], -len(path)) for path in plain.hidden())
+    gone = [path_of(node) for node in tree.prune(count)]
+    ages = [(plain.seen[path], -len(path)) for path in gone]
+    assert ages == (hidden if count is None else hidden[:count])
+    for path in gone:
+        assert path in plain.hidden()
+        assert not plain.children(path)
+        plain.forget(path)
+
+
+def test_what_grows_below_a_hidden_node_shows_it() -> None:
+    tree = TokenTree()
+    hidden = tree.expand(tree.root, 1)
+    tree.new_view()
+    below = tree.expand(hidden, 2)
+    assert tree.prune() == []
+    assert hidden.children == {2: below}
+    tree.check()
+
+
+def test_a_node_that_does_not_hang_below_another_has_no_path_from_it() -> None:
+    tree = TokenTree()
+    one, other = tree.expand(tree.root, 1), tree.expand(tree.root, 2)
+    below = tree.descend(one, [3, 4])
+    assert tree.path(below, one) == [below.parent, below]
+    assert tree.path(one, one) == []
+    with pytest.raises(ValueError, match="does not hang below"):
+        tree.path(below, other)
+
+
+def test_a_node_keeps_the_latest_notes() -> None:
+    tree = TokenTree()
+    node = tree.expand(tree.root, 1)
+    assert node.notes is None
+    for number in range(MOST_NOTES + 3):
+        tree.note(node, number, str(number))
+    assert node.notes == {number: str(number) for number in range(3, MOST_NOTES + 3)}
+
+
+def test_a_node_says_what_it_is() -> None:
+    tree = TokenTree()
+    assert repr(tree.descend(tree.root, [7, 8])) == "Node(token_id=8, depth=2)"
+    assert repr(tree.root) == "Node(token_id=-1, depth=0)"
+
+
+@pytest.mark.parametrize("temperature", [0, -1.0, math.nan])
+def test_odds_cannot_be_heated_to_no_temperature(temperature: float) -> None:
+    with pytest.raises(ValueError, match=r"temperature is .*must be more than 0"):
+        Prediction((1, 2), (-0.1, -2.4), 0.3).reheated(temperature)
+
+
+def test_without_a_tail_the_kept_tokens_share_everything() -> None:
+    logprobs = tuple(math.log(share) for share in (0.5, 0.3, 0.2))
+    for temperature in (0.5, 1.0, 2.0):
+        shares, rest = Prediction((1, 2, 3), logprobs, 1.0).reheated(temperature)
+        heated = [math.exp(value / temperature) for value in logprobs]
+        assert rest == 0
+        assert shares == pytest.approx([value / sum(heated) for value in heated])
+
+
+def test_a_tail_weighs_what_the_kept_tokens_leave_and_more_where_it_is_hotter() -> None:
+    prediction = Prediction((1, 2), (math.log(0.6), math.log(0.1)), 1.0, tail=(0,) * 20 + (5, 0, 9))
+    shares, rest = prediction.reheated(1.0)
+    assert shares == pytest.approx((0.6, 0.1))
+    assert rest == pytest.approx(0.3)
+    hotter = [prediction.reheated(temperature)[1] for temperature in (0.5, 1.0, 1.5, 2.0)]
+    assert all(cooler < warmer for cooler, warmer in pairwise(hotter))
+
+
+@pytest.mark.parametrize(
+    ("broken", "spoil"),
+    [
+        ("counted", lambda tree: setattr(tree, "size", 1)),
+        ("a parent is seen", lambda tree: setattr(tree.head, "seen", 9)),
+        (None, lambda tree: setattr(tree.head, "depth", 5)),
+        (None, lambda tree: setattr(tree.head, "token_id", 5)),
+        (None, lambda tree: setattr(tree.head, "tree", None)),
+        (None, lambda tree: setattr(tree.head, "parent", tree.root)),
+    ],
+)
+def test_check_notices_what_does_not_hold(broken: str | None, spoil: object) -> None:
+    tree = TokenTree()
+    tree.move_head(tree.descend(tree.root, [1, 2]))
+    tree.check()
+    spoil(tree)
+    with pytest.raises(AssertionError, match=broken):
+        tree.check()
