@@ -331,6 +331,27 @@ def test_revisions_are_as_many_as_asked_for_and_the_seed_decides(calls: Calls) -
     assert texts_of(one) != texts_of(other)
 
 
+def test_revisions_end_where_the_template_ends_a_message_in_plain_words() -> None:
+    words = ["### assistant:\n", "Yes.", "\n\n### user:\n"]
+    model = parrot(["### assistant:\nYes.\n\n### user:\nMore"], words)
+    model.tokenizer.chat_template = model.codec.tokenizer.chat_template = WORDS_ONLY
+    found = Calls(model).gen_revisions("Go", "on", n=3, max_length=8)["revised_docs"]
+    assert [(one["doc_text"], one["text"], one["finish"], one["ended"]) for one in found] == [
+        ("Yes.",) * 2 + ("end", True)
+    ] * 3
+    (cut,) = Calls(model).gen_revisions("Go", "on", n=1, max_length=1)["revised_docs"]
+    assert (cut["doc_text"], cut["finish"], cut["ended"]) == ("Yes.", "length", False)
+
+
+@pytest.mark.parametrize("n", [1, 20])
+def test_up_to_twenty_revisions_may_be_asked_for(calls: Calls, n: int) -> None:
+    found = calls.gen_revisions("Shorten it.", "The sea.", n=n, max_length=2)["revised_docs"]
+    assert len(found) == n and all(one["doc_text"] == one["text"] for one in found)
+    for wrong in (0, 21, -n, True, 2.0):
+        with pytest.raises(ValueError, match=f"n is {wrong}, and must be a whole number from 1 to 20"):
+            calls.gen_revisions("Shorten it.", "The sea.", n=wrong)
+
+
 @pytest.mark.parametrize(
     ("name", "given", "sentence"),
     [

@@ -189,6 +189,76 @@ def test_beyond_the_context_every_token_is_seen_with_half_a_window_before_it(sho
                 assert any(one.start == entry.seen_from and one.at <= entry.read_from for one in found.entries)
 
 
+def opened_with(model: Model, ids: list[int], opened: int) -> Document:
+    """A document of these ids, the first of which stand before its text."""
+    if not opened:
+        return Document(model, token_ids=ids)
+    document = Document(model, opening=ids[:opened])
+    document.accept(ids[opened:])
+    return document
+
+
+@pytest.mark.parametrize("length", [31, 32, 33, 34, 48, 49, 50])
+@pytest.mark.parametrize("opened", [0, 5])
+def test_near_the_contexts_end_a_text_is_read_in_as_few_windows_as_can_be(
+    short_model: Model, length: int, opened: int
+) -> None:
+    ids = [5 + place * 7 % 90 for place in range(length)]
+    document = opened_with(short_model, ids, opened)
+    found = highlights(document, k=2)
+    assert_exact(document.text, found.entries)
+    assert_equals_plain(short_model, document.token_ids, found, 2, left=opened)
+    # A window tells of one token more than it holds, and the next one begins half a window before what it tells of.
+    room, ends = 32 - opened, [min(length, 33)]
+    while ends[-1] < length:
+        ends.append(min(length, ends[-1] - (room + 1) // 2 + room + 1))
+    for entry in found.entries:
+        window = next(place for place, end in enumerate(ends) if entry.at + entry.place < end)
+        assert entry.read_from == (ends[window - 1] - (room + 1) // 2 if window else opened)
+
+
+@pytest.mark.parametrize("opened", [0, 5])
+def test_branches_at_a_word_have_room_in_the_context_and_see_all_that_it_leaves(
+    short_model: Model, opened: int
+) -> None:
+    ids = short_model.tokenizer(" ".join(CORPUS[:2])).input_ids[:64]
+    document = opened_with(short_model, ids, opened)
+    entries = highlights(document, k=2).entries
+    for depth in (1, 20):
+        for entry in entries[1::9]:
+            *_, step = branches_steps(document, entry.start, k=2, depth=depth)
+            left = max(entry.read_from, entry.at - (32 - opened - depth))
+            before = [*ids[:opened], *ids[left : entry.at]]
+            assert len(before) + depth <= 32 and step.result.read == len(before)
+            expected = Document(short_model, token_ids=before).lookahead(k=2, depth=depth).branches
+            assert [one.token_ids for one in step.result.branches] == [one.token_ids for one in expected]
+            assert step.result.seen_from == document._passage.stands[left - 1].end * (left > opened)
+
+
+def test_what_follows_a_word_near_the_contexts_end_is_asked_for_as_far_as_there_is_room(short_model: Model) -> None:
+    ids = short_model.tokenizer(" ".join(CORPUS[:2])).input_ids[:40]
+    document = Document(short_model, token_ids=ids)
+    counts = set()
+    for entry in highlights(document, k=3).entries[1:]:
+        rest = next(n for n in range(1, 40) if document._passage.stands[entry.at + n - 1].end >= entry.word[1])
+        origin = [*ids[entry.read_from : entry.at]]
+        fits = drop_in(document, entry, entry.alternatives, words=8)
+        following = short_model.tokenizer(fits[0].following, add_special_tokens=False).input_ids[:8]
+        room = 32 - len(origin) - rest
+        asked = following[: max(0, room + 1)]
+        counts.add(len(asked))
+        path = [*origin, *ids[entry.at : entry.at + rest], *asked]
+        assert len(path) <= 33, "the last one is only told of"
+        if asked and any(fit.logprob is not None for fit in fits):
+            rows = plain_logprobs(short_model, path)
+            first = len(path) - len(asked)
+            own = sum(float(rows[first + n - 1][token_id]) for n, token_id in enumerate(asked))
+            assert fits[0].own == pytest.approx(own, abs=2e-4)
+        else:
+            assert all(fit.own is None or not asked for fit in fits)
+    assert {0, 8} <= counts and len(counts) > 4
+
+
 def test_a_text_read_before_costs_nothing_and_an_edit_only_what_follows_it(tiny_model: Model) -> None:
     document = Document(tiny_model, TEXT)
     first = highlights(document)
