@@ -18,6 +18,7 @@ from lookahead_core.engines.costs import SIZES, Costs
 from lookahead_core.ngrams import Index
 from lookahead_core.strategies import decode
 from lookahead_core.strategies import drafters as room
+from lookahead_core.strategies import speculate as speculation
 from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.strategies.drafters import Recycled, Suffix, Trust, Way, taken
 from lookahead_core.strategies.little import LONGEST, LittleModel
@@ -158,6 +159,61 @@ def test_a_drafter_whose_guesses_are_dear_is_asked_only_where_the_others_are_not
     team = [HalfWay(text, steady.vocabulary), Dear(text, steady.vocabulary)]
     assert drafted(steady, team) == text[len(PROMPT) :]
     assert asked and min(asked) >= known
+
+
+class Clock:
+    """A clock that only the test moves on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(speculation, "time", self)
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+def test_whether_asking_pays_is_told_by_the_time_of_each_draft_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each draft takes a hundredth of a second, and wins 0.016: more than one and a half times as much."""
+    clock, pay = Clock(monkeypatch), Pay()
+
+    class Slow(Scripted):
+        def ways(self, state: Any) -> Sequence[Way]:
+            clock.now += 0.01
+            return [Way(7, 0.9, "slow")]
+
+    for _ in range(40):
+        assert pay.asks()
+        assert [way.token_id for way in pay.ways(Slow(), ())] == [7]
+        assert pay.seconds == pytest.approx(0.01)
+        pay.hear(0.016)
+    asked = []
+    for _ in range(60):
+        asked.append(pay.asks())
+        if asked[-1]:
+            pay.ways(Slow(), ())
+            pay.ways(Slow(), ())
+            assert pay.seconds == pytest.approx(0.02)
+        pay.hear(0.016)
+    assert not all(asked), "with two guesses a draft it has taken more than it won"
+    assert sum(asked[-24:]) == 4, "then it is asked in one pass of six"
+
+
+def test_a_drafter_that_was_not_asked_is_not_judged_by_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, pay = Clock(monkeypatch), Pay()
+
+    class Slow(Scripted):
+        def ways(self, state: Any) -> Sequence[Way]:
+            clock.now += 0.01
+            return []
+
+    for _ in range(30):
+        pay.asks()
+        pay.hear(100.0)
+    assert pay.asks(), "nothing speaks against it"
+    pay.ways(Slow(), ())
+    pay.hear(0.0)
+    assert not pay.asks(), "what was won while nobody asked it is not its own"
+    assert [pay.asks() for _ in range(6)].count(True) == 1
 
 
 @pytest.mark.parametrize("wrong", [0.0, 1.0])
@@ -595,6 +651,92 @@ def test_a_size_that_was_slow_once_is_tried_again() -> None:
     for _ in range(1000):
         costs.note(1, 0.01)
     assert costs.of(8) < 1.3 * costs.of(1)
+
+
+def seen_often(seconds: dict[int, float], times: int = 200) -> Costs:
+    """Costs after many passes of each of these sizes, in turn."""
+    costs = Costs()
+    for _ in range(times):
+        for nodes, each in seconds.items():
+            costs.note(nodes, each)
+    return costs
+
+
+def test_what_was_dear_is_believed_half_after_139_passes_of_another_size() -> None:
+    """What is told of a size fades towards what it usually costs beside the size that is seen: 1.45 of one for 16."""
+    costs = seen_often({1: 0.01, 16: 0.1})
+    dear = costs.of(16) / costs.of(1)
+    assert 9 < dear < 10.1
+    for halves in (1, 2, 3):
+        for _ in range(139):
+            costs.note(1, 0.01)
+        expected = 1.45 + (dear - 1.45) / 2**halves
+        assert costs.of(16) / costs.of(1) == pytest.approx(expected, rel=0.01)
+    assert costs.of(1) == pytest.approx(0.01)
+
+
+def test_a_size_that_is_seen_to_be_dear_again_and_again_stays_dear() -> None:
+    costs = seen_often({1: 0.01, 16: 0.1})
+    for _ in range(500):
+        costs.note(16, 0.1)
+    assert costs.of(16) == pytest.approx(0.1, rel=0.01)
+    assert costs.of(1) == pytest.approx(0.01), "what is not dearer than usual beside it is left as it is"
+
+
+def test_what_is_cheaper_than_usual_stays_so_while_other_sizes_are_seen() -> None:
+    costs = seen_often({1: 0.01, 16: 0.011})
+    cheap = costs.of(16)
+    for _ in range(500):
+        costs.note(1, 0.01)
+    assert costs.of(16) == pytest.approx(cheap) == pytest.approx(0.011, rel=0.01)
+
+
+def test_a_size_that_nobody_has_seen_costs_what_it_usually_does_beside_the_nearest_one() -> None:
+    costs = Costs()
+    for nodes in (1, 2, 3, 6, 16, 64, 128):
+        assert costs.of(nodes) == pytest.approx(1 + 0.03 * (min(nodes, 64) - 1) if nodes <= 64 else 2 * 2.89)
+    costs.note(1, 0.02)
+    for nodes in (2, 4, 16, 64):
+        assert costs.of(nodes) == pytest.approx(0.02 * (1 + 0.03 * (nodes - 1)))
+    costs.note(8, 0.03)
+    assert costs.of(16) / costs.of(8) == pytest.approx(1.45 / 1.21)
+    assert costs.of(4) == pytest.approx(costs.of(8) * 1.09 / 1.21), "the nearest size that was seen counts"
+    assert costs.least == pytest.approx(min(
+        (costs.of(high) - costs.of(low)) / (high - low) for low, high in itertools.pairwise(SIZES)
+    ))  # fmt: skip
+
+
+def test_more_nodes_never_cost_less_than_fewer_and_the_largest_size_is_learnt_too() -> None:
+    costs = seen_often({1: 0.01, 4: 0.03, 16: 0.02, 64: 0.05})
+    assert costs.of(16) == costs.of(8) > costs.of(4) > 0.025
+    assert costs.of(64) == pytest.approx(0.05, rel=0.05)
+    assert costs.of(40) == pytest.approx((costs.of(32) * 24 + costs.of(64) * 8) / 32)
+    assert costs.of(96) == pytest.approx(1.5 * costs.of(64))
+
+
+def test_passes_of_no_size_or_a_large_one_say_nothing_of_what_others_cost() -> None:
+    costs = seen_often({1: 0.01})
+    before = [costs.of(nodes) for nodes in SIZES]
+    for nodes in (0, 65, 1000):
+        costs.note(nodes, 5.0)
+    assert [costs.of(nodes) for nodes in SIZES] == before
+
+
+def test_faster_is_believed_three_times_as_soon_as_slower() -> None:
+    costs = Costs()
+    for seconds, expected in ((0.04, 0.04), (0.05, 0.041), (0.03, 0.0377)):
+        costs.note(2, seconds)
+        assert costs.of(2) == pytest.approx(expected)
+
+
+def test_so_many_nodes_never_cost_more_than_so_many_passes() -> None:
+    costs = Costs()
+    for seconds in (0.1, 0.2, 0.3):
+        costs.note(1, seconds)
+    assert costs.of(1) == pytest.approx(0.1), "what a busy machine adds is not believed"
+    for _ in range(400):
+        costs.note(4, 9.0)
+    assert costs.of(4) == pytest.approx(0.4, rel=0.01)
 
 
 def test_the_first_pass_of_a_size_is_not_believed_whole() -> None:

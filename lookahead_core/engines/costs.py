@@ -44,7 +44,7 @@ class Costs:
         """What was dear once fades: passes of a size that is thought dear are not made, so nothing corrects it."""
         for other, value in self._seen.items():
             usual = self._seen[place] * _usual(other) / _usual(place)
-            if other != place and value > usual:
+            if value > usual:
                 self._seen[other] = value + DOUBT * (usual - value)
 
     def of(self, nodes: int) -> float:
