@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 import transformers
 
 from lookahead_core import Document, load_model
+from lookahead_core.engines import probe
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.masks import FULL, MaskPlan
 from lookahead_core.engines.probe import fit
@@ -205,10 +207,32 @@ def test_a_window_that_is_told_by_another_name_is_caught_by_the_small_copy() -> 
     assert not found.cached and "differs from a plain forward" in found.reason
 
 
+@pytest.fixture
+def nothing_remembered() -> Iterator[None]:
+    """No outcome of a trial is known from another test, nor is one of this test afterwards."""
+    probe.difference.cache_clear()
+    yield
+    probe.difference.cache_clear()
+
+
+@pytest.mark.usefixtures("nothing_remembered")
 def test_the_small_copy_notices_masks_that_ignore_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     hf_model = make("mistral", limit=64)
     assert fit(hf_model).cached
     blind = MaskPlan((FULL,), None, by_name=False)
     # Not a stand-in: the real engine with a real mistake in it, which the probe is there to find.
     monkeypatch.setattr(MaskPlan, "of", classmethod(lambda cls, config: blind))
+    probe.difference.cache_clear()
     assert not fit(hf_model).cached
+
+
+@pytest.mark.usefixtures("nothing_remembered")
+def test_of_several_models_of_one_architecture_only_the_first_is_tried() -> None:
+    found = [fit(make("mistral", limit=64)) for _ in range(2)]
+    assert found[0] == found[1] and found[0].cached
+    once = probe.difference.cache_info().misses
+    assert once == 1 + found[0].fuses and probe.difference.cache_info().hits == once
+    for other in ("qwen2", "mixtral"):
+        fit(make(other, limit=64))
+        assert probe.difference.cache_info().misses > once
+        once = probe.difference.cache_info().misses

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -147,17 +148,42 @@ def _shrink_limits(text: Any) -> None:
     text.max_position_embeddings = 2 * (PROMPT + DEPTH)
 
 
+@dataclass(frozen=True)
+class Trial:
+    """What the outcome of a trial depends on. Configurations are compared by their text."""
+
+    model_class: type
+    config: Any = field(compare=False)
+    config_text: Hashable
+    attention: str
+    prepare: Callable[[Any], object] | None = None
+    """What is done to the twin before it is evaluated."""
+
+
 def _difference(hf_model: Any, attention: str, prepare: Callable[[Any], object] | None = None) -> float:
+    config = small_copy(hf_model.config)
+    return difference(Trial(type(hf_model), config, _text_of(config), attention, prepare))
+
+
+def _text_of(config: Any) -> Hashable:
+    """A configuration as JSON; where it holds what JSON cannot, something that equals nothing else."""
+    try:
+        return str(config.to_json_string(use_diff=False))
+    except Exception:
+        return object()
+
+
+@functools.lru_cache(maxsize=64)
+def difference(trial: Trial) -> float:
     """The largest difference between cached and plain log-probabilities on two small trees, relative to their size.
 
-    On a small copy; `prepare` is what is done to the twin.
+    Remembered: models of one architecture have the same small copy, so only the first of them is tried.
     """
-    own = attention if attention != twins.ATTENTION else "sdpa"
+    own = trial.attention if trial.attention != twins.ATTENTION else "sdpa"
     # The program's own random state is put back afterwards.
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
-        config = small_copy(hf_model.config)
-        model = type(hf_model)._from_config(config, attn_implementation=own, dtype=torch.float32).eval()
+        model = trial.model_class._from_config(trial.config, attn_implementation=own, dtype=torch.float32).eval()
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 torch.nn.init.normal_(parameter, std=0.2)
@@ -166,9 +192,9 @@ def _difference(hf_model: Any, attention: str, prepare: Callable[[Any], object] 
                 parameter.data += 0.2 * torch.randn_like(parameter)
     # Two trees, so that passes that both share are tried as well.
     nodes = [*_trial_tree(seed=0), *_trial_tree(seed=1)]
-    cached = CachedEngine(model, cache_bytes=1 << 30, attention=attention)
-    if prepare:
-        prepare(cached.twin)
+    cached = CachedEngine(model, cache_bytes=1 << 30, attention=trial.attention)
+    if trial.prepare:
+        trial.prepare(cached.twin)
     some = random.Random(1).sample(nodes, len(nodes))
     rows = torch.cat([cached.evaluate(some[start : start + 7]).clone() for start in range(0, len(some), 7)])
     plain = UncachedEngine(model).evaluate(some)
