@@ -200,6 +200,105 @@ def test_a_deep_or_wide_tree_is_exported_without_end(tiny_model: Model) -> None:
     assert len(tree_as_json(deep)["trunk"]) == 450
 
 
+def nearest(document: Document, read: int, most: int) -> list[tuple[int, tuple[int, ...]]]:
+    """The reference: paths off the trunk, each with where it leaves it, level by level, from the text's end on."""
+    nodes = [document.tree.root, *document.tree.path(document.head)]
+    unread, started = len(document.token_ids) - len(nodes) + 1, document._passage.started
+    level = []
+    for depth, node in reversed(list(enumerate(nodes))):
+        at = depth + (unread if depth > started else 0)
+        level += [(at, child, (child.token_id,)) for child in node.children.values() if child not in nodes]
+    found = []
+    while level:
+        found += [(at, path) for at, _, path in level]
+        level = [(at, one, (*path, one.token_id)) for at, node, path in level for one in node.children.values()]
+    return found[:most]
+
+
+def flat_trees(tree: dict[str, Any]) -> list[tuple[int, tuple[int, ...]]]:
+    return [(one["at"], path) for one in tree["below"] for path in sorted(flat([one], ()))]
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 7, 20, 21, 22, 5000])
+def test_of_a_tree_above_its_limit_those_nearest_to_the_trunk_and_the_texts_end_are_taken(
+    tiny_model: Model, most: int
+) -> None:
+    document = Document(tiny_model, token_ids=[5, 6, 7])
+    for place, node in enumerate(document.tree.path(document.head)):
+        for first in (20, 30):
+            document.tree.descend(node, [first + place, 40, 50][: 2 + place % 2])
+            document.tree.expand(node.children[first + place], 41)
+    everything = nearest(document, 0, 10**6)
+    assert len(everything) == 20
+    tree = tree_as_json(document, most=most)
+    assert sorted(flat_trees(tree)) == sorted(everything[:most])
+    assert [token["id"] for token in tree["trunk"]] == [5, 6, 7]
+
+
+def test_a_tree_is_nested_two_hundred_levels_deep_and_no_deeper(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the sea")
+    document.tree.descend(document.head, [5 + place % 90 for place in range(250)])
+    (tree,) = tree_as_json(document)["below"]
+    levels = 0
+    while tree:
+        levels, tree = levels + 1, next(iter(tree["children"]), None)
+    assert levels == 200
+
+
+@pytest.mark.parametrize("kind", ["byte_tokenizer", "fallback_tokenizer"])
+def test_beyond_the_context_each_token_of_the_trunk_has_its_text_and_what_the_model_said_of_it(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    tokenizer = request.getfixturevalue(kind)
+    hf_model = tiny_llama(len(tokenizer), max_position_embeddings=64, eos_token_id=2)
+    document = Document(load_model(hf_model, tokenizer=tokenizer), "the sea and the sky " * 20)
+    result = document.lookahead(k=3, depth=4)
+    document.accept(result.branches[1], 3)
+    document.lookahead(k=2, depth=3)
+    document.rewind(1)
+    document.lookahead(k=2, depth=3)
+    ids, read = document.token_ids, document.tree.path(document.head)
+    started = int(ids[0] == tokenizer.bos_token_id and kind == "fallback_tokenizer")
+    unread = len(ids) - len(read)
+    assert unread > 30
+    sea = tokenizer("the sea", add_special_tokens=False).input_ids[-1]
+    for node in (document.tree.root, *read[:3]):
+        document.tree.expand(node, sea)
+    tree = tree_as_json(document)
+    shown = {one["at"]: one["text"] for one in tree["below"] if one["id"] == sea}
+    assert {at: shown[at] for at in range(started + 1)} == dict.fromkeys(range(started + 1), " sea"[started:])
+    assert shown[started + unread + 1] == shown[started + unread + 2] == " sea"
+    assert [token["id"] for token in tree["trunk"]] == ids
+    assert "".join(token["text"] for token in tree["trunk"]) == document.text
+    window = [*ids[:started], *ids[started + unread :]]
+    (row,) = [torch.log_softmax(logits, -1) for logits in plain_rows(hf_model, [window[:-1]])]
+    assert tree["trunk"][-1]["probability"] == pytest.approx(float(row[ids[-1]].exp()), rel=1e-3)
+    known = {place for place, token in enumerate(tree["trunk"]) if token["probability"] is not None}
+    said = {place for place, node in enumerate(read) if node.parent.prediction is not None}
+    assert known == {place if place < started else place + unread for place in said} and len(known) >= 2
+    assert sorted(flat_trees(tree)) == sorted(nearest(document, 0, 10**6))
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_packed_odds_and_shown_log_probabilities_are_rounded_to_the_nearest_step(number: int) -> None:
+    row = made_rows()[number]
+    (said,) = Rows(row[None]).predictions()
+    node = Node(pack([said], 64)[0])
+    exact = [min(said.logprobs[0] - value, 65535 / 2000) for value in said.logprobs[:64]]
+    assert max(abs(one - other) for one, other in zip(node.below, exact, strict=True)) <= 0.5 / 2000 + 1e-9
+    for tenths in range(1, 21):
+        sums = -math.log(said.reheated(tenths / 10)[0][0])
+        assert abs(node.sums[tenths - 1] - sums) <= 0.5 / 5000 + 1e-6
+
+
+def test_shown_log_probabilities_have_five_digits_behind_the_point(tiny_model: Model) -> None:
+    result = Document(tiny_model, TEXT).lookahead(k=3, depth=4)
+    view = as_json(result)
+    for shown, branch in zip(view["branches"], result.branches, strict=True):
+        assert shown["logprobs"] == [float(f"{value:.5f}") for value in branch.logprobs]
+        assert shown["logprobs"] != list(branch.logprobs)
+
+
 def test_half_a_character_has_no_text_in_a_tree_until_it_is_whole(tiny_model: Model) -> None:
     document = Document(tiny_model, "the ")
     smile = tiny_model.tokenizer("🫠", add_special_tokens=False).input_ids
