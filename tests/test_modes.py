@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gc
 import math
+import re
 import weakref
 from dataclasses import replace
 from typing import Any
@@ -12,11 +13,11 @@ from typing import Any
 import pytest
 
 from lookahead_core import Document, Model, TextError, load_model
-from lookahead_core.boundaries import ends
 from lookahead_core.strategies.options import Options
 from lookahead_core.view import as_json
 from tests.conftest import tiny_llama
 from tests.families import make, plain_rows
+from tests.parrot import parrot
 from tests.spelling import tokens_as_bytes
 from tests.test_sampling import reference_noise, reference_odds
 from tests.test_view import Node as PackedNode
@@ -272,56 +273,63 @@ def test_a_healed_sample_is_drawn_among_what_begins_with_what_was_typed(tiny_mod
     assert again.cost.passes == 0 and again.branches == result.branches
 
 
-def decoded(model: Model, start: list[int], path: tuple[int, ...]) -> list[tuple[str, int]]:
-    """Pieces by the tokenizer's own decoder: what each token adds once its characters are whole."""
-    pieces, known = [], model.tokenizer.decode(start)
-    for place in range(len(path)):
-        if path[place] in model.end_token_ids:
+TALES = [
+    "The old keeper climbed the stairs, and the sea was grey.\nHe saw the lamp, and then the old ship again.\n",
+    "The sea was grey, and the old keeper saw a ship. He climbed again, and the lamp was small.\n\nThe end came.",
+    "A small ship came, then the grey sea. The keeper saw the stairs and the lamp again.\n",
+]
+"""Letters, spaces, commas, full stops and line breaks alone: where words and sentences end is plain to see."""
+ENDINGS = {
+    "word": re.compile(r"\s*([A-Za-z]+(?=[ ,.\n])|[,.])|\n"),
+    "clause": re.compile(r"[^,.\n]*([,.](?=[ \n])|\n)"),
+    "sentence": re.compile(r"[^.\n]*(\.(?=[ \n])|\n)"),
+    "line": re.compile(r"[^\n]*\n+"),
+}
+"""What ends at the first word, clause, sentence or line that is seen to end in such a text."""
+
+
+@pytest.fixture(scope="module")
+def teller() -> Model:
+    """A model that tells of the sea, in tokens that are parts of words, words, signs and line breaks."""
+    return parrot(TALES)
+
+
+def cut_by_reading(model: Model, start: list[int], row: tuple[int, ...], until: str) -> tuple[tuple[int, ...], int]:
+    """What stays of a row, and how many of its tokens had to be known, by the text that the tokenizer makes of them."""
+    decode = model.tokenizer.decode
+    before = len(decode(start))
+    lengths = [len(decode([*start, *row[:size]])) - before for size in range(len(row) + 1)]
+    text = decode([*start, *row])[before:]
+    for known in range(1, len(row) + 1):
+        if row[known - 1] in model.end_token_ids:
             break
-        text = model.tokenizer.decode([*start, *path[: place + 1]], skip_special_tokens=True)
-        if text != known:
-            pieces.append((text[len(known) :], place + 1))
-            known = text
-    return pieces
+        if found := ENDINGS[until].match(text[: lengths[known]]):
+            return row[: next(size for size in range(known + 1) if lengths[size] >= found.end())], known
+    return row, len(row)
 
 
-LEVELS = {"word": 1, "clause": 2, "sentence": 3, "line": 4}
-
-
-@pytest.mark.parametrize("until", LEVELS)
+@pytest.mark.parametrize("until", ENDINGS)
 @pytest.mark.parametrize("mode", ["likely", "sampled"])
-def test_a_branch_grows_to_the_first_boundary_and_no_further(tiny_model: Model, until: str, mode: str) -> None:
-    cuts = 0
-    # Only tokens made of whole characters, so that the decoder's text of any beginning is plain to see.
-    banned = [i for i in range(400) if "\ufffd" in tiny_model.codec.bytes_of(i).decode(errors="replace")]
-    asked = {"mode": mode, "k": 8, "depth": 14, "seed": 2, "banned": banned}
-    for text in (PROMPT_TEXT, "the sea", "Once upon a time"):
-        whole = Document(tiny_model, text)
+def test_a_branch_grows_to_the_first_boundary_and_no_further(teller: Model, until: str, mode: str) -> None:
+    cuts, plain = 0, re.compile(rb"[A-Za-z ,.\n]+")
+    pieces = tokens_as_bytes(teller.tokenizer)
+    banned = [i for i, piece in enumerate(pieces) if not plain.fullmatch(piece) and i not in teller.end_token_ids]
+    asked = {"mode": mode, "k": 8, "depth": 24, "seed": 2, "banned": banned}
+    for text in ("The old", "The old kee", "He saw the lamp", "A small ship came, then", "The sea was grey."):
+        whole = Document(teller, text)
         rows = whole.lookahead(**asked)
-        document = Document(tiny_model, text)
+        document = Document(teller, text)
         result = document.lookahead(until=until, **asked)
         needed = set()
         for row, branch in zip(rows.branches, result.branches, strict=True):
-            expected, seen = cut_by_decoding(tiny_model, whole.token_ids, row.token_ids, text, LEVELS[until])
+            expected, seen = cut_by_reading(teller, whole.token_ids, row.token_ids, until)
             assert branch.token_ids == expected
-            cuts += len(expected) < 14
+            assert branch.logprobs == pytest.approx(row.logprobs[: len(expected)], abs=1e-4)
+            assert branch.probability == pytest.approx(math.exp(math.fsum(branch.logprobs)))
+            cuts += len(expected) < len(row.token_ids)
             needed |= {row.token_ids[:count] for count in range(seen)}
         assert result.cost.tokens == len(whole.token_ids) + len(needed) - 1, "only what is incomplete costs a pass"
-    assert cuts or until == "line"
-
-
-def cut_by_decoding(
-    model: Model, start: list[int], row: tuple[int, ...], text: str, level: int
-) -> tuple[tuple[int, ...], int]:
-    """What stays of a row, and how many of its tokens had to be known."""
-    for known in range(1, len(row) + 1):
-        pieces = decoded(model, start, row[:known])
-        if row[known - 1] in model.end_token_ids:
-            break
-        for (_, size), flag in zip(pieces, ends([piece for piece, _ in pieces], text), strict=True):
-            if flag >= level:
-                return row[:size], known
-    return row, len(row)
+    assert cuts >= (10 if mode == "sampled" else 1)
 
 
 @pytest.mark.parametrize("mode", ["every_level", "forks", "best_first"])
@@ -329,7 +337,7 @@ def test_modes_with_a_tree_show_each_complete_path_once_and_none_that_goes_on_be
     tiny_model: Model, mode: str
 ) -> None:
     asked = {"mode": mode, "k": 4, "cutoff": 0.02, "branch_levels": 3, "budget": 40}
-    for until, level in LEVELS.items():
+    for level, until in enumerate(ENDINGS, start=1):
         document = Document(tiny_model, PROMPT_TEXT)
         result = document.lookahead(until=until, depth=8, **asked)
         rows = paths(result)

@@ -194,7 +194,7 @@ def test_whether_asking_pays_is_told_by_the_time_of_each_draft_alone(monkeypatch
             pay.ways(Slow(), ())
             assert pay.seconds == pytest.approx(0.02)
         pay.hear(0.016)
-    # With two guesses a draft it takes more than it wins; then it is asked in every sixth of all passes, 40 before these.
+    # With two guesses a draft it takes more than it wins: then it is asked in every sixth pass, the 40 before counted.
     assert [place for place, one in enumerate(asked) if one] == [0, *range(1, 60, 6)]
 
 
