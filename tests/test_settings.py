@@ -1,0 +1,162 @@
+"""Settings from the environment, and errors as sentences with a status."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, asdict
+from pathlib import Path
+
+import pytest
+
+from lookahead_core.errors import CacheFull, LookaheadError, ModelError, NoRoom, TextError, is_caused_by, out_of_memory
+from lookahead_core.settings import Settings
+
+DEFAULTS = {
+    "model": "",
+    "device": "auto",
+    "device_map": "",
+    "dtype": "auto",
+    "engine": "auto",
+    "compute": "auto",
+    "trust_remote_code": False,
+    "cache_mb": 2048,
+    "hub_timeout": 3.0,
+    "address": "",
+}
+"""As the README lists them; the cache folder depends on the machine."""
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*DEFAULTS, "cache_dir"):
+        monkeypatch.delenv(f"LOOKAHEAD_{name.upper()}", raising=False)
+
+
+def test_settings_that_nobody_made_are_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOKAHEAD_CACHE_MB", "  ")
+    said = asdict(Settings.from_env())
+    assert said.pop("cache_dir")
+    assert said == DEFAULTS
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "value"),
+    [
+        ("model", " gpt2 ", "gpt2"),
+        ("device", "cuda", "cuda"),
+        ("device_map", "balanced", "balanced"),
+        ("dtype", "bfloat16", "bfloat16"),
+        ("engine", "uncached", "uncached"),
+        ("compute", "plain", "plain"),
+        ("trust_remote_code", "1", True),
+        ("trust_remote_code", "Yes", True),
+        ("trust_remote_code", "true", True),
+        ("trust_remote_code", "0", False),
+        ("trust_remote_code", "no", False),
+        ("trust_remote_code", "FALSE", False),
+        ("cache_dir", "/some/where", Path("/some/where")),
+        ("cache_mb", "1", 1),
+        ("hub_timeout", "0.25", 0.25),
+        ("address", "https://example.org/", "https://example.org/"),
+    ],
+)
+def test_each_setting_comes_from_its_variable(
+    name: str, raw: str, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"LOOKAHEAD_{name.upper()}", raw)
+    said = Settings.from_env()
+    assert getattr(said, name) == value
+    assert type(getattr(said, name)) is type(value) or name == "cache_dir"
+    others = asdict(Settings.from_env()).keys() - {name, "cache_dir"}
+    assert {other: getattr(said, other) for other in others} == {other: DEFAULTS[other] for other in others}
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "said"),
+    [
+        ("CACHE_MB", "0", "LOOKAHEAD_CACHE_MB is '0', and must be more than 0"),
+        ("CACHE_MB", "-1", "LOOKAHEAD_CACHE_MB is '-1', and must be more than 0"),
+        ("CACHE_MB", "1.5", "LOOKAHEAD_CACHE_MB is '1.5', and must be a number"),
+        ("HUB_TIMEOUT", "0", "LOOKAHEAD_HUB_TIMEOUT is '0', and must be more than 0"),
+        ("HUB_TIMEOUT", "-0.5", "LOOKAHEAD_HUB_TIMEOUT is '-0.5', and must be more than 0"),
+        ("HUB_TIMEOUT", "nan", "LOOKAHEAD_HUB_TIMEOUT is 'nan', and must be more than 0"),
+        ("TRUST_REMOTE_CODE", "perhaps", "LOOKAHEAD_TRUST_REMOTE_CODE is 'perhaps', and must be one of 1, true, yes"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_by_its_name(
+    name: str, raw: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"LOOKAHEAD_{name}", raw)
+    with pytest.raises(ValueError, match=said):
+        Settings.from_env()
+
+
+def test_the_cache_folder_is_that_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert Settings().cache_dir == tmp_path / "lookahead"
+    for nothing in ("", None):
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        monkeypatch.setenv("XDG_CACHE_HOME", nothing) if nothing is not None else monkeypatch.delenv("XDG_CACHE_HOME")
+        assert Settings().cache_dir == tmp_path / "home" / ".cache" / "lookahead"
+
+
+def test_a_mebibyte_is_1048576_bytes() -> None:
+    assert Settings(cache_mb=3).cache_bytes == 3_145_728
+
+
+def test_settings_cannot_be_changed_behind_somebodys_back() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Settings().cache_mb = 1  # type: ignore[misc]
+
+
+def test_errors_say_who_can_do_something_about_them() -> None:
+    assert [kind.status for kind in (LookaheadError, ModelError, TextError)] == [400, 400, 400]
+    assert [kind.status for kind in (NoRoom, CacheFull)] == [503, 503]
+
+
+def chained() -> BaseException:
+    """A LookaheadError that was raised from an OSError, while a KeyError was handled."""
+    try:
+        try:
+            raise KeyError("first")
+        except KeyError:
+            raise OSError("second: the disk is full")  # noqa: B904
+    except OSError as error:
+        try:
+            raise LookaheadError("third") from error
+        except LookaheadError as last:
+            return last
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "found"),
+    [
+        (LookaheadError, "", True),
+        (LookaheadError, "third", True),
+        (OSError, "", True),
+        (OSError, "disk is full", True),
+        (KeyError, "first", True),
+        ((ValueError, KeyError), "", True),
+        # The words and the kind must be those of one error.
+        (LookaheadError, "disk is full", False),
+        (OSError, "third", False),
+        (ValueError, "", False),
+        (Exception, "fourth", False),
+    ],
+)
+def test_what_caused_an_error_is_found_by_its_kind_and_words(
+    kind: type[BaseException] | tuple[type[BaseException], ...], words: str, found: bool
+) -> None:
+    assert is_caused_by(chained(), kind, words) is found
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), True),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"), True),
+        (RuntimeError("a matrix is not square"), False),
+        (None, False),
+    ],
+)
+def test_want_of_memory_is_known_by_kind_or_by_words(error: BaseException | None, said: bool) -> None:
+    assert out_of_memory(error) is said  # type: ignore[arg-type]
