@@ -5,11 +5,26 @@ from __future__ import annotations
 import collections
 import math
 import random
+from typing import Any
 
 import pytest
 import torch
 
-from lookahead_core.sampling import draw, heat, noise, nucleus, repeats, shaped, without
+from lookahead_core.sampling import (
+    counted,
+    draw,
+    heat,
+    likeliest,
+    near_best,
+    noise,
+    nucleus,
+    only,
+    repeated,
+    repeats,
+    shaped,
+    typical,
+    without,
+)
 
 ODDS = [0.4, 0.3, 0.2, 0.1]
 ROW = torch.tensor(ODDS).log()
@@ -111,6 +126,99 @@ def test_what_would_repeat_an_n_gram_is_what_followed_its_beginning_before() -> 
         grams = [path[place : place + size] for place in range(len(path) - size + 1)]
         expected = {token_id for token_id in range(3) if [*path, token_id][-size:] in grams}
         assert repeats(path, size) == expected, (path, size)
+
+
+NONE = -math.inf
+
+
+def cut_by_hand(row: list[float], options: dict[str, Any]) -> list[float]:
+    """All that may be drawn, cut after cut on lists: log-probabilities of what is kept, before they add up to one."""
+    heated = [value / options["temperature"] for value in row]
+    total = math.log(sum(math.exp(value) for value in heated))
+    scores, keep = [value - total for value in heated], options.get("keep", 1)
+
+    def odds() -> list[float]:
+        whole = sum(math.exp(value) for value in scores)
+        return [math.exp(value) / whole for value in scores]
+
+    def left(kept: Any) -> list[float]:
+        best = sorted(range(len(scores)), key=lambda index: -scores[index])[:keep]
+        return [value if index in kept or index in best else NONE for index, value in enumerate(scores)]
+
+    if top_k := max(options.get("top_k", 0), keep) if options.get("top_k") else 0:
+        least = sorted(scores, reverse=True)[min(top_k, len(scores)) - 1]
+        scores = left([index for index, value in enumerate(scores) if value >= least])
+    if (top_p := options.get("top_p", 1.0)) < 1:
+        law, order = odds(), sorted(range(len(scores)), key=lambda index: -scores[index])
+        scores = left([one for place, one in enumerate(order) if sum(law[other] for other in order[:place]) < top_p])
+    if min_p := options.get("min_p", 0.0):
+        scores = left([index for index, value in enumerate(scores) if value >= max(scores) + math.log(min_p)])
+    if (mass := options.get("typical_p", 1.0)) < 1:
+        law = odds()
+        spread = -sum(value * math.log(value) for value in law if value)
+        surprise = [abs(-math.log(value) - spread) if value else math.inf for value in law]
+        order, held, kept = sorted(range(len(law)), key=lambda index: surprise[index]), 0.0, []
+        for one in order:
+            if held < mass:
+                kept.append(one)
+            held += law[one]
+        kept = [index for index in order if surprise[index] <= surprise[kept[-1]]]
+        kept += order[:keep]
+        scores = [value if index in kept else NONE for index, value in enumerate(scores)]
+    return scores
+
+
+def test_each_cut_and_all_of_them_together_keep_what_lists_keep() -> None:
+    dice = random.Random(0)
+    for _ in range(600):
+        weights = [
+            dice.choice([0.1, 0.2, 0.2, 0.35, 0.8, 1.3]) + 1e-3 * dice.random() for _ in range(dice.randint(2, 12))
+        ]
+        row = torch.tensor(weights, dtype=torch.float64).log().log_softmax(-1)
+        options: dict[str, Any] = {"temperature": dice.choice([0.5, 1.0, 1.7])}
+        cuts = {"top_k": dice.randint(1, 13), "top_p": dice.uniform(0.05, 0.99), "min_p": dice.uniform(0.01, 0.99)}
+        cuts |= {"typical_p": dice.uniform(0.05, 0.99), "keep": dice.randint(1, 4)}
+        options |= {name: value for name, value in cuts.items() if dice.random() < 0.5}
+        expected = cut_by_hand(row.tolist(), options)
+        found = shaped(row, **options).tolist()
+        assert found == pytest.approx(expected), options
+
+
+def test_tokens_that_are_as_likely_as_the_last_that_is_kept_are_kept_too() -> None:
+    row = torch.tensor([0.25, 0.25, 0.2, 0.2, 0.1], dtype=torch.float64).log()
+    assert likeliest(row, 1).isfinite().tolist() == likeliest(row, 2).isfinite().tolist() == [True] * 2 + [False] * 3
+    assert likeliest(row, 3).isfinite().tolist() == [True] * 4 + [False]
+    assert torch.equal(likeliest(row, 5), row) and torch.equal(likeliest(row, 9), row)
+    assert likeliest(row, 4).isfinite().tolist() == [True] * 4 + [False]
+    half = torch.tensor([0.4, 0.2, 0.2, 0.1], dtype=torch.float64).log()
+    assert near_best(half, 0.5).isfinite().tolist() == [True, True, True, False], "just so likely is likely enough"
+    assert torch.equal(near_best(half, 0.0), half)
+    assert near_best(half, 1.0, 9).isfinite().all() and near_best(half, 1.0, 2).isfinite().sum() == 2
+    even = torch.full((4,), 0.25, dtype=torch.float64).log()
+    assert typical(even, 0.1).isfinite().all(), "all are as surprising"
+    assert torch.equal(typical(half, 1.0), half)
+
+
+def test_what_is_ruled_out_stays_so_through_every_cut() -> None:
+    row = torch.tensor([0.5, 0.0, 0.3, 0.2], dtype=torch.float64).log()
+    options = {"temperature": 1.3, "top_k": 4, "top_p": 0.99, "min_p": 0.01, "typical_p": 0.99}
+    assert shaped(row, **options).isfinite().tolist() == [True, False, True, True]
+    assert only(row, [3, 0]).tolist() == [row[0], NONE, NONE, row[3]]
+    assert only(row, [1]).tolist() == [NONE] * 4
+
+
+def test_penalties_count_what_stood_before_and_no_id_that_a_row_does_not_have() -> None:
+    row = torch.tensor([2.0, -2.0, 0.5, 0.0])
+    assert repeated(row, [0, 1, 1, 9], 2.0).tolist() == [1.0, -4.0, 0.5, 0.0]
+    assert repeated(row, [3], 2.0).tolist() == row.tolist()
+    assert counted(row, [0, 1, 1, 9], 0.5, 0.25).tolist() == [1.25, -3.25, 0.5, 0.0]
+    assert counted(row, [], 0.5, 0.25).tolist() == row.tolist()
+
+
+def test_only_a_temperature_next_to_nothing_is_greed() -> None:
+    assert heat(ROW, 0.9e-6).exp().tolist() == [1.0, 0.0, 0.0, 0.0]
+    warm = torch.tensor([-1.0, -1.0 - 1e-6], dtype=torch.float64)
+    assert heat(warm, 1e-6).exp().tolist() == pytest.approx([1 / (1 + math.exp(-1)), math.exp(-1) / (1 + math.exp(-1))])
 
 
 def test_heat_without_temperature_is_greed_and_bans_leave_the_others_as_they_are() -> None:
