@@ -275,6 +275,15 @@ test('where a piece stood is told by the last words before it', () => {
   assert.equal(short.moments()[0].before, 'a'.repeat(48));
 });
 
+test('what stands behind a piece is not told of', () => {
+  for (const before of ['Once', `${'word '.repeat(9)}Once`]) {
+    const page = new Page();
+    page.write(`${before} there was`);
+    page.change({start: before.length, removed: '', inserted: ' again'}, {kind: 'accept'});
+    assert.ok(page.moments()[0].before.endsWith(' Once') || page.moments()[0].before === 'Once');
+  }
+});
+
 test('a piece after more than forty-eight characters has an ellipsis before the first whole word', () => {
   const page = new Page();
   page.write(`${'a'.repeat(10)} ${'b'.repeat(40)}`);
