@@ -22,13 +22,15 @@ from interface.mistakes import UNFORESEEN, status
 from lookahead_core import Model, ModelError, scheduler
 from lookahead_core.api import Calls
 from lookahead_core.errors import CacheFull, LookaheadError, NoRoom
-from tests.browser import page_of
+from tests.browser import page_of, wait_until_idle
 from tests.prototype_client import PROMPTS, PrototypePage
 from tests.test_api import chatty, impossible, texts_of
 from tests.witness import Between, around
 
 TALK = [{"role": "user", "content": "Tell me of the sea."}, {"role": "assistant", "content": "The old"}]
 DOCUMENT = "The old keeper climbed the stairs again and again. The sea was grey."
+PATIENCE = 120
+"""Seconds until it is given up to wait for something: it decides nothing but when a test that fails ends."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,7 @@ def address(model: Model) -> Iterator[str]:
 
 
 def wait_until_ready(url: str) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while ask(url, "POST", "/api/lookahead", {"text": "a"})[0] == 503:
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -53,7 +55,7 @@ def wait_until_ready(url: str) -> None:
 def ask(url: str, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
     """Status and answer of one request."""
     place = urlsplit(url)
-    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
+    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=PATIENCE)
     content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     try:
         connection.request(method, path, content, {"Content-Type": "application/json", **headers})
@@ -283,7 +285,7 @@ def test_before_the_model_is_there_a_call_gets_a_503_and_a_sentence(model: Model
     ready = threading.Event()
 
     def load(report: Any) -> Model:
-        ready.wait(60)
+        assert ready.wait(PATIENCE)
         return model
 
     with page_of(load) as url:
@@ -294,17 +296,24 @@ def test_before_the_model_is_there_a_call_gets_a_503_and_a_sentence(model: Model
 
 
 def test_no_call_holds_the_model_longer_than_it_may(model: Model) -> None:
-    loader = loaded(around(model, lambda: time.sleep(0.02)))
+    passes = 0
+
+    def dawdle() -> None:
+        nonlocal passes
+        passes += 1
+        time.sleep(0.02)
+
+    loader = loaded(around(model, dawdle))
     caller = Caller(loader, seconds=0.2)
     for name, given in (
         ("generate", {"text": "The sea", "max_new_tokens": 512, "stop": []}),
         ("logprobs", {"text": "sea " * 900}),
         ("gen_revisions", {"prompt": "p", "doc": "d", "n": 10, "max_length": 512}),
     ):
-        began = time.monotonic()
+        passes = 0
         with pytest.raises(TooMuch, match="ask for less"):
             asyncio.run(caller.answer(name, given))
-        assert time.monotonic() - began < 20
+        assert passes <= 11, "however busy the machine is, the eleventh pass ends after more than 0.2 seconds"
         assert len(caller._calls.shelf) > 0, "what was borrowed is back at once"
     assert asyncio.run(Caller(loader).answer("lookahead", {"text": "a", "depth": 1}))["branches"], "it is free again"
 
@@ -314,7 +323,7 @@ def test_what_is_wrong_with_a_call_is_told_while_the_model_is_busy(model: Model)
 
     def wait() -> None:
         busy.set()
-        go.wait(60)
+        assert go.wait(PATIENCE)
 
     go.set()
     caller = Caller(loaded(around(model, wait)))
@@ -329,7 +338,7 @@ def test_what_is_wrong_with_a_call_is_told_while_the_model_is_busy(model: Model)
             await asyncio.sleep(0.01)
         for name, given in wrong:
             with pytest.raises((LookaheadError, ValueError)) as caught:
-                await asyncio.wait_for(caller.answer(name, given), 30)
+                await asyncio.wait_for(caller.answer(name, given), PATIENCE)
             assert status(caught.value) == 400, (name, given)
         go.set()
         assert all(answer["branches"] for answer in await asyncio.gather(*running))
@@ -441,29 +450,32 @@ class Scored(Between):
         return self.engine.score(nodes, **options)
 
 
-@pytest.mark.slow
 def test_who_hangs_up_does_not_go_on_holding_the_model(model: Model) -> None:
-    passes: list[float] = []
+    armed, held, go_on = threading.Event(), threading.Event(), threading.Event()
+    passes = 0
 
-    def dawdle() -> None:
-        passes.append(time.monotonic())
-        time.sleep(0.05)
+    def wait_in_the_first_pass() -> None:
+        nonlocal passes
+        if armed.is_set():
+            passes += 1
+            held.set()
+            assert go_on.wait(2 * PATIENCE), "longer than anybody waits for it to be over"
 
-    with page_of(lambda report: replace(model, engine=Scored(model.engine, dawdle))) as url:
+    with page_of(lambda report: replace(model, engine=Scored(model.engine, wait_in_the_first_pass))) as url:
         wait_until_ready(url)
-        place, before = urlsplit(url), len(passes)
+        armed.set()
+        place = urlsplit(url)
         connection = http.client.HTTPConnection(str(place.hostname), place.port)
         body = {"prompt": "p", "doc": "d", "n": 5, "max_length": 400}
         connection.request("POST", "/api/gen_revisions", json.dumps(body), {"Content-Type": "application/json"})
-        end = time.monotonic() + 30
-        while len(passes) < before + 5:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        assert held.wait(PATIENCE)
         connection.close()
-        left = time.monotonic()
-        time.sleep(2)
-        assert passes[-1] < left + 1
-        assert ask(url, "POST", "/api/lookahead", {"text": "a"})[0] == 200
+        try:
+            wait_until_idle()  # while the pass is held: its call waits for nothing any more
+        finally:
+            go_on.set()
+        assert ask(url, "POST", "/api/lookahead", {"text": "a", "depth": 1})[0] == 200
+        assert passes == 1, "only the one that was held"
 
 
 def test_an_answer_that_is_no_json_is_the_servers_mistake(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
