@@ -6,6 +6,7 @@ import base64
 import json
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -136,15 +137,22 @@ def test_a_view_while_the_text_is_read_has_no_branches(tiny_model: Model) -> Non
     assert (view["branches"], view["nodes"], view["rest"], view["alone"]) == ([], [], [], 0)
 
 
-def test_packing_a_view_of_twenty_five_nodes_takes_milliseconds() -> None:
-    row = made_rows()[1]
-    said = Rows(row.repeat(25, 1)).predictions()
-    times = []
-    for _ in range(9):
+def fastest(function: Callable[[], object], times: int) -> float:
+    """Seconds of the fastest of so many runs."""
+
+    def seconds() -> float:
         began = time.perf_counter()
-        pack(said, 64)
-        times.append(time.perf_counter() - began)
-    assert min(times) < 0.02, "about 0.0015 where nothing else runs"
+        function()
+        return time.perf_counter() - began
+
+    return min(seconds() for _ in range(times))
+
+
+def test_packing_a_view_takes_little_beside_reading_its_odds_off_the_rows() -> None:
+    rows = made_rows()[1].repeat(25, 1)
+    said = Rows(rows).predictions()
+    # About a fiftieth on one thread where nothing else runs.
+    assert fastest(lambda: pack(said, 64), times=9) < fastest(lambda: Rows(rows).predictions(), times=3) / 5
 
 
 def test_a_document_as_json_holds_its_text_ids_and_what_comes_next(tiny_model: Model) -> None:
