@@ -327,9 +327,9 @@ def test_time_before_an_interruption_counts(bird: Model, tmp_path: Path, seconds
 
 def test_too_little_to_learn_from_is_told_also_where_texts_are_kept_apart(bird: Model, seconds: list[float]) -> None:
     def pass_time(sentence: str, fraction: float | None) -> None:
-        seconds[0] += 60.0
+        seconds[0] += 40.0
 
-    # One pass: 16 tokens, of which 8 are kept apart.
+    # One pass, and at the second one the minute is over: 16 tokens, of which 8 are kept apart.
     with pytest.raises(LookaheadError, match="Too little text came to learn from"):
         train_heads(bird, texts=TAUGHT, count=1, minutes=1.0, report=pass_time)
 
