@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import venv
@@ -226,8 +227,9 @@ def test_a_gguf_file_of_unknown_make_or_none_at_all_gives_a_sentence(tmp_path: P
     assert "architecture from2040 is not supported" in sentence_for(str(unknown), settings)
     (other := tmp_path / "other.gguf").write_bytes(b"PK12345678")
     assert "is no GGUF file" in sentence_for(str(other), settings)
-    (plain := tmp_path / "model.safetensors").write_bytes(b"12345678")
-    assert "give the folder that it lies in" in sentence_for(str(plain), settings)
+    for name in ("model.safetensors", "model.bin", "model", "model.gguf2"):
+        (plain := tmp_path / name).write_bytes(b"GGUF12345678")
+        assert "is a file: give the folder that it lies in" in sentence_for(str(plain), settings)
 
 
 @pytest.mark.parametrize(
@@ -236,12 +238,26 @@ def test_a_gguf_file_of_unknown_make_or_none_at_all_gives_a_sentence(tmp_path: P
         ("/no/such/folder", "no folder or file /no/such/folder: check the path"),
         ("./models/mine", "check the path"),
         ("mine.gguf", "check the path"),
+        ("mine.GGUF", "There is no folder or file mine.GGUF: check the path"),
+        ("models\\mine", "check the path"),
+        ("a/b/c", "check the path"),
+        ("~/nothing", "check the path"),
+        (".hidden", "check the path"),
         ("not a name", "check the spelling"),
         ("x" * 100, "check the spelling"),
     ],
 )
 def test_a_name_of_nothing_gives_a_sentence(source: str, told: str, settings: Settings) -> None:
     assert told in sentence_for(source, settings)
+
+
+@pytest.mark.parametrize("source", ["owner/model", "model"])
+def test_a_name_is_looked_for_on_the_hub(
+    source: str, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    assert f"{source} is not on this machine and the Hub does not answer" in sentence_for(source, settings)
 
 
 @dataclass(frozen=True)
@@ -286,6 +302,7 @@ def test_the_wheel_becomes_a_folder_that_the_next_start_needs_nothing_else_for(i
     assert torch.equal(logits(model), logits(tiny_llama().to(torch.bfloat16)))
     assert type(model.model.layers[0].mlp.up_proj) is torch.nn.Linear
     assert model.generation_config.eos_token_id == 2
+    assert {stat.S_IMODE(file.stat().st_mode) for file in index.kept.iterdir()} == {0o644}, "a cache may be shared"
     assert index.beside() == {"tiny"}
     shutil.rmtree(index.wheels)
     assert torch.equal(logits(index.make()), logits(model))
