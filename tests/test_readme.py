@@ -40,7 +40,7 @@ def test_every_link_and_every_room_in_the_readme_is_there() -> None:
     for line in re.findall(r"^\| (`.+?) \|", rooms, re.M):
         for name in re.findall(r"`([^`]+)`", line):
             core = ROOT / "lookahead_core"
-            places = (ROOT, core, core / "engines", core / "strategies")
+            places = (ROOT, core, core / "engines", core / "engines" / "cpu", core / "strategies")
             assert any((place / name).exists() for place in places), name
 
 
