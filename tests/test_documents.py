@@ -12,23 +12,18 @@ import torch
 from lookahead_core import CacheFull, Document, LookaheadError, Model, TextError, load_model
 from lookahead_core.settings import Settings
 from tests.conftest import tiny_llama
-from tests.families import FAMILIES, make, plain_rows
-
-
-def greedy(hf_model: Any, ids: list[int], count: int, stop: frozenset[int]) -> list[int]:
-    """An independent greedy run: one plain forward for each token, over everything so far."""
-    grown: list[int] = []
-    while len(grown) < count and not (grown and grown[-1] in stop):
-        (logits,) = plain_rows(hf_model, [ids + grown])
-        grown.append(int(logits.argmax()))
-    return grown
+from tests.families import FAMILIES, make, plain_rows, plain_rows_by_length
 
 
 def continuations(hf_model: Any, ids: list[int], k: int, depth: int, stop: frozenset[int]) -> list[list[int]]:
-    """What k separate runs give."""
+    """What k separate greedy runs give: a plain forward for each token, over everything so far."""
     (logits,) = plain_rows(hf_model, [ids])
-    firsts = logits.topk(k).indices.tolist()
-    return [[first, *([] if first in stop else greedy(hf_model, [*ids, first], depth - 1, stop))] for first in firsts]
+    runs = [[token_id] for token_id in logits.topk(k).indices.tolist()]
+    for _ in range(depth - 1):
+        going = [run for run in runs if run[-1] not in stop]
+        for run, logits in zip(going, plain_rows_by_length(hf_model, [[*ids, *run] for run in going]), strict=True):
+            run.append(int(logits.argmax()))
+    return runs
 
 
 @pytest.mark.parametrize("family", FAMILIES)
