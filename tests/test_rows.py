@@ -74,7 +74,7 @@ def test_a_prediction_is_what_its_row_says(width: int) -> None:
         assert list(said.tail) == torch.bincount(below, minlength=TAIL_BINS).tolist()
 
 
-@pytest.mark.parametrize("places", [[0], [0, 1, 2], [2, 3], [5, 0, 3], list(range(6))])
+@pytest.mark.parametrize("places", [[0], [0, 1, 2], [2, 3], [5, 0, 3], [1, 0, 2], [1, 1, 2], list(range(6))])
 @pytest.mark.parametrize("known", [True, False])
 def test_some_rows_say_what_they_say_among_all(places: list[int], known: bool) -> None:
     every = Rows(scores(20_000))

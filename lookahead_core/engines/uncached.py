@@ -154,5 +154,5 @@ def _on(value: Any, device: torch.device) -> Any:
 def rope_types(config: Any) -> set[str]:
     """The kinds of rotation that a configuration names, in all its layers."""
     given = getattr(config.get_text_config(decoder=True), "rope_parameters", None) or {}
-    nested = [value for value in given.values() if isinstance(value, dict)] if isinstance(given, dict) else []
+    nested = [value for value in given.values() if isinstance(value, dict)]
     return {str(part.get("rope_type", "default")) for part in (nested or [given])}
