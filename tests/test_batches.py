@@ -180,6 +180,46 @@ def test_a_batch_tells_what_it_has_cost(engine: str) -> None:
         assert [view.cost.tokens for view in views] == [length + 4 for length in LENGTHS]
 
 
+def test_what_a_batch_costs_is_the_sum_of_its_documents_each_counted_once() -> None:
+    model = load_model(make("llama"))
+    one, other = documents(model)[:2]
+    list(Document(model, token_ids=[3, 4]).stream(max_new_tokens=2))
+    streams = stream_batch([one, other, one], max_new_tokens=4, temperature=1.0, seed=1, speculate=False)
+    assert streams.cost.passes == 0
+    list(streams)
+    cost = streams.cost
+    assert cost.passes == 4
+    assert cost.tokens == one.tree.work.tokens + other.tree.work.tokens
+    slots, used = zip(*(model.engine.usage(each.tree) for each in (one, other)), strict=True)
+    assert (cost.live_slots, cost.cache_bytes) == (sum(slots), sum(used))
+    assert min(slots) > 0
+    assert cost.seconds > 0
+    nothing = stream_batch([]).cost
+    assert (nothing.passes, nothing.tokens, nothing.seconds, nothing.live_slots, nothing.cache_bytes) == (0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"mode": "forks"}, {"mode": "best_first"}, {"until": "word"}, {"banned": {5, 60, 90}}, {"heal": True}],
+    ids=str,
+)
+def test_a_batch_looks_ahead_no_further_than_each_document_alone(options: dict[str, Any], tiny_model: Model) -> None:
+    texts = ("Once upon a ti", "the sea", "Emoji")
+    for count in (1, 3):
+        views = lookahead_batch([Document(tiny_model, text) for text in texts[:count]], k=3, depth=4, **options)
+        for text, view in zip(texts, views, strict=False):
+            alone = Document(tiny_model, text).lookahead(k=3, depth=4, **options)
+            assert [branch.token_ids for branch in view.branches] == [branch.token_ids for branch in alone.branches]
+            assert view.cost.tokens == alone.cost.tokens
+        assert len(views) == count
+
+
+def test_beams_of_one_document_are_those_it_has_alone(tiny_model: Model) -> None:
+    (found,) = beam_search_batch([Document(tiny_model, "the sea")], num_beams=2, max_new_tokens=3)
+    alone = Document(tiny_model, "the sea").beam_search(num_beams=2, max_new_tokens=3)
+    assert [beam.token_ids for beam in found.branches] == [beam.token_ids for beam in alone.branches]
+
+
 def test_an_empty_batch_gives_nothing_and_mixed_models_a_sentence(tiny_model: Model) -> None:
     assert list(stream_batch([])) == beam_search_batch([]) == lookahead_batch([]) == []
     other = load_model(make("gpt2"))
