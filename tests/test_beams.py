@@ -171,6 +171,29 @@ def test_the_tree_holds_every_candidate_and_what_became_of_it(model: Model, opti
         assert fate not in ("ended too low", "ended, outscored") or path[-1] in ENDS
 
 
+def test_the_tree_tells_the_text_and_the_odds_that_each_token_adds_to_its_path(byte_tokenizer: Any) -> None:
+    plain = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
+    second = Document(plain, "the sea 🙂").lookahead(k=2, depth=1).branches[1].token_ids[0]
+    tiny_model = load_model(tiny_llama(len(byte_tokenizer), eos_token_id=[0, second]), tokenizer=byte_tokenizer)
+    document = Document(tiny_model, "the sea 🙂")
+    beams = document.beam_search(num_beams=5, max_new_tokens=6, repetition_penalty=1.4)
+    paths: list[tuple[int, ...]] = []
+    for node in beams.tree:
+        above = () if node.parent is None else paths[node.parent]
+        paths.append((*above, node.token_id))
+        row = logprobs(tiny_model.hf_model, [*document.token_ids, *above])
+        assert node.logprob == pytest.approx(float(row[node.token_id]), abs=1e-4)
+        assert node.ended == (node.token_id in {0, second})
+    assert any(node.ended for node in beams.tree)
+    for branch in beams.branches:
+        on_path = [next(n for n, p in zip(beams.tree, paths, strict=True) if p == branch.token_ids[:size])
+                   for size in range(1, len(branch.token_ids) + 1)]  # fmt: skip
+        assert "".join(node.text for node in on_path) == branch.text
+        assert [node.logprob for node in on_path] == list(branch.logprobs)
+        assert on_path[-1].total / len(on_path) == pytest.approx(branch.score)
+        assert sum(len(piece.token_ids) for piece in branch.pieces) <= len(branch.token_ids)
+
+
 @pytest.mark.parametrize(("ends", "each"), [(set(), 2), ({3}, 2), (ENDS, 3)])
 def test_the_tree_tells_of_so_many_candidates_a_level_that_no_beam_dies_unseen(ends: set[int], each: int) -> None:
     hf_model = with_ends(ends=ends) if ends else make("llama")

@@ -538,6 +538,34 @@ def test_a_row_that_begins_with_a_control_token_has_its_first_piece_after_it(byt
     assert document.text == "the seak" and document.token_ids[-2:] == [start, letter]
 
 
+@pytest.mark.parametrize("heal", [False, True])
+def test_pieces_are_runs_of_tokens_on_whole_characters_with_the_odds_of_their_tokens(
+    tiny_model: Model, heal: bool
+) -> None:
+    document = Document(tiny_model, "naïve 🙂 and the old keep")
+    several = 0
+    for seed in range(6):
+        asked = {"mode": "sampled", "k": 6, "depth": 8, "seed": seed, "temperature": 2, "heal": heal}
+        for branch in document.lookahead(**asked).branches:
+            spelled, begun = tokens_as_bytes(tiny_model.tokenizer), 0
+            typed = len(spelled[document.token_ids[-1]]) if branch.healed else 0
+            shown = codecs.getincrementaldecoder("utf-8")("replace")
+            for piece in branch.pieces:
+                assert piece.token_ids == branch.token_ids[begun : piece.tokens]
+                odds = math.exp(math.fsum(branch.logprobs[begun : piece.tokens]))
+                assert piece.probability == pytest.approx(odds)
+                held = b"".join(spelled[token_id] for token_id in piece.token_ids)
+                assert shown.decode(held[typed if not begun else 0 :]) == piece.text != ""
+                several += len(piece.token_ids) > 1
+                begun = piece.tokens
+            left = branch.token_ids[begun:]
+            assert shown.decode(b"".join(spelled[token_id] for token_id in left)) == "", (
+                "no whole character is left out"
+            )
+            assert branch.text == "".join(piece.text for piece in branch.pieces)
+    assert several > 5
+
+
 def test_where_the_text_would_end_everything_is_complete(byte_tokenizer: Any) -> None:
     (letter,) = byte_tokenizer("k", add_special_tokens=False).input_ids
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
