@@ -9,6 +9,7 @@ import gc
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -32,6 +33,27 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers get files in the order below, not in that of their number of tests."""
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long come first, so that no worker is left with one of them when all others are done.
+
+    Long are those that load the default model or open a browser; then those with many tests.
+    """
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    in_order = sorted(files.values(), key=lambda some: (not any(map(_takes_long, some)), -len(some)))
+    items[:] = [item for some in in_order for item in some]
+
+
+def _takes_long(item: pytest.Item) -> bool:
+    return not {"default_model", "browser"}.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def byte_level(corpus: list[str], vocabulary: int = 400) -> Any:
@@ -187,3 +209,16 @@ def _one_thread_for_tiny_products() -> None:
     import torch
 
     torch.set_num_threads(int(os.environ.get("LOOKAHEAD_TEST_THREADS", "1")))
+
+
+@pytest.fixture(autouse=True)
+def _torch_is_left_as_it_was(_one_thread_for_tiny_products: None) -> Iterator[None]:
+    """What a test changes for the whole process it changes back: no test's outcome may depend on which ran before."""
+    import torch
+
+    def state() -> tuple[object, ...]:
+        return torch.is_grad_enabled(), torch.get_default_dtype(), torch.get_num_threads()
+
+    before = state()
+    yield
+    assert state() == before

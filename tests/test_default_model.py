@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 
 from lookahead_core import Document, Model, load_model
 from lookahead_core.engines.uncached import UncachedEngine
-from tests.families import plain_rows
+from tests.families import plain_rows_by_length
 from tests.test_text import accept_random, decoded, random_text
 
 SEED_CHECKPOINT = "Alina3234/gemma-lookahead"
@@ -18,19 +19,16 @@ SEED_CHECKPOINT = "Alina3234/gemma-lookahead"
 
 def seed_evaluation(hf_model: Any, cached: Document, depth: int) -> None:
     """At every step of every branch, the cached logits are the plain forward's to 1e-4."""
-    result = cached.lookahead(k=5, depth=depth)
-    prompt = cached.token_ids
-    for branch in result.branches:
-        node = cached.head
-        paths = [prompt + list(branch.token_ids[:length]) for length in range(len(branch.token_ids))]
-        for length, (path, logits) in enumerate(zip(paths, plain_rows(hf_model, paths), strict=True)):
-            if length:
-                node = node.children[path[-1]]
-            assert node.prediction is not None
-            expected = torch.log_softmax(logits, -1)
-            said = torch.tensor(node.prediction.logprobs)
-            assert torch.allclose(said, expected[list(node.prediction.token_ids)], atol=1e-4)
-            assert branch.token_ids[length] == int(logits.argmax()) or length == 0
+    branches = [list(branch.token_ids) for branch in cached.lookahead(k=5, depth=depth).branches]
+    begun = [(ids, length) for ids in branches for length in range(len(ids))]
+    rows = plain_rows_by_length(hf_model, [cached.token_ids + ids[:length] for ids, length in begun])
+    for (ids, length), logits in zip(begun, rows, strict=True):
+        node = reduce(lambda node, token_id: node.children[token_id], ids[:length], cached.head)
+        assert node.prediction is not None
+        expected = torch.log_softmax(logits, -1)
+        said = torch.tensor(node.prediction.logprobs)
+        assert torch.allclose(said, expected[list(node.prediction.token_ids)], atol=1e-4)
+        assert ids[length] == int(logits.argmax()) or length == 0
 
 
 def test_cached_equals_uncached_at_every_step_for_the_seeds_prompt(default_model: Model) -> None:

@@ -228,16 +228,16 @@ def texts(
     ],
 )
 def test_texts_come_with_their_odds_when_drafts_are_accepted_by_rejection(team: str, runs: int) -> None:
-    torch.set_grad_enabled(False)
     model = small_model()
-    require_odds(texts(model, team, runs), exact(model), runs)
+    with torch.no_grad():
+        require_odds(texts(model, team, runs), exact(model), runs)
 
 
 @pytest.mark.parametrize(("weights", "runs"), [(0, 3_000), pytest.param(1, 30_000, marks=pytest.mark.slow)])
 def test_texts_come_with_their_odds_when_a_smaller_model_drafts_by_its_own_dice(weights: int, runs: int) -> None:
-    torch.set_grad_enabled(False)
     model, little = small_model(), small_model(weights)
-    require_odds(texts(model, "nobody", runs, draft_model=little), exact(model), runs)
+    with torch.no_grad():
+        require_odds(texts(model, "nobody", runs, draft_model=little), exact(model), runs)
 
 
 def require_odds(counts: Counter[tuple[int, ...]], odds: dict[tuple[int, ...], float], runs: int) -> None:
