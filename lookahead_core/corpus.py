@@ -6,7 +6,6 @@ import codecs
 import hashlib
 import os
 import re
-import textwrap
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -92,14 +91,21 @@ def load_corpus(model: Model | Source, source: Source | Model, *, most: int = MO
     return corpus._filled()
 
 
+def _shortened(name: str) -> str:
+    """A long name without its middle: the end of a path says which file it is."""
+    name = " ".join(name.split())
+    return name if len(name) <= 80 else f"{name[:38]} [...] {name[-38:]}"
+
+
 def _files(path: Path) -> Iterator[Iterator[str]]:
     """The texts of a file or folder, each in pieces."""
     # These two take a text that was given for a path, which may be too long for one, for a path to nothing.
     if os.path.isdir(path):
         yield from (_read(file) for file in _inside(path) if _is_text(file))
     elif not os.path.exists(path):
-        named = textwrap.shorten(str(path), 80)
-        raise LookaheadError(f"There is nothing at {named}; name a file or folder, or give texts themselves in a list.")
+        raise LookaheadError(
+            f"There is nothing at {_shortened(str(path))}; name a file or folder, or give texts themselves in a list."
+        )
     elif not (path.is_file() and _is_text(path)):
         raise LookaheadError(f"{path.name} is not a text in UTF-8; convert it, or name another file.")
     else:

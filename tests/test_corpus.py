@@ -156,6 +156,7 @@ def test_what_is_no_text_is_told_in_a_sentence(tiny_model: Model, tmp_path: Path
         (tmp_path / "empty.txt", "There is no text in empty.txt"),
         (tmp_path / "bare", "There is no text in bare"),
         (tmp_path / "gone.txt", "There is nothing at .*gone.txt; name a file or folder, or give texts"),
+        (tmp_path / "folder" / "of-long-name" / ("x" * 40) / "gone.txt", "There is nothing at .*gone.txt; name a file"),
         ("Once upon a time " * 1000, "There is nothing at Once upon a time .*; name a file"),
         ([], "There is no text in given texts"),
         (["", ""], "There is no text in given texts"),
