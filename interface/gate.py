@@ -89,7 +89,7 @@ async def _read(headers: Headers, receive: Receive, most: int) -> bytes:
 async def _next(receive: Receive) -> Message:
     try:
         message = await asyncio.wait_for(receive(), SILENCE)
-    except (TimeoutError, asyncio.TimeoutError):
+    except asyncio.TimeoutError:
         raise Refused(
             408, "The body of the request ends before its announced length: send all of it, or the right length."
         ) from None

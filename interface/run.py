@@ -92,7 +92,7 @@ class Run:
             changed = self._changed
             try:
                 await asyncio.wait_for(changed.wait(), PATIENCE)
-            except (TimeoutError, asyncio.TimeoutError):
+            except asyncio.TimeoutError:
                 break
 
     def _since(self, seen: int) -> News:

@@ -9,9 +9,8 @@ import math
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 
@@ -22,10 +21,11 @@ from interface.mistakes import UNFORESEEN, status
 from lookahead_core import Model, ModelError, scheduler
 from lookahead_core.api import Calls
 from lookahead_core.errors import CacheFull, LookaheadError, NoRoom
-from tests.browser import page_of, wait_until_idle
+from lookahead_core.scheduler import _SCHEDULERS
+from tests.browser import page_of
 from tests.prototype_client import PROMPTS, PrototypePage
 from tests.test_api import chatty, impossible, texts_of
-from tests.witness import Between, around
+from tests.witness import around
 
 TALK = [{"role": "user", "content": "Tell me of the sea."}, {"role": "assistant", "content": "The old"}]
 DOCUMENT = "The old keeper climbed the stairs again and again. The sea was grey."
@@ -442,40 +442,35 @@ def test_calls_take_so_many_turns_and_leave_room_for_people_who_write(model: Mod
     assert asyncio.run(loader.caller.answer("lookahead", {"text": "a"}))["branches"], "who left makes room"
 
 
-class Scored(Between):
-    """The same for passes that drawn texts take."""
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_who_hangs_up_does_not_go_on_holding_the_model(model: Model, method: str) -> None:
+    busy, go = threading.Event(), threading.Event()
 
-    def score(self, nodes: Any, **options: Any) -> Any:
-        self.before()
-        return self.engine.score(nodes, **options)
+    def wait() -> None:
+        busy.set()
+        assert go.wait(60)
 
-
-def test_who_hangs_up_does_not_go_on_holding_the_model(model: Model) -> None:
-    armed, held, go_on = threading.Event(), threading.Event(), threading.Event()
-    passes = 0
-
-    def wait_in_the_first_pass() -> None:
-        nonlocal passes
-        if armed.is_set():
-            passes += 1
-            held.set()
-            assert go_on.wait(2 * PATIENCE), "longer than anybody waits for it to be over"
-
-    with page_of(lambda report: replace(model, engine=Scored(model.engine, wait_in_the_first_pass))) as url:
+    go.set()
+    with page_of(lambda report: around(model, wait)) as url:
         wait_until_ready(url)
-        armed.set()
-        place = urlsplit(url)
+        go.clear()
+        busy.clear()
+        place, given = urlsplit(url), {"original_doc": "p", "prompt": "d", "doc_in_progress": "The", "depth": "40"}
         connection = http.client.HTTPConnection(str(place.hostname), place.port)
-        body = {"prompt": "p", "doc": "d", "n": 5, "max_length": 400}
-        connection.request("POST", "/api/gen_revisions", json.dumps(body), {"Content-Type": "application/json"})
-        assert held.wait(PATIENCE)
+        if method == "GET":
+            connection.request("GET", f"/api/next_token?{urlencode(given)}")
+        else:
+            body = json.dumps(given | {"depth": 40})
+            connection.request("POST", "/api/next_token", body, {"Content-Type": "application/json"})
+        assert busy.wait(60)
+        [scheduler] = [one for one in _SCHEDULERS if one._people]
         connection.close()
-        try:
-            wait_until_idle()  # while the pass is held: its call waits for nothing any more
-        finally:
-            go_on.set()
-        assert ask(url, "POST", "/api/lookahead", {"text": "a", "depth": 1})[0] == 200
-        assert passes == 1, "only the one that was held"
+        end = time.monotonic() + 60
+        while scheduler._people:  # the pass that runs is held, and ends only after whoever asked has left
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        go.set()
+        assert ask(url, "POST", "/api/lookahead", {"text": "a"})[0] == 200
 
 
 def test_an_answer_that_is_no_json_is_the_servers_mistake(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:

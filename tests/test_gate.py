@@ -6,12 +6,13 @@ import http.client
 import json
 import socket
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from interface import connections, gate
+from interface import connections, gate, scripts
 from lookahead_core import Model
 from tests.asking import PAGE
 from tests.browser import page_of
@@ -262,3 +263,32 @@ def test_behind_a_proxy_that_adds_a_prefix_routes_are_known_by_the_rest() -> Non
         ("/space/", "/space", "/"),
     ):
         assert gate.route_of({"path": path, "root_path": root}) == route
+
+
+def fetched(url: str, path: str, method: str = "GET") -> tuple[int, Any, bytes]:
+    """Status, headers and content of an address."""
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=30)
+    connection.request(method, path)
+    found = connection.getresponse()
+    content = found.read()
+    connection.close()
+    return found.status, found.headers, content
+
+
+def test_the_pages_scripts_are_had_by_their_names_and_nothing_else_is(address: str) -> None:
+    folder = Path(scripts.__file__).parent
+    names = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.js"))
+    assert len(names) > 40
+    page = fetched(address, "/")[2].decode()
+    for name in (names[0], "shared/requests.js", names[-1]):
+        status, headers, content = fetched(address, f"/lookahead/{name}")
+        assert (status, content) == (200, (folder / name).read_bytes())
+        assert headers["Content-Type"].startswith("text/javascript")
+        assert headers["Cache-Control"] == "no-cache"
+        assert fetched(address, f"/lookahead/{name}", "HEAD")[::2] == (200, b"")
+        assert fetched(address, f"/lookahead/{name}", "POST")[0] == 405
+        assert f'modulepreload" href="./lookahead/{name}"' in page.replace("\\", "")
+    for name in ("nothing.js", "service.py", "../service.py", "..%2fservice.py", "shared/", "shared//requests.js"):
+        status, _, content = fetched(address, f"/lookahead/{name}")
+        assert (status, content) == (404, b"There is no such script.")
