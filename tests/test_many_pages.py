@@ -201,20 +201,6 @@ class Clock:
         return self.now
 
 
-def test_a_run_is_wanted_until_its_page_has_heard_all_or_is_gone() -> None:
-    clock = Clock()
-
-    async def hear() -> None:
-        one = run.Run(Page(Service(Loader(lambda report: None))).request("a"), clock)  # type: ignore[arg-type]
-        assert one.wanted
-        clock.now = run.ABSENT
-        assert one.wanted, "it may just have been slow"
-        clock.now += 0.1
-        assert not one.wanted, "it is gone"
-
-    asyncio.run(hear())
-
-
 def test_the_store_is_bounded_and_forgets_the_longest_unused() -> None:
     clock, gone = Clock(), []
     store: Store[object] = Store(object, most=3, seconds=10, gone=lambda key, thing: gone.append(key), clock=clock)
