@@ -108,9 +108,7 @@ class Highlights:
     @functools.cached_property
     def highest(self) -> float:
         """The highest loss, sought once for all who compare; the first entry's counts only where there is no other."""
-        losses = [entry.loss for entry in self.entries if entry.loss is not None and entry.loss < math.inf]
-        after_first = losses[1:] if self.entries and self.entries[0].loss is not None else losses
-        return max(after_first or losses, default=0.0)
+        return max(_finite(self.entries[1:]) or _finite(self.entries[:1]), default=0.0)
 
     def relative(self, entry: Entry) -> float | None:
         """An entry's loss as a share of the highest one; the first entry's may be above 1."""
@@ -120,6 +118,11 @@ class Highlights:
     def sentence(self) -> str:
         """What there is to say where there is no candidate; else nothing."""
         return "" if any(entry.differs for entry in self.entries) else NONE_FOUND
+
+
+def _finite(entries: Sequence[Entry]) -> list[float]:
+    """The losses of those that have one, and are not impossible."""
+    return [entry.loss for entry in entries if entry.loss is not None and entry.loss < math.inf]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -295,6 +296,45 @@ def test_the_first_token_is_left_out_of_the_highest_loss(fallback_model: Model) 
     assert strange.relative(strange.entries[0]) > 1
 
 
+@pytest.mark.parametrize(
+    ("losses", "highest"),
+    [
+        ([None, 2.0, 5.0, 3.0], 5.0),
+        ([9.0, 2.0, 5.0, math.inf], 5.0),
+        ([math.inf, 4.0, 3.0], 4.0),
+        ([7.0], 7.0),
+        ([7.0, None, math.inf], 7.0),
+        ([None], 0.0),
+        ([math.inf], 0.0),
+        ([0.0, 0.0], 0.0),
+    ],
+)
+def test_the_highest_loss_is_a_finite_one_behind_the_first_token_where_there_is_any(
+    tiny_model: Model, losses: list[float | None], highest: float
+) -> None:
+    found = highlights(Document(tiny_model, TEXT))
+    made = replace(found, entries=tuple(replace(found.entries[1], loss=loss) for loss in losses))
+    assert made.highest == highest
+    for entry in made.entries:
+        expected = None if entry.loss is None or not highest else entry.loss / highest
+        assert made.relative(entry) == expected
+
+
+def test_of_a_word_that_is_unlikely_in_two_places_the_first_is_marked_and_words_come_by_their_least_likely_part(
+    tiny_model: Model,
+) -> None:
+    found = highlights(Document(tiny_model, TEXT))
+    one = next(entry for entry in found.entries if entry.differs)
+    parts = [(0, (0, 9), 2.0), (4, (0, 9), 7.0), (9, (9, 20), 5.0), (12, (9, 20), 1.0), (20, (20, 22), 6.0)]
+    entries = [replace(one, start=start, word=word, loss=loss) for start, word, loss in parts]
+    entries.append(replace(one, start=22, word=(22, 23), loss=99.0, rank=1))
+    entries.append(replace(one, start=23, word=(23, 24), loss=99.0, rank=None))
+    made = replace(found, entries=tuple(entries))
+    assert [entry.start for entry in made.candidates] == [4, 20, 9, 0, 12]
+    assert [entry.start for entry in made.marks] == [0, 20, 9]
+    assert made.sentence == ""
+
+
 def test_a_text_that_is_just_what_the_model_would_write_has_no_candidates_and_says_so() -> None:
     text = "the sea was grey"
     model = parrot([text])
@@ -355,6 +395,24 @@ def test_what_drops_in_equals_plain_forwards_and_takes_one_pass(tiny_model: Mode
         assert document.tree.work.passes <= passes + 1
 
 
+def test_what_stands_in_place_of_the_second_half_of_a_character_is_weighed_there(tiny_model: Model) -> None:
+    spelled = {tiny_model.codec.bytes_of(token_id): token_id for token_id in range(400)}
+    halves = {spelled[bytes([first])] for first in range(0xC3, 0xE0)}
+    dice = random.Random(0)
+    letters = [token_id for one, token_id in spelled.items() if one.isalpha()]
+    prefixes = ([dice.choice(letters) for _ in range(4)] for _ in range(2000))
+    agreed = next(ids for ids in prefixes if Document(tiny_model, token_ids=ids).predict().token_ids[0] in halves)
+    half = Document(tiny_model, token_ids=agreed).predict().token_ids[0]
+    # The model agrees with the character's first half; of its second halves the person took an unlikely one.
+    row = plain_logprobs(tiny_model, [*agreed, half])[-1]
+    second = min((spelled[bytes([last])] for last in range(0x80, 0xC0)), key=lambda one: float(row[one]))
+    rest = tiny_model.tokenizer("the sea and the sky").input_ids
+    document = Document(tiny_model, token_ids=[*agreed, half, second, *rest])
+    entry = next(one for one in highlights(document, k=20).entries if one.at == len(agreed))
+    assert entry.place == 1 and entry.token_ids == (half, second)
+    assert_fits(tiny_model, document, entry)
+
+
 def test_the_persons_own_word_drops_in_and_a_text_that_ends_there_has_no_verdict(tiny_model: Model) -> None:
     document = Document(tiny_model, TEXT)
     found = highlights(document, k=20)
@@ -409,8 +467,13 @@ def test_scores_of_a_large_vocabulary_are_asked_for_in_smaller_pieces(
 ) -> None:
     whole = highlights(Document(tiny_model, TEXT))
     monkeypatch.setattr("lookahead_core.highlights.MOST_SCORES", 4 * tiny_model.vocabulary)
-    *steps, last = highlights_steps(Document(tiny_model, TEXT))
-    assert len(steps) > 5 and last.result is not None
+    document = Document(tiny_model, TEXT)
+    *steps, last = highlights_steps(document)
+    total = len(document.token_ids)
+    assert total > 20 and last.result is not None
+    # Each pass tells of four tokens; of the first one nothing can be told.
+    assert [step.read for step in steps] == [*range(5, total, 4), total]
+    assert {step.total for step in (*steps, last)} == {last.read} == {total}
     assert_same(last.result.entries, whole.entries)
 
 
