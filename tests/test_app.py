@@ -154,6 +154,22 @@ def test_an_unforeseen_failure_to_load_is_a_sentence_too(caplog: pytest.LogCaptu
     assert "inner workings" not in loader.loading.sentence
 
 
+def test_a_model_that_is_there_is_described_on_the_terminal_and_in_the_page(
+    tiny_model: Model, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loader = Loader(lambda report: tiny_model)
+    assert loader.loading.as_json() == {"state": "loading", "sentence": "Starting", "fraction": None}
+    assert not loader.loading.done
+    loader.run()
+    assert capsys.readouterr().out == f"Ready: {tiny_model.describe()}\n"
+    assert loader.loading.as_json() == {"state": "ready", "sentence": tiny_model.describe(), "fraction": None}
+    assert loader.loading.done
+    assert loader.model is not None
+    assert loader.model.engine is loader.scheduler
+    assert loader.scheduler.engine is tiny_model.engine
+    assert loader.caller is loader.caller
+
+
 def test_progress_is_a_state_of_the_page(tiny_model: Model) -> None:
     seen = []
 

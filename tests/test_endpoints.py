@@ -13,10 +13,12 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
+from starlette.requests import Request
 
 from interface import Loader
 from interface import caller as callers
 from interface.caller import AT_ONCE, Caller, NotReady, TooMany, TooMuch, checked
+from interface.endpoints import _while_there
 from interface.mistakes import UNFORESEEN, status
 from lookahead_core import Model, ModelError, scheduler
 from lookahead_core.api import Calls
@@ -378,8 +380,10 @@ def test_a_call_is_charged_for_its_own_turns_and_not_for_those_of_others(
 
     assert turns(1.0, 0.0)[-1]["branches"]
     assert turns(1.0, 1000.0)[-1]["branches"]
+    began = clock.now
     with pytest.raises(TooMuch, match="held the model for 20 seconds"):
         turns(3.0, 0.0)
+    assert clock.now - began <= 3 * 9, "two passes to get ready, and seven of its own"
 
 
 class Clock:
@@ -471,6 +475,35 @@ def test_who_hangs_up_does_not_go_on_holding_the_model(model: Model, method: str
             time.sleep(0.01)
         go.set()
         assert ask(url, "POST", "/api/lookahead", {"text": "a"})[0] == 200
+
+
+def test_nothing_goes_on_after_an_answer_or_after_whoever_asked_has_left() -> None:
+    async def answered() -> dict[str, Any]:
+        return {"text": "a"}
+
+    async def fails() -> dict[str, Any]:
+        raise ValueError("A sentence.")
+
+    async def never() -> Any:
+        await asyncio.Event().wait()
+
+    async def messages(*kinds: str) -> Any:
+        left = [{"type": kind} for kind in kinds]
+
+        async def receive() -> Any:
+            return left.pop(0) if left else await never()
+
+        return Request({"type": "http"}, receive)
+
+    async def all_of_them() -> None:
+        assert await _while_there(await messages(), answered()) == {"text": "a"}
+        with pytest.raises(ValueError, match="A sentence"):
+            await _while_there(await messages("http.request"), fails())
+        assert await _while_there(await messages("http.request", "http.disconnect"), never()) is None
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(all_of_them())
 
 
 def test_an_answer_that_is_no_json_is_the_servers_mistake(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -170,6 +171,28 @@ def test_who_sends_a_part_of_a_body_hears_so_and_leaves_no_traceback(
             connection.sendall(request)  # and it is gone
     assert answer(address, [sized(LOOKAHEAD, CALL)])[0] == 200
     assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /api HT", sized(LOOKAHEAD, CALL), sized(LOOKAHEAD, CALL) * 3])
+def test_who_sends_all_or_nothing_and_leaves_is_let_go(
+    address: str, sent: bytes, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place = urlsplit(address)
+    with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as connection:
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        assert not connection.recv(1000).startswith(b"HTTP/1.1 400")
+    assert answer(address, [sized(LOOKAHEAD, CALL)])[0] == 200
+    assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
+
+
+def test_requests_on_one_connection_are_answered_one_after_the_other(address: str) -> None:
+    place = urlsplit(address)
+    with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as connection:
+        connection.sendall(sized(LOOKAHEAD, CALL) + sized(LOOKAHEAD, b"{}") + sized(LOOKAHEAD, CALL, CLOSE))
+        with connection.makefile("rb") as lines:
+            found = lines.read()
+    assert re.findall(rb"HTTP/1.1 (\d+)", found) == [b"200", b"400", b"200"]
 
 
 def called(component: Any, name: Any, given: Any = None) -> dict[str, Any]:

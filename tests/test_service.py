@@ -153,6 +153,22 @@ def test_a_newer_request_ends_the_older_one_at_once(service: Service) -> None:
     assert rows(newer)
 
 
+def test_who_waits_for_an_older_request_is_told_at_once_that_a_newer_one_took_its_place(service: Service) -> None:
+    page = Page(service)
+
+    async def both() -> Any:
+        news = await page.functions["ask"](page.request("The sea", depth=40))
+        rest = {"page": PAGE, "number": page.number, "seen": news["seen"] + 40}
+        waiting = asyncio.ensure_future(page.functions["more"](rest))
+        await asyncio.sleep(0)
+        await page.functions["ask"](page.request("The sea and the sky"))
+        await asyncio.sleep(0)
+        assert waiting.done()
+        return await waiting
+
+    assert asyncio.run(both())["superseded"]
+
+
 def test_an_older_request_that_comes_late_is_not_answered(service: Service) -> None:
     page = Page(service)
     old = page.request("The sea")
@@ -587,6 +603,17 @@ def test_drafts_from_the_source_change_no_branch(told: Service) -> None:
     whole = f"Shorten this.\n\n{source}"
     plain = asyncio.run(Page(told, "another-page-of-theirs").view("The", instruction=whole, **options))
     assert rows(view) == rows(plain)
+
+
+def test_what_a_text_repeats_of_its_source_takes_fewer_passes() -> None:
+    said = "the old keeper climbed the stairs and saw the sea"
+    model = parrot([said], [f" {word}" for word in said.split()])
+    loader = Loader(lambda report: model)
+    loader.run()
+    sources = (said, "some other words")
+    views = [asyncio.run(Page(Service(loader)).view("the", source=source, k=1, depth=8)) for source in sources]
+    assert rows(views[0]) == rows(views[1])
+    assert views[0]["cost"]["passes"] < views[1]["cost"]["passes"] - 2
 
 
 @pytest.mark.parametrize("template", [None, PLAIN.replace("<|end|>", "<|start|>")], ids=["no template", "another end"])
