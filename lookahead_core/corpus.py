@@ -163,8 +163,7 @@ def _between_words(pieces: Iterable[str]) -> Iterator[str]:
         if cut:
             yield held[:cut]
             held = held[cut:]
-    if held:
-        yield held
+    yield held
 
 
 def _seam(text: str) -> int:

@@ -101,7 +101,7 @@ def test_a_little_model_writes_no_ids_that_the_big_one_does_not_have(byte_tokeni
         generate_and_check(tiny_model, much, PROMPTS)
 
 
-@pytest.mark.parametrize("length", [3, 20, 31, 32, 70])
+@pytest.mark.parametrize("length", [3, 20, 25, 31, 32, 70])
 def test_past_its_context_the_big_model_agrees_with_what_its_own_stream_would_write(length: int) -> None:
     narrow, wide = (load_model(tiny_llama(400, max_position_embeddings=size, eos_token_id=None)) for size in (32, 512))
     ids = [5 + 7 * place % 300 for place in range(length)]
@@ -118,6 +118,18 @@ def test_past_its_context_the_big_model_agrees_with_what_its_own_stream_would_wr
 def test_prompts_that_are_none_are_told_in_a_sentence(tiny_model: Model, prompts: Any) -> None:
     with pytest.raises(ValueError, match=r"prompts holds (3|None), and must hold texts, or lists of token ids\."):
         generate_and_check(tiny_model, tiny_model, prompts)
+
+
+@pytest.mark.parametrize("engine", ["cached", "uncached"])
+def test_of_no_prompts_nothing_is_said(byte_tokenizer: Any, engine: str) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer, engine=engine)
+    assert generate_and_check(model, model, []) == []
+
+
+def test_one_text_is_a_list_of_one(tiny_model: Model) -> None:
+    assert generate_and_check(tiny_model, tiny_model, PROMPTS[0]) == generate_and_check(
+        tiny_model, tiny_model, PROMPTS[:1]
+    )
 
 
 def test_models_with_other_tokens_cannot_be_compared(tiny_model: Model) -> None:

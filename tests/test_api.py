@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import torch
 from lookahead_core import Document, LookaheadError, Model, load_model
 from lookahead_core.api import Calls
 from lookahead_core.shelf import Shelf
-from tests.conftest import CORPUS, tiny_llama
+from tests.conftest import CORPUS, byte_level, tiny_llama
 from tests.parrot import parrot
 from tests.test_chat import PLAIN, WORDS_ONLY
 
@@ -253,9 +254,8 @@ def test_a_tree_on_the_shelf_is_forgotten_once_it_has_been_idle_for_longer_than_
     now[0] = 20.5
     with shelf.borrow([1]) as fresh:
         assert fresh is not tree and len(shelf) == 0
-    now[0] = 31.0
     with shelf.borrow([5]):
-        pass
+        now[0] = 31.0
     assert len(shelf) == 1, "what has been idle for too long goes when another comes back"
 
 
@@ -329,6 +329,73 @@ def test_revisions_are_as_many_as_asked_for_and_the_seed_decides(calls: Calls) -
     assert one["ok"] and len(one["revised_docs"]) == 3
     assert one == same or texts_of(one) == texts_of(same)
     assert texts_of(one) != texts_of(other)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "default"),
+    [
+        ("next_token", {"original_doc": "A sea.", "prompt": "Go", "doc_in_progress": "The"}, {"k": 5, "depth": 2}),
+        ("continue_messages", {"messages": TALK}, {"n_branch_tokens": 5, "n_future_tokens": 5}),
+        ("logprobs", {"text": "The sea"}, {"k": 5}),
+        (
+            "lookahead",
+            {"text": "The old keep"},
+            {"k": 5, "depth": 5, "mode": "likely", "until": "tokens", "heal": False},
+        ),
+        ("lookahead", {"text": "The", "mode": "sampled"}, {"temperature": 1.0, "top_p": 1.0, "seed": 0}),
+        ("generate", {"text": "The old"}, {"max_new_tokens": 40, "temperature": 0, "stop": []}),
+        ("generate", {"text": "The old", "seed": 3}, {"temperature": 1.0, "top_k": 0, "top_p": 1.0}),
+        ("beam_search", {"text": "The old"}, {"num_beams": 5, "max_new_tokens": 10, "length_penalty": 1.0}),
+        ("gen_revisions", {"prompt": "Go", "doc": "A sea.", "max_length": 5}, {"n": 5, "seed": 0}),
+        ("highlights", {"doc": "The sea"}, {"prompt": "Rewrite this document to be more concise.", "k": 5}),
+        ("highlights", {"doc": "The sea"}, {"updated_doc": " \n"}),
+    ],
+)
+def test_what_is_left_out_of_a_call_is_as_the_documents_say(
+    model: Model, name: str, given: dict[str, Any], default: dict[str, Any]
+) -> None:
+    bare, full = getattr(Calls(model), name)(**given), getattr(Calls(model), name)(**given, **default)
+    assert texts_of(bare) == texts_of(full) and bare.keys() == full.keys()
+
+
+def test_alternatives_are_counted_under_either_name_and_what_lies_ahead_changes_nothing(calls: Calls) -> None:
+    for count in (1, 7):
+        lines = calls.logprobs("The sea", n_branch_tokens=count, n_future_tokens=9)["logprobs"]
+        assert len(lines[-1]["alternatives"]) == count
+        assert texts_of(lines) == texts_of(calls.logprobs("The sea", k=count)["logprobs"])
+    for wrong in (0, 51):
+        with pytest.raises(ValueError, match=f"k is {wrong}, and must be a whole number from 1 to 50"):
+            calls.logprobs("The sea", n_branch_tokens=wrong)
+    assert len(calls.logprobs("The sea", k=50)["logprobs"][-1]["alternatives"]) == 50
+
+
+def test_revisions_are_streams_of_one_seed_drawn_as_the_prototype_drew_them(calls: Calls, model: Model) -> None:
+    ids = rewriting_ids(model, "The sea.", "Shorten it.", "")
+    ending = replace(model, end_token_ids=model.end_token_ids | {0})
+    found = calls.gen_revisions("Shorten it.", "The sea.", n=2, max_length=12, seed=4)["revised_docs"]
+    for number, one in enumerate(found):
+        options = {"temperature": 0.5, "top_k": 50, "top_p": 0.95, "seed": 4, "stream": number}
+        stream = Document(ending, token_ids=ids).stream(max_new_tokens=12, **options)
+        assert one["ids"] == [step.token_id for step in stream]
+
+
+def test_a_start_token_is_told_of_by_its_name_and_stands_before_all_characters(fallback_tokenizer: Any) -> None:
+    model = load_model(tiny_llama(len(fallback_tokenizer), eos_token_id=2), tokenizer=fallback_tokenizer)
+    first, second, *_ = Calls(model).logprobs("the sea 🙂")["logprobs"]
+    assert (first["token"], first["id"], first["start"], first["end"], first["message"]) == ("<s>", 1, 0, 0, None)
+    assert (first["logprob"], first["rank"], first["alternatives"]) == (None, None, [])
+    assert (second["start"], second["message"]) == (0, 0) and second["logprob"] is not None
+    (empty, after) = Calls(model).logprobs("")["logprobs"]
+    assert (empty["token"], after["token"], after["start"], after["end"]) == ("<s>", None, 0, 0)
+    assert len(after["alternatives"]) == 5
+
+
+def test_a_text_that_nothing_stands_before_cannot_be_asked_about_where_it_is_empty() -> None:
+    bare = tiny_llama(400)
+    model = load_model(bare, tokenizer=byte_level(CORPUS))
+    model = replace(model, start_ids=())
+    with pytest.raises(LookaheadError, match="There is nothing to go on from: this model has no start token"):
+        Calls(model).logprobs("")
 
 
 def test_revisions_end_where_the_template_ends_a_message_in_plain_words() -> None:

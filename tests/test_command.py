@@ -171,6 +171,21 @@ def test_the_table_of_options_is_the_cores_own(method: str) -> None:
         assert option.repeated or option.kind is bool or option.default == default, name
 
 
+def test_what_only_one_mode_heeds_is_for_that_mode() -> None:
+    heeded = {option.place: option.mode for option in CORE[("lookahead",)] + CORE[("sample", "lookahead")]}
+    assert {name: mode for name, mode in heeded.items() if mode} == {
+        "temperature": "sampled",
+        "top_p": "sampled",
+        "seed": "sampled",
+        "branch_levels": "every_level",
+        "cutoff": "forks",
+        "slope": "forks",
+        "split_limit": "forks",
+        "budget": "best_first",
+        "width": "best_first",
+    }
+
+
 def test_the_choices_are_the_cores_own() -> None:
     for option in MODEL:
         allowed = {
@@ -636,6 +651,20 @@ def test_the_width_is_the_terminals_if_nothing_is_said(run: Run, monkeypatch: py
 )
 def test_wide_characters_take_two_columns_and_accents_none(text: str, room: int, shown: str) -> None:
     assert terminal.cut(text, room) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [("", 0), ("abc", 3), ("中a", 3), ("ｱＡ", 3), ("e\u0301", 1), ("a\u200db", 2), ("e\u20dd", 1), ("🙂", 2)],
+)
+def test_columns_are_counted_by_character(text: str, columns: int) -> None:
+    assert terminal.columns(text) == columns
+
+
+def test_a_file_that_knows_no_encoding_gets_all_signs() -> None:
+    screen = terminal.Screen(io.StringIO(), colours=True)
+    assert (screen.more, screen.fork, screen.last, screen.beside) == ("…", "├─ ", "└─ ", "│  ")
+    assert not screen.is_terminal and not screen.colours
 
 
 def test_shares_are_told_to_what_matters() -> None:

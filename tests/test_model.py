@@ -226,10 +226,10 @@ class Narrow(transformers.LlamaForCausalLM):
 
     said = "It has\nmany heads."
 
-    def forward(self, *given: Any, **options: Any) -> Any:
+    def forward(self, input_ids: torch.Tensor | None = None, **options: Any) -> Any:
         if self.config.hidden_size == 64:
             raise RuntimeError(self.said)
-        return super().forward(*given, **options)
+        return super().forward(input_ids, **options)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from lookahead_core import Document, LookaheadError, Model
 from lookahead_core.errors import NoRoom
@@ -225,6 +226,65 @@ def test_it_is_an_engine_around_the_real_one(tiny_model: Model, scheduler: Sched
     document.prune()
     document.compact()
     document.check()
+
+
+class Listening:
+    """An engine around the real one that notes what it is asked, and in which thread."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self.asked: list[tuple[str, str]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.engine, name)
+        if not callable(found):
+            return found
+
+        def listened(*arguments: Any, **options: Any) -> Any:
+            self.asked.append((name, threading.current_thread().name))
+            return found(*arguments, **options)
+
+        return listened
+
+
+def test_everything_that_an_engine_does_is_done_in_the_schedulers_thread(tiny_model: Model) -> None:
+    engine = Listening(tiny_model.engine)
+    scheduler = Scheduler(engine)  # type: ignore[arg-type]
+    document = Document(replace(tiny_model, engine=scheduler), "The old keeper")
+    head = document.head
+    scheduler.read(scheduler.unread(head)[:-1])
+    assert [node.token_id for node in scheduler.unread(head)] == [head.token_id]
+    hidden = scheduler.score([head], hidden=True)
+    assert hidden.hidden is not None and scheduler.score([head]).nodes == [head]
+    row = scheduler.evaluate([head])[0]
+    assert torch.equal(row.argmax(), document.predict(row=True).row.argmax())
+    (leaf,) = [*scheduler.roll_out([head], head.depth + 3, frozenset())][-1]
+    assert leaf.depth == head.depth + 3
+    scheduler.forget([leaf])
+    scheduler.compact(document.tree)
+    names = {"read", "unread", "score", "evaluate", "forget", "compact"}
+    assert names <= {name for name, _ in engine.asked}
+    assert {thread for name, thread in engine.asked if name in names} == {"scheduler"}
+    for name in ("costs", "passes", "steady_rows"):
+        assert getattr(scheduler, name) == getattr(tiny_model.engine, name)
+    assert scheduler.usage(document.tree) == tiny_model.engine.usage(document.tree)
+    scheduler.close()
+
+
+def test_a_scheduler_that_was_never_asked_can_be_closed_and_one_can_be_closed_from_within(
+    scheduler: Scheduler, tiny_model: Model
+) -> None:
+    Scheduler(tiny_model.engine).close()
+    threads: list[threading.Thread] = []
+
+    def steps() -> Iterator[int]:
+        threads.append(threading.current_thread())
+        scheduler.close()
+        yield 1
+
+    answer = submit(scheduler, steps(), "a")
+    assert answer.wait() == [1] and isinstance(answer.error, NoRoom)
+    assert threads[0].daemon, "an interpreter need not wait for it"
 
 
 def test_a_mistake_of_the_engine_is_raised_where_it_was_called(tiny_model: Model, scheduler: Scheduler) -> None:

@@ -162,6 +162,20 @@ def test_a_document_as_json_holds_its_text_ids_and_what_comes_next(tiny_model: M
     shown = json.loads(json.dumps(document_as_json(document)))
     assert (shown["text"], shown["token_ids"]) == ("The lighthouse", document.token_ids)
     assert [top["id"] for top in shown["top"]] == list(prediction.token_ids[:10])
+    odds = [math.exp(value) for value in prediction.logprobs[:10]]
+    assert [top["probability"] for top in shown["top"]] == pytest.approx(odds)
+
+
+def test_a_next_token_is_told_with_its_text_where_that_is_whole_characters(tiny_model: Model) -> None:
+    texts = {}
+    for word in ("The", "sea", "🙂", "naïve", "1", "again and"):
+        document = Document(tiny_model, word)
+        document.predict()
+        texts |= {top["id"]: top["text"] for top in document_as_json(document)["top"]}
+    assert len(texts) > 20 and None in texts.values()
+    for token_id, text in texts.items():
+        decoded = tiny_model.tokenizer.decode([token_id], skip_special_tokens=True)
+        assert text == (decoded if decoded and "\ufffd" not in decoded else None)
 
 
 def flat(trees: list[dict[str, Any]], above: tuple[int, ...]) -> set[tuple[int, ...]]:
