@@ -34,6 +34,7 @@ examples:
 environment:
   LOOKAHEAD_MODEL, LOOKAHEAD_DEVICE, LOOKAHEAD_DEVICE_MAP, LOOKAHEAD_DTYPE, LOOKAHEAD_ENGINE and
   LOOKAHEAD_TRUST_REMOTE_CODE (true or false) stand for the arguments of the same names.
+  LOOKAHEAD_COMPUTE (auto, packed or plain) is how passes are computed on a processor.
   LOOKAHEAD_CACHE_DIR is where the default model is kept, LOOKAHEAD_CACHE_MB (2048) the most memory that the cache of
   all documents may take, LOOKAHEAD_HUB_TIMEOUT (3) how many seconds to wait for the Hub before looking elsewhere,
   LOOKAHEAD_ADDRESS where other people reach the page, for the links that it makes.

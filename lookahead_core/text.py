@@ -52,6 +52,8 @@ class TextCodec:
         # A copy: reading special tokens as plain text is a switch on the tokenizer, and others may be using theirs.
         self.tokenizer = copy.deepcopy(tokenizer)
         self.start_ids: tuple[int, ...] = ()
+        self.adds_space = False
+        """Whether the tokenizer puts a space before every text."""
         self._holding: dict[bytes, frozenset[int]] = {}
         if tokenizer is None:
             return

@@ -596,7 +596,7 @@ def test_the_command_says_how_to_go_on_after_an_interruption(
     ("words", "said"),
     [
         (["--tokens", "3"], "tokens is 3, and must be a whole number from 256"),
-        (["--heads", "none"], "Argument --heads: invalid int value: 'none'; see python -m lookahead_core --help."),
+        (["--heads", "none"], "Argument --heads: invalid int value: 'none'; see python -m lookahead_core train-heads"),
         (["--minutes", "0"], "minutes is 0.0, and must be a number more than 0."),
         (["--name", "a", "--output", "b"], "--name and --output are both given; the heads go to one place."),
         (["--name", "a/b"], "name is 'a/b', and must be a plain name"),

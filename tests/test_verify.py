@@ -115,7 +115,7 @@ class Table:
 
     def __init__(self, model: Model, prompt: Sequence[int], depth: int) -> None:
         self.rows: dict[tuple[int, ...], torch.Tensor] = {}
-        self.costs, self.passes = Cheap(), 0
+        self.costs, self.passes, self.steady_rows = Cheap(), 0, None
         document = Document(model, token_ids=prompt)
         for size in range(depth):
             for tail in itertools.product(range(LETTERS), repeat=size):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -135,24 +133,6 @@ def test_a_view_while_the_text_is_read_has_no_branches(tiny_model: Model) -> Non
     scene = Scene(document.head, document._passage.spot, tiny_model.end_token_ids, Options())
     view = as_json(make_lookahead((), Cost(0, 0, 0.0, 0, 0), scene))
     assert (view["branches"], view["nodes"], view["rest"], view["alone"]) == ([], [], [], 0)
-
-
-def fastest(function: Callable[[], object], times: int) -> float:
-    """Seconds of the fastest of so many runs."""
-
-    def seconds() -> float:
-        began = time.perf_counter()
-        function()
-        return time.perf_counter() - began
-
-    return min(seconds() for _ in range(times))
-
-
-def test_packing_a_view_takes_little_beside_reading_its_odds_off_the_rows() -> None:
-    rows = made_rows()[1].repeat(25, 1)
-    said = Rows(rows).predictions()
-    # About a fiftieth on one thread where nothing else runs.
-    assert fastest(lambda: pack(said, 64), times=9) < fastest(lambda: Rows(rows).predictions(), times=3) / 5
 
 
 def test_a_document_as_json_holds_its_text_ids_and_what_comes_next(tiny_model: Model) -> None:
