@@ -13,7 +13,7 @@ import pytest
 from interface import desk as desks
 from interface.asked import Asked
 from interface.desk import Desk
-from lookahead_core import Document, LookaheadError, Model, load_model
+from lookahead_core import Document, LookaheadError, Model, ground, load_model
 from lookahead_core.chat import conversation, most_before
 from tests.conftest import tiny_llama
 from tests.test_service import TEMPLATE
@@ -117,6 +117,7 @@ def test_a_view_read_ahead_carries_sixteen_odds_and_words_where_there_is_room(ti
 def test_views_read_ahead_are_made_smaller_before_they_are_left_out(
     tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(ground, "time", Clock())  # seconds have more or fewer digits
     k = 3
     _, facts = read_ahead(tiny_model, k=k, depth=3)
     whole = [size(fact["ahead"][1]) for fact in facts]
