@@ -108,8 +108,9 @@ class Records:
         """Record the tests of a file with these marks; returns the tests left out, which did not pass."""
         self._path(part, "json").unlink(missing_ok=True)
         facts = worker.record(*part, self._path(part, "coverage"))
-        facts["digest"] = _digest((self._root / part[0]).read_bytes())
-        facts["sources"] = {path: self._store((self._root / path).read_bytes()) for path in sources}
+        # Of the copy: the repository may have changed meanwhile.
+        facts["digest"] = _digest((worker.folder / part[0]).read_bytes())
+        facts["sources"] = {path: self._store((worker.folder / path).read_bytes()) for path in sources}
         self._path(part, "json").write_text(json.dumps(facts))
         return facts["left out"]
 
