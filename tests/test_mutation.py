@@ -141,6 +141,11 @@ def test_the_repository_is_left_as_it_was(repository: Path, results: list[Result
     assert not list((repository / ".mutation").glob("copy-*"))
 
 
+def test_signs_between_parameters_are_not_changed(tmp_path: Path) -> None:
+    (tmp_path / "small.py").write_text("def f(a, *, b):\n    return a * b\n")
+    assert {change.spec.start_pos for change in draw(tmp_path, ["small.py"], 1)} == {(2, 13)}
+
+
 def test_equal_seeds_draw_equal_changes_and_others_others(repository: Path) -> None:
     def drawn(seed: int) -> list[str]:
         return [change.key for change in islice(draw(repository, ["lookahead_core/small.py"], seed), 10)]

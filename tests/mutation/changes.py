@@ -99,6 +99,8 @@ def _specs(file: str, source: str) -> Iterator[MutationSpec]:
     for name, operator in operators().items():
         positions = ((node, start, end) for node in nodes for start, end in operator.mutation_positions(node))
         for occurrence, (node, start, end) in enumerate(positions):
+            if node.parent and node.parent.type == "parameters":
+                continue  # a lone `*` or `/` between parameters is no product or quotient
             yield MutationSpec(file, name, occurrence, start, end, definition_name=ASTQuery(node).get_definition_name())
 
 
