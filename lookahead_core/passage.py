@@ -122,7 +122,7 @@ class Passage:
             keep -= 1
         return keep
 
-    def append(self, token_ids: Sequence[int], replace_last: bool = False) -> str:
+    def append(self, token_ids: Sequence[int], *, replace_last: bool) -> str:
         """Let tokens stand at the end, or in place of the last one; returns the characters that this inserts."""
         if not self.stands:
             self.stands = _unsaid(self.start_ids)

@@ -10,7 +10,7 @@ import pytest
 from transformers import AddedToken
 
 from lookahead_core import Document, LookaheadError, Model, load_model
-from lookahead_core.chat import conversation, opening
+from lookahead_core.chat import conversation, most_before, opening
 from lookahead_core.document import Accepted
 from lookahead_core.text import TextCodec
 from tests.conftest import tiny_llama
@@ -297,6 +297,36 @@ def test_what_ends_a_turn_is_known(byte_tokenizer: Any, name: str, who: Any, ids
 def test_messages_that_are_none_get_a_sentence(byte_tokenizer: Any, messages: Any, sentence: str) -> None:
     with pytest.raises((ValueError, LookaheadError), match=sentence):
         conversation(TextCodec(told(byte_tokenizer, PLAIN)), messages)
+
+
+def test_as_much_may_be_said_as_is_allowed(byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    codec = TextCodec(told(byte_tokenizer, PLAIN))
+    for name, value in (("MOST_CHARACTERS", 20), ("MOST_MESSAGES", 4)):
+        monkeypatch.setattr(f"lookahead_core.chat.{name}", value)
+    assert conversation(codec, talk("x" * 12, "y" * 8)).written == "y" * 8
+    with pytest.raises(ValueError, match="The messages have 21 characters, and may have at most 20"):
+        conversation(codec, talk("x" * 12, "y" * 9))
+    assert conversation(codec, talk(*["x"] * 4)).tokens
+    with pytest.raises(ValueError, match="There are 5 messages, and 4 are allowed"):
+        conversation(codec, talk(*["x"] * 5))
+    assert (most_before(100), most_before(7), most_before(4)) == (75, 6, 3)
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("{% for %}", "TemplateSyntaxError"),
+        ("{{ messages[0].nothing.more }}", "UndefinedError"),
+        ("{{ raise_exception(' Not so! ') }}", "Not so"),
+        ("{{ raise_exception('x' * 300) }}", "x" * 200),
+        ("{{ raise_exception('') }}", "TemplateError"),
+    ],
+)
+def test_a_template_that_gives_up_is_quoted_and_one_that_breaks_is_named(
+    byte_tokenizer: Any, template: str, reason: str
+) -> None:
+    with pytest.raises(LookaheadError, match=rf"cannot be used for these messages \({reason}\); let"):
+        conversation(TextCodec(told(byte_tokenizer, template)), talk("a", "b"))
 
 
 def test_a_template_that_wants_other_turns_says_so_in_a_sentence(byte_tokenizer: Any) -> None:

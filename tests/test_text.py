@@ -12,9 +12,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lookahead_core import Document, Model, TextError, load_model
+from lookahead_core import Document, LookaheadError, Model, TextError, load_model
 from lookahead_core.text import TextCodec
-from tests.conftest import tiny_llama
+from tests.conftest import byte_fallback, tiny_llama
 from tests.families import plain_rows
 from tests.parrot import parrot
 from tests.slow_tokenizer import SlowTokenizer
@@ -276,6 +276,24 @@ def test_a_text_that_ends_elsewhere_is_not_reopened(tiny_model: Model, text: str
     assert healed.given == "" and healed.branches == document.lookahead(k=4, depth=3).branches
 
 
+def test_what_grows_below_a_text_ends_where_a_healed_branch_takes_the_place_of_its_last_token(
+    tiny_model: Model,
+) -> None:
+    for healed in (False, True):
+        document = Document(tiny_model, "the old keep")
+        stream = document.stream(max_new_tokens=5, speculate=False)
+        next(stream)
+        branches = document.lookahead(k=5, depth=3, heal=healed).branches
+        last = document.token_ids[-1]
+        chosen = next(branch for branch in branches if not branch.ended and branch.token_ids[0] != last)
+        document.accept(chosen)
+        if healed:
+            with pytest.raises(LookaheadError, match="The text has changed while more was growing"):
+                next(stream)
+        else:
+            assert next(stream).token_id >= 0, "what is accepted behind the text does no harm"
+
+
 def test_a_token_accepted_by_a_click_is_not_reopened(tiny_model: Model) -> None:
     document = Document(tiny_model, "the old.")
     document.accept(tiny_model.tokenizer(" keep").input_ids)
@@ -286,6 +304,44 @@ def test_a_byte_level_token_spells_what_the_published_table_says(byte_tokenizer:
     codec = TextCodec(byte_tokenizer)
     assert [codec.bytes_of(token_id) for token_id in range(len(byte_tokenizer))] == tokens_as_bytes(byte_tokenizer)
     assert codec.bytes_of(-1) == codec.bytes_of(len(byte_tokenizer)) == b""
+
+
+def test_a_tokenizer_puts_a_space_before_texts_also_where_that_is_a_token_of_its_own() -> None:
+    tokenizer = byte_fallback(["the sea"] * 3)
+    codec = TextCodec(tokenizer)
+    first, *_ = tokenizer("a", add_special_tokens=False).input_ids
+    assert tokenizer.convert_ids_to_tokens(first) == "▁"
+    assert codec.adds_space and codec.first_bytes_of(first) == b"" and codec.bytes_of(first) == b" "
+    (letter,) = codec.encode("a", continuing=True)
+    assert tokenizer.convert_ids_to_tokens(letter.token_id) == "a"
+
+
+def test_what_spells_nothing_is_no_text(tiny_model: Model) -> None:
+    codec, size = tiny_model.codec, len(tiny_model.tokenizer)
+    assert [codec.bytes_of(token_id) for token_id in (0, 1, -1, size, size + 7)] == [b""] * 5
+    assert codec.bytes_of(2) and codec.bytes_of(size - 1)
+    assert TextCodec(None).bytes_of(5) == b"" == TextCodec(None).first_bytes_of(5)
+
+
+def test_tokens_that_begin_with_or_hold_some_bytes_are_found_as_by_looking_at_each(tiny_model: Model) -> None:
+    codec = tiny_model.codec
+    spelled = {token_id: codec.bytes_of(token_id) for token_id in range(len(tiny_model.tokenizer))}
+    pieces = {piece[:length] for piece in spelled.values() for length in (1, 2, 3)} - {b""}
+    for piece in [*sorted(pieces), b"zzzz", b"\xff"]:
+        beginning = {token_id for token_id, one in spelled.items() if one.startswith(piece)}
+        assert set(codec.starting_with(piece)) == beginning
+        assert codec.holding(piece) == {token_id for token_id, one in spelled.items() if piece in one}
+        assert codec.holding(piece) == codec.holding(piece)
+
+
+def test_strings_that_tokens_hold_are_remembered_up_to_a_bound(
+    byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lookahead_core.text.MOST_HELD", 3)
+    codec = TextCodec(byte_tokenizer)
+    for letter in "abcdefg":
+        expected = {i for i in range(len(byte_tokenizer)) if letter.encode() in codec.bytes_of(i)}
+        assert codec.holding(letter.encode()) == expected and len(codec._holding) <= 3
 
 
 @settings(max_examples=150, deadline=None)
