@@ -19,7 +19,7 @@ from lookahead_core.engines.probe import fit
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.errors import ModelError
 from lookahead_core.placement import DEVICES, check_map, kind_of_device, place, wanted_dtype
-from lookahead_core.quantized import QUANTIZE, configuration, told
+from lookahead_core.quantized import QUANTIZE, configuration, require_products, told
 from lookahead_core.reading import silent
 from lookahead_core.settings import Settings
 from lookahead_core.text import TextCodec
@@ -129,6 +129,8 @@ def load_model(
         report=report,
     )
     place(hf_model, kind, wanted)
+    if quantize is not None:
+        require_products(hf_model, name or DEFAULT_NAME)
     words = own if tokenizer is FROM_TOKENIZER else tokenizer
     return _assemble(name or DEFAULT_NAME, hf_model, words, engine, settings)
 

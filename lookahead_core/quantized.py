@@ -101,6 +101,17 @@ def is_quantized(hf_model: nn.Module) -> bool:
     return any(type(parameter) is not nn.Parameter for parameter in hf_model.parameters())
 
 
+def require_products(hf_model: Any, name: str) -> None:
+    """A ModelError where the model multiplies in a way that its library knows no rounded weights for: tried now."""
+    try:
+        with torch.inference_mode():
+            hf_model(torch.zeros(1, 1, dtype=torch.int64, device=hf_model.device), use_cache=False)
+    except NotImplementedError as error:
+        raise ModelError(
+            f"{name} computes in a way that weights of few bits do not allow: leave quantize out."
+        ) from error
+
+
 def told(hf_model: Any) -> str:
     """How the weights are rounded, for people: bits, else the method's name; empty where they are not."""
     found = getattr(hf_model.config, "quantization_config", None)

@@ -20,7 +20,7 @@ from lookahead_core.engines.probe import small_copy
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.quantized import QUANTIZE, configuration
 from lookahead_core.tree import Node, TokenTree
-from tests.families import plain_rows
+from tests.families import make, plain_rows
 from tests.test_weights import tiny_llama, write_gguf
 
 VOCABULARY = 400
@@ -302,6 +302,15 @@ def test_a_missing_library_does_not_make_the_default_model_look_damaged(
     with pytest.raises(ModelError, match="needs a library: run"):
         load_model(quantize="8bit", device="cpu", report=lambda sentence, fraction: heard.append(sentence))
     assert heard == []
+
+
+@pytest.mark.parametrize("engine", ["auto", "uncached"])
+def test_a_model_whose_products_need_plain_weights_gets_a_sentence_when_it_is_loaded(
+    tmp_path: Path, engine: str
+) -> None:
+    make("falcon").save_pretrained(tmp_path / "falcon")
+    with pytest.raises(ModelError, match="falcon computes in a way that weights of few bits do not allow: leave quant"):
+        load_model(str(tmp_path / "falcon"), quantize="8bit", engine=engine)
 
 
 @pytest.mark.parametrize(
