@@ -52,9 +52,9 @@ def _attempt(request: Request, report: Report) -> Loaded | None:
 
 def make_default(artefact: Artefact, kept: Path, how: Request = PLAINLY, report: Report = silent) -> Loaded:
     """Fetch the artefact and keep it converted, unless another process has done so when our turn comes."""
-    kept.parent.mkdir(parents=True, exist_ok=True)
     request = replace(how, place=str(kept))
     report(f"Preparing {kept.name}", None)
+    # The lock makes the folder that it lies in.
     with FileLock(kept.with_name(f".{kept.name}.lock")):
         if loaded := _attempt(request, report):
             return loaded

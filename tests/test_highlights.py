@@ -387,6 +387,15 @@ def assert_fits(model: Model, document: Document, entry: Entry, words: int = 3) 
         assert fit.sentence == ("drops in" if fit.drops_in else "would need the rest rewritten")
 
 
+def test_as_many_of_the_next_words_are_asked_about_as_is_said_and_three_if_nothing_is(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the sea and the sky and the old sea")
+    entry = highlights(document).entries[1]
+    after = document.text[entry.word[1] :].split()
+    for words, said in ((1, [1]), (3, []), (8, [8])):
+        fits = drop_in(document, entry, entry.alternatives, *said)
+        assert {tuple(fit.following.split()) for fit in fits} == {tuple(after[:words])}
+
+
 def test_what_drops_in_equals_plain_forwards_and_takes_one_pass(tiny_model: Model) -> None:
     document = Document(tiny_model, TEXT)
     for entry in highlights(document, k=6).candidates:

