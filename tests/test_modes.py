@@ -271,6 +271,9 @@ def test_a_healed_sample_is_drawn_among_what_begins_with_what_was_typed(tiny_mod
         assert branch.healed and branch.token_ids == (first, *rest)
     again = document.lookahead(mode="sampled", k=6, depth=4, heal=True, seed=3, temperature=1.5)
     assert again.cost.passes == 0 and again.branches == result.branches
+    for other in ({"seed": 4}, {"k": 9}, {"temperature": 0.7}, {"top_p": 0.5}):
+        asked = {"mode": "sampled", "k": 6, "depth": 4, "heal": True, "seed": 3, "temperature": 1.5} | other
+        assert paths(document.lookahead(**asked)) == paths(Document(tiny_model, text).lookahead(**asked))
 
 
 TALES = [

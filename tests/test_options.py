@@ -196,6 +196,14 @@ def test_forced_words_must_not_repeat_n_grams_that_may_not_repeat() -> None:
             Rules(forced=[word], no_repeat_ngram_size=size)
 
 
+def test_a_stop_string_may_stand_beside_forced_words_that_do_not_hold_it() -> None:
+    made = StreamOptions(forced=["lighthouse", (7, 8)], stop=["x", "houses"])
+    assert (made.stop, made.forced) == (("x", "houses"), ("lighthouse", (7, 8)))
+    for stop in ("house", "lighthouse", "l"):
+        with pytest.raises(ValueError, match=f"stop holds '{stop}', which the forced 'lighthouse' would end at"):
+            StreamOptions(forced=["lighthouse", (7, 8)], stop=["x", stop])
+
+
 def test_checks_say_what_is_wrong_and_what_is_right() -> None:
     with pytest.raises(ValueError, match=r"^n is 0, and must be a number more than 0\.$"):
         check_number("n", 0, 0, math.inf, above=True)

@@ -204,6 +204,27 @@ def test_so_many_words_and_no_more(keeper: Model, words: int, end: str) -> None:
     assert written(keeper, "Old", max_new_tokens=60, max_words=words) == rest[: rest.find(end) + len(end)]
 
 
+def test_where_a_word_ends_with_its_own_token_nothing_more_is_asked_for() -> None:
+    """Each of these characters is a word; so is what a line break ends."""
+    model = parrot(["Go你好世界\nnow"], ["Go", "你", "好", "世", "界", "\n", "now"])
+    for words, text in ((1, "你"), (2, "你好"), (3, "你好世"), (4, "你好世界")):
+        stream = Document(model, "Go").stream(max_words=words, speculate=False)
+        assert (stream.write(io.StringIO()), stream.finish, len(stream.steps)) == (text, "words", words)
+    model = parrot(["One two\nthree four"], [" two\n", "three", " four"])
+    stream = Document(model, "One").stream(max_words=1, speculate=False)
+    assert (stream.write(io.StringIO()), stream.finish, len(stream.steps)) == (" two\n", "words", 1)
+
+
+def test_without_stop_strings_nothing_is_held_back(keeper: Model) -> None:
+    document = Document(keeper, "Old")
+    shown = document.text
+    for step in document.stream(max_new_tokens=60):
+        shown += step.text
+        document.accept([step.token_id])
+        assert document.text == shown
+    assert shown == SAID[0]
+
+
 def test_a_word_that_the_text_had_begun_is_the_first_of_them(keeper: Model) -> None:
     ids = keeper.tokenizer("Old horn", add_special_tokens=False).input_ids
     document = Document(keeper, token_ids=[*ids, keeper.tokenizer.convert_tokens_to_ids("Ġkee")])
