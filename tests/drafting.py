@@ -109,10 +109,10 @@ class Endless(Scripted):
     name = "endless"
 
     def __init__(self, vocabulary: int) -> None:
-        self.vocabulary = vocabulary
+        self.all = [Way(token_id, 1.0, "all") for token_id in range(vocabulary)]
 
     def ways(self, state: Any) -> Sequence[Way]:
-        return [Way(token_id, 1.0, "all") for token_id in range(self.vocabulary)]
+        return self.all
 
 
 class Silent(Scripted):
