@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from lookahead_core.errors import LookaheadError
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
-OWN = (None, "none", "same-origin")
-"""What `Sec-Fetch-Site` says of a program, of a person who has typed or kept an address, and of this server's pages."""
+OWN = (None, "none")
+"""What `Sec-Fetch-Site` says of a program, and of a person who has typed or kept an address."""
 
 
 class Foreign(LookaheadError):
@@ -22,10 +22,10 @@ def require_own_page(headers: Mapping[str, str]) -> None:
     """Let programs call, and pages of this very host, or both of this computer; no page of anybody else's.
 
     A browser names the page's address where the page may read the answer. Where it may not, as with an image, a frame
-    or a link, it tells only how near the page is.
+    or a link, it tells only how near the page is. It may know better than the host that a proxy has named.
     """
-    origin = headers.get("origin")
-    own = headers.get("sec-fetch-site") in OWN if origin is None else _near(origin, headers.get("host", ""))
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    own = site == "same-origin" or (site in OWN if origin is None else _near(origin, headers.get("host", "")))
     if not own:
         raise Foreign("Pages of other addresses may not call this server; call it from a program, or your own server.")
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from interface import connections, gate, scripts
+from interface.pages import Foreign, require_own_page
 from lookahead_core import Model
 from tests.asking import PAGE
 from tests.browser import page_of
@@ -237,6 +238,39 @@ def test_the_servers_own_page_reaches_its_document(address: str, component: int,
         body = called(component, "ask", REQUEST | {"page": f"page-{number}-of-{len(kind):016}"})
         status, news = ask(address, "POST", COMPONENT, body, Origin=origin, **{"Content-Type": kind})
         assert status == 200 and news["state"] in ("thinking", "settled")
+
+
+def test_behind_a_proxy_that_names_another_host_a_browser_knows_its_own_page(address: str, component: int) -> None:
+    headers = {"Origin": "https://class.example", "Content-Type": "application/json"}
+    for near, status in (("same-origin", 200), ("same-site", 403), ("cross-site", 403), ("none", 403)):
+        body = called(component, "ask", REQUEST | {"page": f"page-behind-a-proxy-{status}"})
+        assert ask(address, "POST", COMPONENT, body, **headers, **{"Sec-Fetch-Site": near})[0] == status
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "near"),
+    [
+        ("http://localhost:8501", "127.0.0.1:7860", True),
+        ("http://127.0.0.1", "localhost:7860", True),
+        ("http://[::1]:1", "localhost", True),
+        ("https://class.example", "class.example:7860", True),
+        ("https://class.example", "CLASS.example", True),
+        ("https://class.example", "other.example", False),
+        ("https://class.example", "localhost", False),
+        ("http://localhost", "class.example", False),
+        ("null", "localhost", False),
+        ("", "", False),
+        ("http://", "", False),
+        ("http://[", "localhost", False),
+        ("http://localhost", "[", False),
+    ],
+)
+def test_pages_of_one_host_and_of_this_computer_are_near(origin: str, host: str, near: bool) -> None:
+    if near:
+        require_own_page({"origin": origin, "host": host})
+    else:
+        with pytest.raises(Foreign):
+            require_own_page({"origin": origin, "host": host})
 
 
 def test_unknown_components_and_functions_get_a_sentence_and_no_traceback(
