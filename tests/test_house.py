@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import importlib
 import logging
 import math
 import os
@@ -186,6 +188,20 @@ def test_a_token_that_is_ruled_out_leaves_the_odds_in_order() -> None:
     row = torch.log_softmax(torch.tensor([1.0, 2.0, -math.inf, 0.5]), -1)
     said = Rows(row[None]).predictions()[0]
     assert math.isfinite(said.entropy) and all(map(math.isfinite, said.reheated(1.5)[0]))
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["branches", "stream", "scene", "ahead", "strategies.options", "strategies.growth", "strategies.healing",
+     "strategies.beam", "strategies.rules", "strategies.decode", "strategies.speculate", "strategies.verify",
+     "strategies.trained", "strategies.drafters"],
+)  # fmt: skip
+def test_facts_and_options_cannot_be_changed_once_they_are_made(module: str) -> None:
+    held = importlib.import_module(f"lookahead_core.{module}")
+    made = [kind for kind in vars(held).values() if dataclasses.is_dataclass(kind) and kind.__module__ == held.__name__]
+    # What these keep changes while a search or a draft grows.
+    growing = {"Trace", "Group", "Guess", "Reader"}
+    assert made and all(kind.__dataclass_params__.frozen != (kind.__name__ in growing) for kind in made)
 
 
 def test_pruning_forgets_the_longest_unseen_first_and_never_the_trunk() -> None:
