@@ -48,6 +48,8 @@ def read_ahead(
             for _ in grow_together(model.engine, origins, asked.k, asked.depth, model.end_token_ids):
                 yield None
         for click in clicks:
+            if work.tokens >= most and not asked.is_plain:
+                return
             yield from _view(document, click, options, most)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import pytest
@@ -70,6 +71,52 @@ def test_reading_ahead_takes_all_first_words_in_as_many_passes_as_one_view(tiny_
         step = next(steps)
         found += [step] if step is not None else []
     assert document.tree.work.passes - passes <= 6
+
+
+def clicks_of(result: Any) -> list[tuple[int, ...]]:
+    """Every beginning of a branch that a click could take: first pieces first, then the likeliest, each once."""
+    found = []
+    for branch in result.branches:
+        for place, piece in enumerate(branch.pieces):
+            path = branch.token_ids[: piece.tokens]
+            found.append((place > 0, -math.fsum(branch.logprobs[: piece.tokens]), path))
+    return list(dict.fromkeys(path for _, _, path in sorted(found, key=lambda one: one[:2])))
+
+
+@pytest.mark.parametrize("mode", ["likely", "every_level", "sampled"])
+def test_what_is_likely_to_be_clicked_is_read_first_and_each_click_once(tiny_model: Model, mode: str) -> None:
+    document = Document(tiny_model)
+    options: dict[str, Any] = {"mode": mode, "k": 4, "depth": 4, "temperature": 0.7}
+    result = settled(document, "The sea.", **options)
+    found = [one.token_ids for one in read_ahead(document, result, most_nodes=10**6, **options) if one is not None]
+    assert found == clicks_of(result)
+
+
+@pytest.mark.parametrize("most", [1, 7, 30, 31, 32, 60, 90])
+@pytest.mark.parametrize("banned", [(), (5,)])
+def test_views_are_whole_up_to_the_budget_and_none_is_begun_beyond_it(
+    tiny_model: Model, most: int, banned: tuple[int, ...]
+) -> None:
+    options: dict[str, Any] = {"k": 3, "depth": 4, "banned": banned}
+    document = Document(tiny_model)
+    result = settled(document, "The sea.", **options)
+    everything = [one for one in read_ahead(document, result, most_nodes=10**6, **options) if one is not None]
+    document = Document(tiny_model)
+    result = settled(document, "The sea.", **options)
+    work, before, counted = document.tree.work, document.tree.work.tokens, []
+    found = []
+    for step in read_ahead(document, result, most_nodes=most, **options):
+        counted.append(work.tokens - before)
+        if step is not None:
+            found.append(step)
+    assert [one.token_ids for one in found] == [one.token_ids for one in everything[: len(found)]]
+    for one, whole in zip(found, everything, strict=False):
+        assert near(one.result, whole.result), "no view is given that is shorter than it would be"
+    assert work.tokens - before >= most or len(found) == len(everything)
+    if banned:
+        assert work.tokens - before < most + 2 * 3, "the pass that spends it and one more, of a node for each branch"
+    else:
+        assert work.tokens - before < most + 10 * 3 * 4, "ten views that were begun together are all complete"
 
 
 def test_reading_ahead_stops_where_its_budget_ends(tiny_model: Model) -> None:

@@ -148,6 +148,17 @@ def test_no_more_is_remembered_than_was_asked_for_and_what_was_read_is_told(tiny
     assert corpus.index.after(places[0]) == last[-1]
 
 
+def test_a_folder_is_named_as_it_was_given(tiny_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LookaheadError, match=r"There is no text in \.; give a corpus that has some"):
+        load_corpus(tiny_model, ".")
+    (tmp_path / "one.txt").write_text("the sea")
+    assert load_corpus(tiny_model, ".").name == "."
+    assert load_corpus(tiny_model, tmp_path / "one.txt").name == "one.txt"
+    assert load_corpus(tiny_model, ["the sea"]).name == "given texts"
+    assert Corpus.of_ids(tiny_model, [[3]]).name == "ids"
+
+
 def test_what_is_no_text_is_told_in_a_sentence(tiny_model: Model, tmp_path: Path) -> None:
     write(tmp_path, {"picture.png": b"\x89PNG\0", "bad.txt": b"\xff\xfe", "empty.txt": b"", "bare/.hidden": b"text"})
     for source, words in (

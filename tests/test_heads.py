@@ -23,7 +23,7 @@ from lookahead_core.lessons import NOTHING, Lessons
 from lookahead_core.settings import Settings
 from lookahead_core.strategies import heads as room
 from lookahead_core.strategies.decode import StreamOptions
-from lookahead_core.strategies.heads import FILE, HeadsDrafter, load_heads
+from lookahead_core.strategies.heads import FILE, HeadsDrafter, HeadsProduct, load_heads
 from lookahead_core.strategies.trained import TENSORS, TRAIN, Heads, fingerprint, output_matrix, untrained
 from lookahead_core.training import train_heads
 from tests.conftest import CORPUS, byte_level, tiny_llama
@@ -114,6 +114,19 @@ def test_heads_guess_what_a_slow_computation_gives(tiny_model: Model, vector: to
         best = sorted(range(len(odds)), key=lambda place: -float(odds[place]))[:6]
         assert [way.token_id for way in ways] == [int(heads.kept[place]) for place in best]
         assert [way.odds for way in ways] == pytest.approx([float(odds[place]) for place in best], rel=1e-3)
+
+
+def test_several_vectors_together_give_what_each_gives_alone(tiny_model: Model) -> None:
+    product = HeadsProduct(random_heads(tiny_model, 3, torch.arange(5, 90)), tiny_model)
+    texts, came = ["Once upon a time", "the sea", "After careful"], torch.tensor([3, 50, 7])
+    vectors = torch.stack([(1 + place) * vector_at(tiny_model, text) for place, text in enumerate(texts)])
+    together = product(vectors, came)
+    assert together.shape == (3, 3, 85)
+    for place in range(3):
+        alone = product(vectors[place : place + 1], came[place : place + 1])
+        assert torch.allclose(together[:, place], alone[:, 0], rtol=1e-4, atol=1e-4)
+    assert torch.allclose(product(vectors, came, 2), together[:2], rtol=1e-4, atol=1e-4)
+    assert torch.allclose(product(vectors[:1], came[:1], 1)[:, 0], together[:1, 0], rtol=1e-4, atol=1e-4)
 
 
 def test_heads_guess_as_far_as_there_is_room_and_nothing_without_a_vector(
