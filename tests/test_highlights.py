@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interface.highlights.as_json import as_json
@@ -102,7 +102,7 @@ def assert_exact(text: str, entries: tuple[Entry, ...]) -> None:
     assert all(one[1] == other[0] for one, other in itertools.pairwise(bounds))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=UNICODE)
 def test_start_and_end_cut_the_exact_characters_in_any_unicode(
     tiny_model: Model, fallback_model: Model, text: str

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lookahead_core import ngrams
@@ -106,7 +106,7 @@ def some_steps(dice: random.Random, alphabet: int, sizes: list[int]) -> list[Any
     return steps
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     most=st.sampled_from([1, 2, 3, 5, 17, 40, 64, 65, 100, 300, 1000]),
@@ -120,7 +120,7 @@ def test_what_is_found_is_what_a_look_at_every_place_finds(
     play(Patient(most), Scan(most), some_steps(dice, alphabet, sizes), dice)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     steps=st.lists(st.one_of(st.none(), st.lists(st.integers(0, 2), max_size=40)), max_size=6),
     most=st.integers(1, 50),

@@ -235,7 +235,7 @@ def test_a_word_that_the_text_had_begun_is_the_first_of_them(keeper: Model) -> N
 
 def test_characters_come_whole(byte_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer), seed=5), tokenizer=byte_tokenizer)
-    for seed in range(20):
+    for seed in range(8):
         steps = list(Document(model, "naïve 🙂 ").stream(max_new_tokens=60, temperature=1.6, seed=seed))
         text = "".join(step.text for step in steps)
         again = Document(model, "naïve 🙂 ")
@@ -328,13 +328,13 @@ def test_a_forbidden_string_never_comes_however_it_would_be_cut(byte_tokenizer: 
     model = load_model(tiny_llama(len(byte_tokenizer), seed=1), tokenizer=byte_tokenizer)
     forbidden = ["e", "th", "ea ", "🙂", "中文"]
     came = 0
-    for seed in range(15):
+    for seed in range(6):
         document = Document(model, "the sea")
         free = document.stream(max_new_tokens=40, seed=seed).write(io.StringIO())
         came += any(one in free for one in forbidden)
         text = document.stream(max_new_tokens=40, seed=seed, forbidden=forbidden).write(io.StringIO())
         assert not any(one in text for one in forbidden)
-    assert came > 10
+    assert came > 3
 
 
 def test_a_forbidden_word_that_the_text_has_begun_is_not_finished(keeper: Model) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import re
@@ -9,12 +10,12 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lookahead_core import Document, LookaheadError, Model, TextError, load_model
 from lookahead_core.text import TextCodec
-from tests.conftest import byte_fallback, tiny_llama
+from tests.conftest import CORPUS, byte_fallback, byte_level, tiny_llama
 from tests.families import plain_rows
 from tests.parrot import parrot
 from tests.slow_tokenizer import SlowTokenizer
@@ -344,12 +345,10 @@ def test_strings_that_tokens_hold_are_remembered_up_to_a_bound(
         assert codec.holding(letter.encode()) == expected and len(codec._holding) <= 3
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_a_codec_tiles_any_text_with_the_spans_of_its_tokens(first: str, second: str) -> None:
-    from tests.conftest import CORPUS, byte_level
-
-    codec = _CODECS.setdefault("byte", TextCodec(byte_level(CORPUS)))
+    codec = byte_codec()
     for text, continuing in ((first, False), (second, True)):
         try:
             tokens = codec.encode(text, continuing)
@@ -364,4 +363,7 @@ def test_a_codec_tiles_any_text_with_the_spans_of_its_tokens(first: str, second:
         assert b"".join(codec.bytes_of(token.token_id) for token in tokens).decode() == text
 
 
-_CODECS: dict[str, TextCodec] = {}
+@functools.cache
+def byte_codec() -> TextCodec:
+    """Made once: it is trained, and a test that is given texts cannot be given fixtures for each of them."""
+    return TextCodec(byte_level(CORPUS))
