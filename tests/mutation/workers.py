@@ -105,7 +105,8 @@ class Worker:
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
-            raise RuntimeError("A worker ended:\n" + (self._scratch / "worker.txt").read_text()[-2000:])
+            said = (self._scratch / "worker.txt").read_text()[-2000:]
+            raise RuntimeError(f"A worker ended with status {self._process.wait()}:\n{said}")
         return int(answer)
 
     def _write(self, file: Path, source: str) -> None:
