@@ -21,7 +21,10 @@ from tests.parrot import parrot
 
 TEXT = "After careful consideration of the risks, the old keeper climbed the stairs again and again."
 MARKUP = "the <b>sea</b> & ${sky} `grey` <img src=x onerror=alert(1)>"
-in_a_browser = pytest.mark.browser
+
+
+def in_a_browser(test: Any) -> Any:
+    return pytest.mark.browser(pytest.mark.slow(test))
 
 
 @pytest.fixture
@@ -165,7 +168,6 @@ def test_highlights_appear_half_of_them_and_the_slider_asks_nobody(visit: Visit,
     assert visit.page.locator("#highlights-text").input_value() == TEXT
 
 
-@pytest.mark.slow
 @in_a_browser
 def test_hover_and_focus_show_the_alternatives_their_odds_and_whether_they_drop_in(
     visit: Visit, default_model: Model
@@ -226,7 +228,6 @@ def test_a_click_or_enter_on_any_word_opens_branches_there_from_the_cache(visit:
     )
 
 
-@pytest.mark.slow
 @in_a_browser
 def test_a_click_is_kept_while_a_server_that_has_forgotten_the_text_reads_it_again(tiny: Visit) -> None:
     read(tiny, TEXT)
@@ -258,7 +259,6 @@ def test_a_click_is_kept_while_a_server_that_has_forgotten_the_text_reads_it_aga
     assert next(forgets, None) is None, "it was forgotten"
 
 
-@pytest.mark.slow
 @in_a_browser
 def test_the_table_has_the_figures_of_every_token_and_the_band_its_entropy(visit: Visit, default_model: Model) -> None:
     read(visit, TEXT)
@@ -301,7 +301,6 @@ def test_text_and_instruction_are_there_again_after_a_reload_and_are_read_again(
     assert page.locator("#highlights-prompt").input_value() == "Say it briefly."
 
 
-@pytest.mark.slow
 @in_a_browser
 def test_an_empty_text_a_text_too_long_and_one_without_candidates_get_a_sentence(browser: Any, page: Any) -> None:
     model = parrot(["the sea was grey"])
@@ -317,7 +316,6 @@ def test_an_empty_text_a_text_too_long_and_one_without_candidates_get_a_sentence
         says.filter(has_text="Write or paste a text").wait_for()
 
 
-@pytest.mark.slow
 @in_a_browser
 def test_typing_while_it_is_read_is_never_touched_and_the_last_text_is_the_one_shown(tiny: Visit) -> None:
     box = tiny.page.locator("#highlights-text")
@@ -336,7 +334,6 @@ BESIDE = """async ([entry, fits]) => {
 }"""
 
 
-@pytest.mark.slow
 @in_a_browser
 def test_beside_each_alternative_stand_the_odds_of_ones_own_next_words_after_it(
     visit: Visit, default_model: Model
@@ -366,7 +363,6 @@ def test_beside_each_alternative_stand_the_odds_of_ones_own_next_words_after_it(
             assert times == pytest.approx(rarer, rel=0.06)
 
 
-@pytest.mark.slow
 @in_a_browser
 def test_how_much_rarer_the_next_words_are_is_said_in_few_figures(tiny: Visit) -> None:
     entry = {
@@ -395,7 +391,6 @@ TOLD = """async entry => {
 }"""
 
 
-@pytest.mark.slow
 @in_a_browser
 def test_of_a_character_of_several_tokens_odds_of_all_and_choice_of_one_are_told_apart(tiny: Visit) -> None:
     alternatives = [{"id": id, "text": None, "probability": 0.2, "end": False} for id in (7, 8, 9)]

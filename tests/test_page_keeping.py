@@ -17,7 +17,7 @@ from tests import browser as browsers
 from tests.browser import PATIENCE, Visit
 from tests.witness import around, packed, rows_of, talker, unpacked
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 BLOCKED = "Not saved: this browser keeps nothing here. Export before you leave."
 FULL = "Not saved: the browser's storage is full. Export now."
@@ -178,7 +178,6 @@ def test_after_a_reload_text_history_and_settings_are_there_and_branches_come_ag
     assert said(visit) == rows_of(talker(), TEXT, k=3)
 
 
-@pytest.mark.slow
 def test_a_reload_in_the_middle_of_a_word_loses_no_key(visit: Visit) -> None:
     visit.type("The old kee", delay=5)
     visit.page.reload()
@@ -197,7 +196,6 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_a_server_that_is_started_anew_finds_the_text_as_it_was(
     person: Any, model_folder: Path, tmp_path: Path
 ) -> None:
@@ -229,7 +227,6 @@ def test_a_server_that_is_started_anew_finds_the_text_as_it_was(
         assert "Traceback" not in second.said
 
 
-@pytest.mark.slow
 def test_a_server_that_loads_its_model_once_more_is_waited_for_and_says_how_far_it_is(visit: Visit) -> None:
     write(visit)
     loading = [{"state": "downloading", "sentence": "Downloading it", "fraction": 0.5}]
@@ -255,7 +252,6 @@ def answer(route: Any, loading: list[Any]) -> None:
 # Mistakes of the model
 
 
-@pytest.mark.slow
 def test_a_model_that_fails_in_the_middle_leaves_the_text_and_the_next_edit_goes_on(
     visit: Visit, faulty: Faulty
 ) -> None:
@@ -273,7 +269,6 @@ def test_a_model_that_fails_in_the_middle_leaves_the_text_and_the_next_edit_goes
     assert said(visit) == rows_of(talker(), TEXT + " saw it")
 
 
-@pytest.mark.slow
 def test_a_mistake_in_reading_ahead_is_no_matter_of_the_persons(visit: Visit, faulty: Faulty) -> None:
     set_control(visit, "depth", "1")
     write(visit)
@@ -292,7 +287,6 @@ def test_a_mistake_in_reading_ahead_is_no_matter_of_the_persons(visit: Visit, fa
 # Storage
 
 
-@pytest.mark.slow
 def test_blocked_storage_is_a_sentence_and_everything_else_works(person: Any, url: str) -> None:
     person.add_init_script(NO_STORAGE)
     with browsers.visit(person, url) as visit:
@@ -310,7 +304,6 @@ def test_blocked_storage_is_a_sentence_and_everything_else_works(person: Any, ur
         assert visit.text == TEXT + chosen
 
 
-@pytest.mark.slow
 def test_full_storage_is_a_sentence_and_everything_else_works(person: Any, url: str) -> None:
     person.add_init_script(NO_ROOM)
     with browsers.visit(person, url) as visit:
@@ -326,7 +319,6 @@ def test_full_storage_is_a_sentence_and_everything_else_works(person: Any, url: 
         assert visit.text.startswith(TEXT + " ")
 
 
-@pytest.mark.slow
 def test_a_document_in_a_second_tab_is_a_copy_and_both_are_kept(visit: Visit, url: str) -> None:
     write(visit)
     with browsers.visit(visit.page.context, url) as other:
@@ -358,7 +350,6 @@ BAD_FILES = {
 }
 
 
-@pytest.mark.slow
 def test_a_broken_huge_or_foreign_file_is_a_sentence_and_changes_nothing(visit: Visit) -> None:
     write(visit)
     rows = said(visit)
@@ -374,7 +365,6 @@ def test_a_broken_huge_or_foreign_file_is_a_sentence_and_changes_nothing(visit: 
     visit.wait_until_settled()
 
 
-@pytest.mark.slow
 def test_a_file_of_a_long_text_opens_and_says_from_where_the_model_reads(visit: Visit) -> None:
     text = "The old keeper climbed the stairs. " * 900
     bring(visit, "long.txt", text.encode())
@@ -383,7 +373,6 @@ def test_a_file_of_a_long_text_opens_and_says_from_where_the_model_reads(visit: 
     assert "The model reads from character" in visit.page.locator("#branches .note").inner_text()
 
 
-@pytest.mark.slow
 def test_an_export_brings_text_history_settings_and_seed_back_elsewhere(visit: Visit, browser: Any, url: str) -> None:
     choices = {"mode": "sampled", "k": "4", "depth": "3", "temperature": "0.8", "top-p": "0.9", "seed": "42"}
     for name, value in choices.items():
@@ -428,7 +417,6 @@ def link_of(visit: Visit) -> str:
     return link
 
 
-@pytest.mark.slow
 def test_a_link_opens_as_a_document_of_its_own_with_its_settings(visit: Visit, browser: Any, url: str) -> None:
     for name, value in {"k": "3", "depth": "7", "mode": "sampled", "seed": "77"}.items():
         set_control(visit, name, value)
@@ -467,7 +455,6 @@ def test_a_link_opens_as_a_document_of_its_own_with_its_settings(visit: Visit, b
     assert visit.text == TEXT + " 🙂\nسلام"
 
 
-@pytest.mark.slow
 def test_the_model_of_a_link_is_told_also_where_another_one_is_loaded(browser: Any, visit: Visit) -> None:
     write(visit)
     here = link_of(visit)
@@ -481,7 +468,6 @@ def test_the_model_of_a_link_is_told_also_where_another_one_is_loaded(browser: A
         assert "It was made with Another-7B" in told(other)
 
 
-@pytest.mark.slow
 def test_a_text_over_eight_kilobytes_is_offered_as_a_file(visit: Visit) -> None:
     dice = random.Random(5)
     text = " ".join("".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(2500))
@@ -495,7 +481,6 @@ def test_a_text_over_eight_kilobytes_is_offered_as_a_file(visit: Visit) -> None:
     assert visit.text == text
 
 
-@pytest.mark.slow
 def test_from_this_computer_alone_the_link_says_so_and_what_to_do(visit: Visit) -> None:
     write(visit)
     visit.page.locator("#share").click()
@@ -506,7 +491,6 @@ def test_from_this_computer_alone_the_link_says_so_and_what_to_do(visit: Visit) 
     assert "file" in sentence.inner_text()
 
 
-@pytest.mark.slow
 def test_the_instruction_of_a_link_is_shown_before_the_model_hears_of_it(visit: Visit, browser: Any) -> None:
     visit.page.locator("#instruction-toggle").click()
     visit.page.locator("#instruction").fill("Speak like a pirate.")
