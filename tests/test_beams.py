@@ -13,6 +13,7 @@ import transformers
 from lookahead_core import CacheFull, Document, LookaheadError, Model, Settings, load_model
 from tests.conftest import tiny_llama
 from tests.families import make, plain_rows
+from tests.parrot import bigrams
 
 PROMPT = [5, 40, 7, 61]
 ENDS = {3, 17}
@@ -82,6 +83,22 @@ def test_the_seeds_rules_give_what_its_generate_and_filter_steps_give(
         expected = sorted(found, key=lambda pair: -pair[0])
         assert [list(beam.token_ids) for beam in beams.branches] == [path[len(PROMPT) :] for _, path in expected]
         assert [beam.score for beam in beams.branches] == pytest.approx([total for total, _ in expected], abs=1e-4)
+
+
+def test_by_the_seeds_rules_the_first_that_ended_are_the_results_not_the_best() -> None:
+    follows = torch.full((96, 96), -12.0)
+    for one, other, odds in (
+        (61, 30, 0.6), (61, 31, 0.3), (61, 3, 0.1), (30, 3, 0.51), (30, 32, 0.49), (31, 3, 0.9), (31, 33, 0.1)
+    ):  # fmt: skip
+        follows[one, other] = math.log(odds)
+    hf_model = bigrams(follows)
+    hf_model.generation_config = transformers.GenerationConfig(eos_token_id=[3])
+    found, levels = seed_search(hf_model, 2, 3, 6, 0, {3})
+    beams = Document(load_model(hf_model), token_ids=PROMPT).beam_search(
+        num_beams=3, num_return_sequences=2, max_new_tokens=6, stopping="seed"
+    )
+    assert [beam.token_ids for beam in beams.branches] == [(30, 3), (3,)], "not (31, 3), which ended later"
+    assert sorted(tuple(path[len(PROMPT) :]) for _, path in found) == [(3,), (30, 3)] and levels == beams.steps == 2
 
 
 def group_search(

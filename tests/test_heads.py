@@ -358,6 +358,7 @@ def test_heads_are_read_as_they_were_saved(tiny_model: Model, vector: torch.Tens
     home = room.home_of("mine", settings)
     home.mkdir(parents=True)
     heads.save(home / FILE)
+    assert (home / FILE).stat().st_mode & 0o777 == 0o644, "whoever shares the folder may read them"
     guesses = in_order(HeadsDrafter(heads, tiny_model), vector)
     for source in (tmp_path / FILE, str(tmp_path), "mine"):
         found = load_heads(source, tiny_model, settings=settings)

@@ -8,6 +8,7 @@ import itertools
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ import torch
 
 from lookahead_core import Document, LookaheadError, Model, TextError, load_model
 from lookahead_core.batch import stream_batch
+from lookahead_core.strategies.decode import model_scores
 from lookahead_core.stream import _StopStrings
 from tests.conftest import tiny_llama
 from tests.families import make, plain_rows
@@ -477,6 +479,18 @@ def test_end_tokens_that_the_model_does_not_have_end_nothing_and_hurt_nothing() 
     model = load_model(tiny_llama(96, eos_token_id=50256))
     assert model.end_token_ids == frozenset()
     assert len(ids(model, max_new_tokens=5, min_new_tokens=5, forced=[(5,)])) == 5
+
+
+def test_a_row_is_the_models_own_scores_where_the_engine_knows_what_they_differ_by(cached: Model) -> None:
+    document = Document(cached, token_ids=IDS)
+    node, row = document.head, document.predict(row=True).row
+    scores = plain_rows(cached.hf_model, [IDS])[0]
+    assert torch.allclose(model_scores(node, row), scores, atol=1e-4)
+    assert not torch.allclose(row, scores, atol=1e-2)
+    node.prediction = replace(node.prediction, log_total=None)
+    assert model_scores(node, row) is row
+    node.prediction = None
+    assert model_scores(node, row) is row
 
 
 def test_temperatures_next_to_nothing_are_greedy(cached: Model) -> None:

@@ -270,6 +270,20 @@ def test_a_healed_view_holds_the_likeliest_ways_that_begin_with_what_was_typed(t
     assert document.lookahead(k=5, depth=4, heal=True).cost.passes == 0
 
 
+def test_tokens_that_the_model_has_no_odds_for_begin_with_nothing_that_was_typed(byte_tokenizer: Any) -> None:
+    spelled = tokens_as_bytes(byte_tokenizer)
+    model = load_model(tiny_llama(300), tokenizer=byte_tokenizer)
+    tried = 0
+    for text in ("the s", "the l", "an a", "one o", "the w"):
+        ids = byte_tokenizer(text, add_special_tokens=False).input_ids
+        if max(ids) >= 300 or not any(piece.startswith(spelled[ids[-1]]) for piece in spelled[300:]):
+            continue
+        tried += 1
+        branches = Document(model, text).lookahead(k=5, depth=2, heal=True).branches
+        assert len(branches) == 5 and max(max(branch.token_ids) for branch in branches) < 300
+    assert tried
+
+
 @pytest.mark.parametrize("text", ["the keeper.", "the keeper\n", "", "!"])
 def test_a_text_that_ends_elsewhere_is_not_reopened(tiny_model: Model, text: str) -> None:
     document = Document(tiny_model, text)
