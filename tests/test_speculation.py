@@ -31,6 +31,8 @@ from tests.parrot import parrot
 from tests.test_sampling import reference_noise
 
 PROMPT = [5, 9, 13, 5, 9, 13, 5, 9, 2, 7, 5, 9]
+NEW = 16
+"""Tokens of most texts."""
 FEW = ("gpt2", "llama", "gemma3", "mamba")
 """The families of the default run; the others run with the slow tests."""
 WAYS: dict[str, dict[str, Any]] = {
@@ -59,14 +61,14 @@ def steady(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> Model:
 
 def plain(model: Model, prompt: list[int] = PROMPT, **options: Any) -> list[int]:
     """What comes without drafts."""
-    stream = Document(model, token_ids=prompt).stream(**{"max_new_tokens": 24, "speculate": False} | options)
+    stream = Document(model, token_ids=prompt).stream(**{"max_new_tokens": NEW, "speculate": False} | options)
     return [step.token_id for step in stream]
 
 
 def drafted(model: Model, drafters: Any, prompt: list[int] = PROMPT, **options: Any) -> list[int]:
     """What comes with them; the document is checked afterwards."""
     document = Document(model, token_ids=prompt)
-    given = {"max_new_tokens": 24, "speculate": True, "drafters": drafters} | options
+    given = {"max_new_tokens": NEW, "speculate": True, "drafters": drafters} | options
     found = [step.token_id for step in document.stream(**given)]
     document.check()
     return found
@@ -128,7 +130,7 @@ def test_a_draft_model_changes_nothing_whether_it_is_the_same_or_another(
 def test_good_drafts_win_several_tokens_a_pass(steady: Model, way: str) -> None:
     expected = plain(steady, **WAYS[way])
     stream = Document(steady, token_ids=PROMPT).stream(
-        max_new_tokens=24, speculate=True, drafters=[Oracle([*PROMPT, *expected], steady.vocabulary)], **WAYS[way]
+        max_new_tokens=NEW, speculate=True, drafters=[Oracle([*PROMPT, *expected], steady.vocabulary)], **WAYS[way]
     )
     assert [step.token_id for step in stream] == expected
     assert sum(one.won for one in stream.passes) == len(expected)
@@ -293,7 +295,7 @@ def test_rows_of_padding_in_a_draft_model_are_never_drafted_and_cost_no_draft(
     for hf_model in (tiny_llama(size), padded(size, 24, 50.0)):
         little = load_model(hf_model, tokenizer=byte_tokenizer)
         stream = Document(steady, token_ids=PROMPT).stream(
-            max_new_tokens=24, speculate=True, drafters=(), draft_model=little, **WAYS[way]
+            max_new_tokens=NEW, speculate=True, drafters=(), draft_model=little, **WAYS[way]
         )
         assert [step.token_id for step in stream] == expected
         passes.append(len(stream.passes))
@@ -411,12 +413,12 @@ def test_several_texts_with_drafts_are_those_without(tiny_model: Model) -> None:
     for options in WAYS.values():
         expected = [plain(tiny_model, prompt, **options) for prompt in prompts]
         documents = [Document(tiny_model, token_ids=prompt) for prompt in prompts]
-        streams = stream_batch(documents, max_new_tokens=24, speculate=True, **options)
+        streams = stream_batch(documents, max_new_tokens=NEW, speculate=True, **options)
         for _ in streams:
             pass
         assert [[step.token_id for step in steps] for steps in streams.steps] == expected
         same = Document(tiny_model, token_ids=PROMPT)
-        streams = stream_batch([same, same], max_new_tokens=24, speculate=True, **options)
+        streams = stream_batch([same, same], max_new_tokens=NEW, speculate=True, **options)
         for _ in streams:
             pass
         assert [step.token_id for step in streams.steps[0]] == expected[0]
@@ -442,12 +444,12 @@ def test_a_drafter_hears_of_every_token_also_of_those_that_took_no_pass(steady: 
         expected = plain(steady, **WAYS[way])
         for known in (0, 7):
             document = Document(steady, token_ids=PROMPT)
-            steps = document.stream(**{"max_new_tokens": 24, "speculate": False} | WAYS[way])
+            steps = document.stream(**{"max_new_tokens": NEW, "speculate": False} | WAYS[way])
             assert len(list(itertools.islice(steps, known))) == known
             heard.clear()
-            stream = document.stream(**{"max_new_tokens": 24, "speculate": True, "drafters": [Hearing()]} | WAYS[way])
+            stream = document.stream(**{"max_new_tokens": NEW, "speculate": True, "drafters": [Hearing()]} | WAYS[way])
             assert [step.token_id for step in stream] == heard == expected
-            assert len(stream.passes) == 24 - known
+            assert len(stream.passes) == NEW - known
 
 
 def test_a_text_that_needed_no_pass_is_drafted_from_as_it_goes_on(steady: Model) -> None:
@@ -484,7 +486,7 @@ def test_an_end_token_inside_a_draft_ends_the_text_there(byte_tokenizer: Any) ->
     assert expected == whole[: whole.index(whole[5]) + 1]
     for team, drafters in teams(ending, whole).items():
         document = Document(ending, token_ids=PROMPT)
-        stream = document.stream(max_new_tokens=24, speculate=True, drafters=drafters)
+        stream = document.stream(max_new_tokens=NEW, speculate=True, drafters=drafters)
         steps = list(stream)
         assert [step.token_id for step in steps] == expected, team
         assert steps[-1].finish == "end" and steps[-1].text == ""
@@ -612,7 +614,7 @@ def test_what_goes_wrong_at_a_drafted_token_is_no_rule_that_leaves_nothing(
 
     monkeypatch.setattr(decode, "model_scores", failing)
     stream = Document(steady, token_ids=PROMPT).stream(
-        max_new_tokens=24, seed=3, speculate=True, drafters=[Oracle([*PROMPT, *expected], steady.vocabulary)]
+        max_new_tokens=NEW, seed=3, speculate=True, drafters=[Oracle([*PROMPT, *expected], steady.vocabulary)]
     )
     with pytest.raises(ValueError, match="Something else than a rule"):
         list(stream)
@@ -639,13 +641,13 @@ def test_a_rule_that_leaves_nothing_behind_a_draft_is_told_when_the_text_has_com
 
 
 def test_stops_hold_within_a_draft(tiny_model: Model) -> None:
-    steps = list(Document(tiny_model, token_ids=PROMPT).stream(max_new_tokens=24, speculate=False))
+    steps = list(Document(tiny_model, token_ids=PROMPT).stream(max_new_tokens=NEW, speculate=False))
     text = "".join(step.text for step in steps)
     for options in (
         {"stop": text[7:9]}, {"stop_ids": [steps[4].token_id]}, {"max_words": 2},
         {"stop_when": lambda ids: len(ids) > len(PROMPT) + 6},
     ):  # fmt: skip
-        given: dict[str, Any] = {"max_new_tokens": 24, **options}
+        given: dict[str, Any] = {"max_new_tokens": NEW, **options}
         expected = Document(tiny_model, token_ids=PROMPT).stream(speculate=False, **given)
         stream = Document(tiny_model, token_ids=PROMPT).stream(
             speculate=True, drafters=[Oracle([*PROMPT, *(step.token_id for step in steps)], 400)], **given
@@ -912,7 +914,7 @@ def test_a_corpus_loaded_on_purpose_is_drafted_from(steady: Model) -> None:
     expected = plain(steady)
     corpus = Corpus.of_ids(steady, [[*PROMPT, *expected]])
     document = Document(steady, token_ids=PROMPT)
-    stream = document.stream(max_new_tokens=24, speculate=True, drafters=["suffix"], corpus=corpus)
+    stream = document.stream(max_new_tokens=NEW, speculate=True, drafters=["suffix"], corpus=corpus)
     assert [step.token_id for step in stream] == expected
     assert len(stream.passes) < 12
 
