@@ -1,7 +1,7 @@
 """A process that has imported what is slow to import, and forks one child for each run of tests.
 
-Its working folder is a copy of the repository, of which it has imported nothing but this folder. It reads one
-request a line, and answers each with the exit status of the child. Its arguments are the modules to import.
+Its working folder is a copy of the repository, of which it has imported nothing but this folder. It reads the modules
+to import from the first line, and then one request a line, and answers each with the exit status of the child.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    for name in sys.argv[1:]:
+    for name in json.loads(sys.stdin.readline()):
         importlib.import_module(name)
     for line in sys.stdin:
         print(_status_of(json.loads(line)), file=answers, flush=True)

@@ -54,7 +54,7 @@ class Worker:
         }
         with (self._scratch / "worker.txt").open("w") as said:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.mutation.worker", *imports],
+                [sys.executable, "-m", "tests.mutation.worker"],
                 cwd=self.folder,
                 env=environment,
                 stdin=subprocess.PIPE,
@@ -62,6 +62,7 @@ class Worker:
                 stderr=said,
                 text=True,
             )
+        self._send(list(imports))
 
     @property
     def output(self) -> str:
@@ -99,15 +100,19 @@ class Worker:
         shutil.rmtree(self._scratch)
 
     def _ask(self, request: dict[str, Any]) -> int:
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdout
         scratch = {"result": str(self._scratch / "result"), "output": str(self._scratch / "output.txt")}
-        self._process.stdin.write(json.dumps(request | scratch) + "\n")
-        self._process.stdin.flush()
+        self._send(request | scratch)
         answer = self._process.stdout.readline()
         if not answer:
             said = (self._scratch / "worker.txt").read_text()[-2000:]
             raise RuntimeError(f"A worker ended with status {self._process.wait()}:\n{said}")
         return int(answer)
+
+    def _send(self, line: Any) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps(line) + "\n")
+        self._process.stdin.flush()
 
     def _write(self, file: Path, source: str) -> None:
         """Write with a time of its own in whole seconds, by which Python knows that its compiled code is outdated."""
