@@ -44,7 +44,7 @@ class Desk:
     def answers(self, asked: Asked) -> Iterator[View]:
         """What is new after each pass: how far the reading is, or a view; the last one is settled."""
         if not asked.text and asked.message is None:
-            yield {"state": "empty", "view": {"branches": [], "nodes": [], "rest": []}}
+            yield {"state": "empty"}
             return
         document = self._take(asked)
         # The typed token that healing re-opens counts as one of a branch's, and is none that a person sees.

@@ -92,9 +92,9 @@ def test_a_note_says_where_not_all_levels_branch(tiny_model: Model, k: int, note
     assert last["note"] == note
 
 
-def test_nothing_written_and_nothing_told_is_an_empty_view(tiny_model: Model) -> None:
+def test_without_a_text_and_a_message_there_is_no_view(tiny_model: Model) -> None:
     (only,) = Desk(tiny_model).answers(asked(""))
-    assert only == {"state": "empty", "view": {"branches": [], "nodes": [], "rest": []}}
+    assert only == {"state": "empty"}
 
 
 def read_ahead(model: Model, **given: Any) -> tuple[Any, list[Any]]:

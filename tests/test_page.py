@@ -225,6 +225,34 @@ def test_a_stale_branch_refuses_the_click_and_says_so(visit: Visit) -> None:
 
 
 @pytest.mark.slow
+def test_a_request_that_is_due_while_the_caret_moves_to_the_start_is_not_sent(visit: Visit) -> None:
+    asked: list[Any] = []
+    visit.page.on("request", lambda request: asked.append(request.post_data_json) if request.post_data else None)
+    # The browser reports a moved caret in a task of its own; here that report comes after the request was due.
+    visit.page.evaluate(
+        """text => {
+            const late = event => event.stopImmediatePropagation();
+            addEventListener('selectionchange', late, true);
+            const box = document.querySelector('#document textarea');
+            box.focus();
+            document.execCommand('insertText', false, text);
+            box.setSelectionRange(0, 0);
+            return new Promise(done => setTimeout(() => {
+                removeEventListener('selectionchange', late, true);
+                document.dispatchEvent(new Event('selectionchange'));
+                done();
+            }, 300));
+        }""",
+        PROMPT,
+    )
+    visit.wait_for_view("empty")
+    put_caret(visit, len(PROMPT))
+    visit.wait_until_settled()
+    texts = [call["data"]["text"] for call in asked if call["fn_name"] == "ask"]
+    assert texts and set(texts) == {PROMPT}
+
+
+@pytest.mark.slow
 def test_in_the_middle_of_a_text_what_follows_the_caret_is_never_touched(visit: Visit) -> None:
     after = ". The end, and 🙂 nothing more."
     visit.fill(PROMPT + after)

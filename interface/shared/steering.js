@@ -118,12 +118,13 @@ export class Steering {
     this.requests.ask({length: this.draft.before.length + this.telling().length});
   }
 
-  // What to ask, as it is when the request leaves; nothing while an input method composes: its text is nobody's yet.
+  // What to ask, as it is when the request is sent. Null while an input method composes, and where there is no text: the
+  // browser reports that the caret has moved to the start only after a request may have been sent.
   given() {
-    const {draft} = this, text = draft.before;
-    if (draft.composing) return null;
+    const {draft} = this, text = draft.before, told = this.hooks.told();
+    if (draft.composing || (!text && !opens(told))) return null;
     return {
-      ...this.settings, revision: draft.revision, text, ...this.hooks.told(),
+      ...this.settings, revision: draft.revision, text, ...told,
       accepted: inCharacters(text, draft.trail(this.#heardOf)),
     };
   }
