@@ -190,10 +190,11 @@ def test_who_sends_all_or_nothing_and_leaves_is_let_go(
 def test_requests_on_one_connection_are_answered_one_after_the_other(address: str) -> None:
     place = urlsplit(address)
     with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as connection:
-        connection.sendall(sized(LOOKAHEAD, CALL) + sized(LOOKAHEAD, b"{}") + sized(LOOKAHEAD, CALL, CLOSE))
+        connection.sendall(sized(LOOKAHEAD, CALL) + sized(LOOKAHEAD, b"{}") + sized(LOOKAHEAD, CALL))
+        connection.sendall(b"\x00no HTTP\r\n\r\n")
         with connection.makefile("rb") as lines:
             found = lines.read()
-    assert re.findall(rb"HTTP/1.1 (\d+)", found) == [b"200", b"400", b"200"]
+    assert re.findall(rb"HTTP/1.1 (\d+)", found) == [b"200", b"400", b"200", b"400"]
 
 
 def called(component: Any, name: Any, given: Any = None) -> dict[str, Any]:

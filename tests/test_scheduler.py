@@ -400,6 +400,23 @@ def test_what_ends_with_the_step_that_runs_while_it_is_closed_has_its_own_end(sc
     assert answer.error is None and not closing.is_alive()
 
 
+def test_who_has_left_hears_of_no_end_though_the_last_step_was_running(scheduler: Scheduler) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def last() -> Iterator[int]:
+        begun.set()
+        go.wait(20)
+        yield from ()
+
+    answer = submit(scheduler, last(), "a")
+    assert begun.wait(20)
+    scheduler.stop("a")
+    go.set()
+    submit(scheduler, iter(()), "b").wait()
+    submit(scheduler, iter(()), "b").wait()
+    assert not answer.over.is_set()
+
+
 def test_a_call_that_runs_while_it_is_closed_has_its_answer(
     scheduler: Scheduler, caplog: pytest.LogCaptureFixture
 ) -> None:

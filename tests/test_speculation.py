@@ -326,6 +326,7 @@ def test_a_draft_model_without_the_padding_of_the_big_one_changes_nothing(byte_t
 def test_under_rejection_a_draft_model_may_have_more_ids_or_fewer(byte_tokenizer: Any, extra: int) -> None:
     size = len(byte_tokenizer)
     big = load_model(padded(size, max(0, -extra), 1.0), tokenizer=byte_tokenizer)
+    big.engine.costs = Steady()  # type: ignore[misc]
     little = load_model(padded(size, max(0, extra), 50.0), tokenizer=byte_tokenizer)
     given: dict[str, Any] = {"speculate": "rejection", "temperature": 1.0, "max_new_tokens": 40, "min_new_tokens": 40}
     stream = Document(big, token_ids=PROMPT).stream(drafters=(), draft_model=little, **given)
