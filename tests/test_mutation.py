@@ -13,7 +13,7 @@ from cosmic_ray.mutating import mutate_code
 from tests.mutation import __main__ as command
 from tests.mutation import trial
 from tests.mutation.behaviour import compiles, same_behaviour
-from tests.mutation.changes import draw
+from tests.mutation.changes import LEFT_OUT, draw, files_to_change
 from tests.mutation.operators import DeleteStatement, operators
 from tests.mutation.reach import _promising_first
 from tests.mutation.records import Test, _lines_then
@@ -94,6 +94,12 @@ def results(repository: Path) -> list[Result]:
         words = ["--changes", "1000", "--folder", str(repository / ".mutation")]
         assert command.main(words, root=repository, imports=()) == 0
     return found
+
+
+def test_the_files_that_are_left_out_exist() -> None:
+    root = Path(__file__).parents[1]
+    assert [name for name in LEFT_OUT if not (root / name).is_file()] == []
+    assert not set(LEFT_OUT) & set(files_to_change(root))
 
 
 def fates(results: list[Result], old: str) -> dict[str, Fate]:

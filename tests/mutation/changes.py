@@ -18,7 +18,8 @@ from tests.mutation.behaviour import compiles, same_behaviour
 from tests.mutation.operators import operators
 
 PACKAGES = ("lookahead_core", "interface")
-LEFT_OUT = tuple(f"lookahead_core/engines/{name}.py" for name in ("native", "layers", "kernels", "llvm"))
+_CPU = "lookahead_core/engines/cpu"
+LEFT_OUT = tuple(f"{_CPU}/{name}.py" for name in ("compiled_layers", "llvm_layers", "llvm_kernels", "llvm_builder"))
 """The compiled layers: a mistake in code that writes machine code is another kind of test."""
 
 
