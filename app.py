@@ -113,7 +113,7 @@ def main() -> None:
         parser().exit(2, f"{error}\n")
     if arguments.mcp and find_spec("mcp") is None:
         parser().exit(2, '--mcp needs the package mcp: pip install "gradio[mcp]", and start again.\n')
-    from lookahead_core.quiet import hush
+    from lookahead_core.import_logs import hush
 
     hush()
     with suppress(ImportError):

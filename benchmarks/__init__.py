@@ -1,5 +1,5 @@
 """Measurements against the methods a person would otherwise use; `python -m benchmarks --help`."""
 
-from lookahead_core.quiet import hush
+from lookahead_core.import_logs import hush
 
 hush()  # before the measurements import what talks

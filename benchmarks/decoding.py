@@ -20,7 +20,7 @@ from benchmarks.prompts import Prompts
 from benchmarks.report import markdown
 from benchmarks.timing import rotated, timed
 from lookahead_core import Document, Model, load_model
-from lookahead_core.batch import stream_batch
+from lookahead_core.document.batch import stream_batch
 
 NAME = "decoding"
 HELP = "Measure beam search, sampling and greedy decoding against transformers' generate."

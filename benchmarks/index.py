@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.report import markdown
-from lookahead_core.ngrams import Index
+from lookahead_core.speculation.ngram_index import Index
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests import browser as browsers
-from tests.browser import Visit
+from tests.support import browser as browsers
+from tests.support.browser import Visit
 
 NAME = "page"
 HELP = "Measure from click, key or slider to paint, in a headless Chromium."

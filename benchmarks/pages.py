@@ -23,12 +23,12 @@ from benchmarks.peers import peers_model
 from benchmarks.prompts import Prompts
 from benchmarks.report import markdown
 from benchmarks.timing import rotated, timed
-from interface.highlights.as_json import as_json
-from interface.loading import Loader
-from interface.service import Service
+from interface.server.model_loading import Loader
+from interface.server.page_service import Service
+from interface.tabs.highlights.highlights_json import as_json
 from lookahead_core import Document, Model, load_model
-from lookahead_core.chat import opening
-from lookahead_core.highlights import Highlights, highlights
+from lookahead_core.analysis.highlights import Highlights, highlights
+from lookahead_core.text.chat import opening
 
 NAME = "pages"
 HELP = "Measure a click in Rewrite and the highlights of a text, against reading them the plain way."

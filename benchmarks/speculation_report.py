@@ -10,7 +10,7 @@ from statistics import geometric_mean, linear_regression, median
 from benchmarks.report import NOTHING, SHORT, markdown
 from benchmarks.speculators import GREEDY, HEADS, LOOKUP, MAIN, OURS, PLAIN
 from benchmarks.tasks import PASSAGES
-from lookahead_core.strategies.speculate import Pass
+from lookahead_core.speculation.draft_and_verify import Pass
 
 PASSAGE_TASKS = "passage tasks"
 ALL = "over all"

@@ -15,7 +15,7 @@ from benchmarks.peers import peers_model
 from benchmarks.tasks import Prompt
 from benchmarks.trie import Trie, TrieDrafter, Unheeded
 from lookahead_core import Document, Model, load_corpus
-from lookahead_core.strategies.speculate import Pass
+from lookahead_core.speculation.draft_and_verify import Pass
 
 GREEDY = "generate"
 LOOKUP = "prompt lookup"

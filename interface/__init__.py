@@ -8,15 +8,16 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
-from interface import assistant, calls, endpoints, highlights, internals, rewrite, scripts, writer
-from interface.connections import answer_unreadable_requests
-from interface.gate import Gate
-from interface.header import Header
-from interface.loading import Loader
-from interface.service import Service
-from interface.theme import theme
+from interface.http import assets, endpoints, gradio_calls
+from interface.http.request_gate import Gate
+from interface.http.unreadable_requests import answer_unreadable_requests
+from interface.server.model_loading import Loader
+from interface.server.page_service import Service
+from interface.tabs import assistant, highlights, internals, rewrite, writer
+from interface.web.header import Header
+from interface.web.theme import theme
 
-STYLE = Path(__file__).parent / "page.css"
+STYLE = Path(__file__).parent / "web" / "page.css"
 __all__ = ["Loader", "answer_unreadable_requests", "build", "look"]
 
 POLL = 0.5
@@ -39,7 +40,7 @@ def build(loader: Loader, address: str | None = None) -> gr.Blocks:
                 assistant.build(service)
             with gr.Tab("Internals"):
                 internals.build(loader)
-        calls.build(loader)
+        gradio_calls.build(loader)
         timer = gr.Timer(POLL)
 
         def how_far() -> tuple[dict[str, Any], gr.Timer]:
@@ -62,14 +63,14 @@ def look(loader: Loader) -> dict[str, Any]:
     return {
         "theme": theme(),
         "css_paths": STYLE,
-        "head": scripts.head(),
+        "head": assets.head(),
         "footer_links": [],
         "run_history": False,
         "enable_monitoring": False,
         "ssr_mode": False,
         "max_file_size": 1,  # nothing here is uploaded: files are opened in the page
         "app_kwargs": {
-            "routes": [scripts.route(), *endpoints.routes(loader)],
+            "routes": [assets.route(), *endpoints.routes(loader)],
             "middleware": [Middleware(Gate)],
         },
     }

@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lookahead_core.agreement import Check, agreement_length, generate_and_check
-    from lookahead_core.api import Calls
-    from lookahead_core.batch import beam_search_batch, lookahead_batch, stream_batch
-    from lookahead_core.branches import (
+    from lookahead_core.analysis.agreement import Check, agreement_length, generate_and_check
+    from lookahead_core.document.batch import beam_search_batch, lookahead_batch, stream_batch
+    from lookahead_core.document.document import Document
+    from lookahead_core.document.results import (
         Beam,
         BeamNode,
         Beams,
@@ -21,38 +21,40 @@ if TYPE_CHECKING:
         Other,
         Piece,
     )  # fmt: skip
-    from lookahead_core.corpus import Corpus, load_corpus
-    from lookahead_core.document import Document
+    from lookahead_core.document.stream import Stream, Streams, StreamStep
     from lookahead_core.errors import CacheFull, LookaheadError, ModelError, TextError
-    from lookahead_core.model import Model, load_model
+    from lookahead_core.loading.load_model import load_model
+    from lookahead_core.model import Model
+    from lookahead_core.serving.calls import Calls
     from lookahead_core.settings import Settings
-    from lookahead_core.strategies.drafters import Drafter, Way
-    from lookahead_core.strategies.heads import load_heads
-    from lookahead_core.strategies.speculate import Pass
-    from lookahead_core.strategies.trained import Heads
-    from lookahead_core.stream import Stream, Streams, StreamStep
-    from lookahead_core.training import train_heads
+    from lookahead_core.speculation.corpus import Corpus, load_corpus
+    from lookahead_core.speculation.draft_and_verify import Pass
+    from lookahead_core.speculation.drafters import Drafter, Way
+    from lookahead_core.speculation.heads import load_heads
+    from lookahead_core.speculation.heads_file import Heads
+    from lookahead_core.training.trainer import train_heads
     from lookahead_core.tree import Prediction
 
-# A name is fetched when it is first used: torch takes seconds to import, and a page should not wait for it.
+# A public name is imported when it is first used: torch takes seconds to import, and a page should not wait for it.
 _HOMES = {
-    "agreement": ("Check", "agreement_length", "generate_and_check"),
-    "api": ("Calls",),
-    "batch": ("beam_search_batch", "lookahead_batch", "stream_batch"),
-    "branches": (
+    "analysis.agreement": ("Check", "agreement_length", "generate_and_check"),
+    "document.batch": ("beam_search_batch", "lookahead_batch", "stream_batch"),
+    "document.document": ("Document",),
+    "document.results": (
         "Beam", "BeamNode", "Beams", "BeamStep", "Branch", "Cost", "Lookahead", "LookaheadStep", "Other", "Piece",
     ),
-    "corpus": ("Corpus", "load_corpus"),
-    "document": ("Document",),
+    "document.stream": ("Stream", "StreamStep", "Streams"),
     "errors": ("CacheFull", "LookaheadError", "ModelError", "TextError"),
-    "model": ("Model", "load_model"),
+    "loading.load_model": ("load_model",),
+    "model": ("Model",),
+    "serving.calls": ("Calls",),
     "settings": ("Settings",),
-    "strategies.drafters": ("Drafter", "Way"),
-    "strategies.heads": ("load_heads",),
-    "strategies.speculate": ("Pass",),
-    "strategies.trained": ("Heads",),
-    "stream": ("Stream", "StreamStep", "Streams"),
-    "training": ("train_heads",),
+    "speculation.corpus": ("Corpus", "load_corpus"),
+    "speculation.draft_and_verify": ("Pass",),
+    "speculation.drafters": ("Drafter", "Way"),
+    "speculation.heads": ("load_heads",),
+    "speculation.heads_file": ("Heads",),
+    "training.trainer": ("train_heads",),
     "tree": ("Prediction",),
 }  # fmt: skip
 
@@ -70,3 +72,7 @@ def __getattr__(name: str) -> object:
         if name in names:
             return getattr(import_module(f"{__name__}.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -145,7 +145,7 @@ def fallback_tokenizer() -> Any:
 
 @pytest.fixture(scope="session")
 def slow_tokenizer(fallback_tokenizer: Any) -> Any:
-    from tests.slow_tokenizer import without_offsets
+    from tests.support.slow_tokenizer import without_offsets
 
     return without_offsets(fallback_tokenizer)
 
@@ -169,7 +169,7 @@ def default_model() -> Model:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A real browser; not for the whole session, since nothing asynchronous can be run while it is open."""
-    from tests import browser as browsers  # it brings the interface along
+    from tests.support import browser as browsers
 
     with browsers.chromium() as opened:
         yield opened
@@ -178,7 +178,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def page(browser: Any) -> Any:
     """A page for most tests of a file, each of which loads it anew: one that nobody had open takes far longer."""
-    from tests import browser as browsers
+    from tests.support import browser as browsers
 
     context = browser.new_context()
     context.set_default_timeout(browsers.PATIENCE)
@@ -188,7 +188,7 @@ def page(browser: Any) -> Any:
 @pytest.fixture(scope="module")
 def real_page(browser: Any, default_model: Model) -> Iterator[str]:
     """The address of the page with the default model."""
-    from tests import browser as browsers
+    from tests.support import browser as browsers
 
     with browsers.page_of(lambda report: default_model) as url:
         yield url
@@ -197,7 +197,7 @@ def real_page(browser: Any, default_model: Model) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def tiny_page(browser: Any, tiny_model: Model) -> Iterator[str]:
     """The address of the page with a tiny model, for what does not depend on what the model says."""
-    from tests import browser as browsers
+    from tests.support import browser as browsers
 
     with browsers.page_of(lambda report: tiny_model) as url:
         yield url

@@ -12,7 +12,7 @@ import pytest
 import lookahead_core
 from lookahead_core import Model, Settings
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import FrozenInstanceError, asdict
 from pathlib import Path
 
@@ -160,3 +161,15 @@ def test_what_caused_an_error_is_found_by_its_kind_and_words(
 )
 def test_want_of_memory_is_known_by_kind_or_by_words(error: BaseException | None, said: bool) -> None:
     assert out_of_memory(error) is said  # type: ignore[arg-type]
+
+
+def test_a_setting_that_is_no_number_is_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOKAHEAD_CACHE_MB", "plenty")
+    with pytest.raises(ValueError, match="LOOKAHEAD_CACHE_MB is 'plenty', and must be a number"):
+        Settings.from_env()
+    monkeypatch.setenv("LOOKAHEAD_CACHE_MB", "-3")
+    with pytest.raises(ValueError, match="must be more than 0"):
+        Settings.from_env()
+    monkeypatch.setenv("LOOKAHEAD_CACHE_MB", "64")
+    assert Settings.from_env().cache_bytes == 64 * 1024 * 1024
+    assert os.environ["LOOKAHEAD_CACHE_MB"] == "64"

@@ -228,3 +228,22 @@ def test_check_notices_what_does_not_hold(broken: str | None, spoil: object) -> 
     spoil(tree)
     with pytest.raises(AssertionError, match=broken):
         tree.check()
+
+
+def test_pruning_forgets_the_longest_unseen_first_and_never_the_trunk() -> None:
+    tree = TokenTree()
+    head = tree.descend(tree.root, [1, 2, 3])
+    tree.move_head(head)
+    views = []
+    for token_id in (10, 20, 30):
+        tree.new_view()
+        views.append(tree.descend(head, [token_id, token_id + 1]))
+    gone = tree.prune(2)
+    assert gone == [views[0], views[0].parent]
+    tree.check()
+    tree.move_head(tree.root)
+    tree.new_view()
+    tree.move_head(head)
+    tree.prune()
+    assert list(tree.nodes()) == tree.path(head)
+    tree.check()

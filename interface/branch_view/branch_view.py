@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from interface import scripts
+from interface.http import assets
 
 FOLDER = Path(__file__).parent
 HINT = "Write something, and see here where it could go. Click a word to take it."
@@ -28,7 +28,7 @@ class BranchView(gr.HTML):
             value=value,
             html_template=_read("template.html").replace("{prefix}", prefix).replace("{hint}", hint),
             css_template=_read("style.css"),
-            js_on_load=scripts.load("branch_view/script.js", "mount"),
+            js_on_load=assets.load("branch_view/branch_view.js", "mount"),
             apply_default_css=False,
             prefix=prefix,
             hint=hint,

@@ -14,13 +14,13 @@ from typing import Any
 import torch
 
 from lookahead_core.engines import engine as base
-from lookahead_core.engines import twin as twins
+from lookahead_core.engines import small_copy as twins
 from lookahead_core.engines.cache import FlatCache
-from lookahead_core.engines.costs import Costs
 from lookahead_core.engines.cpu.prepare import Computation
 from lookahead_core.engines.engine import CHUNK, LAST_CHUNK, Scores, grouped, rows_kept
-from lookahead_core.engines.joint import joint_masks, joint_states
+from lookahead_core.engines.joint_cache import joint_masks, joint_states
 from lookahead_core.engines.masks import MaskPlan, unpack
+from lookahead_core.engines.pass_costs import Costs
 from lookahead_core.errors import CacheFull
 from lookahead_core.settings import MEBIBYTE
 from lookahead_core.tree import Node, TokenTree

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import torch
 
-from lookahead_core.engines.costs import Costs
-from lookahead_core.engines.rows import Rows
+from lookahead_core.engines.pass_costs import Costs
+from lookahead_core.engines.prediction_rows import Rows
 from lookahead_core.errors import ModelError
 from lookahead_core.tree import Node, TokenTree
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from lookahead_core.engines import twin as twins
+from lookahead_core.engines import small_copy as twins
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.cpu.fused_layers import llama_layers, use_fused_layers
 from lookahead_core.engines.masks import MaskPlan

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import torch
 
 from lookahead_core.engines import engine as base
-from lookahead_core.engines import twin as twins
-from lookahead_core.engines.costs import Costs
+from lookahead_core.engines import small_copy as twins
 from lookahead_core.engines.cpu.prepare import Computation
 from lookahead_core.engines.engine import Scores
+from lookahead_core.engines.pass_costs import Costs
 from lookahead_core.errors import ModelError, out_of_memory
 from lookahead_core.tree import Node, TokenTree
 

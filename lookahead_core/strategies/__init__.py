@@ -1,0 +1,1 @@
+"""Choosing tokens: lookahead modes, beam search, decoding, sampling, logit rules and token healing."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import torch
 
 from lookahead_core.engines.engine import Engine
-from lookahead_core.strategies.checks import check_choice, check_number, check_whole
-from lookahead_core.strategies.growth import Leaf
+from lookahead_core.strategies.branch_growth import Leaf
 from lookahead_core.strategies.rules import RuledOutError, Rules, Ruling
 from lookahead_core.tree import Node
+from lookahead_core.validation import check_choice, check_number, check_whole
 
 SHED_EVERY = 16
 """After so many levels the slots of beams that have died are given back."""

@@ -13,14 +13,14 @@ import torch
 
 from lookahead_core.engines.engine import Engine, Scores, grouped
 from lookahead_core.errors import CacheFull
-from lookahead_core.sampling import draw, noise_at, shaped
-from lookahead_core.strategies.checks import check_choice, check_number, check_whole
-from lookahead_core.strategies.drafters import checked_drafters
-from lookahead_core.strategies.options import MOST_SEED
+from lookahead_core.speculation.acceptance import agreeing, rejection
+from lookahead_core.speculation.draft_and_verify import Company, Pass, Speculation, luck_of
+from lookahead_core.speculation.drafters import checked_drafters
+from lookahead_core.strategies.lookahead_options import MOST_SEED
 from lookahead_core.strategies.rules import LONGEST, RuledOutError, Rules, Ruling, Word, checked_words, require_open
-from lookahead_core.strategies.speculate import Company, Pass, Speculation, luck_of
-from lookahead_core.strategies.verify import agreeing, rejection
+from lookahead_core.strategies.sampling import draw, noise_at, shaped
 from lookahead_core.tree import Node, Prediction
+from lookahead_core.validation import check_choice, check_number, check_whole
 
 REJECTION = "rejection"
 UNDRAWN = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from lookahead_core.strategies.growth import Growth, Leaf, Start, among
+from lookahead_core.strategies.branch_growth import Growth, Leaf, Start, among
 from lookahead_core.tree import Node
 
 

@@ -8,11 +8,11 @@ import math
 from collections.abc import Iterator, Sequence
 
 from lookahead_core.engines.engine import Engine, read_in_chunks
+from lookahead_core.strategies.branch_growth import Growth, Leaf, Place, Start, Step
 from lookahead_core.strategies.decode import look
-from lookahead_core.strategies.growth import Growth, Leaf, Place, Start, Step
 from lookahead_core.strategies.healing import Typed, healed
-from lookahead_core.strategies.options import Options
-from lookahead_core.strategies.sampled import sampled
+from lookahead_core.strategies.lookahead_options import Options
+from lookahead_core.strategies.sampled_branches import sampled
 from lookahead_core.tree import Node
 
 __all__ = ["Leaf", "Options", "Place", "Step", "Typed", "lookahead"]

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 import torch
 
-from lookahead_core.boundaries import has_spaces
-from lookahead_core.sampling import counted, only, repeated, repeats, without
-from lookahead_core.strategies.checks import check_number, check_whole, token_id_of
-from lookahead_core.text import HALF, TextCodec
+from lookahead_core.strategies.sampling import counted, only, repeated, repeats, without
+from lookahead_core.text.boundaries import has_spaces
+from lookahead_core.text.codec import HALF, TextCodec
+from lookahead_core.validation import check_number, check_whole, token_id_of
 
 Word: TypeAlias = "str | tuple[int, ...]"
 """Characters, or token ids in their order."""

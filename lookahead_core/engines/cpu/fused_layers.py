@@ -30,7 +30,7 @@ from lookahead_core.engines.cpu.packed_matrix import (
     silu_product,
     stacked,
 )
-from lookahead_core.engines.joint import caches_of
+from lookahead_core.engines.joint_cache import caches_of
 
 PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
 PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj"}

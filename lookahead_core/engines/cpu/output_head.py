@@ -7,7 +7,7 @@ from torch import nn
 
 from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, addresses, paired, room
 from lookahead_core.engines.cpu.packed_matrix import flipped_linear, packed, product
-from lookahead_core.engines.rows import KEPT, largest
+from lookahead_core.engines.prediction_rows import KEPT, largest
 
 ROWS_AT_ONCE = 64
 """Rows whose largest logits are recomputed in one batch."""

@@ -1,5 +1,0 @@
-"""The Type assistant tab: a conversation in which either side is written among branches."""
-
-from interface.assistant.assistant import build
-
-__all__ = ["build"]

@@ -1,0 +1,1 @@
+"""The tabs of the page, one package each."""

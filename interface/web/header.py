@@ -1,0 +1,24 @@
+"""The page's header: its name, and the status of the model or the last mistake, as a state of the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from interface.http import assets
+
+FOLDER = Path(__file__).parent
+
+
+class Header(gr.HTML):
+    """Shows a `Loading` as JSON; its script tells the rest of the page when the model is there."""
+
+    def __init__(self, value: dict[str, Any]) -> None:
+        super().__init__(
+            value=value,
+            html_template=(FOLDER / "ui" / "header.html").read_text(encoding="utf-8"),
+            js_on_load=assets.load("web/ui/header.js", "mount"),
+            apply_default_css=False,
+        )

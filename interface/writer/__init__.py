@@ -1,5 +1,0 @@
-"""The writer's tab: a text on paper, and beside it where it could go."""
-
-from interface.writer.writer import build
-
-__all__ = ["build"]

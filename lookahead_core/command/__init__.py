@@ -1,0 +1,1 @@
+"""The command line: `python -m lookahead_core`, its further commands, and how results are printed."""

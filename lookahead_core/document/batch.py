@@ -1,0 +1,102 @@
+"""Several documents at once: one pass for all of them, each over its own cache. Results equal the single runs."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lookahead_core.document.document import Document
+from lookahead_core.document.generation_start import Ground, guarded
+from lookahead_core.document.results import Beams, Cost, Lookahead
+from lookahead_core.document.stream import Reader, Streams, read_lines
+from lookahead_core.strategies.beam import BeamOptions, beam_search
+from lookahead_core.strategies.decode import StreamOptions
+from lookahead_core.strategies.grow_many import grow_together
+from lookahead_core.strategies.lookahead_options import Options
+from lookahead_core.strategies.rules import Rules
+from lookahead_core.validation import checked
+
+
+def stream_batch(documents: Iterable[Document], **options: Any) -> Streams:
+    """One continuation of each document, side by side: which one has gone on, and its step.
+
+    A document given several times has several texts drawn: `stream_batch([document] * 5, temperature=0.8)` gives the
+    streams 0 to 4 of the seed. Where the options leave one of them nothing to go on with, the others go on, and its
+    error comes at the end.
+    """
+    asked = checked(StreamOptions, options, "stream_batch")
+    documents = _listed(documents)
+    grounds = _grounds(documents, asked)
+    readers: list[Reader] = []
+    times: collections.Counter[int] = collections.Counter()
+    for document, ground in zip(documents, grounds, strict=True):
+        readers.append(ground.line(replace(asked, stream=asked.stream + times[id(document)])))
+        times[id(document)] += 1
+    steps = read_lines(documents[0].model.engine, readers) if documents else iter(())
+    steps = guarded(_once(grounds), steps, lambda: all(reader.line.over for reader in readers))
+    return Streams(steps, _cost_of(documents, grounds), [reader.line.passes for reader in readers])
+
+
+def beam_search_batch(documents: Iterable[Document], **options: Any) -> list[Beams]:
+    """A beam search in each document, all of them in one pass a level."""
+    asked = checked(BeamOptions, options, "beam_search_batch")
+    documents = _listed(documents)
+    grounds = _grounds(documents, asked)
+    searches = [ground.search(asked) for ground in grounds]
+    if documents:
+        collections.deque(beam_search(documents[0].model.engine, searches), maxlen=0)
+    return [ground.found(search).result for ground, search in zip(grounds, searches, strict=True)]
+
+
+def lookahead_batch(documents: Iterable[Document], **options: Any) -> list[Lookahead]:
+    """A lookahead in each document; likely branches of all of them grow in the same passes."""
+    asked = checked(Options, options, "lookahead_batch")
+    documents = _listed(documents)
+    grounds = _grounds(documents, Rules(max_new_tokens=asked.depth))
+    if documents and asked.is_plain and not asked.heal:
+        model, heads = documents[0].model, [ground.head for ground in grounds]
+        collections.deque(grow_together(model.engine, heads, asked.k, asked.depth, model.end_token_ids), maxlen=0)
+    pairs = zip(documents, grounds, strict=True)
+    return [replace(document.lookahead(**options), cost=ground.cost()) for document, ground in pairs]
+
+
+def _listed(documents: Iterable[Document]) -> list[Document]:
+    """The documents, which must have one model."""
+    listed = [documents] if isinstance(documents, Document) else list(documents)
+    for document in listed:
+        if not isinstance(document, Document):
+            raise ValueError(f"documents holds {type(document).__name__}, and must hold documents.")
+    if len({id(document.model) for document in listed}) > 1:
+        raise ValueError("The documents have several models; run each model's documents in a batch of their own.")
+    return listed
+
+
+def _grounds(documents: Sequence[Document], rules: Rules) -> list[Ground]:
+    """Where each document grows from; one that is given several times has one view."""
+    made: dict[int, Ground] = {}
+    return [made.get(id(document)) or made.setdefault(id(document), document.ground(rules)) for document in documents]
+
+
+def _once(grounds: Sequence[Ground]) -> list[Ground]:
+    """Each ground once, also where a document was given several times."""
+    return list({id(ground): ground for ground in grounds}.values())
+
+
+def _cost_of(documents: Sequence[Document], grounds: Sequence[Ground]) -> Callable[[], Cost]:
+    """What a batch costs: its passes, and what all documents need together."""
+    engine = documents[0].model.engine if documents else None
+    before = engine.passes if engine else 0
+
+    def cost() -> Cost:
+        found = [ground.cost() for ground in _once(grounds)]
+        return Cost(
+            engine.passes - before if engine else 0,
+            sum(one.tokens for one in found),
+            max((one.seconds for one in found), default=0.0),
+            sum(one.live_slots for one in found),
+            sum(one.cache_bytes for one in found),
+        )
+
+    return cost

@@ -1,0 +1,363 @@
+"""A document: what a person has written, the tree of what might follow, and an engine to grow it with."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from lookahead_core.document.drafting import Memory
+from lookahead_core.document.generation_start import Ground, Meter, guarded
+from lookahead_core.document.result_context import Scene, make_lookahead
+from lookahead_core.document.results import Beams, BeamStep, Branch, Lookahead, LookaheadStep
+from lookahead_core.document.stream import Stream, read_lines
+from lookahead_core.errors import LookaheadError
+from lookahead_core.model import Model
+from lookahead_core.strategies import lookahead
+from lookahead_core.strategies.beam import BeamOptions, beam_search
+from lookahead_core.strategies.decode import StreamOptions
+from lookahead_core.strategies.rules import Rules
+from lookahead_core.text.context_window import left_out
+from lookahead_core.text.passage import Passage, Spot
+from lookahead_core.tree import Node, Prediction, TokenTree
+from lookahead_core.validation import checked, token_id_of
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Tokens that were accepted elsewhere, after so many characters; healed ones stand in place of the last typed."""
+
+    before: int
+    token_ids: tuple[int, ...]
+    healed: bool = False
+
+
+MOST_NODES = 4000
+"""How many nodes off the trunk a document keeps: some tens of megabytes of predictions."""
+
+
+class Document:
+    """A text that can be looked ahead of, accepted into, rewound and edited, without computing anything twice.
+
+    It belongs to one thread at a time; several documents of one model may be used in several.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        text: str = "",
+        *,
+        token_ids: Sequence[int] | None = None,
+        opening: Sequence[int] | None = None,
+        tree: TokenTree | None = None,
+    ) -> None:
+        """`opening` stands before the text in place of the model's start tokens: an instruction, in its template.
+
+        `tree` holds what was read before: one of another document of this model, which is not used any more.
+        """
+        if text and token_ids is not None:
+            raise ValueError("text and token_ids are both given; a document starts from one of them.")
+        self.model = model
+        self.tree = TokenTree() if tree is None else tree
+        self._passage = Passage(model.codec, model.start_ids, None if opening is None else tuple(opening))
+        self._typed: tuple[Node, lookahead.Typed] | None = None
+        self._memory = Memory(model)
+        self._seen_from = 0
+        self._room = 0
+        """The most tokens that anybody looked ahead here: kept free, so that the window does not move to and fro."""
+        if token_ids is not None:
+            self._passage.stand([_checked_id(token_id, model.vocabulary) for token_id in token_ids])
+        elif model.tokenizer is not None:
+            self.text = text
+        elif text:
+            model.codec.require()
+        self._move()
+
+    @property
+    def text(self) -> str:
+        """What stands, as the person typed it and as the pieces were inserted."""
+        self.model.codec.require()
+        return self._passage.text
+
+    @text.setter
+    def text(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise ValueError(f"text is {type(text).__name__}, and must be a string.")
+        self._passage.edit(text)
+        self._move()
+        # What hung below the old text is out of sight now, and may be forgotten.
+        self._new_view()
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The ids that stand, a start token included."""
+        return self._passage.token_ids
+
+    @property
+    def reopens(self) -> str:
+        """The typed characters that a healed view starts from; none unless the text ends in a word or in spaces."""
+        head = self.tree.head
+        return self._passage.reopened().decode() if head.parent is not None and head.parent.depth else ""
+
+    @property
+    def head(self) -> Node:
+        """The end of the trunk."""
+        return self.tree.head
+
+    def lookahead(self, **options: Any) -> Lookahead:
+        """Several continuations at once: `k` branches of `depth` tokens. See `strategies.lookahead.Options` for all."""
+        step = None
+        for step in self.lookahead_steps(**options):  # noqa: B007
+            pass
+        assert step is not None
+        return step.result
+
+    def lookahead_steps(self, **options: Any) -> Iterator[LookaheadStep]:
+        """The same, a step for each forward pass. It may be left at any step; what was computed is kept."""
+        return self._steps(lookahead.Options.of(options))
+
+    def stream(self, **options: Any) -> Stream:
+        """One continuation, token by token, greedy or drawn; the text stays as it is. See `StreamOptions` for all.
+
+        `for step in document.stream(...)`, or `document.stream(...).write()`; it may be left at any step. It ends where
+        the model's context is full.
+        """
+        asked = checked(StreamOptions, options, "stream")
+        ground = self.ground(asked)
+        reader = ground.line(asked)
+        steps = (step for _, step in read_lines(self.model.engine, [reader]))
+        steps = guarded([ground], steps, lambda: reader.line.over)
+        return Stream(steps, ground.cost, ground.seen_from, reader.line.passes)
+
+    def odds(self, **options: Any) -> torch.Tensor:
+        """The log-probabilities, by token id, that the first token of such a stream is drawn from."""
+        asked = checked(StreamOptions, options, "odds")
+        return self.ground(asked).odds(asked)
+
+    def beam_search(self, **options: Any) -> Beams:
+        """The best of several paths that grow side by side, best first. See `BeamOptions` for all."""
+        step = None
+        for step in self.beam_search_steps(**options):  # noqa: B007
+            pass
+        assert step is not None
+        return step.result
+
+    def beam_search_steps(self, **options: Any) -> Iterator[BeamStep]:
+        """The same, a step for each level, which is one forward pass. It may be left at any step."""
+        asked = checked(BeamOptions, options, "beam_search")
+        ground = self.ground(asked)
+        search = ground.search(asked)
+        steps = (ground.found(search) for _ in beam_search(self.model.engine, [search]))
+        return guarded([ground], steps, lambda: not search.waiting)
+
+    def ground(self, rules: Rules) -> Ground:
+        """The end of the text, with room for what these rules ask for, or for a quarter of the context."""
+        context = self.model.context_length
+        room = rules.max_new_tokens if context is None else min(rules.max_new_tokens, max(1, context // 4))
+        seen_from = self._move(room)
+        self._require_tokens()
+        self._new_view()
+        return Ground(
+            self.model,
+            self.tree.head,
+            self._passage.spot,
+            self._passage.text,
+            tuple(self.token_ids),
+            seen_from,
+            lambda: self.token_ids,
+            lambda: self._passage.removals,
+            self._memory,
+        )
+
+    def predict(self, *, row: bool = False) -> Prediction:
+        """What the model says after the text; with `row`, all log-probabilities as well."""
+        self._move()
+        self._require_tokens()
+        head = self.tree.head
+        if row:
+            full = self.model.engine.evaluate([head])[0]
+            return dataclasses.replace(_said(head), row=full.clone())
+        if head.prediction is None:
+            self.model.engine.evaluate([head])
+        return _said(head)
+
+    def accept(self, branch: Branch | Sequence[int], tokens: int | None = None) -> str:
+        """Let the first tokens of a branch (or any ids) stand; stops before an end token. Returns what it inserts."""
+        healed = isinstance(branch, Branch) and branch.healed
+        token_ids = self._ids_of(branch)
+        if tokens is not None:
+            if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens <= len(token_ids):
+                raise ValueError(f"tokens is {tokens!r}, and must be a whole number from 0 to {len(token_ids)}.")
+            token_ids = token_ids[:tokens]
+        ends = [index for index, token_id in enumerate(token_ids) if token_id in self.model.end_token_ids]
+        token_ids = token_ids[: ends[0]] if ends else token_ids
+        if not token_ids:
+            return ""
+        inserted = self._passage.append(token_ids, replace_last=healed)
+        self._move()
+        return inserted
+
+    def follow(self, text: str, accepted: Sequence[Accepted] = ()) -> None:
+        """Take a text that somebody went on with elsewhere; what they accepted on the way keeps its tokens.
+
+        What does not spell the text at its place is not believed, and taken for typed.
+        """
+        for one in accepted:
+            self._follow(text, one)
+        self.text = text
+
+    def _follow(self, text: str, one: Accepted) -> None:
+        known = all(0 <= token_id < self.model.vocabulary for token_id in one.token_ids)
+        if not known or not one.token_ids or not self.model.end_token_ids.isdisjoint(one.token_ids):
+            return
+        self._passage.edit(text[: one.before])
+        if one.healed:
+            self._move()  # the last piece is re-opened below the head only
+            typed = self._passage.reopened() if self.reopens else b""
+            if not (typed and self.model.codec.bytes_of(one.token_ids[0]).startswith(typed)):
+                return
+        self._passage.append(one.token_ids, replace_last=one.healed)
+        if not text.startswith(self._passage.text):
+            self._passage.pop(len(one.token_ids))
+
+    def rewind(self, tokens: int = 1) -> None:
+        """Take that many tokens back; a typed token that healing had replaced stands again."""
+        most = len(self.token_ids) - self._passage.started
+        if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens <= most:
+            raise ValueError(f"tokens is {tokens!r}, and must be a whole number from 0 to {most}.")
+        self._passage.pop(tokens)
+        self._move()
+
+    def prune(self) -> None:
+        """Forget everything that is not in the latest view."""
+        self.model.engine.forget(self.tree.prune())
+
+    def compact(self) -> None:
+        """Close the gaps in the cache."""
+        self.model.engine.compact(self.tree)
+
+    def check(self) -> None:
+        """Raise AssertionError if tree, cache or text have lost what must always hold."""
+        self.tree.check()
+        self._passage.check()
+        if self.tree.cache is not None:
+            self.tree.cache.check()
+        assert self.tree.token_ids(self.tree.head) == self._window()[0]
+
+    def _steps(self, options: lookahead.Options) -> Iterator[LookaheadStep]:
+        context = self.model.context_length
+        if context is not None and options.depth + self._passage.started >= context:
+            raise ValueError(f"depth is {options.depth}, and this model sees only {context} tokens in all.")
+        seen_from = self._move(options.depth)
+        self._require_tokens()
+        self._new_view()
+        typed = self._reopened() if options.heal else None
+        yield from self._grow(options, self.tree.head, self._passage.spot, seen_from, typed)
+
+    def steps_after(self, branch: Branch, tokens: int, **options: Any) -> Iterator[LookaheadStep]:
+        """What `lookahead_steps` would give once these tokens were accepted; the text stays as it is."""
+        checked, after = lookahead.Options.of(options), self.after(branch, tokens)
+        if after is not None:
+            yield from self._grow(checked, *after, self._seen_from, None)
+
+    def after(self, branch: Branch, tokens: int) -> tuple[Node, Spot] | None:
+        """The node that the head would be after accepting so much, and how the text would go on there.
+
+        Nothing where accepting would move the window, since the model would read something else then.
+        """
+        length = len(self.token_ids)
+        if self._left_out(length) != self._left_out(length + tokens - branch.healed):
+            return None
+        token_ids = self._ids_of(branch)[:tokens]
+        base, spot = self.tree.head, self._passage.spot
+        skip = 0
+        if branch.healed:
+            assert base.parent is not None
+            base, skip = base.parent, len(self.reopens.encode())
+        for token_id in token_ids:
+            _, spot = spot.then(token_id, skip)
+            skip = 0
+        return self.tree.descend(base, token_ids), spot
+
+    def _grow(
+        self, options: lookahead.Options, origin: Node, spot: Spot, seen_from: int, typed: lookahead.Typed | None
+    ) -> Iterator[LookaheadStep]:
+        """Branches below a node, or in place of it where it is re-opened."""
+        meter = Meter(self.model.engine, self.tree)
+        options.check_vocabulary(self.model.vocabulary)
+        view, stop = self.tree.clock, self.model.end_token_ids
+        to_read = len(self.model.engine.unread(origin))
+        scene = Scene(origin, spot, stop, options, typed, seen_from)
+        line = None
+        if options.speculate:
+            self._memory.read(self.token_ids)
+            line = self._memory.line
+        place = lookahead.Place(len(self.token_ids) - self.tree.head.depth, scene.complete(), line)
+        for step in lookahead.lookahead(self.model.engine, origin, options, stop, typed, place):
+            build = functools.partial(make_lookahead, step.leaves, meter.cost(), scene, step.start)
+            yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
+            if self.tree.clock != view:
+                raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
+
+    def _new_view(self) -> None:
+        """Begin another view, and forget the oldest of what nobody can see where that has become too much."""
+        self.tree.new_view()
+        over = self.tree.size - self.tree.head.depth - MOST_NODES
+        if over > 0:
+            self.model.engine.forget(self.tree.prune(over + MOST_NODES // 4))
+
+    def _ids_of(self, branch: Branch | Sequence[int]) -> Sequence[int]:
+        if not isinstance(branch, Branch):
+            return [_checked_id(token_id, self.model.vocabulary) for token_id in branch]
+        if branch.origin is not self.tree.head:
+            raise LookaheadError("That branch was grown from another text than the one that stands; look ahead again.")
+        return branch.token_ids
+
+    def _move(self, room: int = 0) -> int:
+        """Bring the head to where the text ends; returns the character from which on the model reads."""
+        self._room = max(self._room, room)
+        token_ids, start = self._window()
+        self.tree.move_head(self.tree.descend(self.tree.root, token_ids))
+        self._seen_from = self._passage.stands[start - 1].end if start else 0
+        return self._seen_from
+
+    def _window(self) -> tuple[list[int], int]:
+        """The ids that the model reads, and how many it does not: none, unless the text would exceed its context.
+
+        What is left out grows by a quarter of the context at a time, so that the cache lives through many edits.
+        """
+        token_ids = self.token_ids
+        start = self._left_out(len(token_ids))
+        return ([*token_ids[: self._passage.started], *token_ids[start:]] if start else token_ids), start
+
+    def _left_out(self, length: int) -> int:
+        """Up to where a text of so many tokens is left out."""
+        return left_out(length, self.model.context_length, self._room, self._passage.started)
+
+    def _reopened(self) -> lookahead.Typed | None:
+        """What healing has to begin with, or nothing where there is nothing to heal."""
+        head, text = self.tree.head, self.reopens.encode()
+        if not text:
+            return None
+        if self._typed is None or self._typed[0] is not head:
+            self._typed = head, lookahead.Typed(text, self.model.codec.starting_with(text))
+        return self._typed[1]
+
+    def _require_tokens(self) -> None:
+        if not self.tree.head.depth:
+            raise LookaheadError("There is nothing to go on from: this model has no start token, so write something.")
+
+
+def _said(node: Node) -> Prediction:
+    assert node.prediction is not None
+    return node.prediction
+
+
+def _checked_id(given: Any, vocabulary: int) -> int:
+    if not 0 <= (token_id := token_id_of(given)) < vocabulary:
+        raise ValueError(f"token_ids holds {given!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
+    return token_id

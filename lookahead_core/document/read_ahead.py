@@ -1,0 +1,82 @@
+"""Reading ahead: the views that are one click away, computed while somebody reads, the likeliest first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lookahead_core.document.document import Document
+from lookahead_core.document.results import Branch, Lookahead
+from lookahead_core.strategies.grow_many import grow_together
+from lookahead_core.strategies.lookahead_options import Options
+
+WIDTH = 32
+"""Nodes that one pass grows: so many cost little more than one, and nobody who asks meanwhile waits for longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What one would see after accepting these tokens of a branch."""
+
+    token_ids: tuple[int, ...]
+    result: Lookahead
+
+
+@dataclass(frozen=True, slots=True)
+class _Click:
+    branch: Branch
+    tokens: int
+
+
+def read_ahead(
+    document: Document, result: Lookahead, *, most_nodes: int = 512, **options: Any
+) -> Iterator[Ahead | None]:
+    """A view of the document for each token that might be clicked; a step for each pass, and one for each view.
+
+    It ends when so many tokens went through the model. The document must stand as it stood when the view was made.
+    """
+    asked, work, model = Options.of(options), document.tree.work, document.model
+    most = work.tokens + most_nodes
+    for clicks in _grouped(_clicks(result), max(1, WIDTH // asked.k)):
+        if work.tokens >= most:
+            return
+        if asked.is_plain:
+            after = [document.after(click.branch, click.tokens) for click in clicks]
+            origins = [end[0] for end in after if end]
+            for _ in grow_together(model.engine, origins, asked.k, asked.depth, model.end_token_ids):
+                yield None
+        for click in clicks:
+            if work.tokens >= most and not asked.is_plain:
+                return
+            yield from _view(document, click, options, most)
+
+
+def _view(document: Document, click: _Click, options: dict[str, Any], most: int) -> Iterator[Ahead | None]:
+    """One of the views; none if it takes more than there is left."""
+    work, last, over = document.tree.work, None, False
+    began = work.tokens
+    for step in document.steps_after(click.branch, click.tokens, **options):
+        if over:
+            return
+        yield None
+        last, over = step, work.tokens >= most and work.tokens > began
+    if last is not None:
+        yield Ahead(click.branch.token_ids[: click.tokens], last.result)
+
+
+def _clicks(result: Lookahead) -> list[_Click]:
+    """Every piece of every branch, once for each path: first words first, then by how probable the path to them is."""
+    found: dict[tuple[int, ...], tuple[bool, float, _Click]] = {}
+    for branch in result.branches:
+        for index, piece in enumerate(branch.pieces):
+            path = branch.token_ids[: piece.tokens]
+            odds = math.fsum(branch.logprobs[: piece.tokens])
+            found.setdefault(path, (index > 0, -odds, _Click(branch, piece.tokens)))
+    return [click for _, _, click in sorted(found.values(), key=lambda entry: entry[:2])]
+
+
+def _grouped(clicks: Sequence[_Click], size: int) -> Iterator[Sequence[_Click]]:
+    for start in range(0, len(clicks), size):
+        yield clicks[start : start + size]

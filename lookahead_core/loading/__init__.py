@@ -1,0 +1,1 @@
+"""From a name to a Model: sources, the default model, device and dtype, quantization."""

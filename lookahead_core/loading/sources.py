@@ -1,0 +1,105 @@
+"""From a name to a model and its tokenizer, or one sentence on what to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+
+import torch
+from huggingface_hub import errors as hub
+from huggingface_hub.utils import validate_repo_id
+from safetensors import SafetensorError
+
+from lookahead_core.errors import ModelError, is_caused_by, out_of_memory
+from lookahead_core.loading.default_model import DEFAULT_NAME, DEFAULT_ON_HUB, load_default
+from lookahead_core.loading.from_transformers import Loaded, Report, Request, hub_answers, read, silent
+from lookahead_core.settings import Settings
+
+_Kind = type[BaseException] | tuple[type[BaseException], ...]
+_NO_MEMORY = "There is not enough memory for {name}: choose a smaller model, or a smaller dtype."
+_NOT_HERE = "{name} is not on this machine and the Hub does not answer: connect once, or give a folder or a .gguf file."
+_LOCKED = "A file of {name} may not be read or written ({reason}): mend that, or set LOOKAHEAD_CACHE_DIR."
+_DAMAGED = "The weights of {name} are damaged or cut short: fetch them again."
+_UNREAD = "{name} could not be loaded ({reason}): fetch it again if it may be damaged, or choose another model."
+_FAILURES: tuple[tuple[_Kind, str, str], ...] = (
+    # What was raised, words in it, what to say. The first row that fits anything in the chain of causes holds.
+    (hub.GatedRepoError, "", "{name} is gated: ask for access on its page on the Hub, then run `hf auth login`."),
+    (hub.RepositoryNotFoundError, "", "The Hub shows no model {name}: check the name, or run `hf auth login`."),
+    (hub.RevisionNotFoundError, "", "{name} has no revision {revision}: give a branch, tag or commit that it has."),
+    (hub.HFValidationError, "", "{name} is no folder, no .gguf file and no name on the Hub: check the spelling."),
+    (hub.LocalEntryNotFoundError, "", _NOT_HERE),
+    (Exception, "trust_remote_code=True", "{name} runs code of its own: if you trust it, set trust_remote_code=True."),
+    (Exception, "Unrecognized configuration class", "{name} does not continue text: choose another model."),
+    (Exception, "not recognize this architecture", "{name} needs a newer transformers: upgrade it, or choose another."),
+    (OSError, "no file named", "{name} has no weights to read: it needs a model.safetensors beside its config.json."),
+    (OSError, "not appear to have", "{name} lacks files: connect and fetch it whole, or choose another model."),
+    (OSError, "No space left", "The disk is full: make room for {name}, and try again."),
+    (OSError, "Read-only", _LOCKED),
+    ((PermissionError, FileExistsError), "", _LOCKED),
+    ((SafetensorError, UnpicklingError, EOFError), "", _DAMAGED),
+    (RuntimeError, "PytorchStreamReader", _DAMAGED),
+)
+
+
+def load_weights(
+    source: str,
+    *,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+    dtype: torch.dtype | None = None,
+    device_map: Any = None,
+    quantization: Any = None,
+    settings: Settings,
+    report: Report = silent,
+) -> Loaded:
+    """The model and tokenizer that a Hub id, a folder, a .gguf file or "" (the default) names, on the CPU or mapped."""
+    how = Request(
+        "", trust_remote_code=trust_remote_code, dtype=dtype, device_map=device_map, quantization=quantization
+    )
+    try:
+        if not source and revision is None:
+            return load_default(how, settings, report)
+        return read(_locate(source or DEFAULT_ON_HUB, replace(how, revision=revision), settings.hub_timeout), report)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(_sentence(source or DEFAULT_NAME, revision, error)) from error
+
+
+def _sentence(name: str, revision: str | None, error: BaseException) -> str:
+    """What to tell a person who asked for `name`."""
+    fitting = (said for kind, words, said in _FAILURES if is_caused_by(error, kind, words))
+    said = _NO_MEMORY if out_of_memory(error) else next(fitting, _UNREAD)
+    reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}".rstrip(".: ")
+    return said.format(name=name, revision=revision, reason=reason)
+
+
+def _locate(source: str, how: Request, timeout: float) -> Request:
+    """What a person's words for a model stand for."""
+    path = Path(source).expanduser()
+    if how.revision is not None and path.exists():
+        raise ModelError(
+            f"revision is {how.revision!r}, but {source} is a path on this machine: leave the revision out."
+        )
+    if path.is_file():
+        return replace(how, place=str(path.parent), gguf=_checked_gguf(path).absolute())
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise ModelError(f"The folder {source} has no config.json: give one that holds a model, or a .gguf file.")
+        return replace(how, place=str(path))
+    if source.startswith((".", "/", "~")) or "\\" in source or source.count("/") > 1 or path.suffix.lower() == ".gguf":
+        raise ModelError(f"There is no folder or file {source}: check the path.")
+    validate_repo_id(source)
+    return replace(how, place=source, local_only=not hub_answers(source, how.revision, timeout))
+
+
+def _checked_gguf(path: Path) -> Path:
+    """The file, if it says of itself that it is one."""
+    if path.suffix.lower() != ".gguf":
+        raise ModelError(f"{path} is a file: give the folder that it lies in, or a .gguf file.")
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise ModelError(f"{path} is no GGUF file, or a damaged one: fetch it again, or choose another.")
+    return path

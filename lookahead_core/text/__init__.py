@@ -1,0 +1,1 @@
+"""Characters and tokens: codec, passages, word and sentence boundaries, chat templates, context window."""

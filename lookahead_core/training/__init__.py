@@ -1,0 +1,1 @@
+"""Training draft heads: data, the training loop, and checkpoints from which it resumes."""

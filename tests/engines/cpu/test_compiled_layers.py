@@ -1,0 +1,479 @@
+"""Layers compiled for the processor compute what transformers' own layers do."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import itertools
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from lookahead_core import Settings, load_model
+from lookahead_core.engines.cache import FlatCache
+from lookahead_core.engines.cached import CachedEngine
+from lookahead_core.engines.cpu import compiled_layers, prepare
+from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, aligned, compile_layers, paired, registers
+from lookahead_core.engines.cpu.fused_layers import FusedLayers, PackedLayers, float32_reference, use_fused_layers
+from lookahead_core.engines.cpu.output_head import CompiledHead, SharpHead
+from lookahead_core.engines.cpu.packed_matrix import packs
+from lookahead_core.engines.uncached import UncachedEngine
+from lookahead_core.tree import Node, TokenTree
+from tests.engines.cpu.test_fused_layers import LLAMA_SHAPED, random_model
+from tests.engines.test_engine_laws import assert_rows_equal_plain, evaluate_in_passes, random_tree
+from tests.support.families import GROUPED
+
+pytestmark = pytest.mark.skipif(
+    registers() is None or not packs(torch.float32), reason="nothing is compiled for this processor"
+)
+KINDS = [kind for kind in compiled_layers.REGISTERS if registers() and kind[1] <= registers()[0]]
+"""Registers that this processor has: one with AVX-512 has those of AVX2 as well."""
+
+
+@pytest.fixture(params=KINDS, ids=[kind[0] for kind in KINDS])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Compile for AVX-512, then for AVX2."""
+    name, *found = request.param
+    monkeypatch.setattr(compiled_layers, "registers", lambda: tuple(found))
+    return str(name)
+
+
+@pytest.fixture(params=[1, 3])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    """One thread, and three, by which no number of columns is divisible."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def compiled_of(hf_model: Any) -> CompiledLayers | None:
+    """A model's layers, compiled; None where they cannot be."""
+    return compile_layers(list(hf_model.model.layers), float32_reference)[0]
+
+
+def engine_of(hf_model: Any) -> CachedEngine:
+    """An engine with compiled layers."""
+    engine = CachedEngine(hf_model, cache_bytes=1 << 30)
+    if hf_model.dtype is torch.bfloat16:
+        engine.twin.set_output_embeddings(SharpHead(engine.twin.get_output_embeddings()))
+    assert use_fused_layers(engine.twin, compiles=True) == ""
+    return engine
+
+
+@pytest.mark.parametrize("family", LLAMA_SHAPED)
+def test_through_compiled_layers_every_prediction_equals_a_plain_forward(family: str, kind: str) -> None:
+    hf_model = random_model(family, saved_in_bfloat16=True)
+    engine = engine_of(hf_model)
+    for seed, size in ((0, 1), (1, 7), (2, 100), (3, 20)):
+        _, nodes = random_tree(8, seed)
+        assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, seed))
+
+
+@pytest.mark.parametrize("family", LLAMA_SHAPED)
+def test_through_compiled_layers_trees_that_share_a_pass_are_kept_apart(family: str, threads: int) -> None:
+    hf_model = random_model(family, saved_in_bfloat16=True)
+    nodes: list[Node] = [node for seed in range(3) for node in random_tree(8, seed)[1]]
+    assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine_of(hf_model), nodes, 12, 5))
+
+
+both_types = pytest.mark.parametrize(
+    "dtype",
+    [
+        pytest.param(dtype, marks=pytest.mark.skipif(not packs(dtype), reason=f"{dtype} cannot be packed here"))
+        for dtype in (torch.float32, torch.bfloat16)
+    ],
+)
+
+
+@both_types
+def test_a_text_has_the_same_bits_however_many_of_its_tokens_share_a_pass(dtype: torch.dtype, kind: str) -> None:
+    engine, found = engine_of(random_model("llama", saved_in_bfloat16=True).to(dtype)), []
+    for size in (1, 2, 5, 9, 16, 40, ROWS):
+        tree = TokenTree()
+        nodes = list(itertools.accumulate(range(1, ROWS + 1), tree.expand, initial=tree.root))[1:]
+        scores = [engine.score(nodes[first : first + size], hidden=True) for first in range(0, ROWS, size)]
+        found.append(torch.cat([one.hidden for one in scores if one.hidden is not None]))
+    assert len(found[0]) == ROWS and all(torch.equal(one, found[0]) for one in found)
+
+
+@both_types
+@pytest.mark.parametrize("family", LLAMA_SHAPED)
+def test_a_path_has_the_same_bits_whatever_branches_lie_between_its_tokens(
+    family: str, dtype: torch.dtype, kind: str
+) -> None:
+    engine = engine_of(random_model(family, saved_in_bfloat16=True).to(dtype))
+    path = [7 * index % 90 + 1 for index in range(1, 19)]
+    found = []
+    for branches in (0, 1, 3):
+        tree, node, vectors = TokenTree(), None, []
+        for token_id in path:
+            siblings = [tree.expand(node or tree.root, token_id + other) for other in range(1, branches + 1)]
+            node = tree.expand(node or tree.root, token_id)
+            # Siblings come before the path's own node, so that their slots lie between its ancestors.
+            engine.score([*siblings, node])
+            vectors.append(engine.score([node], hidden=True).hidden)
+        found.append(torch.cat(vectors))
+    assert all(torch.equal(one, found[0]) for one in found[1:])
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"hidden_size": 704, "intermediate_size": 1376, "head_dim": 128, "num_attention_heads": 4},
+        {"hidden_size": 32, "intermediate_size": 32, "head_dim": 32, "num_attention_heads": 8},
+        {"hidden_size": 96, "intermediate_size": 64, "head_dim": 96, "num_attention_heads": 2, "rms_norm_eps": 0.1},
+    ],
+    ids=["long sums, wide heads", "as narrow as can be", "heads of six registers, and a norm that shrinks"],
+)
+def test_layers_of_any_widths_that_fit_give_what_a_plain_forward_gives(shape: dict[str, Any], kind: str) -> None:
+    config = transformers.LlamaConfig(**GROUPED | shape | {"num_key_value_heads": 1})
+    torch.manual_seed(0)
+    hf_model = transformers.LlamaForCausalLM(config).eval()
+    for parameter in hf_model.parameters():
+        parameter.data.normal_(1, 0.3) if parameter.dim() == 1 else parameter.data.normal_(
+            0, parameter.shape[1] ** -0.5
+        )
+        parameter.data = parameter.data.bfloat16().float()
+    hf_model.lm_head.weight.data *= 4
+    engine = engine_of(hf_model)
+    for size in (5, 13, 29):
+        _, nodes = random_tree(8, size, nodes=size)
+        assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, size))
+
+
+@pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
+@pytest.mark.parametrize("family", LLAMA_SHAPED)
+def test_in_bfloat16_compiled_layers_are_closer_to_the_exact_odds_than_packed_ones(family: str) -> None:
+    hf_model = random_model(family, saved_in_bfloat16=True)
+    differences = []
+    for compiles in (False, True):
+        engine = CachedEngine(copy.deepcopy(hf_model).bfloat16(), cache_bytes=1 << 30)
+        engine.twin.set_output_embeddings(SharpHead(engine.twin.get_output_embeddings()))
+        use_fused_layers(engine.twin, compiles=compiles)
+        for seed, size in ((1, 7), (0, 1)):
+            _, nodes = random_tree(8, seed)
+            rows, expected = evaluate_in_passes(engine, nodes, size, seed), UncachedEngine(hf_model).evaluate(nodes)
+            assert float((rows - expected).abs().max()) <= 3e-2 * float(expected.abs().max())
+        differences.append(float((rows - expected).abs().mean()))
+    assert differences[1] < 0.85 * differences[0]
+
+
+@pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
+def test_what_compiled_layers_put_into_a_narrow_cache_is_rounded_to_the_nearest(kind: str) -> None:
+    hf_model = random_model("llama", saved_in_bfloat16=True)
+    kept = []
+    for model in (hf_model, copy.deepcopy(hf_model).bfloat16()):
+        engine, tree = engine_of(model), TokenTree()
+        engine.evaluate([tree.descend(tree.root, range(1, 21))])
+        assert isinstance(tree.cache, FlatCache)
+        # Of the first layer, before which nothing was rounded. (Keys are turned by angles that were.)
+        kept.append(tree.cache.layers[0].values[:, :, :20])
+    wide, narrow = kept
+    assert narrow.dtype is torch.bfloat16 and torch.equal(wide.bfloat16(), narrow)
+
+
+@both_types
+def test_a_compiled_output_matrix_gives_what_the_plain_one_gives(dtype: torch.dtype, kind: str) -> None:
+    layers = compiled_of(random_model("llama", saved_in_bfloat16=True))
+    assert layers is not None
+    plain = torch.nn.Linear(704, 64 * layers.shape.columns, bias=False).bfloat16().to(dtype)
+    assert layers.takes(plain)
+    head = prepare._packed_head(plain, layers)
+    assert isinstance(head, CompiledHead)
+    with torch.no_grad():
+        for count in (0, 1, 6, 11, ROWS, ROWS + 1):
+            rows = torch.randn(1, count, 704, generator=torch.Generator().manual_seed(count))
+            given = rows if count <= ROWS or dtype is torch.float32 else rows.to(dtype)
+            expected = rows.double() @ plain.weight.double().t()
+            bound = 1e-6 if given.dtype is torch.float32 else 2e-2
+            assert head(given).shape == expected.shape
+            assert torch.allclose(head(given).double(), expected, rtol=0, atol=bound * 704**0.5)
+
+
+@pytest.mark.parametrize(
+    ("head", "taken"),
+    [
+        (torch.nn.Linear(64, 96, bias=False).bfloat16().float(), True),
+        (torch.nn.Linear(64, 96, bias=True).bfloat16().float(), False),
+        (torch.nn.Linear(64, 90, bias=False).bfloat16().float(), False),
+        (torch.nn.Linear(64, 96, bias=False), False),
+    ],
+    ids=["fits", "has a bias", "no multiple of the registers", "not exact in bfloat16"],
+)
+def test_which_output_matrices_are_compiled(head: torch.nn.Linear, taken: bool) -> None:
+    layers = compiled_of(random_model("llama", saved_in_bfloat16=True))
+    assert layers is not None and layers.takes(head) == taken
+    assert isinstance(prepare._packed_head(head, layers), CompiledHead) == taken
+
+
+def test_matrices_are_laid_out_at_the_beginning_of_a_line_and_two_columns_to_a_number() -> None:
+    weight = torch.arange(32 * 3).view(32, 3).bfloat16()
+    found = paired(weight, 8)
+    assert found.shape == (2, 3, 8, 2) and found.data_ptr() % 64 == 0
+    assert found.view(torch.bfloat16)[1, 2, 5].tolist() == [weight[16 + 5, 2].item(), weight[16 + 8 + 5, 2].item()]
+    assert aligned(torch.ones(5)).data_ptr() % 64 == 0
+
+
+def other_norm(hf_model: Any) -> None:
+    hf_model.model.layers[1].input_layernorm.variance_epsilon = 0.5
+
+
+def other_width(hf_model: Any) -> None:
+    mlp = hf_model.model.layers[1].mlp
+    mlp.gate_proj, mlp.up_proj = (torch.nn.Linear(64, 64, bias=False).bfloat16().float() for _ in range(2))
+    mlp.down_proj = torch.nn.Linear(64, 64, bias=False).bfloat16().float()
+
+
+def more_digits(hf_model: Any) -> None:
+    hf_model.model.layers[1].mlp.up_proj.weight.data += 1e-5
+
+
+REASONS = {
+    other_norm: "differ in epsilon|differ in shape",
+    other_width: "differ in shape",
+    more_digits: "do not fit into bfloat16",
+}
+
+
+@pytest.mark.parametrize("change", REASONS)
+def test_layers_that_the_kernels_would_change_are_not_compiled(change: Any) -> None:
+    hf_model = random_model("llama", saved_in_bfloat16=True)
+    assert compiled_of(hf_model) is not None
+    change(hf_model)
+    engine = CachedEngine(hf_model, cache_bytes=1 << 30)
+    assert re.search(REASONS[change], use_fused_layers(engine.twin, compiles=True))
+    assert not any(isinstance(one, FusedLayers) and one.compiled for one in engine.twin.modules())
+    _, nodes = random_tree(8, 1)
+    assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
+
+
+@pytest.mark.parametrize(
+    "part", ["mlp.up_proj", "mlp.down_proj", "self_attn.v_proj", "self_attn.o_proj", "input_layernorm"]
+)
+def test_layers_that_lack_some_of_their_weights_are_not_compiled(part: str) -> None:
+    hf_model = random_model("llama", saved_in_bfloat16=True)
+    cut = hf_model.model.layers[1].get_submodule(part)
+    cut.weight.data = cut.weight.data[: len(cut.weight) // 2].clone()
+    compiled, reason = compile_layers(hf_model.model.layers, float32_reference)
+    assert compiled is None and reason
+
+
+def test_layers_with_a_bias_that_the_kernels_do_not_know_are_not_compiled() -> None:
+    hf_model = random_model("llama", saved_in_bfloat16=True)
+    hf_model.model.layers[1].mlp.down_proj.bias = torch.nn.Parameter(torch.ones(64))
+    assert compile_layers(hf_model.model.layers, float32_reference) == (None, "a projection has a bias")
+
+
+def refused(*given: Any) -> None:
+    raise OSError("Nothing here may be written and run")
+
+
+@pytest.mark.parametrize("missing", ["llvm", "openmp", "registers", "memory"])
+def test_where_nothing_can_be_compiled_packed_matrices_are_used(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if missing == "llvm":
+        monkeypatch.setattr(compiled_layers, "binding", None)
+    if missing == "openmp":
+        monkeypatch.setattr(compiled_layers, "_openmp", lambda: None)
+    if missing == "registers":
+        monkeypatch.setattr(compiled_layers, "REGISTERS", ())
+    if missing == "memory":
+        compiled_layers.functions_for.cache_clear()
+        monkeypatch.setattr(compiled_layers.binding, "check_jit_execution", refused)
+    hf_model = random_model("llama", saved_in_bfloat16=True)
+    engine = CachedEngine(hf_model, cache_bytes=1 << 30)
+    reason = use_fused_layers(engine.twin, compiles=True)
+    assert ("Nothing here may be written and run" if missing == "memory" else "compiling needs Linux") in reason
+    _, nodes = random_tree(8, 1)
+    assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
+
+
+@both_types
+@pytest.mark.parametrize("part", range(len(compiled_layers.LAYER) if registers() else 0))
+def test_wrong_weights_are_found_by_comparison_with_the_float32_reference(part: int, dtype: torch.dtype) -> None:
+    layers, shape = shaped(random_model("llama", saved_in_bfloat16=True).to(dtype))
+    compiled = CompiledLayers(layers[:1], shape)
+    assert compiled_layers.agrees(compiled, float32_reference(layers[0]))
+    wrong = compiled._weights[0][part]
+    wrong = wrong.view(torch.bfloat16) if wrong.dtype is torch.int16 else wrong
+    wrong *= 1.2
+    assert compiled_layers.agrees(compiled, float32_reference(layers[0])) == (not wrong.numel())
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_layers_are_not_compiled_if_the_first_or_the_last_is_computed_wrongly(
+    place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layers = random_model("llama", saved_in_bfloat16=True).model.layers
+    weights_of = CompiledLayers._weights_of
+
+    def spoiled(self: CompiledLayers, layer: Any) -> list[torch.Tensor]:
+        parts = weights_of(self, layer)
+        return [part * 2 for part in parts] if layer is layers[place] else parts
+
+    monkeypatch.setattr(CompiledLayers, "_weights_of", spoiled)
+    assert compile_layers(layers, float32_reference) == (
+        None,
+        "a compiled layer differs from the same layer in float32",
+    )
+
+
+def shaped(hf_model: Any) -> tuple[Any, Any]:
+    """Layers and their shape, here."""
+    layers, found = hf_model.model.layers, registers()
+    assert found is not None
+    return layers, compiled_layers._shape_of(layers[0], *found)
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_written() -> None:
+    compiled = CompiledLayers(*shaped(random_model("llama", saved_in_bfloat16=True)))
+    rows, counts, starts, masks, keys, values, rope = compiled_layers._trial(compiled, [2, 3], [5, 9])
+    compiled(rows, counts, starts, masks, keys, values, rope)
+    with pytest.raises(ValueError, match="do not fit"):
+        compiled(rows, counts, [5, 10], [masks[0], masks[0].new_zeros(1, 1, 3, 13)], keys, values, rope)
+    with pytest.raises(ValueError, match="mask"):
+        compiled(rows, counts, starts, masks[::-1], keys, values, rope)
+    with pytest.raises(ValueError, match="cache"):
+        compiled(rows, counts, starts, masks, keys, [[one.double() for one in tree] for tree in values], rope)
+    with pytest.raises(ValueError, match="cache"):
+        compiled(rows, counts, starts, masks, keys, [[one[:, :, 1:] for one in tree] for tree in values], rope)
+    with pytest.raises(ValueError, match="rows"):
+        compiled(rows[:4], counts, starts, masks, keys, values, rope[:4])
+    with pytest.raises(ValueError, match="ropes"):
+        compiled(rows, counts, starts, masks, keys, values, rope[:, 1:])
+
+
+def test_what_is_no_number_stays_none_and_stays_where_it_is() -> None:
+    hf_model = random_model("llama", saved_in_bfloat16=True)
+    compiled = CompiledLayers(*shaped(hf_model))
+    packed_layers = PackedLayers(list(hf_model.model.layers))
+    given = compiled_layers._trial(compiled, [2, 3], [5, 9])
+    with torch.inference_mode():
+        given[0][2, 7] = float("nan")
+        ours, theirs = (way(*given) for way in (compiled, packed_layers))
+    assert torch.equal(ours.isnan(), theirs.isnan()) and 0 < int(ours.isnan().sum()) < ours.numel()
+
+
+def test_passes_do_not_care_what_pytorch_makes_unasked_or_how_many_threads_it_has() -> None:
+    compiled = CompiledLayers(*shaped(random_model("llama", saved_in_bfloat16=True)))
+    given = compiled_layers._trial(compiled, [7], [30])
+    expected = compiled(*given)
+    before = torch.get_num_threads()
+    try:
+        for dtype in (torch.bfloat16, torch.float64):
+            torch.set_default_dtype(dtype)
+            assert torch.equal(compiled(*given), expected)
+        torch.set_default_dtype(torch.float32)
+        for threads in (1, 7, 2):
+            torch.set_num_threads(threads)
+            assert torch.equal(compiled(*given), expected)
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_num_threads(before)
+
+
+def test_passes_of_several_models_at_once_are_kept_apart() -> None:
+    compiled = [CompiledLayers(*shaped(random_model("llama", saved_in_bfloat16=True))) for _ in range(3)]
+    given = [compiled_layers._trial(one, [count], [40]) for one, count in zip(compiled, (1, 6, 13), strict=True)]
+    expected = [one(*some) for one, some in zip(compiled, given, strict=True)]
+    with ThreadPoolExecutor(3) as pool:
+        for _ in range(40):
+            found = pool.map(lambda one, some: one(*some), compiled, given)
+            assert all(map(torch.equal, found, expected))
+
+
+@both_types
+def test_a_loaded_model_says_how_it_computes(dtype: torch.dtype) -> None:
+    hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED)).eval().bfloat16().to(dtype)
+    engine: Any = load_model(hf_model, tokenizer=None).engine
+    assert engine.computation.few_rows == "layers compiled by LLVM" and engine.computation.exact_rows == ROWS
+    assert engine.steady_rows == (ROWS if dtype is torch.bfloat16 else None)
+    assert any(isinstance(one, FusedLayers) and one.compiled is not None for one in engine.twin.modules())
+    assert isinstance(engine.twin.get_output_embeddings(), CompiledHead)
+    _, nodes = random_tree(8, 1)
+    plain = copy.deepcopy(hf_model).float()
+    rows, expected = evaluate_in_passes(engine, nodes, 7, 1), UncachedEngine(plain).evaluate(nodes)
+    bound = 1e-5 if dtype is torch.float32 else 3e-2
+    assert float((rows - expected).abs().max()) <= bound * float(expected.abs().max())
+
+
+def test_compiled_layers_are_left_out_if_asked_or_if_their_copies_are_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED)).eval().bfloat16().float()
+    size = sum(6 * one.weight.numel() for one in hf_model.modules() if type(one) is torch.nn.Linear)
+    for compute, allowed, compiles in (("auto", size, True), ("auto", size - 1, False), ("packed", size, False)):
+        monkeypatch.setattr(prepare, "COPY_BYTES", allowed)
+        engine: Any = load_model(hf_model, tokenizer=None, settings=Settings(compute=compute)).engine
+        assert (engine.computation.exact_rows == ROWS) == compiles
+        assert bool(engine.computation.reason) != compiles
+
+
+def test_a_pass_of_more_rows_than_are_exact_uses_packed_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_of(random_model("llama", saved_in_bfloat16=True))
+    called: list[int] = []
+    call = CompiledLayers.__call__
+    monkeypatch.setattr(
+        CompiledLayers, "__call__", lambda self, rows, *given: called.append(len(rows)) or call(self, rows, *given)
+    )
+    for count in (ROWS, ROWS + 1):
+        tree = TokenTree()
+        engine.evaluate([tree.descend(tree.root, [1 + index % 90 for index in range(count)])])
+    assert called == [ROWS]
+
+
+@pytest.mark.parametrize("shape", [{"hidden_size": 72}, {"intermediate_size": 100}, {"head_dim": 20}, {"head_dim": 4}])
+def test_widths_that_registers_do_not_divide_are_not_compiled(shape: dict[str, int]) -> None:
+    hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED | shape)).eval().bfloat16().float()
+    assert compiled_of(hf_model) is None
+    engine = CachedEngine(hf_model, cache_bytes=1 << 30)
+    assert "multiples of the processor's registers" in use_fused_layers(engine.twin, compiles=True)
+    _, nodes = random_tree(8, 1)
+    assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64" or importlib.util.find_spec("llvmlite") is None,
+    reason="nothing is compiled on such machines",
+)
+def test_on_processors_with_these_registers_layers_can_be_compiled() -> None:
+    flags = Path("/proc/cpuinfo").read_text().split()
+    assert (registers() is not None) == ("avx2" in flags and "fma" in flags)
+
+
+OLD = """class binding: pass
+class ir:
+    def PointerType(pointee): pass"""
+
+
+IMPORT_WITH_EACH_FAULT = """
+import importlib, sys
+from pathlib import Path
+
+sys.path.insert(0, sys.argv[1])
+stub = Path(sys.argv[1], "llvmlite", "__init__.py")
+stub.parent.mkdir()
+for fault in sys.argv[2:]:
+    stub.write_text(fault)
+    importlib.invalidate_caches()
+    for name in [name for name in sys.modules if "llvm" in name or name.endswith("compiled_layers")]:
+        del sys.modules[name]
+    compiled_layers = importlib.import_module("lookahead_core.engines.cpu.compiled_layers")
+    assert compiled_layers.registers() is None, fault
+"""
+
+
+def test_without_llvm_or_with_one_that_cannot_be_loaded_all_else_is_there(tmp_path: Path) -> None:
+    """Without it, with one that is broken, and with one that is too old."""
+    faults = ["raise ImportError", "raise OSError", OLD]
+    command = [sys.executable, "-B", "-c", IMPORT_WITH_EACH_FAULT, str(tmp_path), *faults]
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[3])

@@ -1,0 +1,77 @@
+"""Models whose forward treats `logits_to_keep` in their own way: right predictions, or a sentence at load."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from lookahead_core import Document, ModelError, load_model
+from tests.conftest import tiny_llama
+from tests.document.test_documents import continuations
+from tests.support.families import plain_rows
+
+CONFIG = tiny_llama(300).config
+
+
+class Ignoring(transformers.LlamaForCausalLM):
+    """Accepts `logits_to_keep` and returns the logits of every position."""
+
+    def forward(self, input_ids=None, attention_mask=None, position_ids=None, logits_to_keep=0, **options: Any) -> Any:
+        return super().forward(input_ids, attention_mask, position_ids, **options)
+
+
+class LastOnly(transformers.LlamaForCausalLM):
+    """Returns the logits of the last two positions, whichever were asked for."""
+
+    def forward(self, input_ids=None, attention_mask=None, position_ids=None, logits_to_keep=0, **options: Any) -> Any:
+        return super().forward(input_ids, attention_mask, position_ids, logits_to_keep=2, **options)
+
+
+class NumbersOnly(transformers.LlamaForCausalLM):
+    """Takes a number of positions, and fails on a tensor of them."""
+
+    def forward(self, input_ids=None, attention_mask=None, position_ids=None, logits_to_keep=0, **options: Any) -> Any:
+        if not isinstance(logits_to_keep, int):
+            raise TypeError("logits_to_keep must be a number")
+        return super().forward(input_ids, attention_mask, position_ids, logits_to_keep=logits_to_keep, **options)
+
+
+def made(kind: Any) -> Any:
+    torch.manual_seed(0)
+    hf_model = kind(CONFIG).eval()
+    for parameter in hf_model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.15)
+    return hf_model
+
+
+@pytest.mark.parametrize("engine", ["cached", "uncached"])
+def test_a_model_that_ignores_logits_to_keep_gets_the_right_branches(engine: str) -> None:
+    hf_model = made(Ignoring)
+    model = load_model(hf_model, tokenizer=None, engine=engine)
+    ids = [5, 17, 100, 3, 250, 8, 9]
+    document = Document(model, token_ids=ids)
+    (logits,) = plain_rows(hf_model, [ids])
+    row = document.predict(row=True).row
+    assert float((row - logits.log_softmax(-1)).abs().max()) <= 1e-5 * float(logits.abs().max())
+    expected = continuations(hf_model, ids, 3, 5, frozenset())
+    assert [list(branch.token_ids) for branch in document.lookahead(k=3, depth=5).branches] == expected
+    drafted = [step.token_id for step in Document(model, token_ids=ids).stream(max_new_tokens=12, speculate=True)]
+    plain = [step.token_id for step in Document(model, token_ids=ids).stream(max_new_tokens=12, speculate=False)]
+    assert drafted == plain
+
+
+def test_a_model_that_returns_other_positions_than_asked_for_is_refused_at_load() -> None:
+    with pytest.raises(ModelError, match="returned logits for 2 positions where 1 of 3 were asked for"):
+        load_model(made(LastOnly), tokenizer=None, engine="uncached")
+    with pytest.raises(ModelError, match="returned logits for 2 positions"):
+        load_model(made(LastOnly), tokenizer=None)
+
+
+def test_a_model_whose_forward_fails_is_refused_at_load_with_its_own_words() -> None:
+    for engine in ("auto", "uncached"):
+        with pytest.raises(ModelError, match="logits_to_keep must be a number"):
+            load_model(made(NumbersOnly), tokenizer=None, engine=engine)

@@ -1,0 +1,78 @@
+"""What bfloat16 and float32 promise about passes: which odds depend on how rows are grouped, and by how much at most.
+
+In bfloat16, passes of up to `ROWS` rows are computed in float32 by compiled layers, and larger ones, such as a
+prompt, are not. So odds depend on whether a pass is small, within BOUND; among small passes not a bit changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from lookahead_core import Document, Model, load_model
+from lookahead_core.engines.cpu.compiled_layers import ROWS, registers
+from lookahead_core.engines.cpu.packed_matrix import packs
+from tests.engines.test_engine_laws import evaluate_in_passes, random_tree
+from tests.support.families import GROUPED
+
+BOUND = {torch.float32: 1e-5, torch.bfloat16: 3e-2}
+"""The largest difference of a log-probability between two groupings, as a share of the largest log-probability."""
+both_types = pytest.mark.parametrize(
+    "dtype",
+    [
+        pytest.param(dtype, marks=pytest.mark.skipif(not packs(dtype), reason=f"{dtype} cannot be packed here"))
+        for dtype in BOUND
+    ],
+)
+compiling = pytest.mark.skipif(registers() is None, reason="nothing is compiled for this processor")
+
+
+def loaded(dtype: torch.dtype) -> Model:
+    """A small Llama with peaked odds, whose weights bfloat16 holds exactly."""
+    torch.manual_seed(0)
+    hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED)).eval()
+    for parameter in hf_model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.2)
+    return load_model(hf_model.bfloat16().to(dtype), tokenizer=None)
+
+
+def told(model: Model, prompt: list[int], **options: Any) -> list[tuple[int, float, float]]:
+    """Each token of a stream with its log-probability and the chance that it was drawn with."""
+    stream = Document(model, token_ids=prompt).stream(max_new_tokens=40, stop_ids=[], **options)
+    return [(step.token_id, step.logprob, step.chance) for step in stream]
+
+
+@compiling
+@pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
+@pytest.mark.parametrize("length", [3, ROWS - 2, ROWS, ROWS + 1, 150])
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.8, "seed": 3}], ids=["greedy", "drawn"])
+def test_a_bfloat16_stream_has_the_same_bits_with_and_without_drafts(length: int, options: dict[str, Any]) -> None:
+    model = loaded(torch.bfloat16)
+    prompt = [1 + index % 7 for index in range(length)]
+    plain = told(model, prompt, speculate=False, **options)
+    assert told(model, prompt, speculate=True, **options) == plain
+
+
+@compiling
+@both_types
+def test_passes_of_up_to_the_compiled_rows_give_the_same_bits_in_any_grouping(dtype: torch.dtype) -> None:
+    engine = loaded(dtype).engine
+    found = []
+    for size in (1, 3, 11, ROWS - 40):
+        _, nodes = random_tree(8, 1)
+        # The prompt of 40 tokens is read first, so that it is in a pass of its own each time.
+        engine.evaluate([min(nodes, key=lambda node: node.depth)])
+        found.append(evaluate_in_passes(engine, nodes, size, size))
+    assert all(torch.equal(rows, found[0]) for rows in found)
+
+
+@both_types
+def test_odds_in_a_small_pass_and_in_a_large_one_differ_within_the_stated_bound(dtype: torch.dtype) -> None:
+    engine = loaded(dtype).engine
+    (_, nodes), (_, again) = random_tree(8, 2, nodes=2 * ROWS), random_tree(8, 2, nodes=2 * ROWS)
+    small, large = evaluate_in_passes(engine, nodes, 5, 0), evaluate_in_passes(engine, again, 3 * ROWS, 0)
+    assert float((small - large).abs().max()) <= BOUND[dtype] * float(small.abs().max())

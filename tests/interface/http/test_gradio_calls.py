@@ -1,0 +1,166 @@
+"""The same calls by `gradio_client` and by an MCP client, and the examples that people copy."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import app
+import lookahead_core
+from interface.server.call_runner import NAMES, function_of
+from lookahead_core import Model
+from lookahead_core.serving.calls import Calls
+from tests.interface.http.test_endpoints import CALLS, ask, wait_until_ready
+from tests.serving.test_calls import chatty, texts_of
+from tests.support.browser import page_of
+
+EXAMPLES = (Path(__file__).parents[3] / "docs" / "calls.md").read_text()
+
+
+@contextmanager
+def served(model: Model, **options: Any) -> Iterator[str]:
+    """The page in this process, once its model is there."""
+    with page_of(lambda report: model, **options) as url:
+        wait_until_ready(url)
+        yield url
+
+
+@pytest.fixture(scope="module")
+def model(byte_tokenizer: Any) -> Model:
+    return chatty(byte_tokenizer)
+
+
+@pytest.fixture(scope="module")
+def address(model: Model) -> Iterator[str]:
+    with served(model) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def client(address: str) -> Iterator[Any]:
+    from gradio_client import Client
+
+    made = Client(address, verbose=False)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(("name", "given"), CALLS, ids=[name for name, _ in CALLS])
+def test_gradios_client_gets_what_the_functions_give(client: Any, model: Model, name: str, given: Any) -> None:
+    assert texts_of(client.predict(**given, api_name=f"/{name}")) == texts_of(getattr(Calls(model), name)(**given))
+
+
+def test_gradios_client_sees_these_calls_and_no_inner_ones(client: Any) -> None:
+    seen = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
+    assert set(seen) == {f"/{name}" for name in NAMES}
+    for name in NAMES:
+        known = list(inspect.signature(function_of(name)).parameters)[1:]
+        assert [one["parameter_name"] for one in seen[f"/{name}"]["parameters"]] == known
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "sentence"),
+    [
+        ("lookahead", {"text": "a", "k": -1}, "k must be a whole number from 1 to 20."),
+        ("continue_messages", {"messages": []}, "At least one message must be provided."),
+        ("generate", {"text": "a", "max_new_tokens": 10**9}, "from 1 to 512."),
+        ("highlights", {"doc": "x" * 1_000_000}, "1,000,000 characters"),
+    ],
+)
+def test_gradios_client_gets_sentences_too(client: Any, name: str, given: Any, sentence: str) -> None:
+    with pytest.raises(Exception, match=sentence):
+        client.predict(**given, api_name=f"/{name}")
+
+
+def test_a_page_of_another_address_gets_nothing_by_gradios_doors_either(address: str) -> None:
+    from gradio_client import Client
+
+    for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        made = Client(address, verbose=False, headers=headers)
+        with pytest.raises(Exception, match="Pages of other addresses"):
+            made.predict(text="a", api_name="/lookahead")
+        made.close()
+
+
+def test_what_was_read_over_http_is_not_read_again_for_gradios_client(address: str, client: Any, model: Model) -> None:
+    given = {"text": "Somebody reads this by one door, and somebody else by another."}
+    by_http = ask(address, "POST", "/api/logprobs", given)[1]
+    passes = model.engine.passes
+    assert client.predict(**given, api_name="/logprobs") == by_http
+    assert model.engine.passes == passes
+
+
+def test_an_mcp_client_gets_what_the_functions_give(model: Model) -> None:
+    pytest.importorskip("mcp", reason="The package mcp is not installed.")
+    with served(model, mcp_server=True) as url:
+        tools, answers, refused = asyncio.run(asked_by_mcp(f"{url}gradio_api/mcp/"))
+    assert set(tools) == set(NAMES)
+    assert all(tools.values()), "each says what it is for"
+    for (name, given), answer in zip(CALLS, answers, strict=True):
+        assert texts_of(ast.literal_eval(answer)) == texts_of(getattr(Calls(model), name)(**given)), name
+    assert refused == (True, "At least one message must be provided.")
+
+
+async def asked_by_mcp(url: str) -> tuple[dict[str, str | None], list[str], tuple[bool, str]]:
+    """The tools with what they are for, the answers to all calls, and what a mistake gets."""
+    from mcp import ClientSession
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with streamable_http_client(url) as (reading, writing, _), ClientSession(reading, writing) as session:
+        await session.initialize()
+        tools = {tool.name: tool.description for tool in (await session.list_tools()).tools}
+        answers = [(await session.call_tool(name, given)).content[0].text for name, given in CALLS]
+        wrong = await session.call_tool("continue_messages", {"messages": []})
+        return tools, answers, (wrong.isError, wrong.content[0].text)
+
+
+def test_without_its_package_mcp_is_refused_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(app, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["app.py", "--mcp"])
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and "gradio[mcp]" in said and len(said.strip().splitlines()) == 1
+
+
+def test_the_interface_is_laid_out_without_torch() -> None:
+    script = "import sys; from interface import Loader, build; build(Loader(None)); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False, cwd=Path(app.__file__).parent).returncode == 0
+
+
+def test_every_call_is_documented_with_its_arguments() -> None:
+    for name in NAMES:
+        [line] = re.findall(rf"^\| `{name}` \| (.+?) \|", EXAMPLES, re.M)
+        for argument in list(inspect.signature(function_of(name)).parameters)[1:]:
+            assert f"`{argument}`" in line, (name, argument)
+
+
+def test_the_examples_that_people_copy_run(
+    address: str, model: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lookahead_core, "load_model", lambda: model)
+    there = EXAMPLES.replace("http://127.0.0.1:7860", address.rstrip("/"))
+    for block in re.findall(r"```python\n(.+?)\n```", there, re.S):
+        exec(compile(block, "docs/calls.md", "exec"), {})
+    assert capsys.readouterr().out.count("\n") >= 5
+    commands = [shlex.split(one.replace("\\\n", " ")) for one in re.findall(r"```bash\n(curl.+?)\n```", there, re.S)]
+    assert len(commands) >= 4
+    if shutil.which("curl") is None:
+        pytest.skip("There is no curl on this machine.")
+    for command in commands:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+        assert said.startswith("{") and "detail" not in said[:10], said

@@ -1,0 +1,352 @@
+"""Hostile requests over plain sockets: each is answered, by a sentence and a 4xx, whichever route it is for."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from interface.http import assets, request_gate, unreadable_requests
+from interface.http.same_origin import Foreign, require_own_page
+from lookahead_core import Model
+from tests.interface.http.test_endpoints import ask, wait_until_ready
+from tests.serving.test_calls import chatty
+from tests.support.browser import page_of
+from tests.support.requests_to_pages import PAGE
+
+CALL = json.dumps({"text": "a", "k": 1, "depth": 1}).encode()
+LOOKAHEAD, COMPONENT = "/api/lookahead", "/gradio_api/component_server"
+PATHS = [LOOKAHEAD, COMPONENT, "/gradio_api/queue/join", "/gradio_api/run/lookahead", "/gradio_api/upload", "/"]
+CLOSE = "Connection: close"
+CHUNKED = "Transfer-Encoding: chunked"
+
+
+@pytest.fixture(scope="module")
+def model(byte_tokenizer: Any) -> Model:
+    return chatty(byte_tokenizer)
+
+
+@pytest.fixture(scope="module")
+def address(model: Model) -> Iterator[str]:
+    with page_of(lambda report: model) as url:
+        wait_until_ready(url)
+        yield url
+
+
+@pytest.fixture(scope="module")
+def component(address: str) -> int:
+    """The number of the component that answers the page's requests."""
+    components = ask(address, "GET", "/config")[1]["components"]
+    return next(one["id"] for one in components if "ask" in one["props"].get("server_fns", []))
+
+
+def head(path: str, *headers: str, method: str = "POST", version: str = "1.1") -> bytes:
+    lines = [f"{method} {path} HTTP/{version}", "Host: 127.0.0.1", "Content-Type: application/json", *headers]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def chunks(body: bytes, size: int = 50_000) -> bytes:
+    pieces = [body[place : place + size] for place in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in [*pieces, b""])
+
+
+def sized(path: str, body: bytes, *headers: str, **options: str) -> bytes:
+    return head(path, f"Content-Length: {len(body)}", *headers, **options) + body
+
+
+def answer(url: str, pieces: Sequence[bytes], ends: bool = False) -> tuple[int, str]:
+    """Status and content of what comes back; all is sent before anything is read, as most programs do it."""
+    place = urlsplit(url)
+    with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as connection:
+        for piece in pieces:
+            connection.sendall(piece)
+        if ends:
+            connection.shutdown(socket.SHUT_WR)
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        return response.status, response.read().decode()
+
+
+LARGE = b'{"text": "' + b"x" * 8_000_000 + b'"}'
+"""More than connections hold: who answers and closes before all of it is read cuts its sender off."""
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_body_that_is_too_large_is_read_and_refused_however_it_is_sent(
+    address: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_gate, "MOST_BYTES", {"": 100_000})
+    for request in (
+        [sized(path, LARGE, CLOSE)],
+        [head(path, CHUNKED, CLOSE), chunks(LARGE)],
+        [sized(path, LARGE[:200_000], "Origin: https://evil.example")],
+        [sized(path, LARGE[:200_000], method="PUT")],
+        [sized(path, LARGE[:200_000], version="1.0")],
+    ):
+        status, text = answer(address, request)
+        assert (status, json.loads(text)["detail"][:40]) == (413, "The request has more than 100,000 bytes:")
+
+
+def test_the_bytes_of_a_body_are_counted_in_all_and_not_by_the_piece(address: str) -> None:
+    most = 1_000_000
+    text = b'{"k": 1, "depth": 1, "text": "a"%s}'
+    fits = text % (b" " * (most - len(text) + 2))
+    assert len(fits) == most
+    for size in (most, 100_000, 999):
+        assert answer(address, [head(LOOKAHEAD, CHUNKED), chunks(fits, size)])[0] == 200
+        assert answer(address, [head(LOOKAHEAD, CHUNKED), chunks(fits + b" ", size)])[0] == 413
+
+
+def test_a_page_may_send_more_than_a_call(address: str, component: int) -> None:
+    given = {"page": PAGE, "number": 1, "revision": 1, "text": "a", "source": "x" * 5_000_000}
+    status, news = ask(address, "POST", COMPONENT, called(component, "ask", given))
+    assert status == 200 and "100,000 are allowed" in news["sentence"]
+
+
+def test_a_client_that_asks_before_it_sends_need_not_send_what_is_too_large(address: str) -> None:
+    for headers in ((), (CLOSE,)):
+        request = head(LOOKAHEAD, "Expect: 100-continue", "Content-Length: 50000000", *headers)
+        assert answer(address, [request])[0] == 413
+    assert answer(address, [head(LOOKAHEAD, "Expect: 100-continue", f"Content-Length: {len(CALL)}"), CALL])[0] == 200
+
+
+@pytest.mark.parametrize("headers", [(), (CLOSE,)], ids=["kept open", "closed"])
+@pytest.mark.parametrize("path", PATHS)
+def test_a_body_that_ends_too_early_is_not_waited_for_for_ever(
+    address: str, path: str, headers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_gate, "SILENCE", 0.05)
+    for request in (
+        head(path, f"Content-Length: {len(CALL) + 1}", *headers) + CALL,
+        head(path, CHUNKED, *headers) + b"5\r\nabcde\r\n",
+    ):
+        status, text = answer(address, [request])
+        assert status == 408
+        assert "right length" in json.loads(text)["detail"]
+
+
+MALFORMED: dict[str, list[bytes]] = {
+    "wrong chunk": [head(LOOKAHEAD, CHUNKED), b"zz\r\nabc\r\n0\r\n\r\n"],
+    "wrong chunk after a right one": [head(LOOKAHEAD, CHUNKED) + b"5\r\nabcde\r\n", b"zz\r\nabc\r\n"],
+    "shorter than the body": [head(LOOKAHEAD, "Content-Length: 3"), CALL],
+    "negative length": [head(LOOKAHEAD, "Content-Length: -1"), CALL],
+    "length in words": [head(LOOKAHEAD, "Content-Length: many"), CALL],
+    "two lengths": [head(LOOKAHEAD, "Content-Length: 3", "Content-Length: 5"), CALL],
+    "unknown coding": [head(LOOKAHEAD, "Transfer-Encoding: gzip"), CALL],
+    "no length": [head(LOOKAHEAD, CLOSE), CALL],
+    "other bytes in the address": [b"POST /api/\xff HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"],
+    "other bytes in the origin": [b"POST /api/lookahead HTTP/1.1\r\nHost: a\r\nOrigin: \xff\r\n\r\n"],
+    "no host": [b"POST /api/lookahead HTTP/1.1\r\nContent-Length: 0\r\n\r\n"],
+    "no HTTP": [b"\x16\x03\x01\x02\r\n\r\n"],
+    "no HTTP, and long": [b"\x00" * 200_000],
+    "a header that is too long": [head(LOOKAHEAD, "X: " + "y" * 200_000, "Content-Length: 0")],
+    "an address that is too long": [head(f"{LOOKAHEAD}?" + "y" * 200_000, "Content-Length: 0")],
+    "a body with GET": [sized(LOOKAHEAD, CALL, method="GET")],
+    "a method that there is not": [sized(LOOKAHEAD, CALL * 10_000, CLOSE, method="BREW")],
+}
+
+
+@pytest.mark.parametrize("pieces", MALFORMED.values(), ids=MALFORMED)
+def test_what_is_no_http_or_nearly_none_is_answered_too(address: str, pieces: list[bytes]) -> None:
+    status, text = answer(address, pieces)
+    assert 400 <= status < 500 and json.loads(text)["detail"]
+    assert answer(address, [sized(LOOKAHEAD, CALL)])[0] == 200
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_who_sends_a_part_of_a_body_hears_so_and_leaves_no_traceback(
+    address: str, path: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for request in (sized(path, CALL)[:-3], head(path, CHUNKED) + b"5\r\nabcde\r\n", sized(path, LARGE)[:200_000]):
+        status, text = answer(address, [request], ends=True)
+        assert (status, json.loads(text)["detail"]) == (400, unreadable_requests.SENTENCE)
+        place = urlsplit(address)
+        with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as connection:
+            connection.sendall(request)  # and it is gone
+    assert answer(address, [sized(LOOKAHEAD, CALL)])[0] == 200
+    assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /api HT", sized(LOOKAHEAD, CALL), sized(LOOKAHEAD, CALL) * 3])
+def test_who_sends_all_or_nothing_and_leaves_is_let_go(
+    address: str, sent: bytes, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place = urlsplit(address)
+    with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as connection:
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        assert not connection.recv(1000).startswith(b"HTTP/1.1 400")
+    assert answer(address, [sized(LOOKAHEAD, CALL)])[0] == 200
+    assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
+
+
+def test_requests_on_one_connection_are_answered_one_after_the_other(address: str) -> None:
+    place = urlsplit(address)
+    with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as connection:
+        connection.sendall(sized(LOOKAHEAD, CALL) + sized(LOOKAHEAD, b"{}") + sized(LOOKAHEAD, CALL))
+        connection.sendall(b"\x00no HTTP\r\n\r\n")
+        with connection.makefile("rb") as lines:
+            found = lines.read()
+    assert re.findall(rb"HTTP/1.1 (\d+)", found) == [b"200", b"400", b"200", b"400"]
+
+
+def called(component: Any, name: Any, given: Any = None) -> dict[str, Any]:
+    """The body by which a page's script calls a function of the server."""
+    return {"component_id": component, "fn_name": name, "session_hash": "a-session", "data": given}
+
+
+REQUEST = {"page": PAGE, "number": 1, "revision": 1, "text": "The sea", "k": 1, "depth": 1}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1.evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["text/plain", "application/json", "multipart/form-data; boundary=a"])
+def test_pages_of_other_addresses_reach_no_document(
+    address: str, component: int, headers: dict[str, str], kind: str
+) -> None:
+    for path in (COMPONENT, f"{COMPONENT}/", "/gradio_api/upload"):
+        body = called(component, "ask", REQUEST)
+        status, found = ask(address, "POST", path, body, **headers, **{"Content-Type": kind})
+        assert (status, found["detail"][:24]) == (403, "Pages of other addresses")
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "", "application/x-www-form-urlencoded", "multipart/form-data"])
+def test_what_a_browser_sends_without_asking_first_reaches_no_document(address: str, component: int, kind: str) -> None:
+    body = called(component, "ask", REQUEST)
+    status, found = ask(address, "POST", COMPONENT, body, **{"Content-Type": kind})
+    assert (status, found["detail"]) == (415, "The request must have the content type application/json.")
+
+
+@pytest.mark.parametrize("kind", ["application/json", "Application/JSON ; charset=utf-8"])
+def test_the_servers_own_page_reaches_its_document(address: str, component: int, kind: str) -> None:
+    for number, origin in enumerate((address.rstrip("/"), "http://localhost:1234")):
+        body = called(component, "ask", REQUEST | {"page": f"page-{number}-of-{len(kind):016}"})
+        status, news = ask(address, "POST", COMPONENT, body, Origin=origin, **{"Content-Type": kind})
+        assert status == 200 and news["state"] in ("thinking", "settled")
+
+
+def test_behind_a_proxy_that_names_another_host_a_browser_knows_its_own_page(address: str, component: int) -> None:
+    headers = {"Origin": "https://class.example", "Content-Type": "application/json"}
+    for near, status in (("same-origin", 200), ("same-site", 403), ("cross-site", 403), ("none", 403)):
+        body = called(component, "ask", REQUEST | {"page": f"page-behind-a-proxy-{status}"})
+        assert ask(address, "POST", COMPONENT, body, **headers, **{"Sec-Fetch-Site": near})[0] == status
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "near"),
+    [
+        ("http://localhost:8501", "127.0.0.1:7860", True),
+        ("http://127.0.0.1", "localhost:7860", True),
+        ("http://[::1]:1", "localhost", True),
+        ("https://class.example", "class.example:7860", True),
+        ("https://class.example", "CLASS.example", True),
+        ("https://class.example", "other.example", False),
+        ("https://class.example", "localhost", False),
+        ("http://localhost", "class.example", False),
+        ("null", "localhost", False),
+        ("", "", False),
+        ("http://", "", False),
+        ("http://[", "localhost", False),
+        ("http://localhost", "[", False),
+    ],
+)
+def test_pages_of_one_host_and_of_this_computer_are_near(origin: str, host: str, near: bool) -> None:
+    if near:
+        require_own_page({"origin": origin, "host": host})
+    else:
+        with pytest.raises(Foreign):
+            require_own_page({"origin": origin, "host": host})
+
+
+def test_unknown_components_and_functions_get_a_sentence_and_no_traceback(
+    address: str, component: int, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    known, other = component, "There is no such component"
+    wrong: list[tuple[str, Any, int, str]] = [
+        *(
+            (COMPONENT, called(number, "ask"), 404, other)
+            for number in (99_999, -1, 10**40, None, "11", 1.5, True, 0, [1])
+        ),
+        *(
+            (COMPONENT, called(known, name), 404, other)
+            for name in ("nothing", "__class__", "__init__", "", 7, None, ["ask"])
+        ),
+        (COMPONENT, {"component_id": known, "fn_name": "ask", "data": 1}, 400, "needs session_hash"),
+        (COMPONENT, {"component_id": known, "fn_name": "ask", "session_hash": 7, "data": 1}, 400, "needs session_hash"),
+        (COMPONENT, {"component_id": known, "fn_name": "ask", "session_hash": "a"}, 400, "needs session_hash"),
+        (COMPONENT, [1], 400, "JSON object"),
+        (COMPONENT, b"{", 400, "must be JSON"),
+        (COMPONENT, b"[" * 100_000, 400, "must be JSON"),
+        (COMPONENT, b"\xff\xfe", 400, "must be JSON"),
+    ]
+    for way in ("run", "api", "call", "call/v2"):
+        wrong.append((f"/gradio_api/{way}/nothing", {"data": []}, 404, "there are beam_search, "))
+        for number in (99, -1, 10**40, "0", 0.5, True):
+            wrong.append((f"/gradio_api/{way}/lookahead", {"data": [], "fn_index": number}, 404, "there are "))
+    for number in (99, -1, 10**40, "0", None, False):
+        body = {"data": [], "fn_index": number, "session_hash": "a-session"}
+        wrong.append(("/gradio_api/queue/join", body, 404, "there are "))
+    for path, body, status, words in wrong:
+        found, answered = ask(address, "POST", path, body)
+        assert found == status and words in answered["detail"], (path, body, answered)
+        assert answered["detail"].endswith(".")
+    assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
+
+
+def test_behind_a_proxy_that_adds_a_prefix_routes_are_known_by_the_rest() -> None:
+    for path, root, route in (
+        ("/api/lookahead", "", "/api/lookahead"),
+        ("/api/lookahead/", "", "/api/lookahead"),
+        ("/space/api/lookahead", "/space", "/api/lookahead"),
+        ("/space/api/lookahead", "/space/", "/api/lookahead"),
+        ("/api/lookahead", "/space", "/api/lookahead"),
+        ("/spaced/api", "/space", "/spaced/api"),
+        ("/", "", "/"),
+        ("/space/", "/space", "/"),
+    ):
+        assert request_gate.route_of({"path": path, "root_path": root}) == route
+
+
+def fetched(url: str, path: str, method: str = "GET") -> tuple[int, Any, bytes]:
+    """Status, headers and content of an address."""
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=30)
+    connection.request(method, path)
+    found = connection.getresponse()
+    content = found.read()
+    connection.close()
+    return found.status, found.headers, content
+
+
+def test_the_pages_scripts_are_had_by_their_names_and_nothing_else_is(address: str) -> None:
+    folder = Path(assets.__file__).parents[1]
+    names = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.js"))
+    assert len(names) > 40
+    page = fetched(address, "/")[2].decode()
+    for name in (names[0], "web/net/requests.js", names[-1]):
+        status, headers, content = fetched(address, f"/lookahead/{name}")
+        assert (status, content) == (200, (folder / name).read_bytes())
+        assert headers["Content-Type"].startswith("text/javascript")
+        assert headers["Cache-Control"] == "no-cache"
+        assert fetched(address, f"/lookahead/{name}", "HEAD")[::2] == (200, b"")
+        assert fetched(address, f"/lookahead/{name}", "POST")[0] == 405
+        assert f'modulepreload" href="./lookahead/{name}"' in page.replace("\\", "")
+    for name in ("nothing.js", "server/page_service.py", "../app.py", "..%2fapp.py", "web/", "web//net/requests.js"):
+        status, _, content = fetched(address, f"/lookahead/{name}")
+        assert (status, content) == (404, b"There is no such script.")

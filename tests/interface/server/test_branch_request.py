@@ -1,0 +1,237 @@
+"""What a page may ask for, at the edges: the most of everything is taken, and one more is refused in a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from interface.server import branch_request
+from interface.server.branch_request import Asked, Talk, whole
+from interface.server.call_runner import CAPS, LONGEST_STOP, MOST_STOPS, checked
+from interface.server.page_session import ahead_depth
+from interface.tabs.highlights import text_analysis
+from interface.tabs.highlights.text_analysis import HighlightsAsked
+from interface.tabs.internals import token_odds
+from interface.tabs.internals.token_odds import InternalsAsked
+from lookahead_core.text import chat
+
+BASE = {"page": "a-page-of-somebody", "number": 1, "revision": 1, "text": "The sea"}
+SAID = {"role": "user", "content": "Hello"}
+
+
+def of(**given: Any) -> Asked:
+    return Asked.of(BASE | given)
+
+
+def talk(*messages: dict[str, str], **given: Any) -> Asked:
+    return of(role="assistant", messages=list(messages), **given)
+
+
+def test_a_request_is_understood_field_by_field() -> None:
+    assert of() == Asked(
+        page="a-page-of-somebody",
+        number=1,
+        revision=1,
+        text="The sea",
+        options={"k": 5, "depth": 5, "mode": "likely", "until": "tokens", "banned": ()},
+    )
+    more = of(
+        k=3, depth=7.0, mode="forks", until="word", banned=[4, 5], temperature=0.5, top_p=0.5, seed=3, ahead=False
+    )
+    assert more.options == {"k": 3, "depth": 7, "mode": "forks", "until": "word", "banned": (4, 5)}
+    assert more.ahead is False
+    assert [of(ahead=given).ahead for given in (True, None, 0, "no")] == [True] * 4
+    drawn = of(mode="sampled", temperature=0.5, top_p=0.6, seed=3)
+    assert {name: drawn.options[name] for name in ("temperature", "top_p", "seed")} == {
+        "temperature": 0.5,
+        "top_p": 0.6,
+        "seed": 3,
+    }
+    assert set(of(mode="sampled").options) == {"k", "depth", "mode", "until", "banned"}
+
+
+@pytest.mark.parametrize(("k", "levels"), [(1, 2), (9, 2), (10, 2), (11, 1), (20, 1)])
+def test_above_a_hundred_rows_only_the_first_level_branches(k: int, levels: int) -> None:
+    assert of(mode="every_level", k=k).options["branch_levels"] == levels
+    assert "branch_levels" not in of(mode="likely", k=k).options
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, None),
+        ({"instruction": "", "source": ""}, None),
+        ({"instruction": "Shorten."}, Talk((("user", "Shorten."),), "assistant")),
+        ({"source": "A text."}, Talk((("user", "A text."),), "assistant")),
+        ({"instruction": "Shorten.", "source": "A text."}, Talk((("user", "Shorten.\n\nA text."),), "assistant")),
+        ({"role": "user", "messages": [], "instruction": "Shorten."}, Talk((), "user")),
+        ({"role": "assistant", "messages": [SAID]}, Talk((("user", "Hello"),), "assistant")),
+        ({"messages": [SAID]}, None),
+    ],
+)
+def test_what_the_text_is_a_message_of(given: dict[str, Any], message: Talk | None) -> None:
+    assert of(**given).message == message
+
+
+def test_a_conversation_is_told_up_to_an_empty_message_of_whose_turn_it_is() -> None:
+    assert Talk((("user", "Hello"),), "assistant").messages == [SAID, {"role": "assistant", "content": ""}]
+
+
+EDGES: list[tuple[Any, str, int, Any]] = [
+    (branch_request, "MOST_CHARACTERS", 9, lambda size: of(text="x" * size)),
+    (branch_request, "MOST_SOURCE", 9, lambda size: of(source="x" * size)),
+    (chat, "LONGEST", 9, lambda size: of(instruction="x" * size)),
+    (branch_request, "MOST_MESSAGES", 3, lambda size: talk(*[SAID] * size)),
+    (
+        branch_request,
+        "MOST_CHARACTERS",
+        10,
+        lambda size: talk({"role": "user", "content": "x" * (size - 5)}, SAID, text=""),
+    ),
+    (branch_request, "MOST_BRANCHES", 20, lambda size: of(k=size)),
+    (branch_request, "MOST_DEPTH", 40, lambda size: of(depth=size)),
+    (text_analysis, "MOST_TEXT", 9, lambda size: HighlightsAsked.of(BASE | {"text": "x" * size})),
+    (text_analysis, "MOST_TEXT", 9, lambda size: HighlightsAsked.of(BASE | {"start": size})),
+    (token_odds, "MOST_TEXT", 9, lambda size: InternalsAsked.of(BASE | {"text": "x" * size})),
+    (
+        token_odds,
+        "MOST_TEXT",
+        9,
+        lambda size: InternalsAsked.of(BASE | {"messages": [SAID, SAID | {"content": "x" * (size - 5)}]}),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "most", "ask"), EDGES, ids=[f"{edge[1]}-{place}" for place, edge in enumerate(EDGES)]
+)
+def test_the_most_is_taken_and_one_more_is_refused_with_both_numbers(
+    module: Any, name: str, most: int, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert getattr(module, name) >= most
+    monkeypatch.setattr(module, name, most)
+    ask(most)
+    with pytest.raises(ValueError, match=str(most)) as caught:
+        ask(most + 1)
+    assert str(caught.value).endswith((".", "up.", "conversation."))
+
+
+def test_limits_that_people_know_are_what_they_are() -> None:
+    """As the README, the documents and the page's own sliders have them."""
+    assert (
+        branch_request.MOST_CHARACTERS,
+        branch_request.MOST_SOURCE,
+        branch_request.MOST_BRANCHES,
+        branch_request.MOST_DEPTH,
+    ) == (
+        200_000,
+        100_000,
+        20,
+        40,
+    )
+    assert (branch_request.MOST_MESSAGES, text_analysis.MOST_TEXT, token_odds.MOST_TEXT, token_odds.MOST_TOKENS) == (
+        100,
+        60_000,
+        20_000,
+        2_000,
+    )
+
+
+@pytest.mark.parametrize("page", ["x" * 16, "x" * 64, "Az09_-" * 3])
+def test_a_page_names_itself(page: str) -> None:
+    assert of(page=page).page == page
+
+
+@pytest.mark.parametrize(
+    "page", ["x" * 15, "x" * 65, "x" * 16 + "\n", "x" * 15 + "ä", "x" * 15 + " ", 7, None, ["x" * 16]]
+)
+def test_what_is_no_name_of_a_page_is_refused(page: Any) -> None:
+    with pytest.raises(ValueError, match="load it again"):
+        of(page=page)
+
+
+def test_whole_numbers_are_told_with_their_bounds() -> None:
+    assert [whole("k", value, 1, 3) for value in (1, 3, 2.0)] == [1, 3, 2]
+    for value in (0, 4, 1.5, "2", None, True, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=r"^k must be a whole number from 1 to 3\.$"):
+            whole("k", value, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"banned": "the"}, "banned"),
+        ({"mode": "magic"}, "mode"),
+        ({"text": 7}, "The text must be a string."),
+        ({"instruction": 7}, "The instruction must be a text"),
+        ({"source": ["a"]}, "The source must be a text"),
+        ({"role": "system", "messages": []}, "role must be user or assistant"),
+        ({"role": "user", "messages": None}, "messages must be a list"),
+        ({"role": "user", "messages": [SAID, {"role": "user"}]}, "Message 2 must be"),
+        ({"role": "user", "messages": [{"role": "robot", "content": "a"}]}, "Message 1 must be"),
+    ],
+)
+def test_what_is_wrong_is_named(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        of(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("k", "depth", "mode", "reach"),
+    [
+        (1, 40, "likely", 40),
+        (5, 40, "likely", 13),
+        (5, 13, "likely", 13),
+        (5, 12, "likely", 12),
+        (17, 9, "likely", 2),
+        (18, 9, "likely", 1),
+        (20, 9, "sampled", 1),
+        (20, 9, "forks", 9),
+        (20, 40, "best_first", 40),
+    ],
+)
+def test_how_deep_is_read_ahead(k: int, depth: int, mode: str, reach: int) -> None:
+    assert ahead_depth({"k": k, "depth": depth, "mode": mode}) == reach
+
+
+@pytest.mark.parametrize("name", CAPS)
+def test_a_call_may_ask_for_so_much_and_not_for_more(name: str) -> None:
+    call = {
+        "n": "gen_revisions",
+        "max_length": "gen_revisions",
+        "num_beams": "beam_search",
+        "max_new_tokens": "generate",
+    }
+    calls = {"n_branch_tokens": "continue_messages", "n_future_tokens": "continue_messages"} | call
+    needed = {"continue_messages": {"messages": []}, "gen_revisions": {"prompt": "", "doc": ""}}
+    where = calls.get(name, "lookahead")
+    given = needed.get(where, {})
+    for value in (1, CAPS[name]):
+        assert checked(where, given | {name: value})[name] == value
+    assert type(checked(where, given | {name: 1.0})[name]) is int
+    for value in (0, CAPS[name] + 1, True, "1"):
+        with pytest.raises(ValueError, match=rf"^{name} must be a whole number from 1 to {CAPS[name]}\.$"):
+            checked(where, given | {name: value})
+
+
+def test_what_is_left_out_of_a_call_stays_left_out() -> None:
+    assert checked("logprobs", {"text": "a", "n_branch_tokens": None}) == {"text": "a", "n_branch_tokens": None}
+    given = {"text": "a", "stop": ["b"] * MOST_STOPS}
+    assert checked("generate", given) == given
+    assert checked("generate", {"text": "a", "stop": ["b" * LONGEST_STOP]})
+    for stop in (None, "b" * 1000, 7):
+        assert checked("generate", {"text": "a", "stop": stop})["stop"] == stop  # the call itself says what it is
+
+
+def test_arguments_of_a_call_are_known_and_needed_ones_are_there() -> None:
+    with pytest.raises(ValueError, match=r"^'secret' is no argument of this call; it takes text, k, "):
+        checked("lookahead", {"text": "a", "secret": 1})
+    with pytest.raises(ValueError, match=r"^'x{40}' is no argument"):
+        checked("lookahead", {"x" * 100: 1})
+    with pytest.raises(ValueError, match=r"^doc is missing; this call takes prompt, doc, "):
+        checked("gen_revisions", {"prompt": "a"})
+    most = branch_request.MOST_CHARACTERS
+    assert checked("lookahead", {"text": "x" * most})
+    with pytest.raises(ValueError, match=r"^text has 200,001 characters, and 200,000 are allowed: shorten it\.$"):
+        checked("lookahead", {"text": "x" * (most + 1)})

@@ -1,0 +1,251 @@
+"""More pages than there is room for: each has its view in the end, and what one page needs is not taken from it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import weakref
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pytest
+
+from interface import Loader
+from interface.server import request_progress
+from interface.server.page_service import MOST_PLACES, Service
+from interface.server.page_session import Desk
+from lookahead_core import Model, load_model
+from lookahead_core.errors import NoRoom
+from lookahead_core.serving.expiring_store import Store
+from tests.conftest import CORPUS, tiny_llama
+from tests.interface.server.test_page_service import Page, expected, rows
+
+AGAIN = (0.01, 0.02, 0.04, 0.08, 0.16)
+"""Seconds until a page that found no room asks again: those of the real page are fifty times as long."""
+
+
+@dataclass
+class Visitor:
+    """A page as its script behaves towards the server, with a text of its own."""
+
+    functions: dict[str, Callable[[Any], Awaitable[Any]]]
+    name: str
+    text: str
+    number: int = 0
+    answered: int = 0
+    """Requests for which the server began to read the text."""
+    refused: int = 0
+    view: Any = None
+    told: list[Any] = field(default_factory=list)
+
+    async def settle(self, most: int = 200) -> None:
+        """Ask until there is a settled view, and hear all that comes after it."""
+        while True:
+            assert self.answered + self.refused < most, "It asks for ever."
+            news = await self.ask()
+            if news.get("state") == "full":
+                assert news["over"] and news["sentence"].endswith("again soon.")
+                await asyncio.sleep(AGAIN[min(self.refused, len(AGAIN) - 1)] * random.uniform(0.5, 1))
+                self.refused += 1
+                continue
+            self.answered += 1
+            while not news.get("unknown") and not news["over"]:
+                self.take(news)
+                given = {"page": self.name, "number": self.number, "seen": news["seen"]}
+                news = await self.functions["more"](given)
+            if not news.get("unknown"):
+                self.take(news)
+                return
+
+    async def ask(self) -> Any:
+        self.number += 1
+        known = {"page": self.name, "number": self.number, "revision": 1, "text": self.text}
+        return await self.functions["ask"](known | {"k": 2, "depth": 2})
+
+    def take(self, news: Any) -> None:
+        assert news.get("sentence") is None, news
+        self.told.append(news)
+        if news["state"] == "settled" and "view" in news:
+            self.view = news["view"]
+
+
+class CountedDesk(Desk):
+    """A desk that is seen as long as anything holds it."""
+
+    there: ClassVar[weakref.WeakSet[Desk]] = weakref.WeakSet()
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.there.add(self)
+
+
+def own_texts(count: int, characters: int) -> list[str]:
+    """Texts that have nothing in common, not even their beginnings."""
+    words = " ".join(CORPUS[:2]).split()
+    shuffled = [random.Random(seed).choices(words, k=characters // 3) for seed in range(count)]
+    return [f"{place} {' '.join(some)}"[:characters] for place, some in enumerate(shuffled)]
+
+
+@pytest.fixture(scope="module")
+def reader(byte_tokenizer: Any) -> Model:
+    """A model that sees long texts, and reads them fast."""
+    return load_model(tiny_llama(len(byte_tokenizer), max_position_embeddings=4096), tokenizer=byte_tokenizer)
+
+
+def loaded(model: Model) -> Loader:
+    loader = Loader(lambda report: model)
+    loader.run()
+    return loader
+
+
+@pytest.mark.parametrize(
+    ("pages", "most", "characters"),
+    [(30, 4, 700), pytest.param(200, MOST_PLACES, 3000, marks=pytest.mark.slow)],
+    ids=["a few", "a class"],
+)
+def test_more_pages_than_there_is_room_for_all_settle_and_no_text_is_read_twice(
+    reader: Model, pages: int, most: int, characters: int
+) -> None:
+    CountedDesk.there.clear()
+    service = Service(loaded(reader), desk=CountedDesk, most=most)
+    functions = {function.__name__: function for function in service.functions}
+    texts = own_texts(pages, characters)
+    visitors = [Visitor(functions, f"page-of-somebody-{place}", text) for place, text in enumerate(texts)]
+    held: list[int] = []
+
+    async def visit(visitor: Visitor) -> None:
+        await visitor.settle()
+        held.append(len(service.places))
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*map(visit, visitors))
+        await asyncio.wait_for(few_documents(), 60)
+
+    async def few_documents() -> None:
+        # A document that was forgotten in the middle of a pass lives on until the pass ends.
+        while gc.collect() >= 0 and len(CountedDesk.there) > most:
+            await asyncio.sleep(0.05)
+
+    asyncio.run(all_of_them())
+    assert max(held) <= most
+    assert sum(visitor.refused for visitor in visitors) > 0, "there was not room for all"
+    answered = [visitor.answered for visitor in visitors]
+    assert max(answered) <= 2
+    assert answered.count(1) >= 0.9 * pages
+    for visitor in visitors[:: max(1, pages // 10)]:
+        assert rows(visitor.view) == expected(reader, visitor.text, k=2, depth=2)
+
+
+def test_a_page_that_waits_is_never_sent_away_for_another(tiny_model: Model) -> None:
+    service = Service(loaded(tiny_model), most=2)
+
+    async def visit() -> list[Any]:
+        first, second, third = (Page(service, f"page-of-somebody-{place}") for place in range(3))
+        one = await first.functions["ask"](first.request("The sea", depth=40))
+        two = await second.functions["ask"](second.request("The sky", depth=40))
+        refused = await third.ask("The keeper")
+        assert not one["over"] and not two["over"]
+        assert [news["state"] for news in refused] == ["full"]
+        assert (refused[0]["number"], refused[0]["revision"]) == (1, 1)
+        settled = [await self_settled(page, news) for page, news in ((first, one), (second, two))]
+        return [*settled, (await third.ask("The keeper"))[-1]["state"]]
+
+    assert asyncio.run(visit()) == ["settled"] * 3
+
+
+async def self_settled(page: Page, news: Any) -> str:
+    """The state that a request comes to, by asking for all the rest of its news."""
+    while not news["over"]:
+        news = await page.functions["more"]({"page": page.name, "number": page.number, "seen": news["seen"]})
+        assert not news.get("unknown")
+    return str(news["state"])
+
+
+def test_what_is_only_read_ahead_makes_room_and_its_page_asks_nothing_more(tiny_model: Model) -> None:
+    service = Service(loaded(tiny_model), most=1)
+
+    async def visit() -> tuple[Any, Any]:
+        first, second = Page(service, "page-of-somebody-1"), Page(service, "page-of-somebody-2")
+        news = await first.functions["ask"](first.request("The sea", k=5, depth=9, ahead=True))
+        while news["state"] != "settled":
+            news = await first.functions["more"]({"page": first.name, "number": 1, "seen": news["seen"]})
+        waiting = asyncio.ensure_future(
+            first.functions["more"]({"page": first.name, "number": 1, "seen": news["seen"]})
+        )
+        await asyncio.sleep(0)
+        found = await second.ask("The sky")
+        return await waiting, found
+
+    told, found = asyncio.run(visit())
+    assert (told["over"], told["state"], told.get("unknown")) == (True, "settled", None)
+    assert found[-1]["state"] == "settled"
+
+
+def test_a_page_that_is_gone_for_long_makes_room(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Service(loaded(tiny_model), most=1)
+
+    async def visit() -> list[str]:
+        first, second = Page(service, "page-of-somebody-1"), Page(service, "page-of-somebody-2")
+        await first.functions["ask"](first.request("The sea", depth=40))
+        states = [(await second.ask("The sky"))[-1]["state"]]
+        monkeypatch.setattr(request_progress, "ABSENT", -1.0)
+        return [*states, (await second.ask("The sky"))[-1]["state"]]
+
+    assert asyncio.run(visit()) == ["full", "settled"]
+
+
+class Clock:
+    """A clock that stands until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_store_is_bounded_and_forgets_the_longest_unused() -> None:
+    clock, gone = Clock(), []
+    store: Store[object] = Store(object, most=3, seconds=10, gone=lambda key, thing: gone.append(key), clock=clock)
+    kept = {name: store.hold(name) for name in "abc"}
+    assert store.hold("a") is kept["a"]
+    assert store.find("b") is kept["b"]
+    store.hold("d")
+    assert gone == ["c"], "b was found and a was held since"
+    assert len(store) == 3
+    store.hold("e")
+    assert gone == ["c", "a"]
+    assert store.find("a") is None
+    assert len(store) == 3, "to look for a thing makes none"
+
+
+def test_the_store_forgets_what_was_idle_for_long_also_where_nobody_makes_anything_new() -> None:
+    clock, gone = Clock(), []
+    store: Store[object] = Store(object, seconds=10, gone=lambda key, thing: gone.append(key), clock=clock)
+    first = store.hold("a")
+    clock.now = 10.0
+    assert store.find("a") is first, "ten seconds are not too long, and from now on it is fresh"
+    clock.now = 20.0
+    assert store.hold("b") is not first
+    clock.now = 20.1
+    assert store.find("a") is None
+    assert gone == ["a"]
+    clock.now = 30.0
+    assert store.find("b") is not None
+
+
+def test_the_store_never_forgets_what_is_busy_to_make_room() -> None:
+    clock, busy = Clock(), {"a", "b"}
+    names: dict[int, str] = {}
+    store: Store[list[str]] = Store(list, most=2, busy=lambda thing: names[id(thing)] in busy, clock=clock)
+    for name in "ab":
+        names[id(store.hold(name))] = name
+    with pytest.raises(NoRoom, match="try again soon"):
+        store.hold("c")
+    assert store.find("a") is not None and store.find("b") is not None
+    assert store.hold("a") is store.find("a"), "who is there needs no room"
+    busy.remove("b")
+    names[id(store.hold("c"))] = "c"
+    assert store.find("b") is None and store.find("a") is not None

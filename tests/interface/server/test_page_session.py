@@ -1,0 +1,215 @@
+"""How a page's request is answered: how often views are painted, and how much is sent of what is read ahead."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from interface.server import page_session as desks
+from interface.server.branch_request import Asked
+from interface.server.page_session import Desk
+from lookahead_core import Document, LookaheadError, Model, load_model
+from lookahead_core.document import generation_start
+from lookahead_core.text.chat import conversation, most_before
+from tests.conftest import tiny_llama
+from tests.interface.server.test_page_service import TEMPLATE
+from tests.support.witness import around
+
+BASE = {"page": "a-page-of-somebody", "number": 1, "revision": 1}
+
+
+def asked(text: str, **given: Any) -> Asked:
+    return Asked.of(BASE | {"text": text} | given)
+
+
+class Clock:
+    """In place of the module time: seconds go by only when they are told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(desks, "time", made)
+    return made
+
+
+def painted(model: Model, clock: Clock, each: float, view: float = 0.0) -> list[float]:
+    """When a desk gives views, where a pass takes so long, and to make a view so long; the settled one left out."""
+
+    class Slow(Desk):
+        def _view(self, *arguments: Any) -> Any:
+            clock.pass_by(view)
+            return super()._view(*arguments)
+
+    steps = Slow(around(model, lambda: clock.pass_by(each))).answers(asked("The sea.", k=2, depth=12))
+    facts = [(clock.now, fact) for fact in steps]
+    assert facts[-1][1]["state"] == "settled"
+    return [now for now, fact in facts[:-1] if "view" in fact]
+
+
+def test_a_view_is_painted_after_each_slow_pass_and_not_after_each_fast_one(tiny_model: Model, clock: Clock) -> None:
+    assert len(painted(tiny_model, clock, 1.0)) >= 11
+    assert len(painted(tiny_model, clock, desks.PAINT)) >= 11
+    assert len(painted(tiny_model, clock, 0.0)) == 1
+    times = painted(tiny_model, clock, desks.PAINT / 2.5)
+    assert {round((later - one) / desks.PAINT, 6) for one, later in itertools.pairwise(times)} == {1.2}
+
+
+def test_views_that_take_long_to_make_are_made_less_often(tiny_model: Model, clock: Clock) -> None:
+    times = painted(tiny_model, clock, 1.0, view=1.0)
+    gaps = {later - one for one, later in itertools.pairwise(times)}
+    assert gaps == {6.0}, "five times as long as it took, and the view itself"
+
+
+def test_a_settled_view_is_that_of_a_document_healed_and_as_deep_as_asked(tiny_model: Model) -> None:
+    for text in ("The sea.", "The light"):
+        (*_, last) = Desk(tiny_model).answers(asked(text, k=3, depth=4))
+        document = Document(tiny_model, text)
+        healed = bool(document.reopens)
+        found = document.lookahead(k=3, depth=4 + healed, heal=True)
+        rows = ["".join(piece["text"] for piece in branch["pieces"]) for branch in last["view"]["branches"]]
+        assert rows == [branch.text for branch in found.branches]
+        assert last["view"]["asked"]["depth"] == 4
+        assert (last["state"], last["note"]) == ("settled", None)
+
+
+@pytest.mark.parametrize(("k", "note"), [(10, None), (11, "With more than 10 branches only the first level branches.")])
+def test_a_note_says_where_not_all_levels_branch(tiny_model: Model, k: int, note: str | None) -> None:
+    (*_, last) = Desk(tiny_model).answers(asked("The sea.", k=k, depth=2, mode="every_level"))
+    assert last["note"] == note
+
+
+def test_without_a_text_and_a_message_there_is_no_view(tiny_model: Model) -> None:
+    (only,) = Desk(tiny_model).answers(asked(""))
+    assert only == {"state": "empty"}
+
+
+def read_ahead(model: Model, **given: Any) -> tuple[Any, list[Any]]:
+    """The settled view of a text, and the facts of what is read ahead behind it."""
+    desk, request = Desk(model), asked("The sea.", **given)
+    (*_, last) = desk.answers(request)
+    return last["view"], [fact for fact in desk.ahead(request) if fact]
+
+
+def size(view: Any) -> int:
+    return len(json.dumps(view, separators=(",", ":")))
+
+
+def test_a_view_read_ahead_carries_sixteen_odds_and_words_where_there_is_room(tiny_model: Model) -> None:
+    _, facts = read_ahead(tiny_model, k=3, depth=3)
+    assert len(facts) >= 6
+    assert all(len(fact["ahead"][1]["rest"]) == desks.AHEAD_KEPT == 16 for fact in facts)
+
+
+def test_views_read_ahead_are_made_smaller_before_they_are_left_out(
+    tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generation_start, "time", Clock())  # seconds have more or fewer digits
+    k = 3
+    _, facts = read_ahead(tiny_model, k=k, depth=3)
+    whole = [size(fact["ahead"][1]) for fact in facts]
+    rests = set()
+    for most in (k * max(whole), k * max(whole) - 1, k * min(whole) * 2 // 3, k * min(whole) // 2, min(whole), 100):
+        monkeypatch.setattr(desks, "AHEAD_BYTES", most)
+        _, fewer = read_ahead(tiny_model, k=k, depth=3)
+        sizes = [size(fact["ahead"][1]) for fact in fewer]
+        kept = [len(fact["ahead"][1]["rest"]) for fact in fewer]
+        rests |= set(kept)
+        assert sum(sizes) <= most
+        assert all(each <= most // k or left == 0 for each, left in zip(sizes, kept, strict=True))
+        expected = 16 if most == k * max(whole) else 4
+        assert all(left <= expected for left, each in zip(kept, whole, strict=False) if each == max(whole))
+        assert [fact["ahead"][0] for fact in fewer] == [fact["ahead"][0] for fact in facts[: len(fewer)]]
+    assert rests == {16, 4, 0}
+
+
+def test_how_many_tokens_were_read_ahead_is_told_and_bounded(tiny_model: Model) -> None:
+    desk, request = Desk(tiny_model), asked("The sea.", k=9, depth=12)
+    for _ in desk.answers(request):
+        pass
+    assert desk.document is not None
+    before = desk.document.tree.work.tokens
+    told = [fact["tokens_ahead"] for fact in desk.ahead(request) if fact]
+    assert told == sorted(told)
+    assert 0 < told[-1] <= desk.document.tree.work.tokens - before <= desks.AHEAD_NODES + 9 * 12
+
+
+@pytest.fixture
+def told(byte_tokenizer: Any) -> Model:
+    """A model that takes instructions, and sees 400 tokens."""
+    tokenizer = copy.deepcopy(byte_tokenizer)
+    tokenizer.chat_template = TEMPLATE
+    return load_model(tiny_llama(len(tokenizer), max_position_embeddings=400), tokenizer=tokenizer)
+
+
+def test_what_the_model_is_told_may_take_three_quarters_of_what_it_sees(told: Model) -> None:
+    most = most_before(400)
+    assert most == 300
+
+    def length(words: int) -> int:
+        messages = [{"role": "user", "content": "a " * words}, {"role": "assistant", "content": ""}]
+        return len(conversation(told.codec, messages).opening)
+
+    fits = next(words for words in range(1, 400) if length(words + 1) > most)
+    exact = length(fits) == most
+    (*_, last) = Desk(told).answers(asked("The", instruction="a " * fits, k=1, depth=1))
+    assert last["state"] == "settled"
+    assert exact, "the edge itself is tried"
+    for given, words in (
+        (
+            {"instruction": "a " * (fits + 1)},
+            r"^Instruction and source are 30\d tokens long, .* shorten the source until",
+        ),
+        (
+            {"role": "assistant", "messages": [{"role": "user", "content": "a " * (fits + 1)}]},
+            r"^The messages before are 30\d",
+        ),
+    ):
+        with pytest.raises(LookaheadError, match=words):
+            list(Desk(told).answers(asked("The", **given)))
+
+
+def test_another_message_opens_another_document_on_the_same_tree(told: Model) -> None:
+    desk = Desk(told)
+    opened: list[Document] = []
+
+    def look(text: str, **given: Any) -> Document:
+        for _ in desk.answers(asked(text, k=1, depth=1, **given)):
+            pass
+        assert desk.document is not None
+        opened.append(desk.document)
+        return desk.document
+
+    first, same, other = look("The"), look("The sea"), look("The sea", instruction="Shorten.")
+    assert first is same
+    assert other is not first
+    assert other.tree is first.tree
+    assert look("The sea") is not other
+    assert {id(one.tree) for one in opened} == {id(first.tree)}
+
+
+def test_branches_end_where_the_template_ends_a_message(told: Model) -> None:
+    end = told.codec.require().convert_tokens_to_ids("<|end|>")
+    desk = Desk(replace(told, end_token_ids=frozenset()))
+    for _ in desk.answers(asked("The", instruction="Shorten.", k=1, depth=1)):
+        pass
+    assert desk.document is not None
+    assert desk.document.model.end_token_ids == {end}
+
+
+def test_the_tree_of_a_desk_that_was_never_asked_is_none(tiny_model: Model) -> None:
+    assert Desk(tiny_model).tree() is None

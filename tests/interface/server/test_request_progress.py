@@ -1,0 +1,155 @@
+"""What a page hears of a request: each thing once, as soon as it is there, and that there is nothing more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from interface.server import request_progress as runs
+from interface.server.branch_request import Asked
+from interface.server.request_progress import Run
+
+ASKED = Asked(page="a-page-of-somebody", number=3, revision=8, text="The sea")
+
+
+def told(talk: Callable[[Run], Awaitable[Any]]) -> Any:
+    """What comes of a talk about one run."""
+
+    async def begin() -> Any:
+        return await talk(Run(ASKED))
+
+    return asyncio.run(begin())
+
+
+def test_each_thing_is_told_once() -> None:
+    async def talk(run: Run) -> None:
+        run.told({"state": "thinking", "reading": [5, 9]})
+        first = await run.news(0)
+        assert first == {
+            "number": 3, "revision": 8, "seen": 1, "state": "thinking", "over": False, "reading": [5, 9], "ahead": {},
+            "tokens_ahead": 0,
+        }  # fmt: skip
+        run.told({"state": "thinking", "view": "a view"})
+        second = await run.news(1)
+        assert (second["seen"], second["view"]) == (2, "a view")
+        assert "reading" not in second, "it is read"
+        run.told({"state": "settled", "view": "the view", "note": "a note"})
+        run.told({"ahead": ("1 2", "one"), "tokens_ahead": 4})
+        run.told({"ahead": ("3", "other"), "tokens_ahead": 6})
+        await asyncio.sleep(0)
+        third = await run.news(2)
+        assert (third["view"], third["ahead"], third["tokens_ahead"]) == ("the view", {"1 2": "one", "3": "other"}, 6)
+        assert (third["seen"], third["state"], third["note"]) == (5, "settled", "a note")
+        run.finish()
+        last = await run.news(5)
+        assert (last["over"], last["ahead"], last["seen"], "view" in last) == (True, {}, 6, False)
+        again = await run.news(4)
+        assert (again["ahead"], "view" in again) == ({"3": "other"}, False), "only what came later"
+        assert (await run.news(2))["view"] == "the view"
+
+    told(talk)
+
+
+def test_who_waits_hears_at_once_and_all_who_wait_hear() -> None:
+    async def talk(run: Run) -> None:
+        waiting = [asyncio.ensure_future(run.news(0)) for _ in range(3)]
+        await asyncio.sleep(0)
+        run.told({})
+        await asyncio.sleep(0)
+        assert not any(one.done() for one in waiting), "nothing has come"
+        run.told({"state": "thinking", "view": 1})
+        assert [(await one)["view"] for one in waiting] == [1] * 3
+
+    told(talk)
+
+
+def test_who_waits_in_vain_is_told_after_a_while_that_there_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "PATIENCE", 0.01)
+
+    async def talk(run: Run) -> Any:
+        return await run.news(0)
+
+    news = told(talk)
+    assert (news["seen"], news["state"], news["over"]) == (0, "thinking", False)
+
+
+def test_what_comes_after_the_end_is_not_told() -> None:
+    async def talk(run: Run) -> Any:
+        run.finish(state="error", sentence="A sentence.")
+        run.told({"state": "settled", "view": 1})
+        await asyncio.sleep(0)
+        return await run.news(0)
+
+    news = told(talk)
+    assert (news["state"], news["sentence"], news["over"], "view" in news) == ("error", "A sentence.", True, False)
+
+
+def test_a_superseded_request_says_so_and_nothing_else() -> None:
+    async def talk(run: Run) -> Any:
+        waiting = asyncio.ensure_future(run.news(0))
+        await asyncio.sleep(0)
+        run.supersede()
+        return await waiting
+
+    assert told(talk) == {"number": 3, "revision": 8, "seen": 1, "superseded": True}
+
+
+def test_a_run_that_is_stopped_is_settled_and_needs_no_place_any_more() -> None:
+    async def talk(run: Run) -> Any:
+        assert run.wanted
+        run.stop()
+        assert not run.wanted
+        return await run.news(0)
+
+    news = told(talk)
+    assert (news["state"], news["stopped"], news["over"]) == ("settled", True, True)
+
+
+def test_a_run_is_wanted_until_its_page_has_heard_its_end() -> None:
+    async def talk(run: Run) -> None:
+        run.told({"state": "settled", "view": 1})
+        await asyncio.sleep(0)
+        assert run.settled and run.wanted
+        await run.news(0)
+        assert run.wanted, "nobody waits for more just now, and somebody may ask in a moment"
+        waiting = asyncio.ensure_future(run.news(1))
+        await asyncio.sleep(0)
+        assert not run.wanted, "the page has its view, and waits for what is read ahead"
+        run.finish()
+        assert run.wanted, "it has not heard that this was all"
+        await waiting
+        assert not run.wanted
+
+    told(talk)
+
+
+def test_who_waits_is_there_however_long_it_takes() -> None:
+    now = 0.0
+
+    async def talk() -> None:
+        nonlocal now
+        run = Run(ASKED, lambda: now)
+        waiting = asyncio.ensure_future(run.news(0))
+        await asyncio.sleep(0)
+        now = 1000.0
+        assert run.wanted
+        run.told({"state": "thinking", "view": 1})
+        await waiting
+        now += runs.ABSENT
+        assert run.wanted
+        now += 0.1
+        assert not run.wanted
+
+    asyncio.run(talk())
+
+
+def test_a_server_that_has_ended_hears_nothing_and_fails_at_nothing() -> None:
+    async def talk(run: Run) -> Run:
+        return run
+
+    run = told(talk)
+    run.told({"state": "settled"})
+    assert not run.settled

@@ -1,0 +1,484 @@
+"""The Type assistant tab in a real browser: either side is written among branches, and nothing that is said is lost."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+
+from lookahead_core import Model
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE
+from tests.support.families import greedy
+from tests.support.workbench import workbench
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+QUESTION = "What does a lighthouse keeper do at night?"
+ANSWER = "The keeper lights the lamp, and watches over the ships."
+MARKUP = '<img src=x onerror="window.pwned=1"> ${window.pwned=1} {{window.pwned=1}} <|im_end|>'
+Said = list[tuple[str, str]]
+
+
+def in_the_template(model: Model, said: Said) -> list[int]:
+    """A conversation whose last message goes on, as transformers itself lays it out."""
+    messages = [{"role": role, "content": content} for role, content in said]
+    if not said[-1][1]:
+        # transformers finds no end of a message without any characters.
+        messages[-1]["content"] = "\ue000"
+    whole = model.tokenizer.apply_chat_template(messages, tokenize=False, continue_final_message=True)
+    return list(model.tokenizer(whole.removesuffix("\ue000"), add_special_tokens=False).input_ids)
+
+
+def rows_of(model: Model, said: Said, k: int = 5, depth: int = 8) -> list[str]:
+    """The likeliest ways to go on with the last message, each greedily, by plain forward passes."""
+    ids = in_the_template(model, said)
+    with torch.inference_mode():
+        firsts = model.hf_model(torch.tensor([ids])).logits[0, -1].topk(k).indices.tolist()
+    rows = [[] if one in model.end_token_ids else [one, *greedy(model, [*ids, one], depth - 1)] for one in firsts]
+    return [model.tokenizer.decode([one for one in row if one not in model.end_token_ids]) for row in rows]
+
+
+@dataclass
+class Talking:
+    """The tab as somebody has it open."""
+
+    page: Any
+
+    @property
+    def branches(self) -> Any:
+        return self.page.locator("#chat-branches")
+
+    @property
+    def revision(self) -> int:
+        return int(self.branches.get_attribute("data-revision"))
+
+    @property
+    def text(self) -> str:
+        return str(self.page.locator("#chat-text").input_value())
+
+    @property
+    def role(self) -> str:
+        """Whose turn it is, by the sign over the text."""
+        return str(self.page.locator(".talking .whose").inner_text())
+
+    @property
+    def said(self) -> Said:
+        """The messages so far."""
+        script = "all => all.map(one => [one.dataset.role, one.querySelector('.content').textContent])"
+        return [tuple(one) for one in self.page.locator("#chat .message").evaluate_all(script)]
+
+    @property
+    def state(self) -> tuple[Said, str, str]:
+        return self.said, self.role, self.text
+
+    @property
+    def notice(self) -> str:
+        return str(self.page.locator(".talking .notice .sentence").inner_text())
+
+    def settle(self, after: int = -1) -> None:
+        """Until the branches are those of the message as it stands, and newer than a revision."""
+        self.page.wait_for_function(
+            """after => {
+                const {dataset} = document.querySelector('#chat-branches');
+                return Number(dataset.revision) > after && dataset.state === 'settled' && dataset.stale === 'false';
+            }""",
+            arg=after,
+            timeout=PATIENCE / 2,
+        )
+
+    def fill(self, text: str) -> None:
+        """Another message in progress, and the branches that follow from it."""
+        before, other = self.revision, self.text != text
+        self.page.locator("#chat-text").fill(text)
+        self.settle(before if other else -1)
+
+    def press(self, selector: str) -> None:
+        """A button after which other branches follow."""
+        before = self.revision
+        self.page.locator(selector).click()
+        self.settle(before)
+
+    def send(self, text: str | None = None) -> None:
+        if text is not None:
+            self.fill(text)
+        self.press("#send")
+
+    def edit(self, number: int) -> None:
+        self.press(f"#chat .message:nth-child({number}) .edit")
+
+    def rows(self) -> list[str]:
+        """What each row inserts."""
+        script = "rows => rows.map(row => [...row.querySelectorAll('button')].map(one => one.dataset.text).join(''))"
+        return list(self.branches.locator("[data-branch]").evaluate_all(script))
+
+    def click(self, branch: int = 0) -> str:
+        """Take the first word of a row; what this inserts."""
+        self.settle()
+        before, inserted = self.revision, self.rows()[branch]
+        self.page.locator(f"#chat-branches [data-branch='{branch}'] [data-token='0']").click()
+        self.settle(before)
+        return inserted
+
+    def read(self) -> int:
+        """How many tokens the model has read for what is shown."""
+        return int(self.page.locator("#chat-meter").get_attribute("data-tokens"))
+
+
+@pytest.fixture
+def talking(page: Any, real_page: str) -> Iterator[Talking]:
+    with browsers.visit_again(page, real_page) as opened:
+        opened.wait_for_status("ready")
+        yield open_tab(opened)
+
+
+def open_tab(opened: browsers.Visit) -> Talking:
+    opened.page.get_by_role("tab", name="Type assistant").click()
+    opened.page.wait_for_selector("#chat-branches", timeout=PATIENCE)
+    talking = Talking(opened.page)
+    talking.settle()
+    return talking
+
+
+def test_either_side_is_written_by_clicks_from_its_first_word_on(talking: Talking, default_model: Model) -> None:
+    said: Said = []
+    for role in ("user", "assistant", "user"):
+        assert talking.state == (said, role.capitalize(), "")
+        written = greedy(default_model, in_the_template(default_model, [*said, (role, "")]), 20)
+        expected = default_model.tokenizer.decode([one for one in written if one not in default_model.end_token_ids])
+        for _ in range(3):
+            talking.click()
+            assert expected.startswith(talking.text) and talking.text
+        said = [*said, (role, talking.text)]
+        talking.send()
+    assert talking.said == said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [("user", "How do I light a lamp,")],
+        [("user", QUESTION), ("assistant", "At night,")],
+        [("user", QUESTION), ("assistant", ANSWER), ("user", "Thank you! And what,")],
+        [("user", QUESTION), ("assistant", ANSWER), ("user", "")],
+    ],
+    ids=lambda said: f"{said[-1][0]} {len(said)}",
+)
+def test_a_turn_half_written_is_continued_and_not_answered_whoever_writes_it(
+    talking: Talking, default_model: Model, said: Said
+) -> None:
+    talking.page.locator("#chat-words").set_checked(True)
+    for _, content in said[:-1]:
+        talking.send(content)
+    talking.fill(said[-1][1])
+    assert talking.rows() == rows_of(default_model, said)
+
+
+def test_send_passes_the_turn_and_costs_the_new_tokens_only(talking: Talking, default_model: Model) -> None:
+    talking.fill(f"{QUESTION} I have read that {ANSWER} " * 4 + "Is it so?")
+    long = len(in_the_template(default_model, [("user", talking.text)]))
+    talking.send()
+    # Five tokens of the template, and four rows below the first words.
+    assert talking.read() <= 5 + 5 * 8 < long / 2
+    assert talking.role == "Assistant"
+    for content in (ANSWER, QUESTION, "Yes."):
+        talking.fill(content)
+        talking.send()
+        assert talking.read() <= 5 + 5 * 8
+    talking.edit(1)
+    assert talking.read() <= 5 * 8, "going back reads nothing again"
+
+
+def test_going_back_to_an_earlier_message_rewinds_and_undo_brings_back_all(talking: Talking) -> None:
+    for content in (QUESTION, ANSWER, "Thank you."):
+        talking.send(content)
+    talking.click()
+    states = [talking.state]
+    talking.edit(2)
+    assert talking.state == ([("user", QUESTION)], "Assistant", ANSWER)
+    assert "kept" in talking.notice
+    states.append(talking.state)
+    talking.fill("He sleeps.")
+    states.append(talking.state)
+    talking.send()
+    states.append(talking.state)
+    assert states[-1] == ([("user", QUESTION), ("assistant", "He sleeps.")], "User", "")
+    for state in states[-2::-1]:
+        talking.page.locator(".talking .undo").click()
+        assert talking.state == state
+    talking.settle()
+    for state in states[1:]:
+        talking.page.locator(".talking .redo").click()
+        assert talking.state == state
+
+
+def test_what_followed_a_message_is_kept_in_a_list_and_can_be_entered_again(talking: Talking) -> None:
+    for content in (QUESTION, ANSWER, "Thank you."):
+        talking.send(content)
+    whole = talking.state
+    talking.edit(2)
+    talking.send("He sleeps.")
+    other = talking.state
+    for _ in range(3):
+        talking.page.locator(".talking .undo").click()
+    assert talking.state == whole
+    talking.send("You are welcome.")
+    talking.page.locator(".talking summary").click()
+    moments = talking.page.locator(".talking .moment")
+    assert moments.first.inner_text().startswith("3 messages, then Assistant: You are welcome.")
+    talking.press(".talking .moment[data-kind=left]")
+    assert talking.state == other
+    talking.press(".talking .undo")
+    assert talking.said[-1] == ("assistant", "You are welcome.")
+    talking.press(".talking .moment >> nth=0")
+    assert talking.state == (whole[0], "Assistant", "You are welcome.")
+
+
+def test_a_new_conversation_begins_with_the_user_and_can_be_undone(talking: Talking) -> None:
+    talking.send(QUESTION)
+    talking.fill("The keeper")
+    state = talking.state
+    talking.press("#chat-new")
+    assert talking.state == ([], "User", "")
+    talking.press(".talking .notice .action")
+    assert talking.state == state
+
+
+def test_sending_nothing_gets_a_sentence(talking: Talking) -> None:
+    for nothing in ("", " ", "\n"):
+        talking.page.locator("#chat-text").fill(nothing)
+        talking.page.locator("#send").click()
+        assert talking.notice.startswith("There is nothing to send yet")
+        assert (talking.said, talking.role, talking.text) == ([], "User", nothing)
+
+
+def test_an_ending_is_a_chip_that_inserts_nothing_and_names_send(talking: Talking, default_model: Model) -> None:
+    talking.page.locator("#chat-words").set_checked(True)
+    ids = in_the_template(default_model, [("user", QUESTION)])
+    assert not default_model.end_token_ids.isdisjoint(greedy(default_model, ids, 1))
+    talking.fill(QUESTION)
+    state, ending = talking.state, talking.branches.locator("[data-branch='0']")
+    assert ending.get_attribute("data-end") == "true"
+    assert ending.locator("button").count() == 0
+    assert ending.locator(".tokens").inner_text().startswith("end"), "and nothing else stands there"
+    ending.locator(".end").click()
+    assert talking.state == state
+    assert "Send passes the turn" in talking.notice
+
+
+ENDED = """async () => {
+  const {shape} = await import('/lookahead/web/core/branch_rows.js');
+  const branch = {ids: [5, 0], logprobs: [0, -1], at: [0, 1], pieces: [], ended: true, healed: true};
+  const asked = {k: 1, depth: 8, mode: 'likely', until: 'tokens'};
+  return shape({branches: [branch], nodes: [], rest: [], asked}).rows[0];
+}"""
+
+
+def test_after_a_word_that_was_typed_an_ending_is_all_that_its_row_shows(page: Any) -> None:
+    with workbench() as url:
+        page.goto(url)
+        row = page.evaluate(ENDED)
+    assert (row["ended"], row["pieces"], row["unsaid"]) == (True, [], 0)
+
+
+def test_the_template_never_comes_into_texts_or_buttons(talking: Talking, default_model: Model) -> None:
+    special = [token for token in default_model.tokenizer.all_special_tokens if token.strip()]
+    talking.page.locator("#chat-words").set_checked(True)
+    for text in ("Hi.", "Hello there.", "Bye."):
+        talking.fill(text)
+        talking.page.locator("#chat-rest .more").click()
+        shown = talking.page.locator(".assisting").inner_text()
+        assert not any(token in shown for token in special)
+        assert not any("assistant\n" in row for row in talking.rows())
+        talking.send()
+
+
+def test_markup_and_signs_of_the_template_stay_text_in_every_message(talking: Talking) -> None:
+    talking.send(MARKUP)
+    talking.send(MARKUP)
+    talking.fill(MARKUP)
+    talking.click(next(branch for branch, row in enumerate(talking.rows()) if row))
+    assert talking.said == [("user", MARKUP), ("assistant", MARKUP)]
+    assert talking.text.startswith(MARKUP)
+    talking.page.locator(".talking summary").click()
+    browsers.expect(talking.page.locator(".talking .moments")).to_contain_text("onerror")
+    assert talking.page.evaluate("window.pwned === undefined && !document.querySelector('.assisting img')")
+
+
+def test_branches_of_the_turn_before_refuse_the_click_visibly(talking: Talking) -> None:
+    talking.fill(QUESTION)
+    # All in one turn of the page's script, so that no answer can come between, and no refusal is over yet.
+    refused = talking.page.evaluate(
+        """() => {
+            const token = document.querySelector('#chat-branches [data-token]');
+            document.querySelector('#send').click();
+            token.click();
+            return document.querySelector('#chat-branches').matches('[data-refused]');
+        }"""
+    )
+    assert talking.state == ([("user", QUESTION)], "Assistant", "")
+    assert refused
+    talking.settle()
+
+
+def test_all_of_it_goes_by_keys(talking: Talking) -> None:
+    page = talking.page
+    page.locator("#chat-text").focus()
+    before = talking.revision
+    page.keyboard.press("Alt+1")
+    talking.settle(before)
+    first = talking.text
+    assert first
+    before = talking.revision
+    page.keyboard.press("Control+Enter")
+    talking.settle(before)
+    assert talking.state == ([("user", first)], "Assistant", "")
+    assert page.evaluate("document.activeElement.id") == "chat-text"
+    before = talking.revision
+    page.locator("#chat .edit").focus()
+    page.keyboard.press("Enter")
+    talking.settle(before)
+    assert talking.state == ([], "User", first)
+    before = talking.revision
+    page.keyboard.press("Control+z")
+    talking.settle(before)
+    assert talking.state == ([("user", first)], "Assistant", "")
+
+
+def test_the_conversation_survives_switching_tabs_and_leaving_the_page_asks_first(talking: Talking) -> None:
+    talking.send(QUESTION)
+    state, rows = talking.state, talking.rows()
+    talking.page.get_by_role("tab", name="Write", exact=True).click()
+    assert talking.page.locator("#document textarea").input_value() == ""
+    talking.page.get_by_role("tab", name="Type assistant").click()
+    assert (talking.state, talking.rows()) == (state, rows)
+    asked: list[str] = []
+
+    def hear(dialog: Any) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    talking.page.on("dialog", hear)
+    talking.page.reload()
+    assert asked == ["beforeunload"]
+    talking.page.remove_listener("dialog", hear)
+
+
+def test_the_conversation_and_its_history_are_there_again_after_a_reload(talking: Talking) -> None:
+    talking.send(QUESTION)
+    talking.fill("The keeper")
+    state, rows = talking.state, talking.rows()
+    talking.page.once("dialog", lambda dialog: dialog.accept())
+    talking.page.reload()
+    talking.page.get_by_role("tab", name="Type assistant").click()
+    talking.page.wait_for_selector("#chat-branches", timeout=PATIENCE)
+    talking.settle()
+    assert (talking.state, talking.rows()) == (state, rows)
+    for expected in (([("user", QUESTION)], "Assistant", ""), ([], "User", QUESTION)):
+        talking.press(".talking .undo")
+        assert talking.state == expected
+
+
+def test_more_messages_than_are_allowed_get_a_sentence_and_lose_nothing(talking: Talking) -> None:
+    talking.page.evaluate(
+        """() => {
+            for (let count = 0; count < 101; count += 1) {
+                document.querySelector('#chat-text').value = 'Yes.';
+                document.querySelector('#send').click();
+            }
+        }"""
+    )
+    talking.page.wait_for_selector("#chat-branches[data-state=error]", timeout=PATIENCE)
+    assert "100 are allowed" in talking.page.locator("#status").inner_text()
+    assert len(talking.said) == 101
+    talking.press(".talking .undo")
+    assert talking.page.locator("#status").get_attribute("data-state") == "ready"
+
+
+LOOKS = [
+    {"viewport": {"width": 390, "height": 844}},
+    {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=["a phone", "dark"])
+def test_it_fits_narrow_pages_and_axe_finds_nothing_serious(browser: Any, real_page: str, look: dict[str, Any]) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    with browsers.visit(browser, real_page, **look) as opened:
+        opened.wait_for_status("ready")
+        talking = open_tab(opened)
+        for content in (QUESTION, ANSWER):
+            talking.send(content)
+        talking.click()
+        talking.edit(2)
+        talking.page.locator(".talking summary").click()
+        talking.page.locator(".talking .moment").first.wait_for()  # the list is made when the browser says it is open
+        assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        include = [[".talking"], ["#chat-controls"], ["#chat-branches"], ["[role=tablist]"]]
+        found = Axe().run(opened.page, context={"include": include}).response["violations"]
+        assert [(one["id"], node["html"][:120]) for one in found for node in one["nodes"]] == []
+
+
+MOUNT = """async () => {
+  const {Draft} = await import('/lookahead/web/ui/text_draft.js');
+  const blank = {messages: [], role: 'user'}, other = {user: 'assistant', assistant: 'user'};
+  const draft = new Draft(document.querySelector('#box'), {earlier: blank});
+  const earlier = () => draft.earlier;
+  window.does = {
+    state: () => JSON.stringify([draft.text, draft.spans, draft.selection, earlier()]),
+    accept: text => draft.accept(text, {ids: [1], revision: draft.sync()}),
+    send: () => draft.turn({kind: 'send', text: '', spans: [], earlier: {
+      messages: [...earlier().messages, {role: earlier().role, content: draft.text, spans: draft.spans}],
+      role: other[earlier().role],
+    }}),
+    edit: index => {
+      const {messages} = earlier(), {role, content, spans} = messages[index % messages.length] ?? {};
+      return role && draft.turn({kind: 'edit', text: content, spans, earlier: {
+        messages: messages.slice(0, index % messages.length), role,
+      }});
+    },
+    undo: () => draft.undo(),
+    redo: () => draft.redo(),
+    moments: () => draft.moments.map(({kind, earlier, text}) => [kind, earlier ?? null, text]),
+    reenter: index => draft.reenter(draft.moments[index]),
+  };
+}"""
+
+
+def test_turns_are_steps_of_the_one_history_whatever_is_done(page: Any) -> None:
+    with workbench("<textarea id=box></textarea>") as url:
+        page.goto(url)
+        page.evaluate(MOUNT)
+
+        def state() -> str:
+            return str(page.evaluate("does.state()"))
+
+        draw, states, place = random.Random(5), [state()], 0
+        for _ in range(150):
+            verb = draw.choice(["accept", "send", "accept", "edit", "undo", "undo", "redo", "reenter"])
+            if verb in ("undo", "redo"):
+                place = min(max(place + (1 if verb == "redo" else -1), 0), len(states) - 1)
+                page.evaluate(f"does.{verb}()")
+                assert state() == states[place]
+                continue
+            if verb == "reenter":
+                moments = page.evaluate("does.moments()")
+                kept = [index for index, (_, earlier, _) in enumerate(moments) if earlier]
+                if not kept:
+                    continue
+                chosen = draw.choice(kept)
+                page.evaluate("index => does.reenter(index)", chosen)
+                text, _, _, earlier = json.loads(state())
+                assert [earlier, text] == moments[chosen][1:]
+            else:
+                given = draw.randrange(9) if verb == "edit" else " a"
+                page.evaluate("([verb, given]) => does[verb](given)", [verb, given])
+            if state() != states[place]:
+                states = [*states[: place + 1], state()]
+                place += 1

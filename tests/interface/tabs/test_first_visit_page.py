@@ -1,0 +1,169 @@
+"""A first visit: a box to write in at once, an example labelled as one, and a model that comes when it comes."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from interface.tabs.writer import example
+from lookahead_core import Model, ModelError
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE, Visit
+from tests.support.witness import rows_of, talker
+
+pytestmark = pytest.mark.browser
+
+MISSING = "There is no model of that name; choose another."
+
+
+class Arriving:
+    """A model on its way: it comes as far as the test says."""
+
+    def __init__(self) -> None:
+        self.steps = [threading.Event() for _ in range(3)]
+        self.model = talker()
+        self.mistake: Exception | None = None
+
+    def load(self, report: Callable[[str, float | None], None]) -> Model:
+        report("Downloading Talker, 12 of 50 MB", 0.24)
+        self.steps[0].wait()
+        report("Downloading Talker, 38 of 50 MB", 0.76)
+        self.steps[1].wait()
+        report("Reading the weights", None)
+        self.steps[2].wait()
+        if self.mistake is not None:
+            raise self.mistake
+        return self.model
+
+    def arrive(self) -> None:
+        for step in self.steps:
+            step.set()
+
+
+@pytest.fixture
+def arriving() -> Iterator[Arriving]:
+    made = Arriving()
+    yield made
+    made.arrive()
+
+
+@pytest.fixture
+def first(page: Any, arriving: Arriving) -> Iterator[Visit]:
+    """Somebody's first visit, while the model is on its way."""
+    with browsers.page_of(arriving.load) as url, browsers.visit_again(page, url) as opened:
+        opened.page.wait_for_selector(".cover[data-stored=true]", timeout=PATIENCE)
+        yield opened
+        arriving.arrive()
+
+
+@pytest.mark.slow
+def test_the_box_is_empty_and_usable_and_the_example_says_that_it_is_stored(first: Visit) -> None:
+    assert first.text == ""
+    assert first.page.locator("#document textarea").is_editable()
+    assert "stored" in first.page.locator(".cover .stored").inner_text()
+    assert first.page.locator(".cover .stored").is_visible()
+    assert first.rows == 5
+    assert first.pieces(1) == stored_pieces(1)[:5]
+    assert first.page.locator("#branches").get_attribute("data-state") == "empty"
+
+
+def stored_pieces(branch: int) -> list[str]:
+    stored = json.loads(example.FILE.read_text(encoding="utf-8"))["view"]["branches"]
+    return [piece["text"] for piece in stored[branch]["pieces"]]
+
+
+@pytest.mark.slow
+def test_how_far_the_model_is_is_a_state_of_the_page(first: Visit, arriving: Arriving) -> None:
+    progress = first.page.locator("#status progress")
+    assert "12 of 50 MB" in first.wait_for_status("downloading")
+    assert float(progress.get_attribute("value")) == pytest.approx(0.24)
+    arriving.steps[0].set()
+    first.page.locator("#status").get_by_text("38 of 50 MB").wait_for()
+    assert float(progress.get_attribute("value")) == pytest.approx(0.76)
+    arriving.steps[1].set()
+    assert "Reading the weights" in first.wait_for_status("loading")
+    assert progress.is_hidden()
+    arriving.steps[2].set()
+    assert "LlamaForCausalLM" in first.wait_for_status("ready")
+
+
+@pytest.mark.slow
+def test_a_click_on_the_example_inserts_it_and_the_token_as_one_step(first: Visit, arriving: Arriving) -> None:
+    chosen = "".join(first.pieces(2)[:3])
+    first.token(2, 2).click()
+    assert first.text == example.TEXT + chosen
+    assert first.page.locator("#branches [data-branch]:not([data-inert])").count() == 0, "the rows were the example's"
+    first.page.locator("#undo").click()
+    assert first.text == ""
+    assert first.page.locator("#undo").get_attribute("aria-disabled") == "true"
+    first.page.locator("#redo").click()
+    assert first.text == example.TEXT + chosen
+    arriving.arrive()
+    first.wait_until_settled()
+    assert first.text == example.TEXT + chosen
+    assert [said(first, branch) for branch in range(5)] == rows_of(talker(), first.text)
+
+
+def said(visit: Visit, branch: int) -> str:
+    return "".join(visit.pieces(branch))
+
+
+@pytest.mark.slow
+def test_what_was_typed_meanwhile_branches_when_the_model_is_there(first: Visit, arriving: Arriving) -> None:
+    first.type("The old keeper")
+    assert first.text == "The old keeper"
+    assert first.page.locator("#branches [data-branch]:not([data-inert])").count() == 0, (
+        "the example's are not for this"
+    )
+    assert first.page.locator(".cover .stored").is_visible(), "and say so, as long as they are there"
+    first.token(0, 0).click()
+    assert first.page.locator("#branches[data-refused]").count() == 1
+    assert first.text == "The old keeper"
+    first.page.wait_for_selector("#branches:not([data-refused])")
+    browsers.expect(first.page.locator("#branches .note")).to_contain_text("when the model is ready")
+    assert first.page.locator("#branches").get_attribute("data-state") == "thinking"
+    arriving.arrive()
+    first.wait_for_status("ready")
+    first.wait_until_settled()
+    assert first.page.locator(".cover .stored").is_hidden()
+    assert first.text == "The old keeper"
+    assert [said(first, branch) for branch in range(first.rows)] == rows_of(talker(), "The old keeper")
+
+
+@pytest.mark.slow
+def test_typing_while_the_model_comes_loses_no_key(first: Visit, arriving: Arriving) -> None:
+    text = "The old keeper climbed the stairs again, and again, "
+    first.type(text[:20], delay=5)
+    arriving.arrive()
+    first.type(text[20:], delay=15)
+    first.wait_until_settled()
+    assert first.text == text
+
+
+@pytest.mark.slow
+def test_a_model_that_cannot_be_loaded_is_a_sentence_and_the_text_stays(first: Visit, arriving: Arriving) -> None:
+    first.type("My text")
+    arriving.mistake = ModelError(MISSING)
+    arriving.arrive()
+    assert first.wait_for_status("error").strip() == MISSING
+    first.type(" stays")
+    first.wait_for_view("error")
+    assert first.wait_for_status("error").strip() == MISSING
+    assert first.text == "My text stays"
+    first.page.locator("#undo").click()
+    assert first.text != "My text stays"
+
+
+@pytest.mark.slow
+def test_a_mistake_nobody_foresaw_is_a_sentence_without_its_inner_workings(first: Visit, arriving: Arriving) -> None:
+    arriving.mistake = RuntimeError("inner workings")
+    arriving.arrive()
+    sentence = first.wait_for_status("error")
+    assert "could not be loaded" in sentence
+    assert "inner workings" not in sentence
+    first.token(0, 0).click()
+    assert first.text.startswith(example.TEXT)

@@ -1,0 +1,406 @@
+"""The Highlights tab in a browser, and behind it: what is marked and why, branches at a word; the text is only read."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from interface import Loader
+from interface.tabs.highlights.text_analysis import MOST_TEXT, HighlightsService
+from lookahead_core import Document, Model
+from lookahead_core.analysis.highlights import highlights
+from lookahead_core.analysis.replacements import drop_in
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE, Visit
+from tests.support.requests_to_pages import PAGE, ask
+from tests.support.scripted_model import parrot
+
+TEXT = "After careful consideration of the risks, the old keeper climbed the stairs again and again."
+MARKUP = "the <b>sea</b> & ${sky} `grey` <img src=x onerror=alert(1)>"
+
+
+def in_a_browser(test: Any) -> Any:
+    return pytest.mark.browser(pytest.mark.slow(test))
+
+
+@pytest.fixture
+def service(tiny_model: Model) -> HighlightsService:
+    loader = Loader(lambda report: tiny_model)
+    loader.run()
+    return HighlightsService(loader)
+
+
+def view_of(news: list[Any]) -> Any:
+    return [one["view"] for one in news if "view" in one][-1]
+
+
+async def fit(service: HighlightsService, **given: Any) -> Any:
+    functions = {function.__name__: function for function in service.functions}
+    return await functions["fit"]({"page": PAGE, "number": 0, "revision": 0} | given)
+
+
+def test_a_page_is_sent_what_the_core_finds(service: HighlightsService, tiny_model: Model) -> None:
+    news = asyncio.run(ask(service, text=TEXT))
+    found = highlights(Document(tiny_model, TEXT))
+    view = view_of(news)
+    assert news[-1]["state"] == "settled"
+    assert [entry["start"] for entry in view["entries"]] == [entry.start for entry in found.entries]
+    assert [view["entries"][place]["start"] for place in view["marks"]] == [entry.start for entry in found.marks]
+
+
+def test_branches_at_a_word_come_from_the_cache_and_what_fits_between_them_is_one_pass(
+    service: HighlightsService, tiny_model: Model
+) -> None:
+    document = Document(tiny_model, TEXT)
+    entry = highlights(document).marks[0]
+
+    async def all_of_it() -> Any:
+        await ask(service, 1, text=TEXT)
+        grown = await ask(service, 2, text=TEXT, start=entry.start, k=3, depth=3)
+        return grown, await fit(service, text=TEXT, start=entry.start)
+
+    grown, told = asyncio.run(all_of_it())
+    view = view_of(grown)
+    expected = Document(tiny_model, token_ids=document.token_ids[: entry.at]).lookahead(k=3, depth=3)
+    shown = ["".join(piece["text"] for piece in branch["pieces"]) for branch in view["branches"]]
+    assert shown == [branch.text for branch in expected.branches]
+    assert view["cost"]["tokens"] <= 1 + 3 * 2
+    fits = drop_in(document, entry, entry.alternatives)
+    assert [one["drops_in"] for one in told["fits"]] == [one.drops_in for one in fits]
+    assert [one["sentence"] for one in told["fits"]] == [one.sentence for one in fits]
+
+
+def test_with_an_instruction_the_model_is_told_it_and_the_text_first(byte_tokenizer: Any, tiny_model: Model) -> None:
+    tokenizer = tiny_model.codec.require()
+    before, tokenizer.chat_template = tokenizer.chat_template, "{{ messages[0].content }} --->"
+    try:
+        loader = Loader(lambda report: tiny_model)
+        loader.run()
+        news = asyncio.run(ask(HighlightsService(loader), text="the sea", instruction="Be brief."))
+    finally:
+        tokenizer.chat_template = before
+    opening = tokenizer("Be brief.\n\nthe sea --->", add_special_tokens=False).input_ids
+    found = highlights(Document(tiny_model, "the sea", opening=opening))
+    assert [entry["loss"] for entry in view_of(news)["entries"]] == pytest.approx(
+        [entry.loss for entry in found.entries], rel=1e-4
+    )
+
+
+def test_bad_input_gets_a_sentence(service: HighlightsService) -> None:
+    for given, words in [
+        ({"text": ""}, "There is no text to read yet"),
+        ({"text": "a" * (MOST_TEXT + 1)}, "60,000 are allowed here: shorten it"),
+        ({"text": 5}, "must be a string"),
+        ({"text": "the sea", "start": -1}, "start must be a whole number"),
+        ({"text": "the sea", "start": "x"}, "start must be a whole number"),
+        ({"text": "the sea", "start": 100}, "start is 100, and must be"),
+        ({"text": "the sea", "start": 0}, "Nothing stands before the first word"),
+        ({"text": "the sea", "k": -3}, "k must be a whole number"),
+        ({"text": "the \ud83d sea"}, "half of a pair"),
+    ]:
+        news = asyncio.run(ask(service, **given))
+        assert words in news[-1]["sentence"] and news[-1]["state"] == "error"
+        service.places._held.clear()
+    told = asyncio.run(fit(service, text="the sea", start=3))
+    assert told == {"unknown": True}
+    assert asyncio.run(fit(service, page="x"))["state"] == "error"
+
+
+def test_a_model_that_is_not_there_yet_is_waited_for() -> None:
+    loader = Loader(lambda report: pytest.fail("Nobody has asked for it."))
+    (news,) = asyncio.run(ask(HighlightsService(loader), text="the sea"))
+    assert news["state"] == "waiting" and news["over"]
+
+
+@pytest.fixture
+def visit(page: Any, real_page: str) -> Iterator[Visit]:
+    """The tab with a real model."""
+    with browsers.visit_again(page, real_page) as opened:
+        open_tab(opened)
+        yield opened
+
+
+@pytest.fixture
+def tiny(page: Any, tiny_page: str) -> Iterator[Visit]:
+    with browsers.visit_again(page, tiny_page) as opened:
+        open_tab(opened)
+        yield opened
+
+
+def open_tab(opened: Visit) -> None:
+    """The tab, once its script has run: the script's first sentence is there."""
+    opened.wait_for_status("ready")
+    opened.page.get_by_role("tab", name="Highlights").click()
+    opened.page.locator(".read .says", has_text="Write or paste a text").wait_for()
+
+
+def read(visit: Visit, text: str) -> None:
+    visit.page.locator("#highlights-text").fill(text)
+    visit.page.wait_for_function(
+        "text => { const shown = document.querySelector('#highlights');"
+        "return shown.dataset.state === 'settled' && !shown.matches('[data-stale]') && shown.textContent === text }",
+        arg=text,
+        timeout=PATIENCE,
+    )
+
+
+def marked(visit: Visit) -> list[str]:
+    return list(visit.page.locator("#highlights [data-marked]").all_inner_texts())
+
+
+@in_a_browser
+def test_highlights_appear_half_of_them_and_the_slider_asks_nobody(visit: Visit, default_model: Model) -> None:
+    read(visit, TEXT)
+    found = highlights(Document(default_model, TEXT))
+    assert len(marked(visit)) == len(found.marks) // 2 > 2
+    browsers.wait_until_idle()
+    passes, asked = default_model.engine.passes, len(visit.asked)
+    for count in (1, len(found.marks), 3):
+        visit.page.locator("#highlights-count").fill(str(count))
+        words = sorted(found.marks[:count], key=lambda entry: entry.start)
+        assert marked(visit) == [TEXT[slice(*entry.word)].strip() for entry in words]
+    visit.wait_until_asked()
+    assert (default_model.engine.passes, len(visit.asked)) == (passes, asked)
+    assert visit.page.locator("#highlights-text").input_value() == TEXT
+
+
+@in_a_browser
+def test_hover_and_focus_show_the_alternatives_their_odds_and_whether_they_drop_in(
+    visit: Visit, default_model: Model
+) -> None:
+    read(visit, TEXT)
+    document = Document(default_model, TEXT)
+    entry = highlights(document).marks[0]
+    fits = drop_in(document, entry, entry.alternatives)
+    word, about = visit.page.locator("#highlights [data-marked]"), visit.page.locator("#highlights-about")
+    index = [one.strip() for one in marked(visit)].index(TEXT[slice(*entry.word)].strip())
+    for show, hide in [
+        (lambda: word.nth(index).hover(), lambda: visit.page.mouse.move(1, 1)),
+        (lambda: word.nth(index).focus(), lambda: visit.page.locator("#highlights-text").focus()),
+    ]:
+        show()
+        about.wait_for(state="visible")
+        visit.page.wait_for_function("!document.querySelector('#highlights-about').textContent.includes('…')")
+        rows = about.locator("li")
+        assert rows.count() == 5
+        for row, fit in zip(rows.all(), fits, strict=True):
+            assert (fit.alternative.text or "").strip() in row.inner_text()
+            assert fit.sentence in row.inner_text() and "%" in row.inner_text()
+        assert word.nth(index).get_attribute("aria-describedby") == "highlights-about"
+        hide()
+        about.wait_for(state="hidden")
+
+
+@in_a_browser
+def test_a_click_or_enter_on_any_word_opens_branches_there_from_the_cache(visit: Visit, default_model: Model) -> None:
+    read(visit, TEXT)
+    found = highlights(Document(default_model, TEXT))
+    words = visit.page.locator("#highlights .word")
+    word = words.filter(has_text="keeper").first
+    entry = next(entry for entry in found.entries if "keeper" in entry.token)
+    word.click()
+    visit.page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+    ids = Document(default_model, TEXT).token_ids[: entry.at]
+    expected = Document(default_model, token_ids=ids).lookahead(k=5, depth=5)
+    shown = visit.page.locator("#highlights-branches [data-branch]")
+    pieces = [[piece.text for piece in branch.pieces] for branch in expected.branches]
+    assert [
+        row.locator("[data-token]").evaluate_all("all => all.map(one => one.dataset.text)") for row in shown.all()
+    ] == (pieces)
+    assert int(visit.page.locator("#highlights-meter").get_attribute("data-tokens")) <= 21
+    visit.page.locator("#highlights-branches [data-token='0']").first.click()
+    refusal = visit.page.locator("#highlights-branches .announcement")  # the note shows it too, but not for long
+    browsers.expect(refusal).to_contain_text("nothing is inserted")
+    assert visit.page.locator("#highlights-text").input_value() == TEXT
+    revision = visit.page.locator("#highlights-branches").get_attribute("data-revision")
+    word.focus()
+    visit.page.keyboard.press("ArrowRight")
+    visit.page.keyboard.press("Enter")
+    visit.page.wait_for_function(
+        "old => { const {dataset} = document.querySelector('#highlights-branches');"
+        "return Number(dataset.revision) > old && dataset.state === 'settled' }",
+        arg=int(revision),
+        timeout=PATIENCE,
+    )
+
+
+@in_a_browser
+def test_a_click_is_kept_while_a_server_that_has_forgotten_the_text_reads_it_again(tiny: Visit) -> None:
+    read(tiny, TEXT)
+    count = tiny.page.locator("#highlights-count").input_value()
+    forgets, held = iter([True]), []
+
+    def forget(route: Any) -> None:
+        if '"fit"' in route.request.post_data and next(forgets, False):
+            route.fulfill(json={"unknown": True})
+        elif '"ask"' in route.request.post_data and held is not None:
+            held.append(route)  # the text is read again only once the word was clicked
+        else:
+            route.continue_()
+
+    tiny.page.route("**/component_server**", forget)
+    word = tiny.page.locator("#highlights .word").filter(has_text="keeper").first
+    word.hover()
+    tiny.page.wait_for_selector(".read .says[data-state=thinking]", timeout=PATIENCE)
+    word.click()
+    tiny.wait_until_asked()
+    assert ['"start"' in route.request.post_data for route in held] == [False], "branches are asked for afterwards"
+    released, held = held, None
+    for route in released:
+        route.continue_()
+    tiny.page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+    assert tiny.page.locator("#highlights .word[aria-current]").inner_text() == "keeper"
+    assert tiny.page.locator(".read .says").get_attribute("data-state") == "settled"
+    assert tiny.page.locator("#highlights-count").input_value() == count
+    assert next(forgets, None) is None, "it was forgotten"
+
+
+@in_a_browser
+def test_the_table_has_the_figures_of_every_token_and_the_band_its_entropy(visit: Visit, default_model: Model) -> None:
+    read(visit, TEXT)
+    found = highlights(Document(default_model, TEXT))
+    visit.page.locator(".read .figures summary").click()
+    rows = visit.page.locator(".read tbody tr")
+    browsers.expect(rows).to_have_count(len(found.entries))  # made when the browser says that it was opened
+    for row, entry in list(zip(rows.all(), found.entries, strict=True))[:6]:
+        cells = [cell.strip() for cell in row.locator("td").all_inner_texts()]
+        assert cells[:2] == [str(entry.start), str(entry.end)]
+        assert cells[5] == (str(entry.rank) if entry.rank else "–")
+        assert cells[3] == (f"{entry.loss:.2f}" if entry.loss is not None else "–")
+    first = {entry.word: entry for entry in reversed(found.entries)}
+    entropies = [first[word].entropy or 0 for word in sorted(first)]
+    bands = visit.page.locator("#highlights .word").evaluate_all("all => all.map(one => Number(one.dataset.fork))")
+    assert bands == pytest.approx([one / max(entropies) for one in entropies], abs=1e-3)
+
+
+@in_a_browser
+def test_what_a_person_and_a_model_say_is_text_and_never_markup(tiny: Visit) -> None:
+    read(tiny, MARKUP)
+    assert tiny.page.locator("#highlights :is(b, img)").count() == 0
+    tiny.page.locator("#highlights .word").nth(3).hover()
+    tiny.page.locator("#highlights-about").wait_for(state="visible")
+    read(tiny, "🙂👩‍👩‍👧 中文字符\n\nالعربية naïve")
+    assert tiny.page.locator("#highlights-text").input_value() == "🙂👩‍👩‍👧 中文字符\n\nالعربية naïve"
+
+
+@in_a_browser
+def test_text_and_instruction_are_there_again_after_a_reload_and_are_read_again(tiny: Visit) -> None:
+    page = tiny.page
+    read(tiny, "The keeper of the light.")
+    page.locator("#highlights-prompt").fill("Say it briefly.")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    tiny.wait_for_status("ready")
+    page.get_by_role("tab", name="Highlights").click()
+    page.wait_for_function("document.querySelector('#highlights')?.textContent === 'The keeper of the light.'")
+    assert page.locator("#highlights-text").input_value() == "The keeper of the light."
+    assert page.locator("#highlights-prompt").input_value() == "Say it briefly."
+
+
+@in_a_browser
+def test_an_empty_text_a_text_too_long_and_one_without_candidates_get_a_sentence(browser: Any, page: Any) -> None:
+    model = parrot(["the sea was grey"])
+    with browsers.page_of(lambda report: model) as url, browsers.visit_again(page, url) as opened:
+        open_tab(opened)
+        says = opened.page.locator(".read .says")
+        read(opened, "the sea was grey")
+        says.filter(has_text="No possible edits found.").wait_for()
+        assert opened.page.locator("#highlights-count").is_disabled() and not marked(opened)
+        opened.page.locator("#highlights-text").fill("a" * (MOST_TEXT + 1))
+        says.filter(has_text="60,000 are allowed here").wait_for()
+        opened.page.locator("#highlights-text").fill("")
+        says.filter(has_text="Write or paste a text").wait_for()
+
+
+@in_a_browser
+def test_typing_while_it_is_read_is_never_touched_and_the_last_text_is_the_one_shown(tiny: Visit) -> None:
+    box = tiny.page.locator("#highlights-text")
+    box.press_sequentially(TEXT, delay=15)
+    assert box.input_value() == TEXT
+    tiny.page.wait_for_function("text => document.querySelector('#highlights').textContent === text", arg=TEXT)
+
+
+PERCENT = "all => import('/lookahead/web/core/branch_sentences.js').then(({percent}) => all.map(p => percent({p})))"
+BESIDE = """async ([entry, fits]) => {
+  const {paint} = await import('/lookahead/tabs/highlights/word_details.js');
+  const element = document.createElement('div');
+  paint(element, entry, fits);
+  const rows = [...element.querySelectorAll('.after')].map(one => one.textContent);
+  return [rows, element.querySelector('.following').textContent];
+}"""
+
+
+@in_a_browser
+def test_beside_each_alternative_stand_the_odds_of_ones_own_next_words_after_it(
+    visit: Visit, default_model: Model
+) -> None:
+    read(visit, TEXT)
+    document = Document(default_model, TEXT)
+    found = highlights(document)
+    entry = found.marks[0]
+    fits = drop_in(document, entry, entry.alternatives)
+    about = visit.page.locator("#highlights-about")
+    words = [one.strip() for one in marked(visit)]
+    visit.page.locator("#highlights [data-marked]").nth(words.index(TEXT[slice(*entry.word)].strip())).hover()
+    about.locator(".following").wait_for()
+    known = [fit for fit in fits if fit.logprob is not None and fit.own is not None]
+    logs = [known[0].own, *(fit.logprob for fit in known)]
+    own, *expected = visit.page.evaluate(PERCENT, [math.exp(log or 0) for log in logs])
+    said = about.locator(".following").inner_text()
+    assert said == f"Then: your next words, “{fits[0].following.strip()}”. After your own word {own}."
+    after = [text.replace("\u00a0", " ") for text in about.locator("li .after").all_inner_texts()]
+    assert len(after) == len(fits) == len(known)
+    for fit, text, figure in zip(known, after, expected, strict=True):
+        rarer = math.exp((fit.own or 0) - (fit.logprob or 0))
+        assert text.startswith(f"then {figure}, ".replace("\u00a0", " "))
+        assert text.endswith("rarer" if rarer > 1.05 else "likelier" if rarer < 0.95 else "as likely")
+        if 1.1 < rarer < 100_000:
+            times = float(text.split(", ", 1)[1].split()[0].replace(",", ""))
+            assert times == pytest.approx(rarer, rel=0.06)
+
+
+@in_a_browser
+def test_how_much_rarer_the_next_words_are_is_said_in_few_figures(tiny: Visit) -> None:
+    entry = {
+        "token": " fox", "ids": [9], "place": 0, "loss": 2.302585, "rank": 3, "entropy": 1.5, "seen_from": 0,
+        "alternatives": [{"id": id, "text": " cat", "probability": 0.2, "end": False} for id in range(6)],
+    }  # fmt: skip
+    logs = [-2.0, -1.0, -3.2, -9.0, -40.0, None]
+    fits = [
+        {"id": id, "drops_in": None, "sentence": "-", "following": " sat\nthere", "logprob": log, "own": -2.0}
+        for id, log in enumerate(logs)
+    ]
+    rows, line = tiny.page.evaluate(BESIDE, [entry, fits])
+    assert [row.replace("\u00a0", " ") for row in rows] == [
+        "then 14 %, as likely", "then 37 %, 2.7 × likelier", "then 4.1 %, 3.3 × rarer", "then 0.01 %, 1,100 × rarer",
+        "then < 0.0001 %, > 100,000 × rarer", "",
+    ]  # fmt: skip
+    assert line.replace("\u00a0", " ") == "Then: your next words, “sat↵there”. After your own word 14 %."
+
+
+TOLD = """async entry => {
+  const {paint} = await import('/lookahead/tabs/highlights/word_details.js');
+  const element = document.createElement('div');
+  paint(element, entry, null);
+  const verdicts = [...element.querySelectorAll('.verdict')].map(one => one.textContent);
+  return [element.querySelector('p').textContent, verdicts];
+}"""
+
+
+@in_a_browser
+def test_of_a_character_of_several_tokens_odds_of_all_and_choice_of_one_are_told_apart(tiny: Visit) -> None:
+    alternatives = [{"id": id, "text": None, "probability": 0.2, "end": False} for id in (7, 8, 9)]
+    entry = {
+        "token": "🦊", "ids": [7, 8, 9], "place": 1, "loss": 2.302585, "rank": 2, "entropy": 1.5, "seen_from": 0,
+        "alternatives": alternatives,
+    }  # fmt: skip
+    line, verdicts = tiny.page.evaluate(TOLD, entry)
+    assert line.replace("\u00a0", " ") == "“🦊”: 10 % · loss 2.30 · token 2 of its 3: choice 2 · entropy 1.50"
+    assert verdicts == ["…", "as written", "…"], "it is the token of that place that was written there"
+    line, verdicts = tiny.page.evaluate(TOLD, entry | {"token": " fox", "ids": [9], "place": 0, "rank": 3})
+    assert line.replace("\u00a0", " ") == "“fox”: choice 3, 10 % · loss 2.30 · entropy 1.50"
+    assert verdicts == ["…", "…", "as written"]

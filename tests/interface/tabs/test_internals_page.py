@@ -1,0 +1,561 @@
+"""The Internals tab in a browser, and behind it: every token with its id, and what the model thought there."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+
+from interface import Loader
+from interface.server.page_service import Service
+from interface.tabs.internals.token_odds import MOST_TEXT, MOST_TOKENS, InternalsAsked, InternalsDesk
+from lookahead_core import Model, load_model
+from tests.conftest import tiny_llama
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE, Visit
+from tests.support.requests_to_pages import ask
+from tests.text.test_chat import PLAIN
+
+TEXT = "After careful\n\tconsideration of the 🙂 risks"
+TALK = [{"role": "user", "content": "Say 🙂"}, {"role": "assistant", "content": "The old"}]
+MARKUP = "the <b>sea</b> & ${sky} `grey` <img src=x onerror=alert(1)> <|im_end|>"
+SPECIAL = "<|im_end|>"
+
+
+def in_a_browser(test: Any) -> Any:
+    return pytest.mark.browser(pytest.mark.slow(test))
+
+
+@pytest.fixture(scope="module")
+def chatty(byte_tokenizer: Any) -> Model:
+    """A tiny model with a chat template, whose messages end with the token that ends its texts."""
+    tokenizer = copy.deepcopy(byte_tokenizer)
+    tokenizer.chat_template = PLAIN
+    return load_model(tiny_llama(len(tokenizer), max_position_embeddings=4096), tokenizer=tokenizer)
+
+
+@pytest.fixture
+def service(chatty: Model) -> Service:
+    return served(chatty)
+
+
+def served(model: Model) -> Service:
+    loader = Loader(lambda report: model)
+    loader.run()
+    return Service(loader, InternalsAsked.of, InternalsDesk)
+
+
+def view_of(news: list[Any]) -> Any:
+    assert news[-1]["state"] == "settled", news[-1]
+    return [one["view"] for one in news if "view" in one][-1]
+
+
+def plain_rows(model: Model, ids: list[int]) -> torch.Tensor:
+    """The reference: transformers' own forward, once over all of it."""
+    with torch.no_grad():
+        return model.hf_model(torch.tensor([ids])).logits[0].float().log_softmax(-1)
+
+
+def template_of(model: Model, messages: list[dict[str, str]]) -> list[int]:
+    """What transformers makes of all messages but the last, and of where an answer begins."""
+    return list(model.tokenizer.apply_chat_template(messages[:-1], add_generation_prompt=True, return_dict=False))
+
+
+def test_every_token_is_sent_with_its_id_and_what_a_plain_forward_by_transformers_thinks_there(
+    service: Service, chatty: Model
+) -> None:
+    view = view_of(asyncio.run(ask(service, messages=TALK)))
+    *tokens, blank = view["tokens"]
+    written = chatty.tokenizer(TALK[-1]["content"], add_special_tokens=False).input_ids
+    ids = [token["id"] for token in tokens]
+    assert ids == [*template_of(chatty, TALK), *written]
+    rows = plain_rows(chatty, ids)
+    assert tokens[0]["logprob"] is None and tokens[0]["alternatives"] == []
+    for place, token in enumerate([*tokens[1:], blank], 1):
+        row = rows[place - 1]
+        odds = dict(token["alternatives"])
+        assert list(odds)[:10] == row.topk(10).indices.tolist()
+        assert list(odds.values()) == pytest.approx(row[list(odds)].tolist(), abs=1e-4)
+        if token is not blank:
+            assert token["logprob"] == pytest.approx(float(row[token["id"]]), abs=1e-4)
+            assert token["rank"] == int((row > row[token["id"]]).sum()) + 1
+        assert view["entropies"][place - 1] == pytest.approx(float(-(row.exp() * row).sum()), abs=1e-3)
+    assert blank["id"] is None and blank["logprob"] is None
+
+
+def test_the_texts_of_all_tokens_are_the_text_and_the_templates_belong_to_no_message(
+    service: Service, chatty: Model
+) -> None:
+    tokens = view_of(asyncio.run(ask(service, messages=TALK)))["tokens"][:-1]
+    whole = "".join(token["text"] for token in tokens)
+    rendered = chatty.tokenizer.apply_chat_template(TALK[:-1], add_generation_prompt=True, tokenize=False)
+    assert whole == rendered + TALK[-1]["content"]
+    assert "".join(token["text"] for token in tokens if token["message"] == 1) == TALK[1]["content"]
+    assert {token["message"] for token in tokens} == {None, 0, 1}
+    special = set(chatty.tokenizer.all_special_ids)
+    assert all(token["message"] is None for token in tokens if token["id"] in special)
+    plain = view_of(asyncio.run(ask(service, 2, text=TEXT)))["tokens"][:-1]
+    assert "".join(token["text"] for token in plain) == TEXT
+
+
+def test_an_ending_is_told_as_one_and_parts_of_a_character_by_their_bytes(service: Service, chatty: Model) -> None:
+    view = view_of(asyncio.run(ask(service, text="🦊")))
+    tokens, spelled = view["tokens"][:-1], view["spelled"]
+    held = [spelled[str(token["id"])]["bytes"] for token in tokens]
+    assert bytes.fromhex("".join(held)) == "🦊".encode() and len(tokens) > 1
+    assert [token["text"] for token in tokens] == [""] * (len(tokens) - 1) + ["🦊"]
+    ends = {int(token_id) for token_id, one in spelled.items() if one["ended"]}
+    shown = {token_id for token in view["tokens"] for token_id, _ in token["alternatives"]}
+    assert ends == shown & set(chatty.end_token_ids)
+    every = view_of(asyncio.run(ask(service, 2, messages=TALK)))["spelled"]
+    assert every[str(chatty.tokenizer.eos_token_id)]["ended"]
+    assert every[str(chatty.tokenizer.eos_token_id)]["text"] == "<|end|>"
+
+
+def test_what_was_read_is_not_read_again(service: Service) -> None:
+    first = view_of(asyncio.run(ask(service, text=TEXT)))
+    again = view_of(asyncio.run(ask(service, 2, text=TEXT)))
+    longer = view_of(asyncio.run(ask(service, 3, text=TEXT + " again")))
+    assert first["cost"]["tokens"] == len(first["tokens"]) - 1
+    assert (again["cost"]["passes"], again["cost"]["tokens"]) == (0, 0)
+    assert 0 < longer["cost"]["tokens"] < 8
+
+
+def test_a_long_text_is_read_in_chunks_with_progress(service: Service) -> None:
+    news = asyncio.run(ask(service, text="the sea and the sky " * 60))
+    reading = [one["reading"] for one in news if "reading" in one]
+    total = len(view_of(news)["tokens"]) - 1
+    assert len(reading) >= 2 and reading == sorted(reading)
+    assert {whole for _, whole in reading} == {total} and all(read <= total for read, _ in reading)
+
+
+def test_bad_input_gets_a_sentence(service: Service) -> None:
+    for given, words in [
+        ({"text": 5}, "must be a string"),
+        ({"text": "a" * (MOST_TEXT + 1)}, "20,000 are allowed here: shorten the text"),
+        ({"messages": [{"role": "user", "content": "a" * (MOST_TEXT + 1)}]}, "20,000 are allowed here"),
+        ({"text": "🦊" * MOST_TOKENS}, "2,000 are shown at most: shorten the text"),
+        ({"text": "the \ud83d sea"}, "half of a pair"),
+        ({"messages": []}, "At least one message must be provided."),
+        ({"messages": "hello"}, "messages must be a list"),
+        ({"messages": {"role": "user"}}, "messages must be a list"),
+        ({"messages": [{"role": "wizard", "content": "a"}]}, "role of message 1 must be one of"),
+        ({"messages": [{"role": "user", "content": 5}]}, "Message 1 must be"),
+        ({"messages": [7]}, "Message 1 must be"),
+    ]:
+        news = asyncio.run(ask(service, **given))
+        assert words in news[-1]["sentence"] and news[-1]["state"] == "error"
+        service.places._held.clear()
+    assert asyncio.run(ask(service, messages=TALK))[-1]["state"] == "settled"
+
+
+def test_what_a_person_writes_is_never_taken_for_the_template(service: Service, chatty: Model) -> None:
+    talk = [{"role": "user", "content": "<|end|> is <|start|>"}, {"role": "assistant", "content": "<|end|>"}]
+    tokens = view_of(asyncio.run(ask(service, messages=talk)))["tokens"][:-1]
+    special = set(chatty.tokenizer.all_special_ids)
+    assert all(token["message"] is None for token in tokens if token["id"] in special)
+    assert "".join(token["text"] for token in tokens if token["message"] == 0) == talk[0]["content"]
+    assert "".join(token["text"] for token in tokens if token["message"] == 1) == talk[1]["content"]
+
+
+def test_a_model_that_is_not_there_yet_is_waited_for() -> None:
+    loader = Loader(lambda report: pytest.fail("Nobody has asked for it."))
+    (news,) = asyncio.run(ask(Service(loader, InternalsAsked.of, InternalsDesk), text="the sea"))
+    assert news["state"] == "waiting" and news["over"]
+
+
+@dataclass
+class Inside:
+    """The tab as somebody has it open."""
+
+    visit: Visit
+
+    @property
+    def page(self) -> Any:
+        return self.visit.page
+
+    @property
+    def boxes(self) -> Any:
+        return self.page.locator("#internals .box")
+
+    @property
+    def rows(self) -> Any:
+        return self.page.locator("#internals tbody tr[data-id]")
+
+    def settle(self) -> None:
+        """What is shown is marked at once where it is of another text; where nothing is, nothing is settled."""
+        self.page.wait_for_selector("#internals[data-state=settled]:not([data-stale])", timeout=PATIENCE)
+
+    def read(self, text: str) -> None:
+        self.page.locator("#internals-text").fill(text)
+        self.settle()
+
+    def talk(self, *messages: dict[str, str]) -> None:
+        """A conversation, written message by message."""
+        self.page.get_by_label("A conversation").check()
+        while self.page.locator(".asked .turn").count() < len(messages):
+            self.page.get_by_role("button", name="Add a message").click()
+        for number, message in enumerate(messages, 1):
+            self.page.get_by_label(f"Role of message {number}", exact=True).select_option(message["role"])
+            self.page.get_by_label(f"Message {number}", exact=True).fill(message["content"])
+        self.settle()
+
+    def ids(self) -> list[int]:
+        return list(
+            self.page.locator("#internals .box[data-id]").evaluate_all("all => all.map(one => Number(one.dataset.id))")
+        )
+
+    def odds(self, name: str = "p") -> dict[int, float]:
+        """What the table of the open token says, by id: raw odds (p) or processed."""
+        script = "(all, name) => all.map(one => [Number(one.dataset.id), Number(one.dataset[name])])"
+        return dict(self.rows.evaluate_all(script, name))
+
+    def heat(self, temperature: float, top_p: float = 1.0) -> None:
+        self.page.locator("#internals-temperature").fill(str(temperature))
+        self.page.locator("#internals-top-p").fill(str(top_p))
+
+
+@pytest.fixture
+def inside(page: Any, real_page: str) -> Iterator[Inside]:
+    with browsers.visit_again(page, real_page) as opened:
+        yield open_tab(opened)
+
+
+def open_tab(opened: Visit) -> Inside:
+    opened.wait_for_status("ready")
+    opened.page.get_by_role("tab", name="Internals").click()
+    opened.page.locator("#internals .says", has_text="Write something").wait_for()  # its script has run
+    return Inside(opened)
+
+
+@in_a_browser
+def test_every_token_is_a_box_and_a_click_shows_the_ten_alternatives_of_a_plain_forward(
+    inside: Inside, default_model: Model
+) -> None:
+    inside.read(TEXT)
+    ids = default_model.tokenizer(TEXT).input_ids
+    rows = plain_rows(default_model, ids)
+    assert inside.ids() == ids
+    assert inside.boxes.count() == len(ids) + 1
+    for place in range(1, len(ids), 2):
+        inside.boxes.nth(place).click()
+        row = rows[place - 1].exp()
+        shown = inside.odds()
+        assert list(shown)[:10] == row.topk(10).indices.tolist()
+        assert set(shown) == {*row.topk(10).indices.tolist(), ids[place]}
+        assert list(shown.values()) == pytest.approx(row[list(shown)].tolist(), rel=1e-3, abs=1e-7)
+        rank = int((row > row[ids[place]]).sum()) + 1
+        assert f"Choice {rank:,} of the model's" in inside.page.locator("#internals .came").inner_text()
+        assert f"position {place} · id {ids[place]}" in inside.page.locator("#internals .facts").inner_text()
+        (came,) = inside.page.locator("#internals tr[data-came]").all()
+        assert came.get_attribute("data-id") == str(ids[place]) and "came" in came.inner_text()
+    inside.boxes.first.click()
+    assert "Nothing stands before it" in inside.page.locator("#internals .came").inner_text()
+    assert inside.rows.count() == 0
+
+
+@in_a_browser
+def test_the_blank_has_the_distribution_of_what_comes_next_and_is_open_at_first(
+    inside: Inside, default_model: Model
+) -> None:
+    inside.read("The sea and the")
+    row = plain_rows(default_model, default_model.tokenizer("The sea and the").input_ids)[-1].exp()
+    assert inside.boxes.last.locator(".spelled").inner_text() == "[____]"
+    assert inside.boxes.last.get_attribute("aria-current") == "true"
+    assert list(inside.odds()) == row.topk(10).indices.tolist()
+    assert list(inside.odds().values()) == pytest.approx(row.topk(10).values.tolist(), rel=1e-3)
+    assert inside.page.locator("#internals tr[data-came]").count() == 0
+
+
+@in_a_browser
+def test_the_templates_tokens_are_told_apart_and_not_by_colour_alone(inside: Inside, default_model: Model) -> None:
+    talk = [{"role": "user", "content": "Say 🙂\nnow"}, {"role": "assistant", "content": "The old"}]
+    inside.talk(*talk)
+    written = default_model.tokenizer("The old", add_special_tokens=False).input_ids
+    assert inside.ids() == [*template_of(default_model, talk), *written]
+    template = inside.page.locator("#internals .box[data-template]")
+    special = set(default_model.tokenizer.all_special_ids)
+    theirs = template.evaluate_all("all => all.map(one => Number(one.dataset.id))")
+    assert special & set(inside.ids()) <= set(theirs)
+    names = template.evaluate_all("all => all.map(one => one.ariaLabel)")
+    assert all("of the template" in name for name in names)
+    borders = "all => [...new Set(all.map(one => getComputedStyle(one).borderTopStyle))]"
+    assert template.evaluate_all(borders) == ["dashed"]
+    own = inside.page.locator("#internals .box[data-id]:not([data-template])")
+    assert own.evaluate_all(borders) == ["solid"]
+    assert "".join(own.evaluate_all("all => all.map(one => one.dataset.text)")).endswith("nowThe old")
+    own.first.click()
+    assert "message 1, the user's" in inside.page.locator("#internals .facts").inner_text()
+    template.last.click()
+    assert "put there by the template" in inside.page.locator("#internals .facts").inner_text()
+
+
+@in_a_browser
+def test_an_ending_is_told_as_one(inside: Inside, default_model: Model) -> None:
+    inside.talk({"role": "user", "content": "Say yes."}, {"role": "assistant", "content": "Yes."})
+    [end] = default_model.tokenizer.convert_tokens_to_ids([SPECIAL])
+    boxes = inside.page.locator(f"#internals .box[data-id='{end}']")
+    assert boxes.count() and "an ending" in boxes.first.get_attribute("aria-label")
+    inside.boxes.last.click()
+    row = inside.page.locator(f"#internals tbody tr[data-id='{end}']")
+    assert row.get_attribute("data-end") is not None
+    assert SPECIAL in row.inner_text() and row.locator(".end").inner_text() == "end"
+    assert inside.page.locator("#internals tbody tr:not([data-end]) .end").count() == 0
+
+
+@in_a_browser
+def test_processed_odds_equal_a_softmax_at_that_temperature_and_the_sliders_ask_nobody(
+    inside: Inside, default_model: Model
+) -> None:
+    inside.read("The old lighthouse keeper climbed the stairs")
+    ids = default_model.tokenizer("The old lighthouse keeper climbed the stairs").input_ids
+    rows = plain_rows(default_model, ids)
+    browsers.wait_until_idle()
+    passes, asked = default_model.engine.passes, len(inside.visit.asked)
+    for place in (2, 5, len(ids)):
+        inside.boxes.nth(place).click()
+        for temperature in (0.5, 0.7, 1.3, 2.0):
+            inside.heat(temperature)
+            expected = torch.softmax(rows[place - 1].double() / temperature, -1)
+            shown = inside.odds("processed")
+            assert list(shown.values()) == pytest.approx(expected[list(shown)].tolist(), rel=0.01, abs=1e-9)
+        inside.heat(1.0)
+        assert inside.odds("processed") == inside.odds()
+        raw = inside.odds()
+        inside.heat(0.0)
+        assert next(iter(inside.odds("processed").values())) == 1
+        assert inside.odds() == raw, "raw odds are left as they are"
+    inside.visit.wait_until_asked()
+    assert (default_model.engine.passes, len(inside.visit.asked)) == (passes, asked)
+
+
+@in_a_browser
+def test_top_p_cuts_where_it_is_known_and_is_told_as_a_bound_where_it_is_not(
+    inside: Inside, default_model: Model
+) -> None:
+    inside.read("Once upon a")
+    row = plain_rows(default_model, default_model.tokenizer("Once upon a").input_ids)[-1].exp()
+    inside.heat(1.0, 0.5)
+    kept = int((row.sort(descending=True).values.cumsum(0) < 0.5).sum()) + 1
+    best = row.topk(10)
+    mass = float(row.topk(kept).values.sum())
+    expected = [float(p) / mass if place < kept else 0.0 for place, p in enumerate(best.values)]
+    assert list(inside.odds("processed").values()) == pytest.approx(expected, rel=0.01)
+    inside.read("After careful")
+    inside.heat(2.0, 0.95)
+    assert {one.get_attribute("data-bound") for one in inside.rows.all()} == {"true"}
+    assert all("≤" in one.inner_text() for one in inside.rows.all())
+    assert "only a bound can be told" in inside.page.locator("#internals .about").inner_text()
+    hot = torch.softmax(plain_rows(default_model, default_model.tokenizer("After careful").input_ids)[-1] / 2, -1)
+    order = hot.sort(descending=True).values
+    whole = float(order[: int((order.cumsum(0) < 0.95).sum()) + 1].sum())
+    for token_id, bound in inside.odds("processed").items():
+        assert float(hot[token_id]) / whole <= bound * 1.01
+
+
+@in_a_browser
+def test_parts_of_a_character_are_bytes_and_white_space_is_signs(inside: Inside, default_model: Model) -> None:
+    inside.read("a 🦊\tb\n\nc ")
+    parts = inside.page.locator("#internals .box[data-part] .spelled").all_inner_texts()
+    assert len(parts) > 1 and bytes.fromhex("".join(parts)).decode().strip() == "🦊"
+    shown = "".join(inside.page.locator("#internals .box:not([data-part]) .spelled").all_inner_texts())
+    assert shown == "a⇥b↵↵c␣[____]" and "�" not in shown
+    texts = "".join(inside.page.locator("#internals .line > .text").all_inner_texts())
+    assert "🦊" in texts
+
+
+@in_a_browser
+def test_pointing_at_a_token_marks_its_text_and_the_other_way_round(inside: Inside) -> None:
+    inside.read("a 🦊 sea")
+    marked = inside.page.locator("#internals [data-of][data-marked]")
+    boxes = inside.page.locator("#internals .box[data-marked]")
+    parts = inside.page.locator("#internals .box[data-part]")
+    fox = inside.page.locator("#internals [data-of]", has_text="🦊")
+    assert parts.count() > 1
+    fox.hover()
+    browsers.expect(boxes).to_have_count(parts.count())
+    inside.page.mouse.move(1, 1)
+    browsers.expect(boxes).to_have_count(0)
+    parts.first.hover()
+    browsers.expect(marked).not_to_have_count(0)
+    assert "".join(marked.all_inner_texts()).strip() == "🦊"
+    inside.page.mouse.move(1, 1)
+    browsers.expect(marked).to_have_count(0)
+    inside.boxes.nth(0).focus()
+    assert marked.inner_text() == "a"
+    fox.click()
+    assert "bytes of a part of a character" in inside.page.locator("#internals .facts").inner_text()
+
+
+@in_a_browser
+def test_boxes_are_one_tab_stop_and_arrows_lead_from_one_to_the_other(inside: Inside) -> None:
+    inside.read("the sea and the sky\n" * 3)
+    assert inside.page.locator("#internals .lines [tabindex='0']").count() == 1
+    focused = "Number(document.activeElement.dataset.token)"
+    inside.boxes.nth(0).focus()
+    inside.page.keyboard.press("ArrowRight")
+    inside.page.keyboard.press("ArrowRight")
+    assert inside.page.evaluate(focused) == 2
+    inside.page.keyboard.press("Enter")
+    assert inside.boxes.nth(2).get_attribute("aria-current") == "true"
+    assert "position 2 " in inside.page.locator("#internals .facts").inner_text()
+    inside.page.keyboard.press("ArrowDown")
+    below = inside.page.evaluate(focused)
+    assert below > 2
+    inside.page.keyboard.press("ArrowUp")
+    assert inside.page.evaluate(focused) == 2
+    inside.page.keyboard.press("End")
+    assert inside.page.evaluate(focused) == inside.boxes.count() - 1
+    inside.page.keyboard.press("Home")
+    inside.page.keyboard.press("ArrowLeft")
+    assert inside.page.evaluate(focused) == 0
+    inside.page.keyboard.press("Tab")
+    assert inside.page.evaluate("!document.activeElement.matches('.box')")
+
+
+@in_a_browser
+def test_what_a_person_and_a_model_say_is_text_and_never_markup(inside: Inside, default_model: Model) -> None:
+    inside.read(MARKUP)
+    assert inside.ids() == default_model.tokenizer(MARKUP, split_special_tokens=True).input_ids
+    assert inside.page.locator("#internals :is(b:not(.place), img, script)").count() == 0
+    inside.talk({"role": "user", "content": MARKUP}, {"role": "assistant", "content": MARKUP})
+    [end] = default_model.tokenizer.convert_tokens_to_ids([SPECIAL])
+    typed = inside.page.locator("#internals .box[data-id]:not([data-template])")
+    assert str(end) not in typed.evaluate_all("all => all.map(one => one.dataset.id)")
+    assert inside.page.locator("#internals :is(img, script)").count() == 0
+    assert "".join(typed.evaluate_all("all => all.map(one => one.dataset.text)")).count(SPECIAL) == 2
+
+
+@in_a_browser
+def test_too_long_a_text_and_an_empty_one_get_a_sentence(inside: Inside) -> None:
+    says = inside.page.locator("#internals .says")
+    says.filter(has_text="Write something").wait_for()
+    inside.page.locator("#internals-text").fill("a" * (MOST_TEXT + 1))
+    says.filter(has_text="20,000 are allowed here").wait_for()
+    inside.page.locator("#internals-text").fill("7 " * (MOST_TOKENS // 2 + 1))
+    says.filter(has_text="2,000 are shown at most").wait_for()
+    assert inside.page.locator("#internals").get_attribute("data-state") == "error"
+    inside.page.locator("#internals-text").fill("")
+    says.filter(has_text="Write something").wait_for()
+
+
+@in_a_browser
+def test_the_conversation_of_the_type_assistant_can_be_taken_over(inside: Inside) -> None:
+    page, take = inside.page, inside.page.locator(".asked .take")
+    page.get_by_label("A conversation").check()
+    inside.visit.wait_until_asked()  # what it says of an empty conversation comes before what is said of taking one
+    take.click()
+    page.locator("#internals .says", has_text="There is no conversation").wait_for()
+    page.get_by_role("tab", name="Type assistant").click()
+    page.wait_for_selector("#chat-branches[data-state=settled]")
+    page.locator("#chat-text").fill("Say <b>yes</b>.")
+    page.locator("#send").click()
+    page.locator("#chat-text").fill("Yes")
+    page.get_by_role("tab", name="Internals").click()
+    page.get_by_label("A conversation").check()
+    take.click()
+    inside.settle()
+    assert page.get_by_label("Message 1", exact=True).input_value() == "Say <b>yes</b>."
+    own = page.locator("#internals .box[data-id]:not([data-template])")
+    assert "".join(own.evaluate_all("all => all.map(one => one.dataset.text)")) == "Say <b>yes</b>.Yes"
+
+
+@in_a_browser
+def test_text_and_conversation_are_there_again_after_a_reload(inside: Inside) -> None:
+    said = [{"role": "system", "content": "Be <b>brief</b>."}, {"role": "user", "content": "Who lights the lamp?"}]
+    inside.read("The keeper")
+    inside.talk(*said, {"role": "assistant", "content": "The"})
+    ids = inside.ids()
+    inside.page.once("dialog", lambda dialog: dialog.accept())
+    inside.page.reload()
+    inside.visit.wait_for_status("ready")
+    inside.page.get_by_role("tab", name="Internals").click()
+    inside.settle()
+    assert inside.page.get_by_label("A conversation").is_checked() and inside.ids() == ids
+    assert inside.page.get_by_label("Message 1", exact=True).input_value() == "Be <b>brief</b>."
+    assert inside.page.get_by_label("Role of message 3", exact=True).input_value() == "assistant"
+    inside.page.get_by_label("A text").check()
+    inside.settle()
+    assert inside.page.locator("#internals-text").input_value() == "The keeper"
+
+
+LOOKS = [
+    {"viewport": {"width": 390, "height": 844}},
+    {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},
+]
+
+
+@in_a_browser
+@pytest.mark.parametrize("look", LOOKS, ids=["a phone", "dark"])
+def test_it_fits_narrow_pages_and_axe_finds_nothing_serious(browser: Any, real_page: str, look: dict[str, Any]) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    with browsers.visit(browser, real_page, **look) as opened:
+        inside = open_tab(opened)
+        inside.talk(
+            {"role": "user", "content": "Say 🦊 " + "again " * 60}, {"role": "assistant", "content": "a" + " " * 80}
+        )
+        inside.boxes.nth(inside.boxes.count() - 2).click()
+        inside.heat(1.6, 0.9)
+        assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        found = Axe().run(opened.page, context={"include": [[".asked"], ["#internals"], ["[role=tablist]"]]})
+        assert [(one["id"], node["html"][:120]) for one in found.response["violations"] for node in one["nodes"]] == []
+
+
+def contents(inside: Inside) -> list[str]:
+    return list(inside.page.locator(".asked .turn textarea").evaluate_all("all => all.map(({value}) => value)"))
+
+
+def take_back(inside: Inside) -> None:
+    inside.page.locator(".asked .notice .action", has_text="Undo").click()
+
+
+@in_a_browser
+def test_messages_that_were_removed_come_back_the_last_first_and_where_they_stood(inside: Inside) -> None:
+    inside.talk(*({"role": role, "content": role} for role in ("system", "user", "assistant")))
+    said = inside.page.locator(".asked .notice .sentence")
+    for number in (2, 1):
+        inside.page.get_by_label(f"Remove message {number}", exact=True).click()
+        said.filter(has_text=f"Message {number} was removed").wait_for()
+    assert contents(inside) == ["assistant"]
+    inside.page.get_by_label("Message 1", exact=True).fill("another")
+    take_back(inside)
+    assert contents(inside) == ["system", "another"]
+    said.filter(has_text="Message 2 was removed").wait_for()
+    take_back(inside)
+    assert contents(inside) == ["system", "user", "another"], "what was written since stays"
+    roles = inside.page.locator(".asked .turn select").evaluate_all("all => all.map(({value}) => value)")
+    assert roles == ["system", "user", "assistant"]
+    assert inside.page.evaluate("document.activeElement.ariaLabel") == "Message 2"
+    inside.page.locator(".asked .notice:not(.said)").wait_for(state="attached")
+    inside.settle()
+    assert "another" in inside.page.locator("#internals .lines").inner_text()
+
+
+@in_a_browser
+def test_taking_a_conversation_over_can_be_undone_and_neither_side_loses_a_word(inside: Inside) -> None:
+    page = inside.page
+    page.evaluate(
+        "document.addEventListener('conversation',"
+        " ({detail}) => { detail.messages = [{role: 'user', content: 'Taken.'}]; })"
+    )
+    inside.talk({"role": "user", "content": "Mine."}, {"role": "assistant", "content": "Also mine."})
+    page.locator(".asked .take").click()
+    page.locator(".asked .notice.said").wait_for()
+    assert contents(inside) == ["Taken."]
+    take_back(inside)
+    assert contents(inside) == ["Mine.", "Also mine."]
+    page.locator(".asked .notice:not(.said)").wait_for(state="attached")
+    page.locator(".asked .take").click()
+    page.get_by_label("Message 1", exact=True).fill("Taken, and written on.")
+    take_back(inside)
+    assert contents(inside) == ["Mine.", "Also mine."]
+    take_back(inside)
+    assert contents(inside) == ["Taken, and written on."]
+    take_back(inside)
+    assert contents(inside) == ["Mine.", "Also mine."]

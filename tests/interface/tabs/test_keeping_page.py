@@ -1,0 +1,518 @@
+"""The whole page keeps what was written: through reloads, restarts, mistakes, other tabs, files and links."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interface.server.error_sentences import UNFORESEEN
+from lookahead_core import Model
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE, Visit
+from tests.support.witness import around, packed, rows_of, talker, unpacked
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+BLOCKED = "Not saved: this browser keeps nothing here. Export before you leave."
+FULL = "Not saved: the browser's storage is full. Export now."
+SILENT = "The server does not answer. Your text is safe here; trying again …"
+NO_STORAGE = """for (const name of ['indexedDB', 'localStorage', 'sessionStorage']) {
+  Object.defineProperty(window, name, {get() { throw new DOMException('Denied.', 'SecurityError'); }});
+}"""
+NO_ROOM = "IDBObjectStore.prototype.put = () => { throw new DOMException('No room.', 'QuotaExceededError'); };"
+TEMPLATE = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
+TEXT = "The old keeper"
+
+
+def chatty() -> Model:
+    """A talker that takes instructions."""
+    model = talker()
+    model.tokenizer.chat_template = TEMPLATE
+    return model
+
+
+@dataclass
+class Faulty:
+    """A talker whose model fails at the pass that a test names, counted from then on."""
+
+    model: Model = field(default_factory=chatty)
+    until: float = float("inf")
+
+    def load(self, report: Callable[..., None]) -> Model:
+        return around(self.model, self.count)
+
+    def fail_at(self, number: int, visit: Visit) -> None:
+        """At this pass of what comes next: nothing more is read ahead of what there is."""
+        visit.wait_until_read_ahead()
+        self.until = number
+
+    def wait_until_failed(self, visit: Visit) -> None:
+        for _ in range(PATIENCE // 50):
+            if self.until <= 0:
+                return browsers.wait_until_idle()
+            visit.page.wait_for_timeout(50)
+        raise AssertionError("Nothing has failed.")
+
+    def count(self) -> None:
+        self.until -= 1
+        if self.until == 0:
+            raise RuntimeError("inner workings")
+
+
+@pytest.fixture(scope="module")
+def faulty() -> Faulty:
+    return Faulty()
+
+
+@pytest.fixture(scope="module")
+def url(browser: Any, faulty: Faulty) -> Iterator[str]:
+    with browsers.page_of(faulty.load) as started:
+        yield started
+
+
+@pytest.fixture
+def person(browser: Any) -> Iterator[Any]:
+    """A browser of one person, with storage of its own."""
+    made = browser.new_context()
+    made.set_default_timeout(PATIENCE)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def visit(page: Any, url: str) -> Iterator[Visit]:
+    with browsers.visit_again(page, url) as opened:
+        until_there(opened)
+        yield opened
+
+
+def until_there(visit: Visit) -> None:
+    """The page has its model, and its scripts have run."""
+    visit.wait_for_status("ready")
+    visit.page.wait_for_selector("#branches [data-branch]", timeout=PATIENCE)
+
+
+def write(visit: Visit, text: str = TEXT) -> None:
+    visit.fill(text)
+    visit.wait_until_settled()
+    saved(visit)
+
+
+def saved(visit: Visit) -> None:
+    visit.page.wait_for_selector(".kept[data-state=saved]")
+
+
+def told(visit: Visit) -> str:
+    """What the notice says."""
+    visit.page.wait_for_selector("#notice.said")
+    return str(visit.page.locator("#notice .sentence").inner_text())
+
+
+def said(visit: Visit) -> list[str]:
+    """What the rows say."""
+    return ["".join(visit.pieces(branch)) for branch in range(visit.rows)]
+
+
+def names(visit: Visit) -> list[str]:
+    visit.page.locator("#documents").click()
+    visit.page.wait_for_selector("#documents-dialog[open]")
+    found = visit.page.locator(".shelf .open .name").all_inner_texts()
+    visit.page.keyboard.press("Escape")
+    return list(found)
+
+
+def switch_to(visit: Visit, name: str) -> None:
+    visit.page.locator("#documents").click()
+    visit.page.locator(".shelf .open").filter(has_text=name).first.click()
+    visit.page.wait_for_selector("#documents-dialog:not([open])", state="attached")
+
+
+def bring(visit: Visit, name: str, content: bytes) -> None:
+    kind = "application/json" if name.endswith("json") else "text/plain"
+    visit.page.locator("#import input[type=file]").set_input_files({"name": name, "mimeType": kind, "buffer": content})
+    visit.page.wait_for_function("document.querySelector('#import input').value === ''")
+
+
+def export(visit: Visit) -> dict[str, Any]:
+    with visit.page.expect_download() as download:
+        visit.page.locator("#export").click()
+    return dict(json.loads(Path(download.value.path()).read_text(encoding="utf-8")))
+
+
+def set_control(visit: Visit, name: str, value: str) -> None:
+    control = visit.page.locator(f"#{name}")
+    if control.evaluate("one => one.tagName") == "SELECT":
+        control.select_option(value)
+    else:
+        control.fill(value)
+
+
+def get_controls(visit: Visit) -> dict[str, str]:
+    wanted = ("k", "depth", "mode", "length", "temperature", "top-p", "order", "seed")
+    return {name: visit.page.locator(f"#{name}").input_value() for name in wanted}
+
+
+# Reloads and restarts
+
+
+def test_after_a_reload_text_history_and_settings_are_there_and_branches_come_again(visit: Visit) -> None:
+    set_control(visit, "k", "3")
+    write(visit)
+    visit.token(1, 0).click()
+    accepted = visit.text
+    visit.wait_until_settled()
+    visit.page.reload()
+    until_there(visit)
+    visit.wait_until_settled()
+    assert visit.text == accepted
+    assert said(visit) == rows_of(talker(), accepted, k=3)
+    visit.page.locator("#undo").click()
+    assert visit.text == TEXT
+    visit.wait_until_settled()
+    assert said(visit) == rows_of(talker(), TEXT, k=3)
+
+
+def test_a_reload_in_the_middle_of_a_word_loses_no_key(visit: Visit) -> None:
+    visit.type("The old kee", delay=5)
+    visit.page.reload()
+    until_there(visit)
+    assert visit.text == "The old kee"
+    visit.wait_until_settled()
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A made model as files, which a process of its own can load."""
+    folder = tmp_path_factory.mktemp("talker")
+    model = talker()
+    model.hf_model.save_pretrained(folder)
+    model.tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_a_server_that_is_started_anew_finds_the_text_as_it_was(
+    person: Any, model_folder: Path, tmp_path: Path
+) -> None:
+    port, arguments = browsers.free_port(), ("--model", str(model_folder), "--dtype", "float32")
+    with browsers.app(tmp_path / "first", *arguments, port=port) as first:
+        page = person.new_page()
+        page.goto(first.url)
+        visit = Visit(page)
+        until_there(visit)
+        write(visit)
+        visit.token(1, 1).click()
+        visit.wait_until_settled()
+        accepted = visit.text
+    visit.type(" and on")
+    assert visit.wait_for_status("error").strip() == SILENT
+    assert visit.text == accepted + " and on"
+    for _ in range(2):  # it asks again, and the text stays
+        visit.page.wait_for_event("requestfailed", lambda request: '"ask"' in request.post_data, timeout=PATIENCE)
+    assert visit.text == accepted + " and on"
+    with browsers.app(tmp_path / "second", *arguments, port=port) as second:
+        second.wait_for("Ready")
+        visit.wait_until_settled()
+        visit.wait_for_status("ready")
+        assert visit.text == accepted + " and on"
+        assert said(visit) == rows_of(talker(), accepted + " and on")
+        visit.type("!")
+        visit.wait_until_settled()
+        assert visit.text == accepted + " and on!"
+        assert "Traceback" not in second.said
+
+
+def test_a_server_that_loads_its_model_once_more_is_waited_for_and_says_how_far_it_is(visit: Visit) -> None:
+    write(visit)
+    loading = [{"state": "downloading", "sentence": "Downloading it", "fraction": 0.5}]
+    visit.page.route("**/component_server/", lambda route: answer(route, loading))
+    visit.fill(TEXT + " saw")
+    assert visit.wait_for_status("downloading").strip() == "Downloading it"
+    assert "when the model is ready" in visit.page.locator("#branches .note").inner_text()
+    loading.clear()
+    visit.wait_until_settled()
+    visit.wait_for_status("ready")
+    assert said(visit) == rows_of(talker(), TEXT + " saw")
+
+
+def answer(route: Any, loading: list[Any]) -> None:
+    """In place of a server that has no model, as long as there is something to say of it."""
+    body = json.loads(route.request.post_data)
+    if body["fn_name"] != "ask" or not loading:
+        return route.fallback()
+    given = {name: body["data"][name] for name in ("number", "revision")}
+    return route.fulfill(json=given | {"state": "waiting", "over": True, "loading": loading[0]})
+
+
+# Mistakes of the model
+
+
+def test_a_model_that_fails_in_the_middle_leaves_the_text_and_the_next_edit_goes_on(
+    visit: Visit, faulty: Faulty
+) -> None:
+    write(visit)
+    faulty.fail_at(3, visit)
+    visit.fill(TEXT + " saw")
+    assert visit.wait_for_status("error").strip() == UNFORESEEN
+    visit.wait_for_view("error")
+    assert visit.text == TEXT + " saw"
+    assert faulty.until <= 0
+    visit.type(" it")
+    visit.wait_until_settled()
+    visit.wait_for_status("ready")
+    assert visit.text == TEXT + " saw it"
+    assert said(visit) == rows_of(talker(), TEXT + " saw it")
+
+
+def test_a_mistake_in_reading_ahead_is_no_matter_of_the_persons(visit: Visit, faulty: Faulty) -> None:
+    set_control(visit, "depth", "1")
+    write(visit)
+    faulty.fail_at(3, visit)  # after the one pass of the text itself
+    visit.fill(TEXT + " saw")
+    visit.wait_until_settled()
+    faulty.wait_until_failed(visit)
+    visit.wait_until_asked()
+    assert visit.page.locator("#status").get_attribute("data-state") == "ready"
+    chosen = visit.pieces(4)[0]
+    visit.token(4, 0).click()
+    visit.wait_until_settled()
+    assert visit.text == TEXT + " saw" + chosen
+
+
+# Storage
+
+
+def test_blocked_storage_is_a_sentence_and_everything_else_works(person: Any, url: str) -> None:
+    person.add_init_script(NO_STORAGE)
+    with browsers.visit(person, url) as visit:
+        until_there(visit)
+        assert told(visit) == BLOCKED
+        visit.fill(TEXT)
+        visit.wait_until_settled()
+        chosen = visit.pieces(0)[0]
+        visit.token(0, 0).click()
+        visit.wait_until_settled()
+        assert visit.text == TEXT + chosen
+        assert told(visit) == BLOCKED
+        assert visit.page.locator(".kept").get_attribute("data-state") == "unsaved"
+        assert export(visit)["text"] == TEXT + chosen
+        assert visit.text == TEXT + chosen
+
+
+def test_full_storage_is_a_sentence_and_everything_else_works(person: Any, url: str) -> None:
+    person.add_init_script(NO_ROOM)
+    with browsers.visit(person, url) as visit:
+        until_there(visit)
+        visit.fill(TEXT)
+        assert told(visit) == FULL
+        visit.wait_until_settled()
+        with visit.page.expect_download() as download:
+            visit.page.locator("#notice .action").click()
+        assert TEXT in Path(download.value.path()).read_text(encoding="utf-8")
+        visit.token(0, 0).click()
+        visit.wait_until_settled()
+        assert visit.text.startswith(TEXT + " ")
+
+
+def test_a_document_in_a_second_tab_is_a_copy_and_both_are_kept(visit: Visit, url: str) -> None:
+    write(visit)
+    with browsers.visit(visit.page.context, url) as other:
+        other.wait_for_status("ready")
+        assert told(other) == f"“{TEXT}” is open in another tab, so this is a copy of it."
+        assert other.text == TEXT
+        other.wait_until_settled()
+        for opened, words in ((visit, " here"), (other, " there")):
+            opened.type(words)
+            opened.wait_until_settled()
+            saved(opened)
+        assert (visit.text, other.text) == (TEXT + " here", TEXT + " there")
+        visit.page.reload()
+        until_there(visit)
+        assert visit.text == TEXT + " here"
+        assert sorted(names(visit)) == [f"{TEXT} (copy)", f"{TEXT} here"]
+        assert other.text == TEXT + " there"
+
+
+# Files
+
+BAD_FILES = {
+    "broken.json": (b'{"format": "lookahead", "text": "ab', "is broken: it is not whole JSON"),
+    "foreign.json": (b'{"cells": [], "text": "no"}', "not a document of Lookahead"),
+    "huge.json": (b'{"format": "lookahead", "text": "' + b"a" * (5 * 1024 * 1024) + b'"}', "larger than 5 MB"),
+    "huge.txt": (b"a" * (5 * 1024 * 1024 + 1), "larger than 5 MB"),
+    "picture.txt": (b"\x89PNG\r\n\x1a\n\x00\x00\x00", "not a text in UTF-8"),
+    "deep.json": (b"[" * 200_000, "is broken"),
+}
+
+
+def test_a_broken_huge_or_foreign_file_is_a_sentence_and_changes_nothing(visit: Visit) -> None:
+    write(visit)
+    rows = said(visit)
+    for name, (content, sentence) in BAD_FILES.items():
+        bring(visit, name, content)
+        assert sentence in told(visit)
+        assert name in told(visit)
+        visit.page.locator("#notice .dismiss").click()
+        assert visit.text == TEXT
+        assert said(visit) == rows
+    assert names(visit) == [TEXT]
+    visit.type(" saw")
+    visit.wait_until_settled()
+
+
+def test_a_file_of_a_long_text_opens_and_says_from_where_the_model_reads(visit: Visit) -> None:
+    text = "The old keeper climbed the stairs. " * 900
+    bring(visit, "long.txt", text.encode())
+    visit.wait_until_settled()
+    assert visit.text == text
+    assert "The model reads from character" in visit.page.locator("#branches .note").inner_text()
+
+
+def test_an_export_brings_text_history_settings_and_seed_back_elsewhere(visit: Visit, browser: Any, url: str) -> None:
+    choices = {"mode": "sampled", "k": "4", "depth": "3", "temperature": "0.8", "top-p": "0.9", "seed": "42"}
+    for name, value in choices.items():
+        set_control(visit, name, value)
+    write(visit)
+    for branch in (0, 1):
+        visit.token(branch, 0).click()
+        visit.wait_until_settled()
+    visit.page.locator("#undo").click()
+    visit.wait_until_settled()
+    text, rows, controls = visit.text, said(visit), get_controls(visit)
+    file = export(visit)
+    assert (file["text"], file["seed"]) == (text, 42)
+    assert file["settings"]["k"] == 4
+    assert file["model"] and file["view"]["branches"] and file["tree"]["trunk"]
+    elsewhere = browser.new_context()
+    with browsers.visit(elsewhere, url) as other:
+        until_there(other)
+        other.fill("Not to be touched")
+        saved(other)
+        bring(other, "brought.json", json.dumps(file).encode())
+        other.wait_until_settled()
+        assert (other.text, said(other), get_controls(other)) == (text, rows, controls)
+        assert get_controls(other).items() >= choices.items()
+        other.page.locator("#redo").click()
+        assert other.text != text
+        for _ in range(2):
+            other.page.locator("#undo").click()
+        assert other.text == TEXT
+        assert sorted(names(other)) == ["Not to be touched", text], "a file without a name has its text's"
+    elsewhere.close()
+
+
+# Links
+
+
+def link_of(visit: Visit) -> str:
+    visit.page.locator("#share").click()
+    visit.page.wait_for_selector("#share-dialog[open]")
+    link = str(visit.page.locator("#share-link").input_value())
+    visit.page.keyboard.press("Escape")
+    return link
+
+
+def test_a_link_opens_as_a_document_of_its_own_with_its_settings(visit: Visit, browser: Any, url: str) -> None:
+    for name, value in {"k": "3", "depth": "7", "mode": "sampled", "seed": "77"}.items():
+        set_control(visit, name, value)
+    write(visit, TEXT + " 🙂\nسلام")
+    link, controls, rows = link_of(visit), get_controls(visit), said(visit)
+    assert link.startswith(url)
+    classmate = browser.new_context()
+    with browsers.visit(classmate, url) as other:
+        until_there(other)
+        write(other, "Of the classmate's own")
+        theirs = get_controls(other)
+    with browsers.visit(classmate, link) as other:
+        until_there(other)
+        other.wait_until_settled()
+        assert other.text == TEXT + " 🙂\nسلام"
+        assert get_controls(other) == controls
+        assert said(other) == rows
+        assert told(other).startswith("The link is open, as a document of its own. It was made with ")
+        assert other.page.evaluate("location.href") == url
+        other.type("!")
+        saved(other)
+        other.page.reload()
+        until_there(other)
+        assert other.text == TEXT + " 🙂\nسلام!"
+        assert len(names(other)) == 2
+        switch_to(other, "Of the classmate's own")
+        other.page.wait_for_function("document.querySelector('#document textarea').value.startsWith('Of the')")
+        assert other.text == "Of the classmate's own"
+        assert get_controls(other) == theirs
+        other.page.evaluate("link => { location.href = link; }", link)
+        other.page.wait_for_function("document.querySelector('#document textarea').value.startsWith('The old')")
+        saved(other)
+        assert len(names(other)) == 3
+        assert "Of the classmate's own" in names(other)
+    classmate.close()
+    assert visit.text == TEXT + " 🙂\nسلام"
+
+
+def test_the_model_of_a_link_is_told_also_where_another_one_is_loaded(browser: Any, visit: Visit) -> None:
+    write(visit)
+    here = link_of(visit)
+    with browsers.visit(browser, visit.page.url) as other:
+        until_there(other)  # only then the page knows which model is here
+        other.page.evaluate("link => { location.href = link; }", here)
+        name = told(other).removeprefix("The link is open, as a document of its own. ")
+        assert name.startswith("It was made with the model that is here, ")
+    with browsers.visit(browser, visit.page.url + packed(unpacked(here) | {"model": "Another-7B"})) as other:
+        other.wait_for_status("ready")
+        assert "It was made with Another-7B" in told(other)
+
+
+def test_a_text_over_eight_kilobytes_is_offered_as_a_file(visit: Visit) -> None:
+    dice = random.Random(5)
+    text = " ".join("".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(2500))
+    visit.fill(text)
+    visit.page.locator("#share").click()
+    visit.page.locator("#share-dialog .over").get_by_text("Send a file instead").wait_for()
+    assert visit.page.locator("#share-link").is_hidden()
+    with visit.page.expect_download() as download:
+        visit.page.locator("#share-file").click()
+    assert json.loads(Path(download.value.path()).read_text(encoding="utf-8"))["text"] == text
+    assert visit.text == text
+
+
+def test_from_this_computer_alone_the_link_says_so_and_what_to_do(visit: Visit) -> None:
+    write(visit)
+    visit.page.locator("#share").click()
+    sentence = visit.page.locator("#share-dialog .address")
+    sentence.wait_for()
+    assert "Only this computer can open this link" in sentence.inner_text()
+    assert "python app.py --share" in sentence.inner_text()
+    assert "file" in sentence.inner_text()
+
+
+def test_the_instruction_of_a_link_is_shown_before_the_model_hears_of_it(visit: Visit, browser: Any) -> None:
+    visit.page.locator("#instruction-toggle").click()
+    visit.page.locator("#instruction").fill("Speak like a pirate.")
+    write(visit)
+    link = link_of(visit)
+    with browsers.visit(browser, link) as other:
+        other.page.wait_for_selector("#offer-dialog[open]")
+        assert other.page.locator(".offered").inner_text() == "Speak like a pirate."
+        other.wait_for_status("ready")
+        other.wait_until_settled()
+        other.wait_until_asked()
+        assert other.asked and "pirate" not in json.dumps(other.calls)
+        assert other.text == TEXT
+        with other.page.expect_request(lambda one: "Speak like a pirate." in (one.post_data or "")):
+            other.page.locator("#offer-use").click()
+        other.wait_until_settled()
+        assert other.text == TEXT
+    with browsers.visit(browser, link) as other:
+        other.page.locator("#offer-leave").click()
+        other.page.locator("#document textarea").press_sequentially(" saw")
+        other.wait_for_status("ready")
+        other.wait_until_settled()
+        other.wait_until_asked()
+        assert other.asked and "pirate" not in json.dumps(other.calls)
+        assert other.text == TEXT + " saw"

@@ -1,0 +1,607 @@
+"""The Rewrite tab in a real browser: what the prototype's page did, with each of its gaps as the thing tested."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from lookahead_core import Document, Model
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE
+from tests.support.families import greedy
+from tests.support.workbench import workbench
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+READY = [
+    "Rewrite this document to be clear and concise.",
+    "Rewrite this document to be more detailed and engaging.",
+    "Rewrite this document to be more formal and professional.",
+    "Rewrite this document to be more casual and conversational.",
+    "Rewrite this document to be more technical and precise.",
+    "Rewrite this document to be more creative and imaginative.",
+    "Rewrite this document to be more persuasive and compelling.",
+    "Summarize this document in one sentence.",
+    "Translate this document into Spanish.",
+    "Write a concise essay according to this outline.",
+    "Write a detailed essay according to this outline.",
+]
+SOURCE = (
+    "The lighthouse was old and it was very old, and the keeper who kept the lighthouse was also old, and every day he "
+    "climbed up all of the many stairs that there were in order to light the lamp that was at the top. He did this "
+    "because the ships needed it, and because he had always done it, and because nobody else was there."
+)
+MARKUP = '<img src=x onerror="window.pwned=1"> ${window.pwned=1} {{window.pwned=1}} <|im_end|>'
+
+
+def conversation(model: Model, instruction: str, source: str) -> list[int]:
+    """What stands before the new text, as transformers itself makes it."""
+    messages = [{"role": "user", "content": f"{instruction}\n\n{source}" if source else instruction}]
+    return list(model.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False))
+
+
+@dataclass
+class Rewriting:
+    """The tab as somebody has it open."""
+
+    visit: browsers.Visit
+
+    @property
+    def page(self) -> Any:
+        return self.visit.page
+
+    @property
+    def branches(self) -> Any:
+        return self.page.locator("#rewrite-branches")
+
+    @property
+    def revision(self) -> int:
+        return int(self.branches.get_attribute("data-revision"))
+
+    @property
+    def text(self) -> str:
+        return str(self.page.locator("#rewrite-text").input_value())
+
+    @property
+    def caret(self) -> int:
+        return int(self.page.evaluate("document.querySelector('#rewrite-text').selectionStart"))
+
+    def settle(self, after: int = -1) -> None:
+        """Until the branches are those of the text as it stands, and newer than a revision."""
+        self.page.wait_for_function(
+            """after => {
+                const {dataset} = document.querySelector('#rewrite-branches');
+                return Number(dataset.revision) > after && dataset.state === 'settled' && dataset.stale === 'false';
+            }""",
+            arg=after,
+            timeout=PATIENCE / 2,
+        )
+
+    def fill(self, name: str, text: str) -> None:
+        """Another source, instruction or text, and the branches that follow from it."""
+        box, before = self.page.locator(f"#rewrite-{name}"), self.revision
+        other = box.input_value() != text
+        box.fill(text)
+        self.settle(before if other else -1)
+
+    def choose(self, instruction: str) -> None:
+        """One of the ready instructions, and the branches that follow from it."""
+        before = self.revision
+        self.page.locator("#rewrite-ready").select_option(instruction)
+        self.settle(before)
+
+    def several_words(self, several: bool) -> None:
+        self.page.locator("#rewrite-words").set_checked(several)
+
+    def token(self, branch: int, token: int = 0) -> Any:
+        return self.page.locator(f"#rewrite-branches [data-branch='{branch}'] [data-token='{token}']")
+
+    def rows(self) -> list[list[str]]:
+        """What the buttons of each row insert."""
+        return list(
+            self.branches.locator("[data-branch]").evaluate_all(
+                "rows => rows.map(row => [...row.querySelectorAll('[data-token]')].map(one => one.dataset.text))"
+            )
+        )
+
+    def click(self, branch: int = 0, token: int = 0) -> str:
+        """Take a token; the text that this inserts."""
+        self.settle()
+        before, inserted = self.revision, "".join(self.rows()[branch][: token + 1])
+        self.token(branch, token).click()
+        self.settle(before)
+        return inserted
+
+    def read(self) -> int:
+        """How many tokens the model has read for what is shown."""
+        return int(self.page.locator("#rewrite-meter").get_attribute("data-tokens"))
+
+
+@pytest.fixture
+def rewriting(page: Any, real_page: str) -> Iterator[Rewriting]:
+    with browsers.visit_again(page, real_page) as opened:
+        opened.wait_for_status("ready")
+        yield open_tab(opened)
+
+
+def open_tab(opened: browsers.Visit) -> Rewriting:
+    opened.page.get_by_role("tab", name="Rewrite").click()
+    opened.page.wait_for_selector("#rewrite-branches", timeout=PATIENCE)
+    rewriting = Rewriting(opened)
+    rewriting.settle()
+    return rewriting
+
+
+def test_the_new_text_is_the_models_own_from_its_first_token_on(rewriting: Rewriting, default_model: Model) -> None:
+    rewriting.fill("source", SOURCE)
+    expected = default_model.tokenizer.decode(greedy(default_model, conversation(default_model, READY[0], SOURCE), 12))
+    while len(rewriting.text) < len(expected) // 2:
+        rewriting.click()
+        assert expected.startswith(rewriting.text)
+        assert rewriting.text, "the first token is not lost"
+
+
+def test_the_source_is_read_once_though_ten_words_are_clicked(rewriting: Rewriting, default_model: Model) -> None:
+    rewriting.fill("source", SOURCE)
+    told = len(conversation(default_model, READY[0], SOURCE))
+    assert rewriting.read() > told - 40, "what is told is read, beside what a template begins with"
+    read = []
+    for _ in range(10):
+        rewriting.click()
+        read.append(rewriting.read())
+    assert max(read) < told / 2, "no click reads the source again"
+    assert int(rewriting.page.locator("#rewrite-meter").get_attribute("data-passes")) <= 8
+    before = rewriting.text
+    rewriting.fill("text", before + " and")
+    assert rewriting.read() < told / 2, "nor does typing"
+    rewriting.fill("source", SOURCE.replace("lighthouse", "windmill"))
+    assert rewriting.read() > told / 2, "another source is read"
+    assert rewriting.text == before + " and"
+
+
+def test_an_ending_is_a_branch_that_says_so(rewriting: Rewriting, default_model: Model) -> None:
+    source = "The cat sat on the mat."
+    ids = conversation(default_model, READY[7], source)
+    *said, end = greedy(default_model, ids, 60)
+    assert end in default_model.end_token_ids
+    whole = default_model.tokenizer.decode(said)
+    rewriting.choose(READY[7])
+    rewriting.fill("source", source)
+    rewriting.fill("text", whole)
+    first = rewriting.branches.locator("[data-branch='0']")
+    assert first.get_attribute("data-end") == "true"
+    assert first.locator(".end").inner_text().startswith("end")
+    assert first.locator("button").count() == 0, "an ending inserts nothing"
+    first.locator(".end").click()
+    assert rewriting.text == whole
+
+
+def test_what_the_template_spells_never_comes_into_text_or_buttons(rewriting: Rewriting, default_model: Model) -> None:
+    special = [token for token in default_model.tokenizer.all_special_tokens if token.strip()]
+    assert "<|im_end|>" in special
+    rewriting.several_words(True)
+    for text in ("", "The lighthouse keeper lit the lamp.", "Yes."):
+        rewriting.fill("source", SOURCE + text)
+        rewriting.fill("text", text)
+        rewriting.page.locator("#rewrite-rest .more").click()
+        shown = rewriting.branches.inner_html()
+        assert not any(token in shown or token.replace("<", "&lt;").replace(">", "&gt;") in shown for token in special)
+        assert "assistant" not in "".join(map("".join, rewriting.rows()))
+        assert rewriting.text == text
+
+
+def test_trailing_spaces_are_kept_and_not_doubled(rewriting: Rewriting) -> None:
+    rewriting.fill("source", SOURCE)
+    rewriting.fill("text", "The lighthouse keeper ")
+    assert all(not row[0].startswith(" ") for row in rewriting.rows() if row)
+    inserted = rewriting.click()
+    assert rewriting.text == "The lighthouse keeper " + inserted
+    assert "  " not in rewriting.text
+
+
+def test_one_word_a_click_until_several_are_allowed_which_asks_nobody(rewriting: Rewriting) -> None:
+    rewriting.fill("source", SOURCE)
+    assert not rewriting.page.locator("#rewrite-words").is_checked()
+    alone = rewriting.rows()
+    assert all(len(row) == 1 and re.fullmatch(r"\s?\S+", row[0]) for row in alone), alone
+    asked = len(rewriting.visit.asked)
+    rewriting.several_words(True)
+    rewriting.page.wait_for_function("document.querySelectorAll('#rewrite-branches [data-token=\"3\"]').length >= 5")
+    rewriting.visit.wait_until_asked()
+    assert len(rewriting.visit.asked) == asked
+    rows = rewriting.rows()
+    assert ["".join(row).startswith(one[0]) for row, one in zip(rows, alone, strict=True)] == [True] * 5
+    assert rewriting.click(1, 3) == "".join(rows[1][:4]) == rewriting.text
+    rewriting.several_words(False)
+    assert all(len(row) <= 1 for row in rewriting.rows())
+
+
+def test_line_breaks_are_signs_on_buttons_and_breaks_in_the_text(rewriting: Rewriting) -> None:
+    rewriting.choose(READY[10])
+    rewriting.fill("source", "1. Lamps\n2. Ships\n3. Storms")
+    rewriting.fill("text", "Title: Lamps, Ships and Storms")
+    rows = rewriting.rows()
+    branch, found = next((index, row[0]) for index, row in enumerate(rows) if row and "\n" in row[0])
+    assert "↵" in rewriting.token(branch).inner_text() and "\n" not in rewriting.token(branch).inner_text()
+    rewriting.click(branch)
+    assert rewriting.text == "Title: Lamps, Ships and Storms" + found
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_rows_are_what_the_model_says_after_the_template(
+    rewriting: Rewriting, default_model: Model, several: bool
+) -> None:
+    rewriting.several_words(several)
+    for instruction, source in ((READY[3], SOURCE), ("Say it as a pirate would.", SOURCE), ("Name a colour.", "")):
+        if instruction in READY:
+            rewriting.choose(instruction)
+            assert rewriting.page.locator("#rewrite-instruction").input_value() == instruction
+        else:
+            rewriting.fill("instruction", instruction)
+            assert rewriting.page.locator("#rewrite-ready").input_value() == ""
+        rewriting.fill("source", source)
+        document = Document(default_model, token_ids=conversation(default_model, instruction, source))
+        branches = sorted(document.lookahead(k=5, depth=8).branches, key=lambda one: -one.share)
+        texts = [branch.text for branch in branches]
+        shown = ["".join(row) for row in rewriting.rows()]
+        assert all(text.startswith(row) for text, row in zip(texts, shown, strict=True)), (texts, shown)
+        assert shown == texts or not several
+
+
+def test_all_ready_instructions_are_there_and_one_can_write_ones_own(rewriting: Rewriting) -> None:
+    options = rewriting.page.locator("#rewrite-ready option")
+    assert [text for text in options.evaluate_all("all => all.map(({value}) => value)") if text] == READY
+    assert rewriting.page.locator("#rewrite-instruction").input_value() == READY[0]
+    rewriting.page.locator("#rewrite-ready").select_option("")
+    assert rewriting.page.evaluate("document.activeElement.id") == "rewrite-instruction"
+
+
+def test_with_nothing_but_an_instruction_it_still_predicts_and_with_nothing_at_all_it_rests(
+    rewriting: Rewriting,
+) -> None:
+    rewriting.settle()
+    assert len(rewriting.rows()) == 5
+    rewriting.page.locator("#rewrite-instruction").fill("")
+    rewriting.page.wait_for_selector("#rewrite-branches[data-state=empty]", timeout=PATIENCE)
+    assert rewriting.branches.locator(".hint").is_visible()
+    assert rewriting.rows() == []
+
+
+def test_each_undo_takes_back_one_click_and_the_caret_with_it(rewriting: Rewriting) -> None:
+    rewriting.fill("source", SOURCE)
+    rewriting.fill("text", "The keeper. The end.")
+    box = rewriting.page.locator("#rewrite-text")
+    before = rewriting.revision
+    box.evaluate("box => { box.focus(); box.setSelectionRange(10, 10); }")
+    rewriting.settle(before)
+    states = [(rewriting.text, rewriting.caret)]
+    for branch in (0, 1, 0):
+        rewriting.click(branch)
+        assert rewriting.text.startswith("The keeper") and rewriting.text.endswith(". The end.")
+        states.append((rewriting.text, rewriting.caret))
+    for state in states[-2::-1]:
+        rewriting.page.keyboard.press("Control+z")
+        assert (rewriting.text, rewriting.caret) == state
+    for state in states[1:]:
+        rewriting.page.locator(".rewritten .redo").click()
+        assert (rewriting.text, rewriting.caret) == state
+
+
+def test_branches_of_another_source_refuse_the_click_visibly(rewriting: Rewriting) -> None:
+    rewriting.fill("source", SOURCE)
+    rewriting.page.locator("#rewrite-source").fill("Something else.")
+    # All in one turn of the page's script, so that no answer can come between, and no refusal is over yet.
+    refused = rewriting.page.evaluate(
+        """() => {
+            const ready = document.querySelector('#rewrite-ready');
+            ready.selectedIndex = 4;
+            ready.dispatchEvent(new Event('change'));
+            document.querySelector('#rewrite-branches [data-token]').click();
+            return document.querySelector('#rewrite-branches').matches('[data-refused]');
+        }"""
+    )
+    assert rewriting.text == ""
+    assert refused
+    rewriting.settle()
+
+
+def test_the_two_tabs_are_two_documents_and_neither_loses_anything(page: Any, real_page: str) -> None:
+    with browsers.visit_again(page, real_page) as opened:
+        opened.wait_for_status("ready")
+        opened.type("The old lighthouse keeper")
+        opened.wait_until_settled()
+        rewriting = open_tab(opened)
+        rewriting.fill("source", SOURCE)
+        rewriting.click()
+        rewriting.click(1)
+        text, rows = rewriting.text, rewriting.rows()
+        page.keyboard.press("Alt+p")
+        page.wait_for_selector("#rewrite-branches[data-state=paused]", timeout=PATIENCE)
+        page.get_by_role("tab", name="Write", exact=True).click()
+        assert opened.text == "The old lighthouse keeper"
+        assert page.locator("#pause").get_attribute("aria-pressed") == "false", "the key is for the tab that is seen"
+        page.locator("#document textarea").focus()
+        opened.token(0, 0).click()
+        page.keyboard.press("Control+z")
+        assert opened.text == "The old lighthouse keeper"
+        page.get_by_role("tab", name="Rewrite").click()
+        assert (rewriting.text, rewriting.rows()) == (text, rows)
+
+
+def test_leaving_the_page_asks_before_the_text_is_lost(rewriting: Rewriting) -> None:
+    asked: list[str] = []
+
+    def hear(dialog: Any) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    rewriting.page.locator("#rewrite-text").press_sequentially("The keeper")
+    rewriting.page.on("dialog", hear)
+    rewriting.page.reload()
+    assert asked == ["beforeunload"]
+    rewriting.page.remove_listener("dialog", hear)
+
+
+def test_source_instruction_text_and_its_history_are_there_again_after_a_reload(rewriting: Rewriting) -> None:
+    rewriting.fill("source", SOURCE)
+    rewriting.fill("instruction", "Say it as a pirate would.")
+    inserted = rewriting.click(1, 0)
+    rows = rewriting.rows()
+    again = reloaded(rewriting)
+    fields = [again.page.locator(f"#rewrite-{name}").input_value() for name in ("source", "instruction", "ready")]
+    assert fields == [SOURCE, "Say it as a pirate would.", ""]
+    assert (again.text, again.rows()) == (inserted, rows)
+    before = again.revision
+    again.page.locator(".rewritten .undo").click()
+    again.settle(before)
+    assert again.text == ""
+
+
+@pytest.mark.parametrize("kept", ["{", "7", '{"draft": 3}', '{"draft": {"text": 5}, "told": {}}'])
+def test_what_was_kept_and_cannot_be_read_is_forgotten(rewriting: Rewriting, kept: str) -> None:
+    rewriting.page.evaluate(
+        """kept => {
+            addEventListener('pagehide', () => sessionStorage.setItem('lookahead:kept:1:rewrite', kept));
+        }""",
+        kept,
+    )
+    again = reloaded(rewriting)
+    assert again.click(0, 0) and not again.visit.complaints
+
+
+def test_what_is_to_be_forgotten_is_not_there_again(rewriting: Rewriting) -> None:
+    page, forget = rewriting.page, "document.dispatchEvent(new CustomEvent('forgotten'))"
+    rewriting.fill("source", SOURCE)
+    page.evaluate(forget)
+    again = reloaded(rewriting)
+    assert page.locator("#rewrite-source").input_value() == ""
+    again.fill("source", SOURCE)
+    page.evaluate(forget)
+    again.fill("source", "The keeper slept.")
+    again = reloaded(again)
+    assert page.locator("#rewrite-source").input_value() == "The keeper slept."
+
+
+def test_a_text_whose_history_is_too_long_to_be_kept_is_there_again_without_it(rewriting: Rewriting) -> None:
+    rewriting.fill("source", SOURCE)
+    rewriting.page.evaluate(
+        """() => {
+            const box = document.querySelector('#rewrite-text');
+            for (const text of ['1'.repeat(600_000), '2'.repeat(600_000), 'The keeper slept.']) {
+                box.value = text;
+                box.dispatchEvent(new InputEvent('input'));
+            }
+        }"""
+    )
+    again = reloaded(rewriting)
+    assert again.text == "The keeper slept."
+    assert again.page.locator(".rewritten .undo").get_attribute("aria-disabled") == "true"
+
+
+def reloaded(rewriting: Rewriting) -> Rewriting:
+    """The tab after the page was loaded again, whatever it asked before."""
+    page = rewriting.page
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    rewriting.visit.wait_for_status("ready")
+    return open_tab(rewriting.visit)
+
+
+def test_the_new_text_can_be_copied(rewriting: Rewriting) -> None:
+    rewriting.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    rewriting.fill("text", "Old\nlamp 🙂")
+    rewriting.page.locator("#rewrite-copy").click()
+    rewriting.page.locator(".rewritten .notice.said").wait_for()
+    assert rewriting.page.evaluate("navigator.clipboard.readText()") == "Old\nlamp 🙂"
+
+
+def test_a_banned_word_is_not_offered_again_until_it_is_allowed(rewriting: Rewriting) -> None:
+    rewriting.fill("source", SOURCE)
+    (word,) = rewriting.rows()[0]
+    before = rewriting.revision
+    rewriting.token(0).focus()
+    rewriting.page.keyboard.press("Delete")
+    rewriting.settle(before)
+    assert [word] not in rewriting.rows()
+    before = rewriting.revision
+    rewriting.page.locator("#rewrite-controls .never button").click()
+    rewriting.settle(before)
+    assert rewriting.rows()[0] == [word]
+
+
+def test_markup_and_signs_of_the_template_are_plain_text_everywhere(rewriting: Rewriting) -> None:
+    for name in ("source", "instruction", "text"):
+        rewriting.fill(name, MARKUP)
+    rewriting.click(next(branch for branch, row in enumerate(rewriting.rows()) if row))
+    assert rewriting.text.startswith(MARKUP)
+    assert rewriting.page.evaluate("window.pwned === undefined && !document.querySelector('.sheet img')")
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [("The old lighthouse. " * 50_000, "1,000,000 characters"), ("old ship " * 10_000, "this model sees")],
+    ids=["a megabyte", "more than the model sees"],
+)
+def test_a_source_that_is_too_long_gets_a_sentence_and_stays(rewriting: Rewriting, source: str, sentence: str) -> None:
+    rewriting.fill("text", "The keeper")
+    rewriting.page.locator("#rewrite-source").evaluate(
+        "(box, source) => { box.value = source; box.dispatchEvent(new Event('input')); }", source
+    )
+    rewriting.page.wait_for_selector("#rewrite-branches[data-state=error]", timeout=PATIENCE)
+    assert sentence in rewriting.page.locator("#status").inner_text()
+    assert sentence in rewriting.page.locator("#rewrite-branches .note").inner_text()
+    assert rewriting.text == "The keeper"
+    rewriting.page.get_by_role("tab", name="Write", exact=True).click()
+    rewriting.page.get_by_role("textbox", name="Your text").fill("What is written elsewhere")
+    rewriting.page.wait_for_selector("#branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+    assert sentence in rewriting.page.locator("#status").inner_text(), "no other tab takes it back"
+    rewriting.page.get_by_role("tab", name="Rewrite").click()
+    rewriting.fill("source", SOURCE)
+    assert rewriting.page.locator("#status").get_attribute("data-state") == "ready"
+
+
+LOOKS = [
+    {"viewport": {"width": 390, "height": 844}},
+    {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=["a phone", "dark"])
+def test_it_fits_narrow_pages_and_axe_finds_nothing_serious(browser: Any, real_page: str, look: dict[str, Any]) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    with browsers.visit(browser, real_page, **look) as opened:
+        opened.wait_for_status("ready")
+        rewriting = open_tab(opened)
+        rewriting.fill("source", SOURCE)
+        rewriting.click()
+        assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        include = [[".told"], [".rewritten"], ["#rewrite-controls"], ["#rewrite-branches"], ["[role=tablist]"]]
+        found = Axe().run(opened.page, context={"include": include}).response["violations"]
+        serious = [(one["id"], node["html"][:120]) for one in found for node in one["nodes"]]
+        assert [one for one in serious if one] == []
+
+
+VIEW = {
+    "branches": [
+        {"ids": [5, 6], "logprobs": [-1, -0.1], "at": [0, 1], "ended": False, "healed": False,
+         "pieces": [{"text": " the", "tokens": 1, "ends": 1}, {"text": " sea", "tokens": 2, "ends": 0}]},
+        {"ids": [7, 8, 9], "logprobs": [-2, -0.1, -0.2], "at": [0, 1, 1], "ended": False, "healed": False,
+         "pieces": [{"text": " t", "tokens": 1, "ends": 0}, {"text": "he", "tokens": 2, "ends": 1},
+                    {"text": " sea", "tokens": 3, "ends": 0}]},
+    ],
+    "nodes": [], "rest": [], "asked": {"k": 2, "depth": 3, "mode": "likely", "until": "tokens"},
+}  # fmt: skip
+SHAPED = """async ([view, settings]) => {
+  const {shape} = await import('/lookahead/web/core/branch_rows.js');
+  const {choiceOf} = await import('/lookahead/web/core/choice.js');
+  return shape(view, settings).rows.map((row, index) => choiceOf(row, index, row.pieces.length - 1));
+}"""
+
+
+@pytest.mark.parametrize("one_word", [True, False])
+def test_branches_with_equal_texts_stay_two(page: Any, one_word: bool) -> None:
+    with workbench() as url:
+        page.goto(url)
+        first, second = page.evaluate(SHAPED, [VIEW, {"oneWord": one_word}])
+    assert first["text"] == second["text"] == (" the" if one_word else " the sea")
+    assert (first["ids"], second["ids"]) == (([5], [7, 8]) if one_word else ([5, 6], [7, 8, 9]))
+    if one_word:
+        assert second["token"] == 0, "a word of two tokens is one button"
+        assert [piece["text"] for piece in second["rest"]["pieces"]] == [" sea"]
+
+
+def test_ones_own_instruction_comes_back_after_a_ready_one_was_tried(rewriting: Rewriting) -> None:
+    field, ready = rewriting.page.locator("#rewrite-instruction"), rewriting.page.locator("#rewrite-ready")
+    rewriting.fill("instruction", "Say it as a pirate would.")
+    for instruction in READY[3:5]:
+        rewriting.choose(instruction)
+        assert field.input_value() == instruction
+    before = rewriting.revision
+    ready.select_option("")
+    assert field.input_value() == "Say it as a pirate would."
+    assert rewriting.page.evaluate("document.activeElement.id") == "rewrite-instruction"
+    rewriting.settle(before)
+
+
+def test_leaving_the_page_asks_before_ones_own_instruction_is_lost_and_not_for_a_ready_one(
+    rewriting: Rewriting,
+) -> None:
+    page = rewriting.page
+    asked: list[str] = []
+
+    def hear(dialog: Any) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    def leave() -> None:
+        page.reload()
+        page.get_by_role("tab", name="Rewrite").click()
+        page.locator("#rewrite-instruction").wait_for()
+        page.wait_for_function("document.querySelector('#rewrite-instruction').value !== ''")
+
+    page.on("dialog", hear)
+    rewriting.choose(READY[2])
+    page.locator("#rewrite-instruction").focus()
+    page.keyboard.press("End")  # a page in which nobody pressed a key is left without a question in any case
+    leave()
+    assert asked == []
+    page.locator("#rewrite-instruction").press_sequentially(" Briefly.")
+    leave()
+    assert asked == ["beforeunload"]
+    page.remove_listener("dialog", hear)
+
+
+def test_branches_refuse_the_click_from_the_moment_on_in_which_source_or_instruction_is_another(
+    rewriting: Rewriting,
+) -> None:
+    for name in ("source", "instruction"):
+        before = rewriting.revision
+        refused = rewriting.page.evaluate(
+            """name => {
+                const box = document.querySelector(`#rewrite-${name}`);
+                const branches = document.querySelector('#rewrite-branches');
+                box.value += ' Be kind.';
+                box.dispatchEvent(new Event('input', {bubbles: true}));
+                branches.querySelector('[data-token]').click();
+                return 'refused' in branches.dataset;
+            }""",
+            name,
+        )
+        assert refused and rewriting.text == ""
+        rewriting.settle(before)
+        assert rewriting.rows()[0], "it is asked for once the person rests"
+    assert rewriting.click() == rewriting.text
+
+
+TYPING = """async () => {
+    const box = document.querySelector('#rewrite-text'), begun = performance.now();
+    for (let count = 0; count < 30; count += 1) {
+        box.value += 'a';
+        box.setSelectionRange(box.value.length, box.value.length);
+        box.dispatchEvent(new InputEvent('input', {inputType: 'insertText', data: 'a', bubbles: true}));
+        await new Promise(done => setTimeout(done, 60));
+    }
+    return performance.now() - begun;
+}"""
+
+
+def test_beside_a_long_source_typing_sends_less_often(rewriting: Rewriting) -> None:
+    sent: list[str] = []
+
+    def hear(request: Any) -> None:
+        if "component_server" in request.url and '"fn_name":"ask"' in (request.post_data or "").replace(" ", ""):
+            sent.append(request.url)
+
+    # More than is allowed: the server answers at once, and what is counted are the page's own requests.
+    rewriting.page.locator("#rewrite-source").fill("old ship " * 13_000)
+    rewriting.page.wait_for_selector("#rewrite-branches[data-state=error]", timeout=PATIENCE)
+    rewriting.page.on("request", hear)
+    milliseconds = rewriting.page.evaluate(TYPING)
+    rewriting.page.remove_listener("request", hear)
+    assert rewriting.text == "a" * 30
+    assert 1 <= len(sent) <= milliseconds / 250 + 2, "a request with all of the source is not sent at every key"

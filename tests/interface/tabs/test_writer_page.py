@@ -1,0 +1,816 @@
+"""Steering in a real browser: typing is sacred, a click inserts just what its button says, and what comes is ready."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lookahead_core import Document, Model
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE, Visit
+from tests.support.scripted_model import parrot
+
+pytestmark = pytest.mark.browser
+
+PROMPT = "The old lighthouse keeper"
+
+
+@pytest.fixture
+def visit(page: Any, real_page: str) -> Iterator[Visit]:
+    """The page with a real model."""
+    with browsers.visit_again(page, real_page) as opened:
+        opened.wait_for_status("ready")
+        yield opened
+
+
+@pytest.fixture
+def tiny(page: Any, tiny_page: str) -> Iterator[Visit]:
+    """The same page with a tiny model, for what does not depend on what the model says."""
+    with browsers.visit_again(page, tiny_page) as opened:
+        opened.wait_for_status("ready")
+        yield opened
+
+
+def accept(visit: Visit, branch: int, token: int) -> str:
+    """Click a token of settled branches; what it inserts."""
+    visit.wait_until_settled()
+    pieces = visit.pieces(branch)
+    token = min(token, len(pieces) - 1)
+    visit.token(branch, token).click()
+    return "".join(pieces[: token + 1])
+
+
+def press(visit: Visit, *keys: str) -> None:
+    for key in keys:
+        visit.page.keyboard.press(key)
+
+
+def put_caret(visit: Visit, place: int) -> None:
+    """Put it there, and wait until the page counts it as put: a caret on its way does not count yet.
+
+    The page's own timer began when the browser told of the caret, and is shorter.
+    """
+    visit.page.evaluate(
+        """async place => {
+            const box = document.querySelector('#document textarea');
+            const told = new Promise(done => document.addEventListener('selectionchange', done, {once: true}));
+            box.focus();
+            if (box.selectionStart === place && box.selectionEnd === place) return;
+            box.setSelectionRange(place, place);
+            await told;
+            await new Promise(done => setTimeout(done, 250));
+        }""",
+        place,
+    )
+
+
+def wait_for_ghost(visit: Visit) -> str:
+    """What stands in grey after the caret, once it is what the first row says."""
+    visit.page.wait_for_function(
+        """() => {
+            const {pieces} = document.querySelector('#branches').branchView.rows()[0];
+            return document.querySelector('.ghost').textContent === pieces.map(({text}) => text).join('');
+        }"""
+    )
+    return str(visit.page.locator(".ghost").inner_text())
+
+
+def slide(visit: Visit, name: str, value: str) -> None:
+    visit.page.locator(f"#{name}").fill(value)
+
+
+def test_a_click_inserts_exactly_the_tokens_up_to_it_and_new_branches_follow(visit: Visit) -> None:
+    click_inserts_and_branches_follow(visit)
+
+
+@pytest.mark.slow
+def test_what_python_app_py_starts_is_that_page(page: Any, tmp_path: Path) -> None:
+    with browsers.app(tmp_path / "log", *browsers.model_arguments()) as running:
+        running.wait_for("Ready")
+        with browsers.visit_again(page, running.url) as opened:
+            opened.wait_for_status("ready")
+            click_inserts_and_branches_follow(opened)
+
+
+def click_inserts_and_branches_follow(visit: Visit) -> None:
+    visit.type(PROMPT)
+    before = visit.wait_until_settled()
+    pieces = visit.pieces(1)
+    assert len(pieces) >= 3
+    visit.token(1, 2).click()
+    assert visit.text == PROMPT + "".join(pieces[:3])
+    assert visit.wait_until_settled() > before
+    assert visit.rows == 5
+    assert visit.text == PROMPT + "".join(pieces[:3])
+
+
+@pytest.mark.slow
+def test_each_undo_takes_back_exactly_one_accept_and_redo_gives_it_back(visit: Visit) -> None:
+    visit.type(PROMPT)
+    texts = [PROMPT]
+    for branch, token in ((1, 2), (0, 0), (2, 1)):
+        texts.append(texts[-1] + accept(visit, branch, token))
+        assert visit.text == texts[-1]
+    visit.page.locator("#document textarea").focus()
+    for text in texts[-2::-1]:
+        press(visit, "Control+z")
+        assert visit.text == text
+    for text in texts[1:]:
+        press(visit, "Control+y")
+        assert visit.text == text
+    press(visit, *["Control+z"] * 3)
+    typed = "Chapter 12, 1984!"
+    visit.type(typed, delay=10)
+    assert visit.text == PROMPT + typed
+    visit.wait_until_settled()
+    assert visit.text == PROMPT + typed
+
+
+@pytest.mark.slow
+def test_the_same_session_with_keys_alone(visit: Visit) -> None:
+    visit.page.locator("#document textarea").focus()
+    visit.page.keyboard.type(PROMPT, delay=5)
+    visit.wait_until_settled()
+    words = visit.pieces(1)
+    press(visit, "Alt+2")
+    text = visit.text
+    assert text.startswith(PROMPT) and (PROMPT + "".join(words)).startswith(text) and text != PROMPT
+    visit.wait_until_settled()
+    whole = "".join(visit.pieces(0))
+    press(visit, "Alt+Shift+1")
+    assert visit.text == text + whole
+    visit.wait_until_settled()
+    ghost = wait_for_ghost(visit)
+    press(visit, "Tab")
+    assert visit.text == text + whole + ghost
+    for shorter in (text + whole, text, PROMPT):
+        press(visit, "Control+z")
+        assert visit.text == shorter
+    visit.wait_until_settled()
+    wait_for_ghost(visit)
+    press(visit, "Escape", "Tab")
+    assert visit.text == PROMPT, "without ghost text, Tab leaves the box as everywhere"
+    press(visit, "Escape")
+    visit.page.locator("#branches [data-token][tabindex='0']").focus()
+    press(visit, "ArrowDown", "ArrowRight")
+    pieces = visit.pieces(1)
+    press(visit, "Enter")
+    assert visit.text == PROMPT + "".join(pieces[:2])
+    assert visit.page.evaluate("document.activeElement.matches('#branches [data-token]')")
+
+
+@pytest.mark.slow
+def test_ctrl_right_takes_the_first_branchs_next_word_only_at_the_end(tiny: Visit) -> None:
+    tiny.type("The sea and")
+    tiny.wait_until_settled()
+    first = "".join(tiny.pieces(0))
+    put_caret(tiny, 3)
+    press(tiny, "Control+ArrowRight")
+    assert tiny.text == "The sea and"
+    put_caret(tiny, len("The sea and"))
+    tiny.wait_until_settled()
+    press(tiny, "Control+ArrowRight")
+    assert tiny.text != "The sea and"
+    assert ("The sea and" + first).startswith(tiny.text)
+
+
+@pytest.mark.slow
+def test_what_is_read_is_only_what_the_click_brought(visit: Visit) -> None:
+    visit.type(PROMPT)
+    visit.wait_until_settled()
+    visit.token(0, 2).click()
+    visit.wait_until_settled()
+    meter = visit.page.locator("#meter")
+    assert int(meter.get_attribute("data-tokens")) <= 5 * 5, "the prompt is not read again"
+    assert int(meter.get_attribute("data-passes")) <= 5
+
+
+@pytest.mark.slow
+def test_typing_and_clicking_in_turns_keeps_every_character(visit: Visit) -> None:
+    expected = ""
+    for words in (PROMPT, " and", " so", ", they"):
+        visit.type(words)
+        expected += words
+        expected += accept(visit, 0, 1)
+        assert visit.text == expected
+    visit.wait_until_settled()
+    assert visit.text == expected
+
+
+@pytest.mark.slow
+def test_a_stale_branch_refuses_the_click_and_says_so(visit: Visit) -> None:
+    visit.type(PROMPT)
+    visit.wait_until_settled()
+    # All in one turn of the page's script, so that no answer can come between, and no refusal is over yet.
+    refused, note = visit.page.evaluate(
+        """() => {
+            const branches = document.querySelector('#branches');
+            document.querySelector('#document textarea').focus();
+            document.execCommand('insertText', false, ' long ago');
+            branches.querySelector('[data-token]').click();
+            return [branches.matches('[data-refused]'), branches.querySelector('.note').innerText];
+        }"""
+    )
+    assert visit.text == PROMPT + " long ago"
+    assert refused and "not inserted" in note
+    visit.wait_until_settled()
+    assert visit.text == PROMPT + " long ago"
+
+
+@pytest.mark.slow
+def test_a_request_that_is_due_while_the_caret_moves_to_the_start_is_not_sent(visit: Visit) -> None:
+    asked: list[Any] = []
+    visit.page.on("request", lambda request: asked.append(request.post_data_json) if request.post_data else None)
+    # The browser reports a moved caret in a task of its own; here that report comes after the request was due.
+    visit.page.evaluate(
+        """text => {
+            const late = event => event.stopImmediatePropagation();
+            addEventListener('selectionchange', late, true);
+            const box = document.querySelector('#document textarea');
+            box.focus();
+            document.execCommand('insertText', false, text);
+            box.setSelectionRange(0, 0);
+            return new Promise(done => setTimeout(() => {
+                removeEventListener('selectionchange', late, true);
+                document.dispatchEvent(new Event('selectionchange'));
+                done();
+            }, 300));
+        }""",
+        PROMPT,
+    )
+    visit.wait_for_view("empty")
+    put_caret(visit, len(PROMPT))
+    visit.wait_until_settled()
+    texts = [call["data"]["text"] for call in asked if call["fn_name"] == "ask"]
+    assert texts and set(texts) == {PROMPT}
+
+
+@pytest.mark.slow
+def test_in_the_middle_of_a_text_what_follows_the_caret_is_never_touched(visit: Visit) -> None:
+    after = ". The end, and 🙂 nothing more."
+    visit.fill(PROMPT + after)
+    visit.wait_until_settled()
+    put_caret(visit, len(PROMPT))
+    first = accept(visit, 0, 0)
+    assert visit.text == PROMPT + first + after
+    second = accept(visit, 1, 1)
+    assert visit.text == PROMPT + first + second + after
+    visit.page.locator("#document textarea").focus()
+    press(visit, "Control+z")
+    assert visit.text == PROMPT + first + after
+    press(visit, "Control+z")
+    assert visit.text == PROMPT + after
+    assert visit.page.evaluate("document.querySelector('#document textarea').selectionStart") == len(PROMPT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["The old lighthouse ", "The old lighth", "The  old  "])
+def test_what_was_typed_of_a_word_or_of_spaces_stays_and_the_odds_say_so(visit: Visit, text: str) -> None:
+    visit.type(text)
+    visit.wait_until_settled()
+    assert "given" in visit.page.locator("#coverage").inner_text()
+    inserted = accept(visit, 0, 0)
+    assert visit.text == text + inserted
+    assert not (text.endswith(" ") and inserted.startswith(" "))
+    assert "  " not in visit.text.removeprefix(text[:9])
+
+
+@pytest.mark.slow
+def test_a_selection_pauses_branching_and_is_never_overwritten_by_a_click(tiny: Visit) -> None:
+    tiny.fill(PROMPT)
+    tiny.wait_until_settled()
+    tiny.page.locator("#document textarea").select_text()
+    tiny.wait_for_view("paused")
+    tiny.token(0, 0).click()
+    assert tiny.text == PROMPT
+    put_caret(tiny, len(PROMPT))
+    tiny.wait_until_settled()
+
+
+@pytest.mark.slow
+def test_pausing_is_one_key_and_asks_for_nothing_until_one_goes_on(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.wait_until_settled()
+    press(tiny, "Alt+p")
+    tiny.wait_for_view("paused")
+    tiny.wait_until_asked()
+    asked = len(tiny.asked)
+    tiny.type(" and")
+    tiny.wait_until_asked()
+    assert len(tiny.asked) == asked
+    assert tiny.text == PROMPT + " and"
+    tiny.page.locator("#pause").click()
+    tiny.wait_until_settled()
+    assert tiny.text == PROMPT + " and"
+
+
+class Passes:
+    """When the engine itself ran its passes, by the clock that pages have too."""
+
+    def __init__(self, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.times: list[float] = []
+        plain = model.engine._pass  # type: ignore[attr-defined]
+
+        def counted(*arguments: Any) -> Any:
+            self.times.append(time.time() * 1000)
+            return plain(*arguments)
+
+        monkeypatch.setattr(model.engine, "_pass", counted)
+
+    def between(self, start: float, end: float) -> int:
+        return sum(start <= when <= end for when in self.times)
+
+
+CLICK = """branch => new Promise(resolve => {
+    const root = document.getElementById('branches'), before = root.dataset.revision;
+    const painted = () => root.dataset.revision !== before && root.dataset.stale === 'false'
+        && root.querySelectorAll('[data-branch]:not([data-inert])').length;
+    const start = performance.timeOrigin + performance.now();
+    root.querySelector(`[data-branch="${branch}"] [data-token="0"]`).click();
+    const look = () => painted()
+        ? resolve({start, end: performance.timeOrigin + performance.now(), rows: painted()})
+        : requestAnimationFrame(look);
+    look();
+})"""
+
+
+@pytest.mark.parametrize("delay", [0, pytest.param(150, marks=pytest.mark.slow)])
+def test_a_click_that_was_read_ahead_paints_all_rows_without_a_pass(
+    page: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch, delay: int
+) -> None:
+    passes, k = Passes(tiny_model, monkeypatch), 5
+    with (
+        browsers.page_of(lambda report: tiny_model) as url,
+        browsers.visit_again(page, url) as opened,
+        slow_network(page, delay),
+    ):
+        opened.wait_for_status("ready")
+        for branch in range(k):
+            opened.fill("")
+            opened.wait_for_view("empty")
+            opened.fill("The old keeper said, and")
+            opened.wait_until_read_ahead(k)
+            click = opened.page.evaluate(CLICK, branch)
+            assert click["rows"] == k
+            assert passes.between(click["start"], click["end"]) == 0
+            assert opened.page.locator("#branches").get_attribute("data-state") == "settled"
+
+
+@contextmanager
+def slow_network(page: Any, delay: int) -> Iterator[None]:
+    """Everything takes so many milliseconds longer to come."""
+    network = page.context.new_cdp_session(page)
+    conditions = {"offline": False, "latency": delay, "downloadThroughput": -1, "uploadThroughput": -1}
+    network.send("Network.emulateNetworkConditions", conditions)
+    try:
+        yield
+    finally:
+        network.detach()
+
+
+@pytest.mark.slow
+def test_read_ahead_is_thrown_away_at_the_next_key(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
+    ready, text = tiny.page.evaluate(
+        """() => {
+            document.querySelector('#document textarea').focus();
+            document.execCommand('insertText', false, 's');
+            const ready = document.querySelector('#branches').dataset.aheadReady;
+            document.querySelector('#branches [data-token]').click();
+            return [ready, document.querySelector('#document textarea').value];
+        }"""
+    )
+    assert (ready, text) == ("0", PROMPT + "s")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "depth"), [("10", "10"), ("20", "40"), ("5", "40")])
+def test_the_first_words_of_many_or_long_branches_are_read_ahead_too(
+    page: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch, k: str, depth: str
+) -> None:
+    passes = Passes(tiny_model, monkeypatch)
+    with browsers.page_of(lambda report: tiny_model) as url, browsers.visit_again(page, url) as opened:
+        opened.wait_for_status("ready")
+        slide(opened, "k", k)
+        slide(opened, "depth", depth)
+        opened.fill("The old keeper said, and")
+        opened.wait_until_read_ahead(int(k))
+        click = opened.page.evaluate(CLICK, 1)
+        assert click["rows"] == int(k)
+        assert passes.between(click["start"], click["end"]) == 0
+        opened.wait_until_settled()
+        longest = max(len(opened.pieces(branch)) for branch in range(opened.rows))
+        assert longest > int(depth) // 2, "what was there at once has grown since"
+
+
+@pytest.mark.slow
+def test_what_is_ready_is_ready_for_the_settings_as_they_are(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
+    # In one turn of the page's script, so that no answer can come between.
+    ready = tiny.page.locator("#k").evaluate(
+        """slider => {
+            slider.value = 9;
+            slider.dispatchEvent(new Event('input', {bubbles: true}));
+            return document.querySelector('#branches').dataset.aheadReady;
+        }"""
+    )
+    assert int(ready) <= 5
+    tiny.page.wait_for_selector("#branches[data-ahead-ready='9']", timeout=PATIENCE)
+    assert tiny.rows == 9
+
+
+@pytest.mark.slow
+def test_a_slider_under_a_selection_leaves_the_page_paused_with_its_reason(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.wait_until_settled()
+    press(tiny, "Shift+ArrowLeft")
+    tiny.wait_for_view("paused")
+    slide(tiny, "k", "12")
+    tiny.wait_for_view("paused")
+    assert "selection" in tiny.page.locator("#branches .note").inner_text()
+    tiny.page.locator("#document textarea").focus()
+    press(tiny, "ArrowRight")
+    tiny.wait_until_settled()
+    assert tiny.rows == 12
+
+
+@pytest.mark.slow
+def test_what_an_input_method_composes_is_never_asked_about(tiny: Visit) -> None:
+    tiny.type("The old")
+    tiny.wait_until_settled()
+    keyboard = tiny.page.context.new_cdp_session(tiny.page)
+    keyboard.send("Input.imeSetComposition", {"text": "qqz", "selectionStart": 3, "selectionEnd": 3})
+    asked = len(tiny.asked)
+    # Without taking the focus, which would end the composition.
+    tiny.page.evaluate(
+        "() => { const k = document.querySelector('#k'); k.value = 9; "
+        "k.dispatchEvent(new Event('input', {bubbles: true})); }"
+    )
+    tiny.wait_until_asked()
+    assert len(tiny.asked) == asked
+    keyboard.send("Input.imeSetComposition", {"text": "", "selectionStart": 0, "selectionEnd": 0})
+    tiny.page.evaluate(
+        "document.querySelector('#document textarea').dispatchEvent(new CompositionEvent('compositionend'))"
+    )
+    tiny.page.wait_for_function("document.querySelectorAll('#branches [data-branch]').length === 9", timeout=PATIENCE)
+    assert "qqz" not in tiny.text
+
+
+@pytest.mark.slow
+def test_stopping_before_there_are_branches_says_how_to_go_on(
+    page: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, going = tiny_model.engine._pass, threading.Event()  # type: ignore[attr-defined]
+    with browsers.page_of(lambda report: tiny_model) as url, browsers.visit_again(page, url) as opened:
+        opened.wait_for_status("ready")
+        monkeypatch.setattr(tiny_model.engine, "_pass", lambda *given: going.wait(60) and plain(*given))
+        opened.fill(PROMPT)
+        opened.page.locator("#stop:enabled").click()
+        opened.wait_for_view("paused")
+        assert "to look again" in opened.page.locator("#branches .note").inner_text()
+        going.set()
+        opened.type(" and")
+        opened.wait_until_settled()
+        assert opened.text == PROMPT + " and"
+
+
+def test_sliders_are_answered_from_what_is_there_and_no_request_leaves(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
+    asked = len(tiny.asked)
+    rows = tiny.page.locator("#branches [data-branch]")
+    raw = float(rows.first.get_attribute("data-share"))
+    slide(tiny, "k", "3")
+    assert tiny.rows == 3
+    slide(tiny, "depth", "2")
+    assert max(len(tiny.pieces(branch)) for branch in range(3)) <= 2
+    slide(tiny, "temperature", "0.5")
+    assert float(rows.first.get_attribute("data-share")) > raw
+    slide(tiny, "temperature", "2")
+    assert float(rows.first.get_attribute("data-share")) < raw
+    slide(tiny, "temperature", "1")
+    slide(tiny, "top-p", "0.5")
+    assert float(rows.first.get_attribute("data-share")) > raw
+    slide(tiny, "top-p", "1")
+    tiny.page.locator("#order").select_option("alphabet")
+    texts = ["".join(tiny.pieces(branch)).strip() for branch in range(3)]
+    tiny.page.locator("#order").select_option("share")
+    slide(tiny, "depth", "5")
+    slide(tiny, "k", "5")
+    assert tiny.rows == 5
+    assert float(rows.first.get_attribute("data-share")) == pytest.approx(raw)
+    assert len(texts) == 3
+    tiny.wait_until_asked()
+    assert len(tiny.asked) == asked
+
+
+@pytest.mark.slow
+def test_what_the_sliders_do_not_find_is_asked_for(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.wait_until_settled()
+    slide(tiny, "k", "8")
+    tiny.page.wait_for_function("document.querySelectorAll('#branches [data-branch]').length === 8", timeout=PATIENCE)
+    slide(tiny, "depth", "12")
+    tiny.page.wait_for_function(
+        "[...document.querySelectorAll('#branches .tokens')].some(row => row.querySelectorAll('button').length > 6)",
+        timeout=PATIENCE,
+    )
+    tiny.wait_until_settled()
+    assert tiny.text == PROMPT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["every_level", "forks", "best_first", "sampled"])
+def test_every_mode_shows_what_the_library_gives(tiny: Visit, tiny_model: Model, mode: str) -> None:
+    text = "The old keeper said and saw."
+    tiny.page.locator("#mode").select_option(mode)
+    if mode == "sampled":
+        tiny.page.locator("#seed").fill("7")
+    slide(tiny, "k", "3")
+    tiny.fill(text)
+    tiny.wait_until_settled()
+    options = {"seed": 7} if mode == "sampled" else {}
+    expected = Document(tiny_model, text).lookahead(k=3, depth=5, mode=mode, **options)
+    shown = sorted("".join(tiny.pieces(branch)) for branch in range(tiny.rows))
+    assert shown == sorted(branch.text for branch in expected.branches)
+
+
+@pytest.mark.slow
+def test_again_draws_with_another_seed_and_the_same_seed_draws_the_same(tiny: Visit) -> None:
+    def rows() -> list[str]:
+        tiny.wait_until_settled()
+        return ["".join(tiny.pieces(branch)) for branch in range(tiny.rows)]
+
+    tiny.page.locator("#mode").select_option("sampled")
+    tiny.page.locator("#seed").fill("7")
+    tiny.fill("The old keeper said and saw.")
+    first = rows()
+    tiny.page.locator("#again").click()
+    assert tiny.page.locator("#seed").input_value() != "7"
+    assert rows() != first
+    tiny.page.locator("#seed").fill("7")
+    assert rows() == first
+
+
+@pytest.mark.slow
+def test_branches_end_where_a_word_or_a_sentence_does(visit: Visit) -> None:
+    visit.page.locator("#length").select_option("sentence")
+    visit.type(PROMPT)
+    visit.wait_until_settled()
+    rows = ["".join(visit.pieces(branch)) for branch in range(visit.rows)]
+    assert sum(row.rstrip('"”’')[-1:] in ".!?" for row in rows) >= 3
+    asked = len(visit.asked)
+    visit.page.locator("#length").select_option("word")
+    words = ["".join(visit.pieces(branch)) for branch in range(visit.rows)]
+    assert all(len(word.split()) <= 1 for word in words)
+    assert all(row.startswith(word) for row, word in zip(sorted(rows), sorted(words), strict=True))
+    visit.wait_until_asked()
+    assert len(visit.asked) == asked
+
+
+HAS = """([id, wanted]) => wanted === [...document.querySelectorAll('#branches [data-token]')]
+    .some(one => one.dataset.ids.split(' ').includes(id))"""
+
+
+@pytest.mark.slow
+def test_a_banned_token_is_never_offered_again_until_it_is_allowed(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.wait_until_settled()
+    tiny.token(0, 0).focus()
+    banned = tiny.token(0, 0).get_attribute("data-ids").split()[-1]
+    press(tiny, "Delete")
+    tiny.page.wait_for_selector(".never button", timeout=PATIENCE)
+    tiny.page.wait_for_function(HAS, arg=[banned, False], timeout=PATIENCE)
+    tiny.wait_until_settled()
+    slide(tiny, "temperature", "0")
+    rows = tiny.page.locator("#branches [data-branch]")
+    assert rows.evaluate_all("rows => rows.map(row => Number(row.dataset.share))") == [1, 0, 0, 0, 0]
+    assert float(tiny.page.locator("#rest").get_attribute("data-share")) == 0
+    assert "without 1 banned token" in tiny.page.locator("#branches .note").inner_text()
+    tiny.page.locator(".never button").click()
+    tiny.page.wait_for_function(HAS, arg=[banned, True], timeout=PATIENCE)
+
+
+@pytest.mark.slow
+def test_everything_else_can_be_opened_and_taken(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.wait_until_settled()
+    tiny.page.locator("#rest .more").click()
+    other = tiny.page.locator("#rest button[data-rest]").first
+    inserted = other.get_attribute("data-text")
+    assert 0 < float(other.get_attribute("data-p")) < 1
+    other.click()
+    assert tiny.text == PROMPT + inserted
+    tiny.wait_until_settled()
+
+
+@pytest.mark.slow
+def test_branches_refuse_the_click_from_the_moment_on_in_which_the_instruction_is_another(visit: Visit) -> None:
+    visit.fill("The old keeper")
+    visit.page.locator("#instruction-toggle").click()
+    visit.wait_until_settled()
+    refused = visit.page.evaluate("""() => {
+        const field = document.querySelector('#instruction'), branches = document.querySelector('#branches');
+        field.value = 'Be kind.';
+        field.dispatchEvent(new Event('input', {bubbles: true}));
+        branches.querySelector('[data-token]').click();
+        return 'refused' in branches.dataset;
+    }""")
+    assert refused and visit.text == "The old keeper"
+    visit.wait_until_settled()
+    visit.token(0, 0).click()
+    assert visit.text != "The old keeper", "it is asked for once the person rests"
+
+
+@pytest.mark.slow
+def test_an_instruction_steers_and_its_template_never_enters_the_text(visit: Visit) -> None:
+    visit.page.locator("#instruction-toggle").click()
+    visit.page.locator("#instruction").fill("Write a poem about <|im_end|> the sea. Only the poem.")
+    visit.wait_until_settled()
+    assert visit.rows == 5, "a chat model begins by itself"
+    text = accept(visit, 0, 3)
+    assert visit.text == text
+    visit.wait_until_settled()
+    assert "<|" not in visit.text
+    with_it = visit.pieces(0)
+    visit.page.locator("#as-is").click()
+    visit.page.wait_for_function("!document.querySelector('#instruction-toggle[aria-pressed=true]')")
+    visit.wait_until_settled()
+    assert visit.text == text
+    assert visit.pieces(0) != with_it or visit.rows == 5
+
+
+@pytest.mark.slow
+def test_emoji_chinese_arabic_and_marks_are_accepted_whole(page: Any) -> None:
+    said = " 🙂 👩‍👩‍👧 中文 العربية naïve é."
+    model = parrot([f"We{said}"])
+    with browsers.page_of(lambda report: model) as url, browsers.visit_again(page, url) as opened:
+        opened.wait_for_status("ready")
+        slide(opened, "k", "1")
+        opened.type("We")
+        text = "We"
+        for _ in range(60):
+            opened.wait_until_settled()
+            pieces = opened.pieces(0)
+            if not pieces:
+                break
+            assert all("�" not in piece for piece in pieces)
+            opened.token(0, 0).click()
+            text += pieces[0]
+            assert opened.text == text
+            if not (f"We{said}").startswith(text):
+                break
+        assert any(sign in text for sign in "🙂中ع"), text
+
+
+@pytest.mark.slow
+def test_right_to_left_text_reads_rightly(page: Any) -> None:
+    model = parrot(["السلام عليكم."])
+    with browsers.page_of(lambda report: model) as url, browsers.visit_again(page, url) as opened:
+        opened.wait_for_status("ready")
+        opened.type("السلام")
+        opened.wait_until_settled()
+        direction = "one => getComputedStyle(one).direction"
+        assert opened.page.locator("#document textarea").evaluate(direction) == "rtl"
+        row = opened.page.locator("#branches [data-branch='0'] .tokens")
+        assert row.evaluate(direction) == "rtl"
+        places = row.locator("[data-token]").evaluate_all("all => all.map(one => one.getBoundingClientRect().x)")
+        assert places == sorted(places, reverse=True)
+
+
+OURS = ["#branches", "#coverage", ".sheet", ".controls", "#status", ".masthead", "#rest"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("look", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 360, "height": 740}}])
+def test_axe_finds_nothing_serious_in_what_is_ours(browser: Any, tiny_page: str, look: dict[str, Any]) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    with browsers.visit(browser, tiny_page, **look) as opened:
+        opened.wait_for_status("ready")
+        opened.fill(PROMPT)
+        opened.wait_until_settled()
+        opened.page.locator("#rest .more").click()
+        assert all(opened.page.locator(place).count() for place in OURS)
+        found = Axe().run(opened.page, context={"include": [[place] for place in OURS]}).response["violations"]
+        serious = [
+            (problem["id"], node["html"][:120])
+            for problem in found
+            if problem["impact"] in ("serious", "critical")
+            for node in problem["nodes"]
+        ]
+        assert serious == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "look",
+    [
+        {"viewport": {"width": 360, "height": 740}},
+        {"viewport": {"width": 640, "height": 430}, "device_scale_factor": 2, "color_scheme": "dark"},
+    ],
+    ids=["a phone", "zoomed to 200 %, dark"],
+)
+def test_on_narrow_pages_every_token_can_be_reached_and_nothing_overlaps(
+    browser: Any, tiny_page: str, look: dict[str, Any]
+) -> None:
+    with browsers.visit(browser, tiny_page, **look) as opened:
+        opened.wait_for_status("ready")
+        slide(opened, "depth", "40")
+        opened.fill(PROMPT)
+        opened.wait_until_settled()
+        assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        boxes = opened.page.locator("#branches [data-branch]").evaluate_all(
+            "rows => rows.map(row => { const {top, bottom} = row.getBoundingClientRect(); return [top, bottom]; })"
+        )
+        assert all(above[1] <= below[0] + 1 for above, below in itertools.pairwise(boxes))
+        sizes = opened.page.locator("#branches [data-token]").evaluate_all(
+            "tokens => tokens.map(token => [token.offsetWidth, token.offsetHeight])"
+        )
+        assert all(width >= 24 and height >= 24 for width, height in sizes), "a finger can meet every token"
+        last = len(opened.pieces(0)) - 1
+        assert last > 10
+        inserted = "".join(opened.pieces(0))
+        opened.token(0, last).click()
+        assert opened.text == PROMPT + inserted
+
+
+@pytest.mark.slow
+def test_accepting_by_touch_leaves_the_keyboard_down(browser: Any, tiny_page: str) -> None:
+    look = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+    with browsers.visit(browser, tiny_page, **look) as opened:
+        opened.wait_for_status("ready")
+        opened.type(PROMPT)
+        opened.wait_until_settled()
+        opened.page.evaluate("document.activeElement.blur()")
+        piece = opened.pieces(0)[0]
+        opened.token(0, 0).tap()
+        assert opened.text == PROMPT + piece
+        assert opened.page.evaluate("document.activeElement === document.body"), "nothing to type into has the focus"
+        opened.wait_until_settled()
+
+
+@pytest.mark.slow
+def test_an_ending_is_a_chip_with_its_odds_and_inserts_nothing(tiny: Visit, tiny_model: Model) -> None:
+    text, ended = text_that_may_end(tiny_model)
+    for slider, value in (("k", "20"), ("depth", "40")):
+        slide(tiny, slider, value)
+    tiny.fill(text)
+    tiny.wait_until_settled()
+    row = tiny.page.locator(f"#branches [data-branch='{ended}']")
+    chip = row.locator(".end")
+    assert row.get_attribute("data-end") == "true"
+    assert chip.inner_text().startswith("end ")
+    chip.click()
+    assert tiny.text == text
+    others = tiny.page.locator("#branches [data-branch]:not([data-end=true]) .end")
+    assert others.count() == 0
+
+
+def text_that_may_end(model: Model) -> tuple[str, int]:
+    """A text after which the model sees an ending, and in which branch."""
+    words = ["sea", "sky", "stairs", "keeper", "again", "time", "old", "risks", "careful", "small"]
+    for text in (f"The {one} {other}." for one in words for other in words):
+        for index, branch in enumerate(Document(model, text).lookahead(k=20, depth=40, heal=True).branches):
+            if branch.ended and branch.pieces:
+                return text, index
+    raise AssertionError("The tiny model never ends.")
+
+
+@pytest.mark.slow
+def test_an_emptied_box_shows_no_branches(tiny: Visit) -> None:
+    tiny.fill(PROMPT)
+    tiny.wait_until_settled()
+    tiny.fill("")
+    tiny.wait_for_view("empty")
+    tiny.page.wait_for_function("!document.querySelector('#branches [data-branch]')", timeout=PATIENCE)
+
+
+@pytest.mark.slow
+def test_a_text_longer_than_the_context_says_from_where_the_model_reads(tiny: Visit) -> None:
+    tiny.fill("The old keeper climbed the stairs again. " * 100)
+    tiny.wait_until_settled()
+    assert "The model reads from character" in tiny.page.locator("#branches .note").inner_text()
+
+
+@pytest.mark.slow
+def test_a_ban_belongs_to_its_document(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.wait_until_settled()
+    tiny.token(0, 0).focus()
+    press(tiny, "Delete")
+    tiny.page.wait_for_selector(".never button", timeout=PATIENCE)
+    tiny.page.wait_for_selector(".kept[data-state=saved]")
+    tiny.page.locator("#documents").click()
+    tiny.page.locator("#new-document").click()
+    tiny.page.wait_for_function("!document.querySelector('.never button')", timeout=PATIENCE)
+    assert tiny.text == ""

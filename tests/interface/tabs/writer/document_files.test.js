@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {exported, fileName, read} from '../../../../interface/tabs/writer/document_files.js';
+import {documentFrom} from '../../../../interface/tabs/writer/document_record.js';
+
+const fileOf = (content, name, type = '') => new File([content], name, {type});
+const refusal = (content, name, type) => read(fileOf(content, name, type)).then(() => 'It was opened.', error => error.message);
+
+const DOCUMENT = {
+  ...documentFrom({text: 'Once', spans: [[0, 4]], name: 'Mine', model: 'a/model', instruction: 'Write.', caret: 2}), settings: {k: 5, seed: 7},
+};
+
+test('a document that was exported is the same when it is opened', async () => {
+  const found = await read(fileOf(exported(DOCUMENT), 'Mine.json'));
+  assert.deepEqual(found, DOCUMENT);
+});
+
+test('an export says what it is, when it was made, and holds view and tree', () => {
+  const before = Date.now(), found = JSON.parse(exported(DOCUMENT, {view: {branches: []}, tree: {id: 1}}));
+  assert.deepEqual([found.format, found.version, found.seed, found.view, found.tree], ['lookahead', 1, 7, {branches: []}, {id: 1}]);
+  const at = Date.parse(found.exported);
+  assert.ok(at >= before && at <= Date.now());
+  const {format, version, exported: when, seed, view, tree, ...fields} = found;
+  assert.deepEqual(fields, DOCUMENT);
+});
+
+test('an export of a document without settings has no seed, no view and no tree', () => {
+  const {seed, view, tree} = JSON.parse(exported({...DOCUMENT, settings: null}));
+  assert.deepEqual([seed, view, tree], [null, null, null]);
+  assert.equal(JSON.parse(exported({...DOCUMENT, settings: {k: 1}})).seed, null);
+  assert.equal(JSON.parse(exported({...DOCUMENT, settings: {seed: 0}})).seed, 0);
+});
+
+test('an export is written for people to read', () => assert.ok(exported(DOCUMENT).split('\n').length > 10));
+
+test('the seed of a file goes into its settings', async () => {
+  const seeded = async value => (await read(fileOf(JSON.stringify({format: 'lookahead', text: 'a', ...value}), 'a.json'))).settings;
+  assert.deepEqual(await seeded({seed: 3, settings: {k: 5, seed: 1}}), {k: 5, seed: 3});
+  assert.deepEqual(await seeded({seed: 3}), {seed: 3});
+  assert.deepEqual(await seeded({seed: '3', settings: {k: 5}}), {k: 5});
+  assert.deepEqual(await seeded({seed: 0.5}), null);
+});
+
+test('a document without a name is called as its file is', async () => {
+  const named = async (name, value = {}) => (await read(fileOf(JSON.stringify({format: 'lookahead', text: 'a', ...value}), name))).name;
+  assert.equal(await named('My.own story.json'), 'My.own story');
+  assert.equal(await named('story.json', {name: 'Mine'}), 'Mine');
+  assert.equal(await named('story', {name: ''}), 'story');
+});
+
+test('a plain text is a document of its own, with one kind of line end', async () => {
+  const found = await read(fileOf('one\r\ntwo\rthree\n', 'a story.txt', 'text/plain'));
+  assert.deepEqual(found, documentFrom({name: 'a story', text: 'one\ntwo\nthree\n'}));
+});
+
+test('JSON in a file of another kind is a text', async () => {
+  assert.equal((await read(fileOf('{"a": 1}', 'a.txt'))).text, '{"a": 1}');
+  assert.equal((await read(fileOf('[1]', 'a.json.txt'))).text, '[1]');
+});
+
+test('a document of ours is known in a file of any name', async () => {
+  assert.equal((await read(fileOf('{"format": "lookahead", "text": "b"}', 'a.txt'))).text, 'b');
+});
+
+test('JSON that is no document of ours is refused', async () => {
+  const sentence = '“a.json” is JSON, but not a document of Lookahead. Nothing was opened.';
+  for (const content of ['{"cells": []}', '[1, 2]', 'null', '7']) assert.equal(await refusal(content, 'a.json'), sentence, content);
+  assert.equal(await refusal('{}', 'A.JSON'), sentence.replace('a.json', 'A.JSON'));
+  assert.equal(await refusal('{}', 'a', 'application/json'), sentence.replace('a.json', 'a'));
+});
+
+test('broken JSON is refused', async () => {
+  const sentence = '“a.json” is broken: it is not whole JSON. Nothing was opened.';
+  for (const content of ['{"format": "lookahead", "text": "ab', '']) assert.equal(await refusal(content, 'a.json'), sentence);
+});
+
+test('a document without a text, or of a newer version, is refused', async () => {
+  assert.equal(await refusal('{"format": "lookahead", "text": 7}', 'a.json'), '“a.json” is a document of Lookahead without a text. Nothing was opened.');
+  assert.equal(await refusal('{"format": "lookahead", "text": "", "version": 2}', 'a.json'), '“a.json” was made by a newer Lookahead than this one. Nothing was opened.');
+  assert.equal(await refusal('{"format": "lookahead", "text": "", "version": "2"}', 'a.json'), 'It was opened.');
+  assert.equal(await refusal('{"format": "lookahead", "text": "", "version": 1}', 'a.json'), 'It was opened.');
+});
+
+test('what is not a text in UTF-8 is refused', async () => {
+  const sentence = '“a.txt” is not a text in UTF-8. Nothing was opened; save it as UTF-8 text, or export it again.';
+  for (const bytes of [[0xff, 0xfe, 97], [97, 0, 98], [0xc3]]) assert.equal(await refusal(new Uint8Array(bytes), 'a.txt'), sentence);
+});
+
+test('more than five megabytes are refused', async () => {
+  const most = 5 * 1024 * 1024;
+  assert.equal(await refusal('a'.repeat(most + 1), 'a.txt'), '“a.txt” is larger than 5 MB, so it was not opened.');
+  assert.equal(await refusal('a'.repeat(most), 'a.txt'), 'It was opened.');
+});
+
+test('a file that cannot be read is refused', async () => {
+  const gone = {name: 'a.txt', size: 1, arrayBuffer: () => Promise.reject(new Error('gone'))};
+  await assert.rejects(read(gone), {message: '“a.txt” could not be read. Nothing was opened.'});
+});
+
+test('a file is named after its document, without what file systems refuse', () => {
+  assert.equal(fileName('My story', 'json'), 'My story.json');
+  assert.equal(fileName('a/b\\c:d*e?f"g<h>i|j', 'txt'), 'a b c d e f g h i j.txt');
+  assert.equal(fileName('a\u202etxt.exe\u0000\n\u2028b', 'txt'), 'a txt.exe b.txt');
+  assert.equal(fileName('..hidden', 'txt'), 'hidden.txt');
+  assert.equal(fileName(' ..a  b', 'txt'), 'a b.txt');
+  assert.equal(fileName('a..b', 'txt'), 'a..b.txt');
+  assert.equal(fileName('...', 'txt'), 'lookahead.txt');
+  assert.equal(fileName(' / ', 'json'), 'lookahead.json');
+});
+
+test('the name of a file has at most sixty characters, none of them half', () => {
+  assert.equal(fileName('🙂'.repeat(61), 'txt'), `${'🙂'.repeat(60)}.txt`);
+  assert.equal(fileName(`${'a'.repeat(59)} b`, 'txt'), `${'a'.repeat(59)}.txt`);
+});

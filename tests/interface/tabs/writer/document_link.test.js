@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+import {deflateRawSync, inflateRawSync} from 'node:zlib';
+
+import {MOST_LINK, decode, encode, isLink, publicAddress} from '../../../../interface/tabs/writer/document_link.js';
+import {Dice} from '../../../support/scripts/dice.js';
+
+const DOCUMENT = {text: 'Once 🙂', settings: {k: 5}, seed: 7, instruction: 'Write.', model: 'a/model'};
+
+// What a link holds, packed and unpacked by other code.
+const fragmentOf = packed => `#t=${deflateRawSync(Buffer.from(packed)).toString('base64url')}`;
+const contentOf = fragment => JSON.parse(inflateRawSync(Buffer.from(fragment.slice(3), 'base64url')).toString());
+const refusal = fragment => decode(fragment).then(() => 'It was opened.', error => error.message);
+
+const BROKEN = 'This link is broken: part of it is missing or changed. Nothing was opened; ask for it once more.';
+const STRANGE = 'This link holds no text that Lookahead can read. Nothing was opened.';
+const HUGE = 'This link holds more than a text of 1 MB, so it was not opened. Ask for a file instead.';
+
+test('a link brings the document that was packed into it', async () => {
+  const dice = new Dice(1);
+  for (let turn = 0; turn < 20; turn += 1) {
+    const document = {...DOCUMENT, text: dice.text(300), seed: dice.upTo(1e9)};
+    assert.deepEqual(await decode(await encode(document)), document);
+  }
+});
+
+test('a link holds the document as JSON, deflated, in letters that addresses may hold', async () => {
+  const dice = new Dice(2), text = Array.from({length: 400}, () => String.fromCodePoint(32 + dice.upTo(900))).join('');
+  const fragment = await encode({...DOCUMENT, text});
+  assert.match(fragment, /^#t=[\w-]+$/);
+  assert.deepEqual(contentOf(fragment), {version: 1, ...DOCUMENT, text});
+});
+
+test('a long text is packed whole', async () => {
+  const dice = new Dice(3), text = Array.from({length: 30_000}, () => String.fromCodePoint(32 + dice.upTo(90))).join('');
+  assert.equal(contentOf(await encode({text})).text, text);
+  assert.equal((await decode(await encode({text}))).text, text);
+});
+
+test('what a document does not have is null', async () => {
+  assert.deepEqual(await decode(await encode({text: ''})), {text: '', settings: null, seed: null, instruction: null, model: null});
+});
+
+test('fields of a link that are not what they should be are left out', async () => {
+  const strange = {version: 1, text: 'a', settings: [1], seed: 0.5, instruction: '', model: 7};
+  assert.deepEqual(await decode(fragmentOf(JSON.stringify(strange))), {text: 'a', settings: null, seed: null, instruction: null, model: null});
+  const {instruction, model} = await decode(fragmentOf(JSON.stringify({text: 'a', instruction: 7, model: 'm'.repeat(201)})));
+  assert.deepEqual([instruction, model], [null, 'm'.repeat(200)]);
+});
+
+test('a fragment is a link where it begins as one', () => {
+  assert.deepEqual(['#t=', '#t=abc', '#', '', '#x#t=abc', 't=abc'].map(isLink), [true, true, false, false, false, false]);
+});
+
+test('what is no link is refused', async () => assert.equal(await refusal('#x=abc'), STRANGE));
+
+test('a link that was cut or changed is refused', async () => {
+  const fragment = await encode(DOCUMENT);
+  for (const spoiled of ['#t=', '#t=%20', '#t=a', '#t=!', fragment.slice(0, -8), `${fragment}=`, `${fragment} `, `#t= ${fragment.slice(3)}`])
+    assert.equal(await refusal(spoiled), BROKEN, spoiled);
+  assert.equal(await refusal(fragmentOf('{"text": "a')), BROKEN);
+  assert.equal(await refusal(fragmentOf([...Buffer.from('{"text": "'), 0xff, ...Buffer.from('"}')])), BROKEN);
+});
+
+test('a link without a text is refused', async () => {
+  for (const content of ['{}', '[]', 'null', '"a"', '{"text": 7}']) assert.equal(await refusal(fragmentOf(content)), STRANGE, content);
+});
+
+test('a link of a newer version is refused', async () => {
+  const newer = 'This link was made by a newer Lookahead than this one, so it was not opened. Ask for a file instead.';
+  assert.equal(await refusal(fragmentOf('{"text": "a", "version": 2}')), newer);
+  for (const version of ['1', '"2"', 'null']) assert.equal(await refusal(fragmentOf(`{"text": "a", "version": ${version}}`)), 'It was opened.', version);
+});
+
+test('a small link that unpacks to more than a megabyte is refused', async () => {
+  const most = 1024 * 1024, frame = '{"text":""}'.length;
+  assert.equal(await refusal(fragmentOf(`{"text":"${'a'.repeat(most - frame + 1)}"}`)), HUGE);
+  assert.equal(await refusal(fragmentOf(`{"text":"${'a'.repeat(most - frame)}"}`)), 'It was opened.');
+});
+
+test('a link of more than half a million characters is not looked into', async () => {
+  assert.equal(await refusal(`#t=${'a'.repeat(512 * 1024 - 2)}`), HUGE);
+  assert.equal(await refusal(`#t=${'a'.repeat(512 * 1024 - 3)}`), BROKEN);
+});
+
+test('a browser that cannot pack says so', async t => {
+  for (const [name, run] of [['CompressionStream', () => encode(DOCUMENT)], ['DecompressionStream', () => decode(fragmentOf('{}'))]]) {
+    const kept = globalThis[name];
+    t.after(() => { globalThis[name] = kept; });
+    delete globalThis[name];
+    await assert.rejects(run(), {message: 'This browser cannot pack a text into a link. Export a file instead.'});
+    globalThis[name] = kept;
+  }
+});
+
+test('links of up to eight thousand characters are whole in other programs', () => assert.equal(MOST_LINK, 8192));
+
+const at = host => ({href: `http://${host}/#t=abc`, hostname: new URL(`http://${host}/`).hostname});
+const reach = host => {
+  const {sentence} = publicAddress(at(host));
+  return sentence ? (sentence.startsWith('Only this computer') ? 'computer' : 'network') : 'all';
+};
+
+test('an address of this computer alone says so', () => {
+  for (const host of ['localhost', 'page.localhost', '127.0.0.1:7860', '127.10.20.30', '0.0.0.0', '[::1]', '[::]']) assert.equal(reach(host), 'computer', host);
+  const {sentence} = publicAddress(at('localhost'));
+  assert.ok(sentence.includes('“python app.py --share”'));
+});
+
+test('an address of a network says so', () => {
+  const near = ['10.1.2.3', '192.168.1.2', '172.16.0.1', '172.19.0.1', '172.20.0.1', '172.29.1.1', '172.30.0.1', '172.31.0.1', '169.254.1.1', 'box.local', '[fd00::1]', '[fc00::1]', '[fe80::1]'];
+  for (const host of near) assert.equal(reach(host), 'network', host);
+  assert.equal(publicAddress(at('10.1.2.3')).sentence, 'Only computers in the same network can open this link.');
+});
+
+test('an address of the whole net needs no sentence', () => {
+  const far = ['example.org', '8.8.8.8', '172.15.0.1', '172.32.0.1', '11.0.0.1', '192.169.1.1', '110.1.2.3', 'localhost.example.org', 'local', 'xlocalhost', 'box.local.org', '[2001:db8::1]'];
+  for (const host of far) assert.equal(reach(host), 'all', host);
+});
+
+test('a link begins with the address of the page, without its query and what stands behind its number sign', () => {
+  assert.equal(publicAddress(at('example.org')).address, 'http://example.org/');
+  const visited = {
+    'https://example.org/?secret=1#t=x': 'https://example.org/', 'https://example.org/a/b?x=%23&y=?#': 'https://example.org/a/b',
+    'https://example.org/a#b?c': 'https://example.org/a', 'http://127.0.0.1:7860/?__theme=dark': 'http://127.0.0.1:7860/',
+  };
+  for (const [href, address] of Object.entries(visited)) assert.equal(publicAddress(new URL(href)).address, address);
+});
+
+test('a configured address is taken without its query, and says nothing', () => {
+  assert.equal(publicAddress(at('localhost'), 'https://example.org/a?secret=1').address, 'https://example.org/a');
+  assert.deepEqual(publicAddress(at('localhost'), 'https://example.org/a#b'), {address: 'https://example.org/a', sentence: ''});
+});

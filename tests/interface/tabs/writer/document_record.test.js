@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {documentFrom, plain, settingsFrom} from '../../../../interface/tabs/writer/document_record.js';
+
+const STEP = {
+  start: 0, removed: '', inserted: 'Once', before: [0, 0], after: [4, 4], kind: 'type', time: 5, marks: {from: 0, before: [], after: [[0, 4]]},
+};
+const ACCEPTED = {...STEP, start: 4, inserted: ' upon', before: [4, 4], after: [9, 9], kind: 'accept', ids: [7, 12], healed: true, logprobs: [-1, -2.5]};
+const LEFT = {at: 1, start: 4, removed: '', inserted: ' more', caret: [9, 9], time: 6, marks: [[0, 5]], context: 'Once'};
+const WHOLE = {
+  name: 'Mine', text: 'Once upon', caret: 4, history: {steps: [STEP, ACCEPTED], position: 2}, left: [LEFT], spans: [[4, 9]],
+  settings: {k: 5, banned: [{id: 1, text: 'a'}]}, model: 'a/model', instruction: 'Write.', instructed: false,
+};
+
+const documentOf = changes => documentFrom({...WHOLE, ...changes});
+const stepsOf = (...steps) => documentOf({history: {steps, position: 0}}).history.steps;
+const leftOf = entry => documentOf({left: [entry]}).left;
+
+// What may stand in a file in place of anything.
+const STRANGE = [undefined, null, true, -1, 0.5, 1e300, Infinity, 'x', '', [], [1], {}, {length: 2}];
+const others = (...allowed) => STRANGE.filter(value => !allowed.some(one => JSON.stringify(one) === JSON.stringify(value) && typeof one === typeof value));
+
+test('a whole document is taken as it is', () => assert.deepEqual(documentFrom(WHOLE), WHOLE));
+
+test('a document that was saved as JSON is the same when it is read', () => {
+  assert.deepEqual(documentFrom(JSON.parse(JSON.stringify(WHOLE))), WHOLE);
+});
+
+test('a document of a text alone is one with nothing else', () => {
+  assert.deepEqual(documentFrom({text: 'abc'}), {
+    name: '', text: 'abc', caret: 3, history: {steps: [], position: 0}, left: [], spans: [], settings: null, model: null,
+    instruction: '', instructed: false,
+  });
+});
+
+test('names, models and contexts are texts of at most two hundred characters', () => {
+  for (const value of others('x', '')) assert.deepEqual([documentOf({name: value}).name, documentOf({model: value}).model], ['', null]);
+  const {name, model} = documentOf({name: 'a'.repeat(201), model: 'b'.repeat(201)});
+  assert.deepEqual([name.length, model.length], [200, 200]);
+  assert.equal(documentOf({model: ''}).model, null);
+  assert.equal(leftOf({...LEFT, context: 'c'.repeat(201)})[0].context.length, 200);
+  assert.equal(leftOf({...LEFT, context: 7})[0].context, '');
+});
+
+test('the caret stands within the text, at its end where it is no place', () => {
+  for (const value of [undefined, null, true, -1, 0.5, 1e300, 'x', [1]]) assert.equal(documentOf({caret: value}).caret, 9, String(value));
+  assert.deepEqual([0, 9, 10].map(caret => documentOf({caret}).caret), [0, 9, 9]);
+});
+
+test('an instruction is a text, in force where that is said, or where nothing is said of it', () => {
+  for (const value of others('x', '')) assert.equal(documentOf({instruction: value}).instruction, '');
+  assert.equal(documentOf({instructed: true}).instructed, true);
+  for (const value of others(undefined, true)) assert.equal(documentOf({instructed: value}).instructed, false, JSON.stringify(value));
+  assert.equal(documentOf({instructed: undefined}).instructed, true);
+  assert.equal(documentOf({instructed: undefined, instruction: ''}).instructed, false);
+  assert.equal(documentOf({instructed: undefined, instruction: 7}).instructed, false);
+});
+
+test('spans stand in order within the text, none in another', () => {
+  const spans = value => documentOf({spans: value}).spans;
+  assert.deepEqual(spans([[0, 2], [2, 4], [5, 9]]), [[0, 2], [2, 4], [5, 9]]);
+  assert.deepEqual(spans([[0, 3], [2, 4], [3, 5]]), [[0, 3], [3, 5]]);
+  assert.deepEqual(spans([[2, 2], [3, 2], [4, 10], [4, 9]]), [[4, 9]]);
+  assert.deepEqual(spans([[0, 1, 2], [0], '01', null, [0.5, 1], [-1, 1], ['0', 1], {0: 0, 1: 1, length: 2}, [1, 2]]), [[1, 2]]);
+  for (const value of others([[0, 1]])) assert.deepEqual(spans(value), []);
+});
+
+test('spans are the document’s own', () => {
+  const spans = [[0, 2]], found = documentOf({spans}).spans;
+  assert.notEqual(found[0], spans[0]);
+});
+
+test('a history is believed as a whole or not at all', () => {
+  const empty = {steps: [], position: 0};
+  assert.deepEqual(documentOf({history: {steps: [STEP, {}], position: 1}}).history, empty);
+  assert.deepEqual(documentOf({history: {steps: [STEP], position: 2}}).history, empty);
+  assert.deepEqual(documentOf({history: {steps: [STEP], position: 1}}).history, {steps: [STEP], position: 1});
+  for (const position of [-1, 0.5, '0', null, undefined]) assert.deepEqual(documentOf({history: {steps: [STEP], position}}).history, empty, String(position));
+  for (const history of STRANGE) assert.deepEqual(documentOf({history}).history, empty);
+  assert.deepEqual(documentOf({history: {steps: 'x', position: 0}}).history, empty);
+  assert.deepEqual(documentOf({history: Object.assign([], {steps: [STEP], position: 1})}).history, empty);
+});
+
+test('every field of a step is looked at', () => {
+  const wrong = {
+    start: [-1, 0.5, '0', null], removed: [1, null], inserted: [1, null], time: ['1', null, NaN, Infinity], kind: ['send', 'x', 1, null],
+    before: [[1, 0], [0], [0, 1, 2], [0.5, 1], [-1, 0], 'ab', null], after: [[1, 0], null],
+    marks: [null, [], 'x', {from: -1, before: [], after: []}, {from: 0, before: null, after: []}, {from: 0, before: [], after: [[2, 1]]}, {from: 0, before: [[0]], after: []}],
+  };
+  for (const [field, values] of Object.entries(wrong))
+    for (const value of values) assert.deepEqual(stepsOf({...STEP, [field]: value}), [], `${field} ${JSON.stringify(value)}`);
+  for (const value of others()) assert.deepEqual(stepsOf(value), []);
+});
+
+test('the kinds of steps are those of a document', () => {
+  for (const kind of ['type', 'delete', 'paste', 'cut', 'composition', 'replace', 'reenter']) assert.deepEqual(stepsOf({...STEP, kind}), [{...STEP, kind}]);
+});
+
+test('what a step has beside its fields is left out', () => {
+  assert.deepEqual(stepsOf({...STEP, extra: 1, ids: [1], marks: {...STEP.marks, extra: 1}}), [STEP]);
+});
+
+test('an accepted step has token ids where they are ids', () => {
+  for (const ids of [[], ['1'], [1, '2'], [-1], [0.5], null, 'x', {length: 1, 0: 1}]) assert.equal(stepsOf({...ACCEPTED, ids})[0].ids, null);
+  assert.deepEqual(stepsOf({...ACCEPTED, ids: [0]})[0].ids, [0]);
+  assert.notEqual(stepsOf(ACCEPTED)[0].ids, ACCEPTED.ids);
+});
+
+test('an accepted step is healed only where that is said, and has log-probabilities where they are numbers', () => {
+  for (const healed of [1, 'true', null, undefined, false]) assert.equal(stepsOf({...ACCEPTED, healed})[0].healed, false);
+  for (const logprobs of [['1'], [NaN], [null], null, 'x', {}]) assert.equal(stepsOf({...ACCEPTED, logprobs})[0].logprobs, null);
+  assert.deepEqual(stepsOf({...ACCEPTED, logprobs: []})[0].logprobs, []);
+});
+
+test('every field of what was left is looked at', () => {
+  const wrong = {at: [-1, 3, 0.5, null], start: [-1, null], removed: [1], inserted: [null], caret: [[2, 1], null], time: ['x', null]};
+  for (const [field, values] of Object.entries(wrong)) for (const value of values) assert.deepEqual(leftOf({...LEFT, [field]: value}), [], field);
+  assert.deepEqual(leftOf({...LEFT, at: 2, extra: 1}), [{...LEFT, at: 2}]);
+  assert.deepEqual(leftOf({...LEFT, marks: [[0, 6], [1, 5]]})[0].marks, [[1, 5]]);
+  for (const left of others()) assert.deepEqual(documentOf({left}).left, []);
+});
+
+test('what was left is also found within the history, where older versions kept it', () => {
+  const history = {...WHOLE.history, left: [LEFT]};
+  assert.deepEqual(documentFrom({...WHOLE, left: undefined, history}).left, [LEFT]);
+  assert.deepEqual(documentFrom({...WHOLE, left: [], history}).left, []);
+  assert.deepEqual(documentFrom({...WHOLE, left: undefined, history: undefined}).left, []);
+});
+
+test('settings are an object of at most twenty thousand characters, and a copy of it', () => {
+  for (const value of others({}, {length: 2})) assert.equal(settingsFrom(value), null);
+  const settings = {k: 5, list: [1]}, found = settingsFrom(settings);
+  assert.deepEqual(found, settings);
+  assert.notEqual(found.list, settings.list);
+  assert.ok(settingsFrom({a: 'x'.repeat(20_000 - 8)}));
+  assert.equal(settingsFrom({a: 'x'.repeat(20_000 - 7)}), null);
+});
+
+test('an object is plain where it is neither null nor a list', () => {
+  assert.deepEqual([{}, [], null, undefined, 'x', 1].map(plain), [true, false, false, false, false, false]);
+});

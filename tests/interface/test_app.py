@@ -1,0 +1,185 @@
+"""The app without a browser: its arguments, and how its model is loaded."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import app
+from interface import Loader
+from lookahead_core import Model, ModelError, Settings
+from lookahead_core.loading import load_model as models
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_app(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "app.py", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_help_names_every_argument_and_every_variable() -> None:
+    ended = run_app("--help")
+    assert ended.returncode == 0
+    arguments = ("model", "revision", "device", "device-map", "dtype", "engine", "trust-remote-code")
+    for name in (*arguments, "port", "host", "share", "mcp"):
+        assert f"\n  --{name} " in ended.stdout, name
+    for name in (each.name.upper() for each in fields(Settings)):
+        assert f"LOOKAHEAD_{name}" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--port", "none"], ["--port", "99999"], ["--device", "toaster"], ["--nonsense"], ["--dtype"]]
+)
+def test_a_bad_argument_is_one_sentence_and_exit_code_2(arguments: list[str]) -> None:
+    ended = run_app(*arguments)
+    assert ended.returncode == 2
+    assert len(ended.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"LOOKAHEAD_CACHE_MB": "much"},
+        {"LOOKAHEAD_DTYPE": "float12"},
+        {"LOOKAHEAD_ENGINE": "steam"},
+        {"LOOKAHEAD_ADDRESS": "javascript:alert(1)"},
+        {"LOOKAHEAD_TRUST_REMOTE_CODE": "perhaps"},
+        {"LOOKAHEAD_DEVICE": "cpu", "LOOKAHEAD_DEVICE_MAP": "auto"},
+    ],
+)
+def test_a_bad_variable_is_one_sentence_that_names_it(environment: dict[str, str]) -> None:
+    ended = run_app(**environment)
+    assert ended.returncode == 2
+    assert ended.stderr.strip().startswith(next(iter(environment)))
+    assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_a_taken_port_is_a_sentence() -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = str(holder.getsockname()[1])
+        ended = run_app("--port", port, "--model", "/nowhere")
+    assert ended.returncode == 1
+    assert f"port {port}" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_choices_of_the_arguments_are_those_of_load_model() -> None:
+    assert {
+        "device": models.DEVICES,
+        "dtype": ("auto", *models.DTYPES),
+        "engine": models.ENGINES,
+    } == app.CHOICES
+
+
+def test_arguments_stand_above_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOKAHEAD_MODEL", "of the environment")
+    monkeypatch.setenv("LOOKAHEAD_DEVICE", "cpu")
+    settings = app.settings_of(app.parser().parse_args(["--model", "of the arguments"]))
+    assert (settings.model, settings.device) == ("of the arguments", "cpu")
+
+
+def test_device_and_device_map_of_the_arguments_stand_above_both_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def where(*words: str) -> tuple[str, str]:
+        settings = app.settings_of(app.parser().parse_args(words))
+        return settings.device, settings.device_map
+
+    monkeypatch.setenv("LOOKAHEAD_DEVICE_MAP", "balanced")
+    assert where() == ("auto", "balanced")
+    assert where("--device", "cpu") == ("cpu", "")
+    monkeypatch.delenv("LOOKAHEAD_DEVICE_MAP")
+    monkeypatch.setenv("LOOKAHEAD_DEVICE", "cpu")
+    assert where("--device-map", '{"": "cpu"}') == ("auto", '{"": "cpu"}')
+    with pytest.raises(ValueError, match=r"\(--device\) is 'cpu' and .*\(--device-map\) is 'auto': give one"):
+        where("--device", "cpu", "--device-map", "auto")
+
+
+@pytest.mark.parametrize(
+    ("variable", "words", "trusted"),
+    [
+        (None, [], False),
+        (None, ["--trust-remote-code"], True),
+        ("true", [], True),
+        ("1", [], True),
+        ("YES", [], True),
+        ("0", [], False),
+        ("False", [], False),
+        ("no", ["--trust-remote-code"], True),
+    ],
+)
+def test_code_of_a_model_is_trusted_by_an_argument_or_a_variable(
+    variable: str | None, words: list[str], trusted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if variable is not None:
+        monkeypatch.setenv("LOOKAHEAD_TRUST_REMOTE_CODE", variable)
+    assert app.settings_of(app.parser().parse_args(words)).trust_remote_code is trusted
+
+
+def test_a_model_that_cannot_be_loaded_leaves_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    def load(report: Any) -> Model:
+        raise ModelError("There is no such model: choose another.")
+
+    loader = Loader(load)
+    loader.run()
+    assert (loader.loading.state, loader.loading.sentence) == ("error", "There is no such model: choose another.")
+    assert "There is no such model" in capsys.readouterr().err
+    assert loader.model is None
+
+
+def test_an_unforeseen_failure_to_load_is_a_sentence_too(caplog: pytest.LogCaptureFixture) -> None:
+    def load(report: Any) -> Model:
+        raise KeyError("inner workings")
+
+    loader = Loader(load)
+    loader.run()
+    assert loader.loading.state == "error"
+    assert "inner workings" not in loader.loading.sentence
+
+
+def test_a_model_that_is_there_is_described_on_the_terminal_and_in_the_page(
+    tiny_model: Model, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loader = Loader(lambda report: tiny_model)
+    assert loader.loading.as_json() == {"state": "loading", "sentence": "Starting", "fraction": None}
+    assert not loader.loading.done
+    loader.run()
+    assert capsys.readouterr().out == f"Ready: {tiny_model.describe()}\n"
+    assert loader.loading.as_json() == {"state": "ready", "sentence": tiny_model.describe(), "fraction": None}
+    assert loader.loading.done
+    assert loader.model is not None
+    assert loader.model.engine is loader.scheduler
+    assert loader.scheduler.engine is tiny_model.engine
+    assert loader.caller is loader.caller
+
+
+def test_progress_is_a_state_of_the_page(tiny_model: Model) -> None:
+    seen = []
+
+    def load(report: Any) -> Model:
+        for sentence, fraction in (("Downloading Tiny", 0.5), ("Loading Tiny", None)):
+            report(sentence, fraction)
+            seen.append(loader.loading)
+        return tiny_model
+
+    loader = Loader(load)
+    loader.run()
+    assert [(loading.state, loading.fraction) for loading in seen] == [("downloading", 0.5), ("loading", None)]
+    assert loader.loading.state == "ready"

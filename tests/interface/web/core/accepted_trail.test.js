@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {apply} from '../../../../interface/web/core/difference.js';
+import {Trail} from '../../../../interface/web/core/accepted_trail.js';
+import {withDice} from '../../../support/scripts/dice.js';
+
+const accepted = (start, inserted, ids = [1]) => ({start, inserted, ids, healed: false});
+
+function trailOf(...pieces) {
+  const trail = new Trail();
+  pieces.forEach(({healed = false, ...piece}, index) => trail.add({healed, ...piece}, index + 1));
+  return trail;
+}
+
+// The slow way: the characters of each piece, where they are now, and whether any of them or the place before was touched.
+class Characters {
+  pieces = [];
+
+  add({start, inserted, ids, healed}, revision) {
+    this.pieces.push({places: Array.from({length: inserted.length}, (_, index) => start + index), ids, healed, revision});
+  }
+
+  change({start, removed, inserted}) {
+    const gone = new Set(Array.from({length: removed.length}, (_, index) => start + index));
+    this.pieces = this.pieces.filter(({places}) => {
+      const cut = places.some(place => gone.has(place)), into = places.slice(1).includes(start) && inserted;
+      const before = places[0] === start || gone.has(places[0] - 1);
+      return !(cut || into || before);
+    });
+    for (const piece of this.pieces)
+      piece.places = piece.places.map(place => (place >= start + removed.length ? place - removed.length + inserted.length : place));
+  }
+
+  since(revision, caret) {
+    return this.pieces.filter(piece => piece.revision > revision && piece.places.at(-1) < caret)
+      .sort((one, other) => one.places[0] - other.places[0]).map(({places, ids, healed}) => [places[0], ids, healed]);
+  }
+}
+
+test('after any changes the pieces are those that stand untouched', () => withDice(400, dice => {
+  const trail = new Trail(), slow = new Characters();
+  let text = '';
+  for (let revision = 1; revision <= 15; revision += 1) {
+    if (dice.chance(0.6)) {
+      const [start] = dice.stretch(text), inserted = `x${dice.text(4)}`;
+      const step = {start, removed: '', inserted, ids: [revision, 7], healed: dice.chance(0.3)};
+      for (const one of [trail, slow]) {
+        if (one === trail) one.edited(step);
+        else one.change(step);
+        one.add(step, revision);
+      }
+      text = apply(text, step);
+    } else {
+      const change = dice.change(text, 3);
+      if (!change.removed && !change.inserted) continue;
+      trail.edited(change);
+      slow.change(change);
+      text = apply(text, change);
+    }
+    const since = dice.upTo(revision), caret = dice.upTo(text.length);
+    assert.deepEqual(trail.since(0, text.length), slow.since(0, text.length));
+    assert.deepEqual(trail.since(since, caret), slow.since(since, caret));
+  }
+}));
+
+test('an insertion directly before an accepted piece drops it', () => {
+  const trail = trailOf(accepted(3, ' word'));
+  trail.edited({start: 3, removed: '', inserted: 'x'});
+  assert.deepEqual(trail.since(0, 99), []);
+});
+
+test('a removal that ends directly before an accepted piece drops it', () => {
+  const trail = trailOf(accepted(3, ' word'));
+  trail.edited({start: 2, removed: 'x', inserted: ''});
+  assert.deepEqual(trail.since(0, 99), []);
+});
+
+test('an insertion a character before an accepted piece moves it along', () => {
+  const trail = trailOf(accepted(3, ' word', [5, 6]));
+  trail.edited({start: 2, removed: '', inserted: 'xy'});
+  assert.deepEqual(trail.since(0, 99), [[5, [5, 6], false]]);
+});
+
+test('an insertion directly behind an accepted piece leaves it where it is', () => {
+  const trail = trailOf(accepted(3, ' word'));
+  trail.edited({start: 8, removed: '', inserted: 'xy'});
+  assert.deepEqual(trail.since(0, 99), [[3, [1], false]]);
+});
+
+test('a change of the last character of a piece drops it', () => {
+  const trail = trailOf(accepted(3, ' word'));
+  trail.edited({start: 7, removed: 'd', inserted: ''});
+  assert.deepEqual(trail.since(0, 99), []);
+});
+
+test('pieces are told that were accepted after a revision and end before the caret, in the order of the text', () => {
+  const trail = trailOf(accepted(10, 'bb', [2]), {...accepted(0, 'aa', [1]), healed: true}, accepted(20, 'cc', [3]));
+  assert.deepEqual(trail.since(0, 22), [[0, [1], true], [10, [2], false], [20, [3], false]]);
+  assert.deepEqual(trail.since(1, 22), [[0, [1], true], [20, [3], false]]);
+  assert.deepEqual(trail.since(0, 21), [[0, [1], true], [10, [2], false]]);
+  assert.deepEqual(trail.since(3, 22), []);
+});
+
+test('what was inserted without token ids is no piece', () => {
+  for (const ids of [[], null, undefined]) assert.deepEqual(trailOf({start: 0, inserted: 'a', ids}).since(0, 99), []);
+});
+
+test('the newest ten thousand pieces are kept', () => {
+  const trail = new Trail(), most = 10_000;
+  for (let start = 0; start <= most; start += 1) trail.add({healed: false, ...accepted(start, 'x', [start])}, start + 1);
+  assert.deepEqual(trail.since(0, 99_999).map(([start]) => start), Array.from({length: most}, (_, index) => index + 1));
+});
+
+test('a trail that was cleared holds nothing', () => {
+  const trail = trailOf(accepted(0, 'a'));
+  trail.clear();
+  assert.deepEqual(trail.since(0, 9), []);
+});

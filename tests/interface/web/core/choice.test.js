@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {banOf, choiceOf, choiceOfOther, nextWord, textUpTo} from '../../../../interface/web/core/choice.js';
+import {shape} from '../../../../interface/web/core/branch_rows.js';
+import {withDice} from '../../../support/scripts/dice.js';
+import {likelyView, likeliest, pathOf, viewOf} from '../../../support/scripts/views.js';
+
+// The row of a view, as the page draws it for a revision of the text.
+const rowOf = (view, index, settings = {}) => ({...shape(view, settings).rows[index], revision: 7});
+
+test('a choice inserts the texts of all pieces up to the one that is chosen, and accepts their tokens', () => withDice(50, dice => {
+  const view = likelyView(3, 5), index = dice.upTo(2), row = rowOf(view, index), token = dice.upTo(4), branch = view.branches[index];
+  const choice = choiceOf(row, index, token);
+  assert.equal(choice.text, branch.pieces.slice(0, token + 1).map(({text}) => text).join(''));
+  assert.equal(textUpTo(row, token), choice.text);
+  assert.deepEqual(choice.ids, branch.ids.slice(0, token + 1));
+  assert.deepEqual(choice.logprobs, branch.logprobs.slice(0, token + 1));
+  assert.deepEqual([choice.revision, choice.branch, choice.token, choice.healed], [7, index, token, false]);
+}));
+
+test('what a choice leaves of a branch is its other tokens and pieces, with the nodes that their odds come from', () => withDice(50, dice => {
+  const view = likelyView(3, 5), index = dice.upTo(2), token = dice.upTo(3), branch = view.branches[index];
+  const {rest} = choiceOf(rowOf(view, index), index, token), used = token + 1;
+  assert.deepEqual(rest.ids, branch.ids.slice(used));
+  assert.deepEqual(rest.logprobs, branch.logprobs.slice(used));
+  assert.deepEqual(rest.pieces, branch.pieces.slice(used).map(piece => ({...piece, tokens: piece.tokens - used})));
+  assert.deepEqual(rest.at.map(place => rest.nodes[place]), branch.at.slice(used).map(place => view.nodes[place]));
+  assert.deepEqual([rest.ended, rest.healed], [false, false]);
+}));
+
+test('the pieces that a choice leaves are those that are not shown too', () => {
+  const view = likelyView(1, 5), {rest} = choiceOf(rowOf(view, 0, {depth: 2}), 0, 1);
+  assert.deepEqual(rest.ids, view.branches[0].ids.slice(2));
+});
+
+test('a choice of all of a branch leaves nothing', () => {
+  assert.equal(choiceOf(rowOf(likelyView(1, 3), 0), 0, 2).rest, null);
+  const ended = viewOf([pathOf(likeliest([], 1), 3)], {k: 1, ended: [0]});
+  assert.equal(choiceOf(rowOf(ended, 0), 0, 1).rest, null);
+  const {rest} = choiceOf(rowOf(ended, 0), 0, 0);
+  assert.deepEqual([rest.ended, rest.ids.length, rest.pieces.length], [true, 2, 1]);
+});
+
+test('what is left has no nodes where any of them is not known', () => {
+  for (const spoil of [view => { view.nodes = undefined; }, view => { view.nodes[2] = undefined; }, view => { view.branches[0].at = undefined; }]) {
+    const view = likelyView(1, 4);
+    spoil(view);
+    const {rest} = choiceOf(rowOf(view, 0), 0, 0);
+    assert.deepEqual([rest.nodes, rest.at, rest.ids.length], [undefined, undefined, 3]);
+  }
+});
+
+test('a piece of several tokens is accepted with all of them', () => {
+  const view = likelyView(1, 4), [branch] = view.branches;
+  branch.pieces = [{text: ' a', tokens: 1, ends: 0}, {text: '🙂', tokens: 3, ends: 1}, {text: '!', tokens: 4, ends: 3}];
+  const choice = choiceOf(rowOf(view, 0), 0, 1);
+  assert.deepEqual([choice.text, choice.ids, choice.rest.pieces], [' a🙂', branch.ids.slice(0, 3), [{text: '!', tokens: 1, ends: 3}]]);
+});
+
+test('a choice of a healed row says that its first token stands in place of what was typed', () => {
+  const choice = choiceOf(rowOf(viewOf([pathOf(likeliest([], 1), 3)], {k: 1, healed: true}), 0), 0, 1);
+  assert.deepEqual([choice.healed, choice.rest.healed], [true, false]);
+});
+
+test('a choice of what no row begins with is accepted as it is, and leaves nothing', () => {
+  const [other] = shape(likelyView(1, 1)).others;
+  assert.deepEqual(choiceOfOther(other, 4, {revision: 7, healed: true}), {
+    revision: 7, branch: null, token: 4, text: other.text, ids: other.ids, healed: true, logprobs: other.logprobs, rest: null,
+  });
+});
+
+test('the next word is complete with the first piece that ends one', () => {
+  const pieces = (...ends) => ({pieces: ends.map(one => ({ends: one}))});
+  assert.equal(nextWord(pieces(0, 0, 1, 1)), 2);
+  assert.equal(nextWord(pieces(1, 1)), 0);
+  assert.equal(nextWord(pieces(0, 4)), 1);
+});
+
+test('where no word is complete the next word is all of the row', () => {
+  assert.equal(nextWord({pieces: [{ends: 0}, {ends: 0}, {ends: 0}]}), 2);
+  assert.equal(nextWord({pieces: [{ends: 0}]}), 0);
+});
+
+test('where there is nothing to insert there is no next word', () => assert.equal(nextWord({pieces: []}), -1));
+
+const plainView = {branches: [{healed: false}], given: ''}, healedView = {branches: [{healed: false}, {healed: true}], given: 'lig'};
+
+test('a token can be banned', () => {
+  assert.deepEqual(banOf({text: ' sea', ids: [12]}, true, {view: plainView}), {own: ' sea', id: 12, bannable: true});
+  assert.deepEqual(banOf({text: ' sea', ids: [12]}, false, {view: healedView}), {own: ' sea', id: 12, bannable: true});
+});
+
+test('a character of several tokens cannot be banned', () => {
+  assert.deepEqual(banOf({text: '🙂', ids: [12, 13]}, true, {view: plainView}), {own: '🙂', id: 13, bannable: false});
+  assert.equal(banOf({text: '🙂', ids: [12, 13]}, false, {view: healedView}).bannable, false);
+});
+
+test('a token that stands in place of what was typed is banned by its whole name', () => {
+  assert.deepEqual(banOf({text: 'hthouse', ids: [12]}, true, {view: healedView}), {own: 'lighthouse', id: 12, bannable: true});
+});
+
+test('a token after the typed one is banned by its own name', () => {
+  assert.deepEqual(banOf({text: 'ht', ids: [12, 13]}, true, {view: healedView}), {own: 'ht', id: 13, bannable: true});
+  assert.equal(banOf({text: 'ht', ids: [12, 13, 14]}, true, {view: healedView}).bannable, false);
+});
+
+test('nothing of a stored view can be banned', () => {
+  assert.equal(banOf({text: ' sea', ids: [12]}, true, {stored: true, view: plainView}).bannable, false);
+});

@@ -1,0 +1,519 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {between} from '../../../../interface/web/core/difference.js';
+import {History, back, forward, turning} from '../../../../interface/web/core/history.js';
+import {withDice} from '../../../support/scripts/dice.js';
+import {Owners, randomMarks} from '../../../support/scripts/owners.js';
+
+const EMPTY = {text: '', spans: [], earlier: undefined};
+
+// A document and its history, as a text box drives it.
+class Page {
+  history = new History();
+  state = EMPTY;
+  time = 0;
+
+  // Replace what stands from `start` on; steps are a minute apart, so that none goes on with another, unless `wait` is less.
+  change(change, {kind = 'paste', marks, wait = 60_000, goal, ...more} = {}) {
+    this.time += wait;
+    const {start, removed, inserted} = change, end = start + inserted.length;
+    const caret = {before: [start + removed.length, start + removed.length], after: [end, end]};
+    const step = {...change, ...caret, kind, time: this.time, ...more};
+    const text = this.state.text.slice(0, start) + inserted + this.state.text.slice(start + removed.length);
+    const spans = this.history.add(step, this.state, {marks, goal});
+    this.state = {text, spans, earlier: step.turn ? step.turn.after : this.state.earlier};
+  }
+
+  write(inserted, options) { this.change({start: this.state.text.length, removed: '', inserted}, options); }
+
+  accept(inserted) { this.write(inserted, {kind: 'accept', marks: [[0, inserted.length]]}); }
+
+  // Send what stands in the box as a message: another text, and something else before it.
+  turn(kind, earlier, text = '') {
+    this.change({start: 0, removed: this.state.text, inserted: text}, {kind, goal: [], ...turning(this.state.earlier, earlier)});
+  }
+
+  undo() {
+    const step = this.history.undo();
+    if (step) this.state = back(this.state, step);
+    return Boolean(step);
+  }
+
+  redo() {
+    const step = this.history.redo();
+    if (step) this.state = forward(this.state, step);
+    return Boolean(step);
+  }
+
+  moments() { return this.history.moments(this.state); }
+
+  goal(moment) { return this.history.goal(moment, this.state); }
+
+  // The texts that the moments of some kind lead to, the newest first.
+  texts(kind) { return this.moments().filter(moment => moment.kind === kind).map(moment => this.goal(moment).text); }
+}
+
+// The slow way: every state of the document, as it was. Of a step that went on with the last one only the state after it.
+class Snapshots {
+  states = [EMPTY];
+  inserts = [false];   // whether the step to each state inserted anything
+  position = 0;
+  left = new Set();    // the texts that were left behind
+
+  add(state, inserts, {joined}) {
+    const tip = this.inserts.lastIndexOf(true), here = this.states[this.position];
+    if (tip > this.position && between(here.text, this.states[tip].text).inserted) this.left.add(this.states[tip].text);
+    this.states.length = this.inserts.length = this.position + (joined ? 0 : 1);
+    this.states.push(state);
+    this.inserts.push(inserts);
+    this.position = this.states.length - 1;
+  }
+}
+
+function randomly(dice, turns, look) {
+  const page = new Page(), owners = new Owners(), slow = new Snapshots();
+  const cells = new Map([[EMPTY, []]]);   // of each state, so that the owners are where the text is
+  for (let turn = 0; turn < turns; turn += 1) {
+    const deed = dice.number();
+    if (deed < 0.3 && page.undo()) slow.position -= 1;
+    else if (deed < 0.5 && page.redo()) slow.position += 1;
+    else if (deed >= 0.3) act(dice, page, owners, slow, cells);
+    look(page, slow);
+  }
+}
+
+// Type a few characters, often right after the last ones, or put something chosen anywhere.
+function act(dice, page, owners, slow, cells) {
+  const before = page.history.position, {text} = page.state;
+  const types = dice.chance(0.5), change = types ? {start: text.length, removed: '', inserted: dice.text(3) || 'x'} : dice.change(text, 5);
+  const marks = types ? [] : randomMarks(dice, change.inserted.length);
+  owners.cells = cells.get(slow.states[slow.position]);
+  owners.change(change, marks);
+  page.change(change, types ? {kind: 'type', wait: dice.among([0, 5000])} : {kind: 'accept', marks, ids: [1]});
+  const state = {text: page.state.text, spans: owners.spans, earlier: undefined};
+  cells.set(state, owners.cells);
+  slow.add(state, Boolean(page.history.steps.at(-1).inserted), {joined: page.history.position === before});
+}
+
+test('any undoing and redoing leads to the states as they were, with their spans', () => withDice(150, dice => {
+  randomly(dice, 25, (page, slow) => {
+    assert.deepEqual(page.state, slow.states[slow.position]);
+    assert.equal(page.history.position, slow.position);
+    assert.equal(page.history.canUndo, slow.position > 0);
+    assert.equal(page.history.canRedo, slow.position < slow.states.length - 1);
+  });
+}));
+
+test('every piece that was accepted can be gone to, before and behind where the text stands', () => withDice(100, dice => {
+  randomly(dice, 20, (page, slow) => {
+    const moments = page.moments().filter(({kind}) => kind !== 'left');
+    const accepted = page.history.steps.flatMap(({kind}, index) => (kind === 'accept' ? [index + 1] : []));
+    assert.deepEqual(moments.map(({at}) => at).sort((one, other) => one - other), accepted);
+    for (const moment of moments) {
+      const {caret, ...state} = page.goal(moment);
+      assert.deepEqual(state, slow.states[moment.at]);
+      assert.deepEqual(caret, page.history.steps[moment.at - 1].after);
+      assert.equal(moment.kind, moment.at > slow.position ? 'undone' : 'accepted');
+      assert.equal(moment.text, page.history.steps[moment.at - 1].inserted);
+    }
+  });
+}));
+
+test('whatever is left behind can be gone back to from wherever the text stands', () => withDice(150, dice => {
+  randomly(dice, 25, (page, slow) => {
+    assert.deepEqual(new Set(page.texts('left')), slow.left);
+  });
+}));
+
+test('a new document has nothing to undo, to redo or to go back to', () => {
+  const page = new Page();
+  assert.ok(!page.history.canUndo && !page.history.canRedo);
+  for (const verb of ['undo', 'undo', 'redo']) assert.ok(!page[verb]() && page.history.position === 0);
+  assert.deepEqual([page.moments(), page.history.state()], [[], {steps: [], position: 0}]);
+});
+
+test('typing that goes on is undone as one step', () => {
+  const page = new Page();
+  for (const key of 'abc') page.write(key, {kind: 'type', wait: 10});
+  assert.equal(page.history.steps.length, 1);
+  page.undo();
+  assert.equal(page.state.text, '');
+});
+
+test('typing after an undo, a redo or an opened document is a step of its own', () => {
+  for (const meanwhile of [page => page.undo() && page.redo(), page => page.history.load(page.history.state())]) {
+    const page = new Page();
+    page.write('a', {kind: 'type', wait: 10});
+    meanwhile(page);
+    page.write('b', {kind: 'type', wait: 10});
+    assert.equal(page.history.steps.length, 2);
+  }
+});
+
+test('typing after an undo does not go on with the step before', () => {
+  const page = new Page();
+  page.write('a', {kind: 'type', wait: 10});
+  page.accept(' word');
+  page.undo();
+  page.write('b', {kind: 'type', wait: 10});
+  assert.deepEqual(page.history.steps.map(({inserted}) => inserted), ['a', 'b']);
+});
+
+test('the spans of a step that goes on are those of both', () => {
+  const page = new Page();
+  page.accept('chosen');
+  page.change({start: 3, removed: '', inserted: 'x'}, {kind: 'type'});
+  page.change({start: 4, removed: '', inserted: 'y'}, {kind: 'type', wait: 10});
+  assert.deepEqual(page.state.spans, [[0, 3], [5, 8]]);
+  page.undo();
+  assert.deepEqual(page.state.spans, [[0, 6]]);
+});
+
+test('what was undone and then written over is left behind, with where it stood and when', () => {
+  const page = new Page();
+  page.write('Once upon');
+  page.accept(' a time');
+  const {time} = page;
+  page.undo();
+  page.accept(' the sea');
+  assert.deepEqual(page.history.left, [{
+    start: 9, removed: '', inserted: ' a time', marks: [[0, 7]], at: 1, caret: [16, 16], time, context: 'Once upon',
+  }]);
+  const [, moment] = page.moments();
+  assert.deepEqual(moment, {kind: 'left', index: 0, time, before: 'Once upon', text: ' a time'});
+  assert.deepEqual(page.goal(moment), {text: 'Once upon a time', spans: [[9, 16]], earlier: undefined, caret: [16, 16]});
+});
+
+test('several steps are left behind as one, without removals at their end', () => {
+  const page = new Page();
+  for (const word of ['one', ' two', ' three']) page.accept(word);
+  page.change({start: 7, removed: ' three', inserted: ''});
+  page.change({start: 3, removed: ' two', inserted: ''});
+  for (let turn = 0; turn < 4; turn += 1) page.undo();
+  page.accept(' 2');
+  assert.deepEqual(page.texts('left'), ['one two three']);
+});
+
+test('removals alone leave nothing behind', () => {
+  const page = new Page();
+  page.accept('one two');
+  page.change({start: 3, removed: ' two', inserted: ''});
+  page.undo();
+  page.write('!');
+  assert.deepEqual(page.history.left, []);
+});
+
+test('what is left behind twice is kept once, as it was left last', () => {
+  const page = new Page();
+  page.write('One');
+  for (const word of [' two', ' 2', ' two', ' II']) {
+    page.accept(word);
+    page.undo();
+  }
+  page.accept('!');
+  assert.deepEqual(page.history.left.map(({inserted}) => inserted), [' 2', ' two', ' II']);
+});
+
+test('the same words left behind at two places, or at two states, are two', () => {
+  const page = new Page();
+  page.write('ab');
+  page.change({start: 0, removed: '', inserted: 'x'}, {kind: 'accept'});
+  page.undo();
+  page.change({start: 1, removed: '', inserted: 'x'}, {kind: 'accept'});
+  page.undo();
+  page.write('c');
+  page.change({start: 0, removed: '', inserted: 'x'}, {kind: 'accept'});
+  page.undo();
+  page.write('d');
+  assert.deepEqual(page.history.left.map(({start, at}) => [start, at]), [[0, 1], [1, 1], [0, 2]]);
+});
+
+test('two pieces that were left behind are two where only what they replace differs', () => {
+  const page = new Page();
+  page.write('ab');
+  page.change({start: 0, removed: 'a', inserted: 'x'}, {kind: 'accept'});
+  page.undo();
+  page.change({start: 0, removed: '', inserted: 'x'}, {kind: 'accept'});
+  page.undo();
+  page.write('c');
+  assert.deepEqual(page.texts('left').toSorted(), ['xab', 'xb']);
+});
+
+test('what was left further down is reached from where the text goes on', () => {
+  const page = new Page();
+  for (const word of ['one', ' two', ' three']) page.accept(word);
+  page.undo();
+  page.accept(' drei');
+  page.undo();
+  page.undo();
+  page.accept(' zwei');
+  assert.deepEqual(new Set(page.texts('left')), new Set(['one two three', 'one two drei']));
+  assert.ok(page.history.left.every(({at}) => at === 1));
+});
+
+test('fifty pieces that were left behind are kept, the newest', () => {
+  const page = new Page();
+  page.write('One');
+  for (let index = 0; index < 52; index += 1) {
+    page.accept(` ${index}`);
+    page.undo();
+  }
+  page.accept('!');
+  assert.deepEqual(page.history.left.map(({inserted}) => inserted), Array.from({length: 50}, (_, index) => ` ${index + 2}`));
+});
+
+test('where a piece stood is told by the last words before it', () => {
+  const page = new Page();
+  page.write(`${'word '.repeat(20)}end`);
+  page.accept(' more');
+  const [{before}] = page.moments();
+  assert.equal(before, `…${'word '.repeat(8)}end`);
+  const short = new Page();
+  short.write('a'.repeat(48));
+  short.accept('b');
+  assert.equal(short.moments()[0].before, 'a'.repeat(48));
+});
+
+test('what stands behind a piece is not told of', () => {
+  for (const before of ['Once', `${'word '.repeat(9)}Once`]) {
+    const page = new Page();
+    page.write(`${before} there was`);
+    page.change({start: before.length, removed: '', inserted: ' again'}, {kind: 'accept'});
+    assert.ok(page.moments()[0].before.endsWith(' Once') || page.moments()[0].before === 'Once');
+  }
+});
+
+test('a piece after more than forty-eight characters has an ellipsis before the first whole word', () => {
+  const page = new Page();
+  page.write(`${'a'.repeat(10)} ${'b'.repeat(40)}`);
+  page.accept('c');
+  assert.equal(page.moments()[0].before, `…${'b'.repeat(40)}`);
+  const long = new Page();
+  long.write('a'.repeat(49));
+  long.accept('b');
+  assert.equal(long.moments()[0].before, `…${'a'.repeat(48)}`);
+});
+
+test('the words before a piece hold no half characters', () => {
+  for (const text of ['🙂'.repeat(30), `a${'🙂'.repeat(30)}`]) {
+    const page = new Page();
+    page.write(text);
+    page.accept('c');
+    assert.ok(/^…(🙂)+$/u.test(page.moments()[0].before));
+  }
+});
+
+test('moments stand the newest first', () => {
+  const page = new Page();
+  for (const word of ['one', ' two', ' three']) page.accept(word);
+  page.undo();
+  page.accept(' drei');
+  page.undo();
+  assert.deepEqual(page.moments().map(({kind, text}) => [kind, text]), [
+    ['undone', ' drei'], ['left', ' three'], ['accepted', ' two'], ['accepted', 'one'],
+  ]);
+});
+
+test('of the words that were accepted the newest two hundred are listed, of those that were undone too', () => {
+  const page = new Page();
+  for (let index = 0; index < 205; index += 1) page.accept(`${index} `);
+  assert.deepEqual(page.moments().map(({text}) => text), Array.from({length: 200}, (_, index) => `${204 - index} `));
+  for (let index = 0; index < 3; index += 1) page.undo();
+  const moments = page.moments();
+  assert.deepEqual([moments.length, moments.filter(({kind}) => kind === 'undone').length], [200, 3]);
+});
+
+test('turns of a conversation are all listed, however many words were accepted since', () => {
+  const page = new Page();
+  page.accept('Hello');
+  const after = {messages: ['Hello']};
+  page.turn('send', after);
+  for (let index = 0; index < 230; index += 1) page.accept(`${index} `);
+  const moments = page.moments(), sent = moments.find(({kind}) => kind === 'send');
+  assert.deepEqual(sent, {kind: 'send', at: 1, time: 120_000, before: '', text: 'Hello', earlier: undefined});
+  assert.equal(moments.filter(({kind}) => kind === 'accepted').length, 200);
+  assert.deepEqual(page.goal(sent), {text: 'Hello', spans: [[0, 5]], earlier: undefined, caret: [5, 5]});
+});
+
+test('a turn is undone and redone with what stands before the text', () => {
+  const page = new Page(), after = {messages: ['Hello']};
+  page.write('Hello');
+  page.turn('send', after);
+  assert.deepEqual(page.state, {text: '', spans: [], earlier: after});
+  page.undo();
+  assert.deepEqual(page.state, {text: 'Hello', spans: [], earlier: undefined});
+  page.redo();
+  assert.deepEqual(page.state, {text: '', spans: [], earlier: after});
+});
+
+test('a turn that was undone and written over is left behind, with what stood before its text', () => {
+  const page = new Page(), after = {messages: ['Hello']}, later = {messages: ['Hello', 'Hi']};
+  page.write('Hello');
+  page.turn('send', after);
+  page.write('Hi');
+  page.turn('send', later);
+  for (let turn = 0; turn < 3; turn += 1) page.undo();
+  page.write('!');
+  const [moment] = page.moments();
+  assert.deepEqual([moment.kind, moment.text, moment.earlier], ['left', '', later]);
+  assert.deepEqual({...page.goal(moment), caret: 0}, {text: '', spans: [], earlier: later, caret: 0});
+});
+
+test('the text of a turn that was left behind is told whole', () => {
+  const page = new Page(), after = {messages: ['Hello']};
+  page.write('Hello');
+  page.turn('send', after);
+  page.write('Hi there');
+  page.undo();
+  page.undo();
+  page.write('!');
+  assert.deepEqual(page.moments().map(({kind, text, earlier}) => [kind, text, earlier]), [['left', 'Hi there', after]]);
+});
+
+test('two turns that were left behind at one state are two where what stands before them differs', () => {
+  const page = new Page();
+  page.write('Hello');
+  for (const message of ['a', 'b', 'b']) {
+    page.turn('edit', {messages: [message]});
+    page.undo();
+  }
+  page.write('!');
+  assert.equal(page.history.left.length, 3);
+  const same = {messages: ['c']};
+  for (let turn = 0; turn < 2; turn += 1) {
+    page.turn('edit', same);
+    page.undo();
+  }
+  page.write('?');
+  assert.equal(page.history.left.length, 4);
+});
+
+test('a turn that leads to the same text and the same messages says nothing of them', () => {
+  const messages = {};
+  assert.deepEqual(turning(messages, messages), {});
+  assert.deepEqual(turning(messages, null), {turn: {before: messages, after: null}});
+});
+
+test('what was left and reached from another state has no turn where none leads there any more', () => {
+  const page = new Page(), after = {messages: ['Hello']};
+  page.write('Hello');
+  page.turn('send', after);
+  page.write('Hi');
+  page.accept(' you');
+  page.undo();
+  page.write(' all');   // ' you' is left where what stands before the text is the same
+  assert.ok(!('turn' in page.history.left[0]));
+  for (let turn = 0; turn < 3; turn += 1) page.undo();
+  page.write('!');      // from here a turn leads to it
+  const [entry] = page.history.left;
+  assert.deepEqual(entry.turn, {before: undefined, after});
+  assert.deepEqual(page.goal({kind: 'left', index: 0}).text, 'Hi you');
+});
+
+test('two thousand steps are kept, and what was left at an older one is forgotten', () => {
+  const page = new Page();
+  page.write('a');
+  page.accept('b');
+  page.undo();
+  page.write('c');
+  page.write('d');
+  page.accept('e');
+  page.undo();
+  page.write('f');
+  for (let index = 0; index < 1996; index += 1) page.write('x');
+  assert.deepEqual([page.history.steps.length, page.history.position, page.history.left.map(({at}) => at)], [2000, 2000, [1, 3]]);
+  page.write('x');
+  assert.deepEqual([page.history.steps.length, page.history.left.map(({at}) => at)], [2000, [0, 2]]);
+  page.write('x');
+  assert.deepEqual([page.history.steps.length, page.history.left.map(({at}) => at)], [2000, [1]]);
+  assert.equal(page.goal({kind: 'left', index: 0}).text, 'acde');
+  while (page.undo());
+  assert.equal(page.state.text, 'ac');
+});
+
+test('steps of eight million characters are kept, and the last one whatever it holds', () => {
+  const page = new Page(), million = 'x'.repeat(1_000_000);
+  for (let index = 0; index < 8; index += 1) page.change({start: 0, removed: '', inserted: million});
+  assert.equal(page.history.steps.length, 8);
+  page.change({start: 0, removed: '', inserted: 'y'});
+  assert.equal(page.history.steps.length, 8);
+  page.change({start: 0, removed: `y${million.repeat(8)}`, inserted: 'z'});
+  assert.equal(page.history.steps.length, 1);
+  page.undo();
+  assert.equal(page.state.text.length, 8_000_001);
+});
+
+test('a saved history goes on where it stood', () => {
+  const page = new Page();
+  for (const word of ['one', ' two', ' three']) page.accept(word);
+  page.undo();
+  const other = new Page();
+  other.history.load(page.history.state(), [{at: 0, start: 0, removed: '', inserted: 'left', marks: [], caret: [4, 4], time: 1, context: ''}]);
+  other.state = page.state;
+  assert.ok(other.redo());
+  assert.equal(other.state.text, 'one two three');
+  assert.deepEqual(other.texts('left'), ['left']);
+  page.accept(' zwei');
+  assert.equal(other.history.steps.length, 3);
+});
+
+test('a history without steps is loaded as an empty one', () => {
+  const page = new Page();
+  page.write('a');
+  page.history.load();
+  assert.deepEqual([page.history.state(), page.history.left], [{steps: [], position: 0}, []]);
+  page.write('b');
+  page.history.load({});
+  assert.deepEqual([page.history.state(), page.history.left], [{steps: [], position: 0}, []]);
+});
+
+test('the steps of a saved history are its own', () => {
+  const page = new Page(), left = [];
+  page.write('a');
+  const saved = page.history.state();
+  page.history.load(saved, left);
+  page.write('b');
+  page.accept('c');
+  page.undo();
+  page.write('d');
+  assert.deepEqual([saved.steps.length, left.length], [1, 0]);
+});
+
+test('a moment that does not fit the text, or is not there, leads nowhere', () => {
+  const page = new Page();
+  page.write('one');
+  const entry = {at: 1, start: 0, removed: 'two', inserted: '2', marks: [], caret: [1, 1], time: 1, context: ''};
+  page.history.load(page.history.state(), [entry]);
+  assert.equal(page.goal({kind: 'left', index: 0}), null);
+  assert.ok(!page.goal({kind: 'left', index: 1}));
+});
+
+test('a moment of a turn whose text is no longer known is told without it', () => {
+  const page = new Page();
+  page.write('one');
+  const turn = {before: undefined, after: {messages: []}};
+  const entry = {at: 1, start: 0, removed: 'two', inserted: '2', marks: [], caret: [1, 1], time: 1, context: '', turn};
+  page.history.load(page.history.state(), [entry]);
+  assert.deepEqual(page.moments(), [{kind: 'left', index: 0, time: 1, before: '', text: '', earlier: turn.after}]);
+});
+
+test('the state before all steps has its caret at the start', () => {
+  const page = new Page();
+  page.write('Hello');
+  page.undo();
+  page.redo();
+  page.turn('send', {messages: []});
+  const [sent] = page.moments();
+  assert.deepEqual(page.goal({...sent, at: 0}), {text: '', spans: [], earlier: undefined, caret: [0, 0]});
+});
+
+test('steps that do not fit the text are forgotten, before it or after it', () => {
+  const page = new Page();
+  for (const word of ['one', ' two', ' three']) page.accept(word);
+  page.undo();
+  page.history.forgetBefore();
+  assert.deepEqual([page.history.steps.map(({inserted}) => inserted), page.history.position], [[' three'], 0]);
+  page.history.forgetAfter();
+  assert.deepEqual([page.history.steps, page.history.position], [[], 0]);
+});

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {Known, isWhole, keyOf, tellsMore} from '../../../../interface/web/core/known_views.js';
+
+const SETTINGS = {k: 2, depth: 3, mode: 'likely', until: 'tokens'};
+
+const branch = (length, ended = false) => ({ids: Array(length).fill(1), logprobs: Array(length).fill(-1), pieces: [], ended, healed: false});
+
+// A view that was asked for with some settings; its branches are as long as they say.
+const viewOf = (asked = {}, branches = [branch(3), branch(3)]) => ({asked: {...SETTINGS, ...asked}, branches});
+
+const settings = changes => ({...SETTINGS, ...changes});
+
+test('tokens are a key by their ids', () => assert.deepEqual([keyOf([5, 12]), keyOf([512]), keyOf([])], ['5 12', '512', '']));
+
+test('at first nothing is known', () => {
+  const known = new Known();
+  assert.deepEqual([known.revision, known.view, known.complete, known.tokens], [-1, null, false, 0]);
+  assert.equal(known.at('text', SETTINGS), null);
+  assert.equal(known.after([1], SETTINGS), null);
+  assert.deepEqual(known.ready(SETTINGS), []);
+});
+
+test('a view that is whole is known again when its text stands there once more', () => {
+  const known = new Known(), view = viewOf();
+  known.take(1, 'one', view, true);
+  known.take(2, 'two', viewOf(), true);
+  assert.equal(known.at('one', SETTINGS), view);
+  assert.equal(known.at('one ', SETTINGS), null);
+});
+
+test('a view that still grows is not known again', () => {
+  const known = new Known();
+  known.take(1, 'one', viewOf(), false);
+  assert.equal(known.at('one', SETTINGS), null);
+});
+
+test('a view of a text is known again only where it is all that is asked for', () => {
+  const known = new Known();
+  known.take(1, 'one', viewOf(), true);
+  assert.ok(known.at('one', settings({k: 1})));
+  assert.equal(known.at('one', settings({k: 3})), null);
+  assert.equal(known.at('one', settings({depth: 4})), null);
+});
+
+test('the texts that were shown last are known, forty of them', () => {
+  const known = new Known();
+  for (let index = 0; index < 40; index += 1) known.take(index, `text ${index}`, viewOf(), true);
+  assert.ok(known.at('text 0', SETTINGS));
+  known.take(40, 'text 0', viewOf(), true);     // it is shown last now
+  known.take(41, 'text 40', viewOf(), true);
+  assert.ok(known.at('text 0', SETTINGS));
+  assert.equal(known.at('text 1', SETTINGS), null);
+  assert.ok(known.at('text 2', SETTINGS) && known.at('text 40', SETTINGS));
+});
+
+test('what was read ahead stays while its view grows, and is dropped when that is whole or another', () => {
+  const known = new Known();
+  known.take(1, 'one', viewOf(), false);
+  known.add('1', viewOf());
+  known.tokens = 7;
+  const grown = viewOf();
+  known.take(1, 'one', grown, false);
+  assert.deepEqual([known.ready(SETTINGS), known.tokens, known.view === grown, known.complete], [['1'], 7, true, false]);
+  known.take(1, 'one', viewOf(), true);
+  assert.deepEqual([known.ready(SETTINGS), known.tokens, known.complete], [[], 0, true]);
+  known.add('1', viewOf());
+  known.take(2, 'two', viewOf(), false);
+  assert.deepEqual([known.ready(SETTINGS), known.revision, known.complete], [[], 2, false]);
+});
+
+test('a view read ahead is there after its tokens, also where its rows are shorter than asked for', () => {
+  const known = new Known(), short = viewOf({depth: 1}, [branch(1), branch(1)]);
+  known.take(1, 'one', viewOf(), true);
+  known.add('1', viewOf());
+  known.add('1 2', short);
+  known.add('3', viewOf({k: 1}, [branch(3)]));
+  assert.equal(known.after([1, 2], SETTINGS), short);
+  assert.equal(known.after([3], SETTINGS), null);
+  assert.equal(known.after([4], SETTINGS), null);
+  assert.deepEqual(known.ready(SETTINGS), ['1', '1 2']);
+  assert.deepEqual(known.ready(settings({k: 1})), ['1', '1 2', '3']);
+  assert.deepEqual(known.ready(settings({mode: 'forks'})), []);
+});
+
+test('a view read ahead deeper than is asked for serves too', () => {
+  const known = new Known();
+  known.take(1, 'one', viewOf(), true);
+  known.add('1', viewOf());
+  assert.ok(known.after([1], settings({depth: 2})));
+});
+
+test('once the model is told something else, nothing is known', () => {
+  const known = new Known();
+  known.take(1, 'one', viewOf(), true);
+  known.add('1', viewOf());
+  known.forget();
+  assert.deepEqual([known.revision, known.view, known.complete, known.ready(SETTINGS), known.at('one', SETTINGS)], [-1, null, false, [], null]);
+});
+
+test('a view is whole where it covers what is asked for', () => {
+  assert.ok(isWhole(viewOf(), SETTINGS));
+  assert.ok(isWhole(viewOf(), settings({depth: 2})));
+  assert.ok(!isWhole(viewOf(), settings({k: 3})));
+  assert.ok(!isWhole(viewOf(), settings({depth: 4})));
+});
+
+test('a view up to an end is whole where it was let as deep as is asked for', () => {
+  const view = viewOf({until: 'word', depth: 40});
+  assert.ok(isWhole(view, settings({until: 'word', depth: 40})));
+  assert.ok(isWhole(view, settings({until: 'word', depth: 39})));
+  assert.ok(!isWhole(view, settings({until: 'word', depth: 41})));
+});
+
+test('a view of a number of tokens that reaches an end is whole, however deep that may lie', () => {
+  const view = viewOf();
+  view.branches.forEach(one => { one.pieces = [{text: 'a', tokens: 3, ends: 1}]; });
+  assert.ok(isWhole(view, settings({until: 'word', depth: 40})));
+});
+
+test('a growing view tells more where it has more rows, where all of them are deeper, or where the mode is another', () => {
+  const had = viewOf({}, [branch(2), branch(3)]);
+  assert.ok(!tellsMore(viewOf({}, [branch(2), branch(4)]), had));
+  assert.ok(!tellsMore(viewOf({}, [branch(1), branch(3)]), had));
+  assert.ok(tellsMore(viewOf({}, [branch(3), branch(3)]), had));
+  assert.ok(!tellsMore(viewOf({}, [branch(2)]), had));
+  assert.ok(tellsMore(viewOf({}, [branch(1), branch(1), branch(1)]), had));
+  assert.ok(tellsMore(viewOf({mode: 'forks'}, [branch(1)]), had));
+});
+
+test('a row that has ended does not count for how deep a view is', () => {
+  const had = viewOf({}, [branch(2), branch(1, true)]);
+  assert.ok(tellsMore(viewOf({}, [branch(3), branch(1, true)]), had));
+  assert.ok(tellsMore(viewOf({}, [branch(2, true), branch(1, true)]), had));
+});

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {count, excerpt, inCharacters} from '../../../../interface/web/core/text_words.js';
+import {withDice} from '../../../support/scripts/dice.js';
+import {Owners, randomMarks} from '../../../support/scripts/owners.js';
+
+const isWordCharacter = character => /^[\p{L}\p{N}\p{M}]$/u.test(character);
+
+// The slow way, character by character: where each word begins.
+function wordStarts(text) {
+  const found = [];
+  let inside = false, at = 0;
+  const all = [...text];
+  all.forEach((character, index) => {
+    const ideograph = /^\p{Ideographic}$/u.test(character);
+    if (ideograph || (isWordCharacter(character) && !inside)) found.push(at);
+    const next = all[index + 1] ?? '', links = "'’-".includes(character) && inside && isWordCharacter(next) && next !== '中';
+    inside = (isWordCharacter(character) && !ideograph) || links;
+    at += character.length;
+  });
+  return found;
+}
+
+test('words are counted in any script, and those of them whose first character was chosen', () => withDice(300, dice => {
+  const owners = new Owners(), text = dice.text(20, ['a', 'b', ' ', ' ', '\n', "'", '-', '中', 'é', 'e\u0301', 'ع', '🙂', '7', ',']);
+  owners.change({start: 0, removed: '', inserted: text}, randomMarks(dice, text.length));
+  const starts = wordStarts(text), chosen = starts.filter(start => owners.cells[start] !== null);
+  assert.deepEqual(count(text, owners.spans), {words: starts.length, chosen: chosen.length});
+}));
+
+test('hyphens and apostrophes hold a word together, and nothing else does', () => {
+  const words = text => count(text, []).words;
+  assert.deepEqual(["don't", 'don’t', 'well-known', 'a.b', "a'", "'a", 'a--b', '中文字', 'a中', '', ' , ', '1,984', 'naïve', "a'中", '中a', '神\ufe00', '\u0301'].map(words),
+    [1, 1, 1, 2, 1, 1, 2, 3, 2, 0, 0, 2, 1, 2, 2, 1, 1]);
+});
+
+test('a word is chosen where its first character was', () => {
+  const chosen = (text, ...spans) => count(text, spans).chosen;
+  assert.equal(chosen('one two', [0, 3]), 1);
+  assert.equal(chosen('one two', [1, 4]), 0);
+  assert.equal(chosen('one two', [3, 7]), 1);
+  assert.equal(chosen('one two', [0, 1], [4, 5]), 2);
+  assert.equal(chosen('one two', [0, 7]), 2);
+  assert.equal(chosen('one two', [0, 4]), 1);
+  assert.equal(chosen('one two three', [0, 1], [1, 2], [4, 5], [8, 9]), 3);
+});
+
+test('an excerpt of a short text is the text on one line', () => {
+  assert.equal(excerpt('  one\n\n two\tthree '), 'one two three');
+  assert.equal(excerpt(''), '');
+  assert.equal(excerpt('a'.repeat(80)), 'a'.repeat(80));
+});
+
+test('an excerpt of a long text is its first characters and an ellipsis', () => {
+  assert.equal(excerpt('a'.repeat(81)), `${'a'.repeat(80)}…`);
+  assert.equal(excerpt('one two three', 5), 'one t…');
+  assert.equal(excerpt('one two three', 4), 'one…');
+  assert.equal(excerpt(`a${' '.repeat(15)}`, 4), 'a');
+  assert.equal(excerpt(`a${' '.repeat(16)}`, 4), 'a…');
+  assert.equal(excerpt(`a${' '.repeat(16)}b`, 4), 'a…');
+});
+
+test('an excerpt holds no half characters', () => withDice(300, dice => {
+  const text = dice.text(60, ['🙂', ' ', ' ', ' ', 'a']), most = 1 + dice.upTo(10), found = excerpt(text, most);
+  assert.ok(found.isWellFormed(), JSON.stringify(found));
+  assert.ok([...found].length <= most + 1 && !/\s\s|^\s|\s…?$/.test(found));
+  const line = text.split(/\s+/).filter(Boolean).join(' ');
+  assert.ok(found === line || (found.endsWith('…') && line.startsWith(found.slice(0, -1))));
+}));
+
+test('the starts of pieces are counted in characters, as Python does', () => withDice(100, dice => {
+  const text = dice.text(30), all = [...text];
+  const starts = all.map((_, index) => index).filter(() => dice.chance(0.3));
+  const pieces = starts.map(index => [all.slice(0, index).join('').length, [index], false]);
+  assert.deepEqual(inCharacters(text, pieces), starts.map(index => [index, [index], false]));
+}));

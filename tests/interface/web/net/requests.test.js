@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict';
+import {mock, test} from 'node:test';
+
+import {Requests, inTime} from '../../../../interface/web/net/requests.js';
+
+const SILENT = 'The server does not answer. Your text is safe here; trying again …';
+const NEVER = new Promise(() => {});
+const thinking = (number, more = {}) => ({number, state: 'thinking', over: false, seen: 1, ...more});
+const settled = (number, more = {}) => ({number, state: 'settled', over: true, seen: 2, ...more});
+
+// What a page's script hears, over a server that gives these answers one after the other: values, promises, or functions
+// of what was sent. Time stands until `pass` lets milliseconds go by; all that chance gives is its middle.
+async function talk(t, answers, use) {
+  t.mock.timers.enable({apis: ['setTimeout']});
+  t.mock.method(Math, 'random', () => 0.5);
+  const sent = [], heard = [], lost = [], forgotten = [];
+  const next = name => async given => {
+    sent.push([name, given]);
+    if (name === 'stop') return null;
+    const answer = answers.length ? answers.shift() : NEVER;
+    return typeof answer === 'function' ? answer(given) : answer;
+  };
+  const server = Object.fromEntries(['ask', 'more', 'stop', 'tree'].map(name => [name, next(name)]));
+  const requests = new Requests({
+    server,
+    given: () => ({text: 'a'}),
+    heard: (news, request) => heard.push([news.state, request.number]),
+    lost: sentence => lost.push(sentence),
+    unknown: () => forgotten.push(sent.length),
+  });
+  const rest = async () => { for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate); };
+  const pass = async milliseconds => {
+    t.mock.timers.tick(milliseconds);
+    await rest();
+  };
+  await use({requests, sent, heard, lost, forgotten, pass, names: () => sent.map(([name]) => name)});
+}
+
+const fails = () => Promise.reject(new Error('no connection'));
+
+test('news are fetched until they are over', t => talk(t, [thinking(1), thinking(1, {seen: 5}), settled(1)], async page => {
+  page.requests.ask();
+  await page.pass(40);
+  assert.deepEqual(page.names(), ['ask', 'more', 'more']);
+  assert.deepEqual(page.sent[0][1], {text: 'a', page: page.requests.page, number: 1});
+  assert.deepEqual(page.sent[2][1], {page: page.requests.page, number: 1, seen: 5});
+  assert.deepEqual(page.heard, [['thinking', 1], ['thinking', 1], ['settled', 1]]);
+  assert.equal(page.requests.going, false);
+}));
+
+for (const [name, answers] of Object.entries({ask: [NEVER], more: [thinking(1), NEVER]})) {
+  test(`a ${name} that is never answered is given up, and the page asks anew`, t => talk(t, [...answers, settled(2)], async page => {
+    page.requests.ask();
+    await page.pass(40);
+    await page.pass(44_999);
+    assert.deepEqual(page.lost, []);
+    await page.pass(1);
+    assert.deepEqual(page.lost, [SILENT]);
+    assert.equal(page.requests.going, true);
+    await page.pass(499);
+    assert.equal(page.sent.length, answers.length);
+    await page.pass(1);
+    await page.pass(40);
+    assert.equal(page.heard.at(-1)[0], 'settled');
+    assert.equal(page.requests.going, false);
+  }));
+}
+
+test('an answer in time is not given up later', t => talk(t, [settled(1)], async page => {
+  page.requests.ask();
+  await page.pass(40);
+  await page.pass(100_000);
+  assert.deepEqual([page.lost, page.names()], [[], ['ask']]);
+}));
+
+test('the server is asked again after longer and longer while it fails', t => talk(t, Array(8).fill(fails), async page => {
+  page.requests.ask();
+  await page.pass(40);
+  for (const wait of [500, 1000, 2000, 4000, 8000, 8000]) {
+    const before = page.sent.length;
+    await page.pass(wait - 1);
+    assert.equal(page.sent.length, before, `nothing before ${wait}`);
+    await page.pass(1);
+    await page.pass(40);
+    assert.equal(page.sent.length, before + 1, `again after ${wait}`);
+  }
+  assert.deepEqual(page.lost, Array(7).fill(SILENT));
+}));
+
+test('after an answer it is asked again soon', t => talk(t, [fails, fails, settled(3), fails, settled(5)], async page => {
+  page.requests.ask();
+  for (const wait of [40, 500, 40, 1000, 40]) await page.pass(wait);
+  assert.equal(page.heard.length, 1);
+  page.requests.ask();
+  for (const wait of [40, 500, 40]) await page.pass(wait);
+  assert.equal(page.heard.length, 2);
+}));
+
+test('chance moves the moment by half the time at most', t => talk(t, [fails, fails], async page => {
+  Math.random.mock.mockImplementation(() => 0);
+  page.requests.ask();
+  await page.pass(40);
+  await page.pass(250);
+  await page.pass(40);
+  assert.equal(page.sent.length, 2);
+}));
+
+test('a server without room says so, and is asked again after longer and longer', t => {
+  const full = number => ({number, state: 'full', sentence: 'There is no room.', over: true});
+  return talk(t, [full(1), full(2), full(3), settled(4)], async page => {
+    page.requests.ask();
+    await page.pass(40);
+    for (const wait of [500, 1000, 2000]) {
+      const before = page.sent.length;
+      await page.pass(wait - 1);
+      assert.equal(page.sent.length, before);
+      await page.pass(1);
+      await page.pass(40);
+      assert.equal(page.sent.length, before + 1);
+    }
+    assert.deepEqual(page.lost, Array(3).fill('There is no room.'));
+    assert.deepEqual(page.heard, [['settled', 4]]);
+  });
+});
+
+test('a page whose newest request is called old asks anew', t => talk(t, [{number: 1, superseded: true}, settled(2)], async page => {
+  page.requests.ask();
+  for (const wait of [40, 500, 40]) await page.pass(wait);
+  assert.deepEqual(page.heard, [['settled', 2]]);
+}));
+
+test('a page that is forgotten before its text is settled asks anew', t => talk(t, [thinking(1), {number: 1, unknown: true}, settled(2)], async page => {
+  page.requests.ask();
+  await page.pass(40);
+  assert.deepEqual(page.forgotten, [2]);
+  for (const wait of [500, 40]) await page.pass(wait);
+  assert.deepEqual(page.heard.at(-1), ['settled', 2]);
+}));
+
+test('a page that is forgotten after its text is settled asks nothing more', t => {
+  const answers = [settled(1, {over: false}), {number: 1, unknown: true}];
+  return talk(t, answers, async page => {
+    page.requests.ask();
+    await page.pass(40);
+    await page.pass(100_000);
+    assert.deepEqual([page.names(), page.forgotten, page.requests.going], [['ask', 'more'], [2], false]);
+    page.requests.ask();
+    await page.pass(40);
+    assert.equal(page.names().at(-1), 'ask');
+  });
+});
+
+test('what comes of an older request is not heard', t => {
+  let answer = null;
+  const late = new Promise(resolve => { answer = resolve; });
+  return talk(t, [late, settled(2)], async page => {
+    page.requests.ask();
+    await page.pass(40);
+    page.requests.ask();
+    await page.pass(40);
+    answer(settled(1));
+    await page.pass(0);
+    assert.deepEqual(page.heard, [['settled', 2]]);
+    await page.pass(100_000);
+    assert.deepEqual([page.lost, page.names()], [[], ['ask', 'ask']]);
+  });
+});
+
+test('what is dropped is stopped once, is not heard, and is not asked again', t => talk(t, [thinking(1), NEVER], async page => {
+  page.requests.ask();
+  await page.pass(40);
+  page.requests.drop();
+  page.requests.drop();
+  await page.pass(200_000);
+  assert.deepEqual(page.names(), ['ask', 'more', 'stop']);
+  assert.deepEqual(page.sent[2][1], {page: page.requests.page, number: 1});
+  assert.deepEqual([page.lost, page.requests.going], [[], false]);
+}));
+
+test('a request that was dropped before it left is not sent', t => talk(t, [], async page => {
+  page.requests.ask();
+  page.requests.drop();
+  await page.pass(1000);
+  assert.deepEqual(page.names(), ['stop']);
+}));
+
+test('of requests close together the last one is sent', t => talk(t, [settled(1), settled(4)], async page => {
+  page.requests.ask();
+  await page.pass(0);
+  for (let time = 0; time < 3; time += 1) page.requests.ask();
+  await page.pass(40);
+  assert.deepEqual(page.sent.map(([, {number}]) => number), [1, 4]);
+}));
+
+test('a long text is sent less often', t => talk(t, [settled(1), settled(2), settled(3)], async page => {
+  page.requests.ask();
+  await page.pass(0);
+  page.requests.ask({length: 20_001});
+  await page.pass(200);
+  assert.equal(page.sent.length, 1);
+  await page.pass(50);
+  assert.equal(page.sent.length, 2);
+  page.requests.ask({length: 20_000});
+  await page.pass(40);
+  assert.equal(page.sent.length, 3);
+}));
+
+test('while there is nothing to ask, nothing is sent', t => talk(t, [], async page => {
+  page.requests.given = () => null;
+  page.requests.ask();
+  await page.pass(100_000);
+  assert.deepEqual([page.names(), page.lost], [[], []]);
+}));
+
+test('a server that loads its model is asked again after a second, unless that has failed', t => {
+  const waiting = (number, state) => ({number, state: 'waiting', over: true, loading: {state}});
+  return talk(t, [waiting(1, 'loading'), waiting(2, 'error')], async page => {
+    page.requests.ask();
+    await page.pass(40);
+    await page.pass(999);
+    assert.equal(page.sent.length, 1);
+    await page.pass(1);
+    await page.pass(40);
+    assert.equal(page.sent.length, 2);
+    await page.pass(100_000);
+    assert.equal(page.sent.length, 2);
+    assert.deepEqual(page.heard.map(([state]) => state), ['waiting', 'waiting']);
+  });
+});
+
+test('pages have secrets of their own', () => {
+  const pages = Array.from({length: 20}, () => new Requests({}).page);
+  assert.equal(new Set(pages).size, 20);
+  for (const page of pages) assert.match(page, /^[0-9a-f]{32}$/);
+});
+
+test('a promise that is kept, or broken, in time stays so', async () => {
+  assert.equal(await inTime(Promise.resolve(7)), 7);
+  await assert.rejects(inTime(Promise.reject(new Error('broken'))), /broken/);
+  await assert.rejects(inTime(NEVER, 1), /in time/);
+  mock.reset();
+});

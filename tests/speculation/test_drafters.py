@@ -1,0 +1,244 @@
+"""What each drafter guesses, how likely it says that is, and what it learns from: figures as they are documented."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from lookahead_core import load_model
+from lookahead_core.engines.engine import Scores
+from lookahead_core.speculation.draft_model import LittleModel
+from lookahead_core.speculation.drafters import Recycled, Strand, Suffix, Trust, Way
+from lookahead_core.speculation.ngram_index import Index
+from lookahead_core.tree import TokenTree
+from tests.conftest import tiny_llama
+from tests.support.families import plain_rows
+
+TEXT = list(range(100, 200))
+STRANGER = 7
+
+
+def read(text: list[int] = TEXT, **options: Any) -> Suffix:
+    """The drafter that looks into its own text, having read this one."""
+    suffix = Suffix(Index(), **options)
+    suffix.read(text)
+    return suffix
+
+
+def guesses(suffix: Suffix, path: list[int]) -> list[Way]:
+    state = suffix.start(path, None, 8)
+    return [] if state is None else list(suffix.ways(state))
+
+
+@pytest.mark.parametrize(
+    ("agreed", "odds"),
+    [(1, 0.2), (2, 0.4), (3, 0.4), (4, 0.7), (7, 0.7), (8, 0.88), (15, 0.88), (16, 0.95), (31, 0.95), (32, 0.98),
+     (40, 0.98)],
+)  # fmt: skip
+def test_the_more_tokens_agree_the_surer_it_is_that_the_same_comes_again(agreed: int, odds: float) -> None:
+    (way,) = guesses(read(), [STRANGER, *TEXT[50 - agreed : 50]])
+    assert (way.token_id, way.odds, way.source) == (TEXT[50], odds, None)
+
+
+def test_where_several_things_came_each_is_as_likely_as_it_is_frequent_among_the_latest_four() -> None:
+    suffix = read([1, 2, 30, 1, 2, 31, 1, 2, 32, 1, 2, 31, 1, 2, 31])
+    found = guesses(suffix, [STRANGER, 1, 2])
+    assert [(way.token_id, way.odds) for way in found] == [(31, pytest.approx(0.3)), (32, pytest.approx(0.1))]
+    assert len({way.sign for way in found}) == 2, "what came more often is another kind of guess"
+    (only,) = guesses(read([1, 2, 30, 1, 2, 30]), [STRANGER, 1, 2])
+    (once,) = guesses(read([1, 2, 30]), [STRANGER, 1, 2])
+    assert only.odds == once.odds == 0.4 and len({only.sign, once.sign, found[0].sign}) == 3
+
+
+def test_what_is_guessed_goes_on_through_the_text_as_long_as_it_is_followed() -> None:
+    suffix = read()
+    state = suffix.start([STRANGER, *TEXT[46:50]], None, 8)
+    for place, odds in ((50, 0.7), (51, 0.7), (52, 0.7), (53, 0.7), (54, 0.88)):
+        (way,) = suffix.ways(state)
+        assert (way.token_id, way.odds) == (TEXT[place], odds)
+        assert suffix.follow(state, STRANGER) is None
+        state = suffix.follow(state, TEXT[place])
+    (way,) = guesses(suffix, TEXT[:99])
+    assert way.token_id == TEXT[99]
+    assert not guesses(suffix, TEXT), "nothing follows the end"
+    assert not guesses(suffix, [STRANGER])
+
+
+def test_a_text_that_replaces_a_word_is_guessed_to_go_on_behind_that_word() -> None:
+    suffix = read()
+    assert [way.token_id for way in guesses(suffix, TEXT[:50])] == [TEXT[50]]
+    (astray,) = guesses(suffix, [*TEXT[:50], STRANGER])
+    assert (astray.token_id, astray.odds) == (TEXT[51], 0.25)
+    (two,) = guesses(suffix, [*TEXT[:50], STRANGER, STRANGER])
+    assert two.token_id == TEXT[52], "as many tokens on as the text has gone astray for"
+    back = guesses(suffix, [*TEXT[:50], STRANGER, TEXT[53]])
+    assert [(way.token_id, way.odds) for way in back] == [(TEXT[54], 0.5)], "one token near by is surer than elsewhere"
+
+
+def test_only_a_run_of_four_is_copied_and_only_places_near_by_are_where_it_goes_on() -> None:
+    suffix = read()
+    assert guesses(suffix, [STRANGER, *TEXT[47:50]])
+    assert not guesses(suffix, [STRANGER, *TEXT[47:50], STRANGER]), "three tokens may agree by chance"
+    guesses(suffix, TEXT[:50])
+    for gone in range(1, 15):
+        found = guesses(suffix, [*TEXT[:50], *[STRANGER] * gone])
+        assert [way.token_id for way in found] == ([TEXT[50 + gone]] if gone <= 12 else [])
+    for offset in range(12):
+        suffix = read()
+        guesses(suffix, TEXT[:50])
+        ways = {way.token_id: way.odds for way in guesses(suffix, [*TEXT[:50], STRANGER, TEXT[50 + offset]])}
+        if offset < 11:
+            assert ways == {TEXT[51 + offset]: 0.5}
+        else:
+            assert ways == {TEXT[52]: 0.25, TEXT[62]: 0.2}, "too far away: it is looked for anywhere"
+
+
+def test_a_text_that_others_copied_from_is_looked_into_beside_the_own() -> None:
+    other = Index()
+    other.add([*TEXT[:20], 55])
+    suffix = read().beside([other])
+    found = guesses(suffix, [STRANGER, *TEXT[15:20]])
+    assert {way.token_id: way.odds for way in found} == {TEXT[20]: 0.35, 55: 0.35}
+    longer = guesses(suffix, [STRANGER, TEXT[99], *TEXT[15:20]])
+    assert {way.token_id for way in longer} == {TEXT[20], 55}
+    assert [way.token_id for way in guesses(read(), [STRANGER, *TEXT[15:20]])] == [TEXT[20]], "the own alone"
+
+
+def test_a_drafter_hears_of_what_follows_the_text_that_it_has_read_and_of_nothing_else() -> None:
+    suffix = read()
+    suffix.hear([*TEXT, 1, 2], 2, None, [])  # type: ignore[arg-type]
+    assert suffix.own.size == 102 and [way.token_id for way in guesses(suffix, [STRANGER, TEXT[99]])] == [1]
+    suffix.hear([*TEXT, 8, 9], 2, None, [])  # type: ignore[arg-type]
+    assert suffix.own.size == 102, "another text that grows from the same place"
+    suffix.hear([*TEXT, 1, 2, 3], 1, None, [])  # type: ignore[arg-type]
+    assert suffix.own.size == 103
+    deaf = read(hears=False)
+    deaf.hear([*TEXT, 1, 2], 2, None, [])  # type: ignore[arg-type]
+    assert deaf.own.size == 100
+    short = read([5, 6])
+    short.hear([5, 6, 7], 1, None, [])  # type: ignore[arg-type]
+    assert short.own.size == 3
+
+
+def test_a_text_that_was_edited_is_read_again_from_a_little_before_the_change() -> None:
+    suffix = read()
+    suffix.read([*TEXT, 1, 2, 3])
+    assert suffix.own.size == 103, "what follows is added"
+    suffix.read([*TEXT[:50], 9, 9, 9])
+    # The break, sixteen tokens before the change, and the three behind it.
+    assert suffix.own.size == 103 + 1 + 16 + 3
+    ways = {way.token_id: way.odds for way in guesses(suffix, [STRANGER, *TEXT[40:50]])}
+    assert ways == {TEXT[50]: 0.44, 9: 0.44}, "the old text and the new one have each gone on in their way"
+
+
+def test_a_strand_counts_and_follows_its_places() -> None:
+    index = Index()
+    index.add([1, 2, 3, 1, 2, 4])
+    strand = Strand("run", 2, ((index, 2), (index, 5)))
+    assert [(way.token_id, way.odds) for way in strand.ways()] == [(3, 0.2), (4, 0.2)]
+    followed = strand.follow(3)
+    assert followed is not None and (followed.length, followed.places) == (3, ((index, 3),))
+    assert strand.follow(9) is None
+    assert Strand("run", 2, ((index, 6),)).ways() == []
+
+
+def recycled() -> tuple[Recycled, TokenTree]:
+    """One that has heard what a pass thought of two nodes of the path 1, 2, 3."""
+    tree, drafter = TokenTree(), Recycled()
+    end = tree.descend(tree.root, [1, 2, 3])
+    rows = torch.tensor([[0.05, 0.5, 0.2, 0.15, 0.06, 0.04], [0.3, 0.05, 0.25, 0.2, 0.12, 0.08]]).log()
+    nodes = [end.parent, end]
+    drafter.hear([1, 2, 3], 1, Scores(nodes, rows), nodes)  # type: ignore[arg-type]
+    return drafter, tree
+
+
+def test_what_a_pass_thought_likely_is_guessed_where_the_same_token_or_pair_comes_again() -> None:
+    drafter, _ = recycled()
+    pair = drafter.ways(drafter.start([9, 2, 3], None, 5))
+    assert [way.token_id for way in pair] == [0, 2, 3, 4], "four at most, and none below a tenth"
+    assert [way.odds for way in pair] == pytest.approx([0.8 * odds for odds in (0.3, 0.25, 0.2, 0.12)])
+    alone = drafter.ways(drafter.start([9, 9, 3], None, 5))
+    assert [way.odds for way in alone] == pytest.approx([0.5 * odds for odds in (0.3, 0.25, 0.2, 0.12)])
+    assert len({way.sign for way in (*pair, *alone)}) == 8, "kinds: how much agrees, the rank, the tenth of the odds"
+    assert [way.token_id for way in drafter.ways((1, 2))] == [1, 2, 3]
+    assert drafter.ways(drafter.follow(drafter.start([9, 2], None, 5), 3))[0].odds == pair[0].odds
+    assert drafter.ways((4, 5)) == ()
+
+
+def test_what_a_later_pass_thinks_replaces_what_an_earlier_one_thought() -> None:
+    drafter, tree = recycled()
+    node = tree.descend(tree.root, [8, 3])
+    drafter.hear([8, 3], 1, Scores([node], torch.tensor([[0.9, 0.02, 0.02, 0.02, 0.02, 0.02]]).log()), [node])
+    assert [way.odds for way in drafter.ways((8, 3))] == [pytest.approx(0.72)]
+    assert [way.odds for way in drafter.ways((5, 3))] == [pytest.approx(0.45)], "the token alone: the latest counts"
+    assert len(drafter.ways((2, 3))) == 4, "the pair is another one"
+
+
+def little(choose: Any = None) -> tuple[LittleModel, Any]:
+    hf_model = tiny_llama(60, eos_token_id=None)
+    model = load_model(hf_model, tokenizer=None)
+    return LittleModel(model, 60, choose or (lambda row, path: (int(row.argmax()), None)), Trust()), hf_model
+
+
+def test_a_draft_model_guesses_what_it_would_say_and_what_it_finds_likely_beside_that() -> None:
+    drafter, hf_model = little()
+    path = [5, 9, 13]
+    state = drafter.start(path, None, 3)
+    for _ in range(3):
+        odds = plain_rows(hf_model, [path])[0].softmax(-1)
+        best = odds.topk(3)
+        first, *others = drafter.ways(state)
+        assert first.token_id == int(best.indices[0])
+        assert first.odds == pytest.approx(0.4 + 0.6 * float(best.values[0]), rel=1e-3)
+        assert [way.token_id for way in others] == best.indices[1:].tolist()
+        assert [way.odds for way in others] == pytest.approx((0.5 * best.values[1:]).tolist(), rel=1e-3)
+        path.append(first.token_id)
+        following = drafter.follow(state, first.token_id)
+        if following is None or not drafter.ways(following):
+            break
+        state = following
+    assert drafter.follow(state, 59) is None or not drafter.ways(drafter.follow(state, 59))
+
+
+def test_a_draft_model_stops_where_all_that_it_has_drafted_is_less_likely_than_three_in_ten() -> None:
+    drafter, hf_model = little()
+    for start in range(12):
+        drafter._ahead = {}
+        path = [start, 2 * start + 1, 7]
+        drafter.start(path, None, 8)
+        likely, expected = 1.0, 0
+        while expected < 8 and likely >= 0.3:
+            odds = plain_rows(hf_model, [path])[0].softmax(-1)
+            likely *= 0.4 + 0.6 * float(odds.max())
+            path.append(int(odds.argmax()))
+            expected += 1
+        assert len(drafter._ahead) == expected
+
+
+def test_a_draft_model_runs_at_most_eight_tokens_ahead_and_no_further_than_there_is_room() -> None:
+    drafter, _ = little()
+    drafter._trust = Sure()
+    for reach, expected in ((1, 1), (3, 3), (8, 8), (40, 8)):
+        drafter.start([5, 9, 13], None, reach)
+        assert len(drafter._ahead) == expected
+    assert drafter.start([], None, 4) is None and drafter.start([5, 60], None, 4) is None
+    assert drafter.start([5, 59], None, 4) is not None
+
+
+class Sure(Trust):
+    def odds(self, drafter: str, way: Way) -> float:
+        return 1.0
+
+
+def test_what_a_draft_model_has_drawn_is_one_guess_with_what_it_was_drawn_from() -> None:
+    source = torch.full((60,), 1 / 60, dtype=torch.float64)
+    drafter, _ = little(lambda row, path: (len(path), source))
+    state = drafter.start([5, 9, 13], None, 2)
+    (way,) = drafter.ways(state)
+    assert (way.token_id, way.odds) == (3, 0.7) and way.source is source
+    (second,) = drafter.ways(drafter.follow(state, 3))
+    assert second.token_id == 4
+    assert math.isclose(second.odds, 0.7)

@@ -1,0 +1,296 @@
+"""What the tests of the page share: the app as a process of its own, and a real browser that looks at it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import pytest
+
+from interface import Loader, answer_unreadable_requests, build, look
+from lookahead_core import Model
+from lookahead_core.serving.scheduler import _SCHEDULERS
+
+ROOT = Path(__file__).parents[2]
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+PATIENCE = 120_000
+"""Milliseconds: on a busy machine a small model takes its time."""
+PORTS = 1500
+"""How many ports a worker may give out, one after the other, from 10000 on."""
+_FIRST = os.getpid() % PORTS
+_PORTS = cycle([*range(10000 + _FIRST, 10000 + PORTS), *range(10000, 10000 + _FIRST)])
+"""Two runs of the tests on one machine begin with different ports, and hardly ever meet."""
+STARTED = "document.querySelector('#branches')?.matches('[data-state=empty][data-revision=\"-1\"]') === false"
+"""Whether the writer's scripts have run: buttons that are pressed before do nothing."""
+REST = """async () => {
+  for (let turn = 0; turn < 3; turn += 1) await new Promise(done => setTimeout(done, 300));
+}"""
+"""Timers of the page run in their order, however slow it is: one of these comes after whatever it waits with."""
+FORGET = """async () => {
+  const deleted = name => new Promise((done, failed) => {
+    const request = indexedDB.deleteDatabase(name);
+    Object.assign(request, {onsuccess: done, onerror: failed});
+  });
+  localStorage.clear();
+  sessionStorage.clear();
+  for (const {name} of await indexedDB.databases()) await deleted(name);
+}"""
+
+
+def free_port() -> int:
+    """A port that stays free until it is used: no connection leaves by one so low, and each worker has its own."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    while True:
+        port = next(_PORTS) + PORTS * worker
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
+
+
+@dataclass
+class App:
+    """`python app.py` while it runs."""
+
+    process: subprocess.Popen[str]
+    url: str
+    log: Path
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def wait_for(self, words: str, seconds: float = 120.0) -> str:
+        """What the terminal shows, once it shows these words."""
+        end = time.monotonic() + seconds
+        while words not in self.said:
+            assert time.monotonic() < end, f"{words!r} did not appear:\n{self.said}"
+            time.sleep(0.1)
+        return self.said
+
+
+@contextmanager
+def app(log: Path, *arguments: str, port: int | None = None) -> Iterator[App]:
+    """The app on this port or a free one, up and answering; ended when the test is over."""
+    port = port or free_port()
+    command = [sys.executable, "app.py", "--port", str(port), *arguments]
+    with log.open("w") as output:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output, text=True)
+    running = App(process, f"http://127.0.0.1:{port}/", log)
+    try:
+        _wait_until_up(running)
+        yield running
+    finally:
+        process.terminate()
+        process.wait(120)
+
+
+def _wait_until_up(running: App, seconds: float = 120.0) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert running.process.poll() is None, f"The app ended by itself:\n{running.said}"
+        with suppress(OSError), urllib.request.urlopen(running.url, timeout=2):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"The app did not answer:\n{running.said}")
+
+
+@contextmanager
+def page_of(load: Callable[[Any], Model], **options: Any) -> Iterator[str]:
+    """The page in this process, around a model loaded by this function; gives its address. Options are `launch`'s."""
+    loader = Loader(load)
+    page = build(loader)
+    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=free_port(), **options, **look(loader))
+    answer_unreadable_requests(page.server)
+    loader.start()
+    try:
+        yield url
+    finally:
+        page.close()
+        if loader.model is not None:
+            loader.scheduler.close()  # who shares the model need not share it with what is still read ahead
+
+
+def model_arguments() -> list[str]:
+    """The folder in LOOKAHEAD_TEST_MODEL, or the default model."""
+    folder = os.environ.get("LOOKAHEAD_TEST_MODEL", "")
+    return ["--model", folder] if folder else []
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A real browser without a window; the test is skipped where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed.")
+    found = _chromium()
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@asynccontextmanager
+async def chromium_of_many() -> AsyncIterator[Any]:
+    """The same for tests that do many things at once."""
+    playwright = pytest.importorskip("playwright.async_api", reason="Playwright for Python is not installed.")
+    found = _chromium()
+    async with playwright.async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield browser
+        await browser.close()
+
+
+def _chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("There is no chromium on this machine.")
+    return found
+
+
+def expect(locator: Any) -> Any:
+    """What is so soon, if not at once: Playwright looks until it is, or patience ends."""
+    from playwright.sync_api import expect as expected
+
+    expected.set_options(timeout=PATIENCE)
+    return expected(locator)
+
+
+def wait_until_idle() -> None:
+    """Until no server of this process has anything left to compute, for whoever asked, and nothing to read ahead."""
+    end = time.monotonic() + PATIENCE / 1000
+    while any(scheduler._people or scheduler._ahead for scheduler in list(_SCHEDULERS)):
+        assert time.monotonic() < end, "It never ends."
+        time.sleep(0.02)
+
+
+@dataclass
+class Visit:
+    """A page somebody has open, with all that it asked for and complained about."""
+
+    page: Any
+    requests: list[str] = field(default_factory=list)
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+    """What its scripts called of the server's functions: each by its name, and with what."""
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return str(self.page.locator("#document textarea").input_value())
+
+    def hear(self, request: Any) -> None:
+        self.requests.append(request.url)
+        if request.url.rstrip("/").endswith("component_server"):
+            call = json.loads(request.post_data)
+            self.calls.append((call["fn_name"], call["data"]))
+
+    @property
+    def asked(self) -> list[Any]:
+        """All that was asked of the server; what is fetched of it later is nothing new."""
+        return [given for name, given in self.calls if name != "more"]
+
+    def type(self, text: str, delay: float = 20) -> None:
+        self.page.locator("#document textarea").press_sequentially(text, delay=delay)
+
+    def fill(self, text: str) -> None:
+        self.page.locator("#document textarea").fill(text)
+
+    def wait_for_view(self, state: str) -> None:
+        self.page.wait_for_selector(f"#branches[data-state={state}]", timeout=PATIENCE)
+
+    def wait_for_status(self, state: str) -> str:
+        self.page.wait_for_selector(f"#status[data-state={state}]", timeout=PATIENCE)
+        return str(self.page.locator("#status").inner_text())
+
+    def wait_until_settled(self) -> int:
+        """The revision of the branches, once they are those of the text as it stands."""
+        self.page.wait_for_selector("#branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+        return int(self.page.locator("#branches").get_attribute("data-revision"))
+
+    def wait_until_asked(self) -> None:
+        """Until whatever is to be asked has been asked: the page waits a little for what else is changed."""
+        self.page.evaluate(REST)
+
+    def wait_until_read_ahead(self, rows: int = 5) -> None:
+        """Until a click on the first word of each row is prepared, and nothing more is."""
+        self.page.wait_for_selector(f"#branches[data-ahead-ready='{rows}']", timeout=PATIENCE)
+        wait_until_idle()
+
+    def token(self, branch: int, token: int) -> Any:
+        return self.page.locator(f"#branches [data-branch='{branch}'] [data-token='{token}']")
+
+    @property
+    def rows(self) -> int:
+        return int(self.page.locator("#branches [data-branch]").count())
+
+    def pieces(self, branch: int) -> list[str]:
+        """What the tokens of a row insert."""
+        found = self.page.locator(f"#branches [data-branch='{branch}'] [data-token]")
+        return list(found.evaluate_all("tokens => tokens.map(token => token.dataset.text)"))
+
+
+@contextmanager
+def visit(browser: Any, url: str, **options: Any) -> Iterator[Visit]:
+    """Open the page; in the end no request may have left for another host, and the console holds no error."""
+    page = browser.new_page(**options)
+    with _seen(page, url) as opened:
+        yield opened
+    page.close()
+
+
+@contextmanager
+def visit_again(page: Any, url: str) -> Iterator[Visit]:
+    """The same on a page that was used before, as if nobody had been there: it is up sooner than one of its own."""
+    forget(page, url)
+    with _seen(page, url) as opened:
+        yield opened
+    page.unroute_all()
+    page.goto("about:blank")
+
+
+@contextmanager
+def _seen(page: Any, url: str) -> Iterator[Visit]:
+    """The page at this address, with a witness of its requests and complaints."""
+    seen = Visit(page)
+    hear: dict[str, Callable[[Any], None]] = {
+        "request": seen.hear,
+        "console": lambda message: seen.complaints.append(message.text) if message.type == "error" else None,
+        "pageerror": lambda error: seen.complaints.append(str(error)),
+    }
+    for event, heard in hear.items():
+        page.on(event, heard)
+    page.set_default_timeout(PATIENCE)
+    page.goto(url)
+    page.wait_for_selector("#document textarea")
+    page.wait_for_function(STARTED)
+    yield seen
+    for event, heard in hear.items():
+        page.remove_listener(event, heard)
+    hosts = {urlparse(url).hostname for url in seen.requests if not url.startswith(("data:", "blob:"))}
+    assert hosts == {"127.0.0.1"}
+    assert not seen.complaints, seen.complaints
+
+
+def forget(page: Any, url: str) -> None:
+    """Nothing is left of what this browser keeps for the server at this address, in this tab or in any."""
+    page.mouse.move(0, 0)
+    page.goto(f"{url}lookahead/web/core/text_words.js")  # there nothing runs that could keep something anew
+    page.evaluate(FORGET)

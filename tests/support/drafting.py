@@ -1,0 +1,129 @@
+"""Drafters for tests: some know what comes, most of the time; others do what no drafter should."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import torch
+
+from lookahead_core.engines.engine import Scores
+from lookahead_core.speculation.drafters import Way
+from lookahead_core.tree import Node
+
+
+class Scripted:
+    """What all of them share: a state is the path so far, and nothing is learnt."""
+
+    name = "scripted"
+    hidden = False
+
+    def read(self, token_ids: Sequence[int]) -> None:
+        pass
+
+    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
+        pass
+
+    def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
+        return tuple(path)
+
+    def ways(self, state: Any) -> Sequence[Way]:
+        return ()
+
+    def follow(self, state: Any, token_id: int) -> Any:
+        return (*state, token_id)
+
+
+class Saying(Scripted):
+    """Is sure of one token at each place, as a function of the path says."""
+
+    name = "saying"
+
+    def __init__(self, says: Callable[[Sequence[int]], int]) -> None:
+        self.says = says
+
+    def ways(self, state: Any) -> Sequence[Way]:
+        return [Way(self.says(state), 0.95, "said")]
+
+
+class Oracle(Scripted):
+    """Knows the whole text, and is wrong now and then."""
+
+    name = "oracle"
+
+    def __init__(self, text: Sequence[int], vocabulary: int, wrong: float = 0.0, seed: int = 0) -> None:
+        self.text = tuple(text)
+        self.vocabulary = vocabulary
+        self.wrong = wrong
+        self.dice = random.Random(seed)
+
+    def ways(self, state: Any) -> Sequence[Way]:
+        if state != self.text[: len(state)] or len(state) >= len(self.text):
+            return [Way(self.dice.randrange(self.vocabulary), 0.5, "lost")]
+        right = self.text[len(state)]
+        if self.dice.random() < self.wrong:
+            return [Way((right + 1) % self.vocabulary, 0.95, "right")]
+        return [Way(right, 0.95, "right"), Way((right + 1) % self.vocabulary, 0.3, "other")]
+
+
+class Random(Scripted):
+    """Guesses anything, surely."""
+
+    name = "random"
+
+    def __init__(self, vocabulary: int, seed: int = 0) -> None:
+        self.vocabulary = vocabulary
+        self.dice = random.Random(seed)
+
+    def ways(self, state: Any) -> Sequence[Way]:
+        return [Way(self.dice.randrange(self.vocabulary), 0.9, self.dice.randrange(9)) for _ in range(3)]
+
+
+class Repeating(Scripted):
+    """Guesses the same token for ever, several times at each place."""
+
+    name = "repeating"
+
+    def ways(self, state: Any) -> Sequence[Way]:
+        return [Way(state[-1], 0.99, "again")] * 3
+
+
+class Beyond(Scripted):
+    """Guesses what is no token, end tokens, and what follows them; says odds that are none."""
+
+    name = "beyond"
+
+    def __init__(self, vocabulary: int, ends: Collection[int]) -> None:
+        self.ids = [-1, vocabulary, 2**40, *ends, 1]
+
+    def ways(self, state: Any) -> Sequence[Way]:
+        odds = (5.0, -1.0, math.nan, math.inf, 0.9, 0.9)
+        return [Way(token_id, value, None) for token_id, value in zip(self.ids, odds, strict=False)]
+
+
+class Endless(Scripted):
+    """Guesses very many at each place, and never stops."""
+
+    name = "endless"
+
+    def __init__(self, vocabulary: int) -> None:
+        self.all = [Way(token_id, 1.0, "all") for token_id in range(vocabulary)]
+
+    def ways(self, state: Any) -> Sequence[Way]:
+        return self.all
+
+
+class Silent(Scripted):
+    """Never has anything to say."""
+
+    name = "silent"
+
+    def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
+        return None
+
+
+def hostile(vocabulary: int, ends: Collection[int] = ()) -> list[Scripted]:
+    """All that do what no drafter should."""
+    return [Random(vocabulary), Repeating(), Beyond(vocabulary, ends), Endless(vocabulary), Silent()]

@@ -1,0 +1,132 @@
+"""What tests of the whole page share: a model that may fail or dawdle, one that always has words, and a witness in the
+page of what was pressed and what was refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from lookahead_core import Document, Model, load_model
+from lookahead_core.tree import Node
+from tests.support.scripted_model import parrot
+
+REFUSAL = "That branch was for another text: it was not inserted."
+SAID = [
+    "The old keeper climbed the stairs again and saw the sea.",
+    "The sea was grey and the ship was small.",
+    "He saw the lamp and the old ship again.",
+]
+WORDS = [" the", " sea", " old", " ship", " keeper", " saw", " lamp", " again", " stairs", " grey"]
+
+# Notes what was pressed among the branches, by pointer or by Alt and a digit, whether it was marked as inert then, and
+# whether it was refused visibly.
+WITNESS = """
+window.witness = {presses: [], notes: [], refused: 0};
+witness.take = () => {
+  const {presses, notes} = witness;
+  Object.assign(witness, {presses: [], notes: []});
+  return {presses, notes};
+};
+const upTo = button => {
+  const all = [...button.closest('[data-branch]').querySelectorAll('[data-token]')];
+  return all.slice(0, all.indexOf(button) + 1).map(one => one.dataset.text).join('');
+};
+const rowOf = ({altKey, code}) => {
+  const digit = /^Digit([1-9])$/.exec(code);
+  return digit && altKey ? document.querySelector(`#branches [data-branch="${digit[1] - 1}"]`) : null;
+};
+const ofKeys = (row, {shiftKey}) => {
+  const pieces = [...(row?.querySelectorAll('[data-token]') ?? [])].map(one => one.dataset.text);
+  const ends = shiftKey ? -1 : pieces.slice(1).findIndex(piece => !/^[\\p{L}\\p{M}]/u.test(piece));
+  return (ends < 0 ? pieces : pieces.slice(0, ends + 1)).join('');
+};
+let pressed = '', inert = false, before = 0;
+const began = (text, row) => [pressed, inert, before] = [text, Boolean(row?.matches('[data-inert]')), witness.refused];
+const ended = () => {
+  if (pressed) witness.presses.push({text: pressed, inert, refused: witness.refused > before});
+  pressed = '';
+};
+addEventListener('pointerdown', ({target}) => {
+  const button = target.closest('#branches [data-token]');
+  began(button ? upTo(button) : '', button?.closest('[data-branch]'));
+}, true);
+addEventListener('click', ended);
+addEventListener('keydown', event => began(ofKeys(rowOf(event), event), rowOf(event)), true);
+addEventListener('keydown', ended);
+new MutationObserver(changes => {
+  for (const {target} of changes) {
+    if (target.dataset.refused === undefined) continue;
+    witness.refused += 1;
+    witness.notes.push(target.querySelector('.note').textContent);
+  }
+}).observe(document, {subtree: true, attributeFilter: ['data-refused']});
+"""
+
+
+class Between:
+    """An engine around another, which does something before each pass."""
+
+    def __init__(self, engine: Any, before: Callable[[], None]) -> None:
+        self.engine = engine
+        self.before = before
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+    def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
+        self.before()
+        return self.engine.evaluate(nodes)
+
+    def read(self, nodes: Sequence[Node]) -> None:
+        self.before()
+        self.engine.read(nodes)
+
+    def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
+        for frontier in self.engine.roll_out(nodes, depth, stop):
+            self.before()
+            yield frontier
+
+
+def around(model: Model, before: Callable[[], None]) -> Model:
+    """The same model, with something done before each of its passes."""
+    return replace(model, engine=Between(model.engine, before))
+
+
+def talker(texts: Sequence[str] = SAID, words: Sequence[str] = WORDS) -> Model:
+    """A parrot that has these words to say after anything at all, the first ones rather than the last."""
+    model = parrot(texts, words)
+    ids = [model.tokenizer.convert_tokens_to_ids(word) for word in words]
+    weight = model.hf_model.lm_head.weight
+    with torch.no_grad():
+        for place, token_id in enumerate(ids):
+            weight[token_id] += (14.5 - 0.2 * place) / weight.shape[1] ** 0.5
+    # An engine may hold weights laid out in its own way: it takes those that it is loaded with.
+    return load_model(model.hf_model, tokenizer=model.tokenizer)
+
+
+def packed(value: object) -> str:
+    """What a link carries, as a stranger would make it."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    content = packer.compress(json.dumps(value).encode()) + packer.flush()
+    return "#t=" + base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+def unpacked(link: str) -> dict[str, Any]:
+    """What a link carries, as a stranger would read it."""
+    content = link.split("#t=")[1]
+    content += "=" * (-len(content) % 4)
+    return dict(json.loads(zlib.decompress(base64.urlsafe_b64decode(content), -15)))
+
+
+def rows_of(model: Model, text: str, **options: Any) -> list[str]:
+    """What the branches after a text say, asked for without any page."""
+    document = Document(model, text)
+    options = {"k": 5, "depth": 5} | options
+    options["depth"] += bool(document.reopens)
+    return [branch.text for branch in document.lookahead(heal=True, **options).branches]

@@ -1,0 +1,82 @@
+"""Log records and warnings of other packages: a program's terminal shows errors only, a library user sees all."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from lookahead_core.import_logs import TALKERS, hush
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_other_libraries_tell_a_program_of_errors_only_and_a_library_user_all(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    others = [logging.getLogger(name) for name in TALKERS]
+    for logger in others:
+        monkeypatch.setattr(logger, "level", logging.NOTSET)
+        logger.warning("It lacks something.")
+    assert len(caplog.records) == len(others)
+    hush()
+    for logger in others:
+        logger.warning("It lacks something.")
+        logger.error("It is broken.")
+    assert len(caplog.records) == 2 * len(others)
+
+
+NOISE = """
+import logging, sys, warnings
+if sys.argv[1] == "program":
+    from lookahead_core.import_logs import hush
+    hush()
+import torch
+import lookahead_core.serving.json_values as ours
+warn = dict(filename=ours.__file__, lineno=1)
+warnings.warn_explicit("from our own code", UserWarning, module="lookahead_core.serving.json_values", **warn)
+warnings.warn_explicit("from torch", FutureWarning, module="torch.nn.modules.linear", **warn)
+torch.meshgrid(torch.ones(2), torch.ones(2))
+logging.getLogger("torch.utils._pytree").warning("torch logs")
+logging.getLogger("torch._dynamo").warning("torch logs")
+logging.getLogger("torchao.quantization").warning("torchao logs")
+logging.getLogger("torch._dynamo").error("HEARD: an error")
+warnings.warn("HEARD: from the program itself", UserWarning)
+warnings.warn_explicit("HEARD: from another package", UserWarning, module="torchvision", **warn)
+"""
+
+
+def heard(kind: str) -> str:
+    """What a process of its own, with nothing of ours in its environment, writes to standard error."""
+    ours = ("TORCH_", "PYTHONWARNINGS")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    words = [sys.executable, "-c", NOISE, kind]
+    ended = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0
+    return ended.stderr
+
+
+def test_warnings_of_torch_and_torchao_do_not_reach_the_terminal_of_a_program_and_reach_a_library_user() -> None:
+    with ThreadPoolExecutor(2) as pool:
+        program, library = pool.map(heard, ("program", "library"))
+    parts = ("from our own code", "from torch", "torch.meshgrid", "torch logs", "torchao logs")
+    assert not [part for part in parts if part in program]
+    assert all(part in library for part in parts)
+    for said in (program, library):
+        assert all(part in said for part in ("an error", "from the program itself", "from another package"))
+
+
+@pytest.mark.parametrize("asked", [[], ["default"]])
+def test_whoever_asks_python_for_warnings_has_them(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "warnoptions", asked)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        hush()
+        warnings.warn_explicit("deprecated", UserWarning, "file", 1, module="torch.nn")
+    assert bool(caught) is bool(asked)

@@ -1,0 +1,126 @@
+"""Where words, clauses, sentences and lines end: by examples that a person would agree with, in many scripts."""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+
+import pytest
+
+from lookahead_core.text.boundaries import CLAUSE, LINE, NOTHING, SENTENCE, WORD, ends
+from tests.text.test_codec import random_text
+
+SIGNS = {"": NOTHING, "¹": WORD, "²": CLAUSE, "³": SENTENCE, "⁴": LINE}
+
+
+def read(written: str) -> tuple[list[str], tuple[int, ...]]:
+    """Pieces and flags as they are written in the table: pieces divided by |, flags as raised figures behind them."""
+    pieces = [part.rstrip("¹²³⁴") for part in written.split("|")]
+    flags = tuple(SIGNS[part[len(part.rstrip("¹²³⁴")) :]] for part in written.split("|"))
+    return pieces, flags
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        " keep|er¹| saw¹| the",
+        " keeper¹|,²| and",
+        " keeper¹|;²| and",
+        " he¹| said¹|:²| go",
+        " on¹| —²| and",
+        " on¹|–²|and",
+        " stop¹|.³| The",
+        " stop¹|!³| The",
+        " what¹|?¹|!³| The",
+        " wait¹|...³| The",
+        " wait¹|.¹|.¹|.³| The",
+        " wait¹|…³| The",
+        " stop¹|.¹|”³| He",
+        " stop¹|.”³| He",
+        " (stop¹|.¹|)³| He",
+        " stop¹|.¹",
+        " stop¹|.³|\n⁴",
+        " stop¹|,¹|”²| he",
+        " line¹|\n⁴|next",
+        " line¹|\n\n⁴|next",
+        " line¹|\r\n⁴|next",
+        "\n⁴|The",
+        " | the",
+        " the¹|  ¹|end",
+        " the ¹|end",
+        " in¹| 3|.|14¹| and",
+        " in¹| 1|,|000¹| and",
+        " at¹| 10¹|:¹|30¹| and",
+        " in¹| 1984¹|.³| He",
+        " in¹| 1984|.",
+        " don|'|t¹| go",
+        " don|'t¹| go",
+        " don|’t¹| go",
+        " the¹| keepers¹|'¹| house",
+        " well|-|known¹| man",
+        " light|house¹|,²| so",
+        " Mr¹|.¹| Smith",
+        " J¹|.¹| Smith",
+        " it¹| was¹| I¹|.³| So",
+        " e¹|.¹|g¹|.¹| this",
+        " open¹| file¹|.¹|txt¹| now",
+        " ¿|qué¹|?³| Sí",
+        ' "|Go¹|!¹|"³| he',
+        " (|see¹| it¹|)¹| now",
+        " $|5¹| each",
+        " #|tag¹| now",
+        "你好¹|，²|世界¹|。³|我¹",
+        "你好¹|。¹|」³|我¹",
+        "本当¹|？³|はい¹|、²|そう¹",
+        "مرحبا¹|،²| كيف¹| الحال¹|؟³| نعم",
+        "สวัสดี¹|ครับ¹",
+        "नमस्ते¹| दुनिया¹|।³| यह",
+        "안녕¹| 세상¹|.³| 나",
+        " cafe|\u0301¹| now",
+        " ok¹|🙂¹| and",
+        " 👍|🏽¹| and",
+    ],
+)
+def test_what_is_complete_after_each_piece(written: str) -> None:
+    pieces, flags = read(written)
+    assert ends(pieces) == flags
+
+
+@pytest.mark.parametrize(
+    ("before", "written"),
+    [
+        ("the ligh", "thouse¹| keeper"),
+        ("It was 3", ".|14¹| and"),
+        ("It was 3", ".³| And"),
+        ("the keeper", "’s¹| house"),
+        ("Mr", ".¹| Smith"),
+        ("He said “Go.", "”³| Then"),
+        ("the keeper", " | said"),
+        ("the keeper ", "said¹| so"),
+        ("x" * 1000 + " 3", ".|5¹| m"),
+    ],
+)
+def test_what_stood_before_the_first_piece_counts(before: str, written: str) -> None:
+    pieces, flags = read(written)
+    assert ends(pieces, before) == flags
+
+
+def test_what_follows_decides_and_the_end_of_all_text_completes_everything() -> None:
+    assert ends([" keeper"]) == (NOTHING,)
+    assert ends([" keeper"], after=" s") == ends([" keeper"], after=",") == (WORD,)
+    assert ends([" keeper"], after="s") == (NOTHING,)
+    assert ends([" keeper"], over=True) == (LINE,)
+    assert ends([" the", " keeper"], over=True) == (WORD, LINE)
+    assert ends([], "before", over=True) == ()
+
+
+def test_what_is_known_to_be_complete_stays_so_whatever_comes_unless_it_clings() -> None:
+    dice = random.Random(0)
+    for _ in range(2000):
+        pieces = [piece for _ in range(6) if (piece := random_text(dice)[: dice.randrange(1, 4)])]
+        all_known = ends(pieces)
+        for count in range(1, len(pieces)):
+            some = ends(pieces[:count])
+            for place, (flag, later) in enumerate(zip(some, all_known, strict=False)):
+                clings = unicodedata.category(pieces[place + 1][0])[0] in "MC" or pieces[place + 1][0] in "\ufe0f"
+                assert later >= flag or clings, (pieces, place)
