@@ -113,14 +113,14 @@ def main() -> None:
         parser().exit(2, f"{error}\n")
     if arguments.mcp and find_spec("mcp") is None:
         parser().exit(2, '--mcp needs the package mcp: pip install "gradio[mcp]", and start again.\n')
-    from lookahead_core.import_logs import hush
+    from lookahead_core.import_logs import quiet_import_logs
 
-    hush()
+    quiet_import_logs()
     with suppress(ImportError):
         import spaces  # noqa: F401  # on shared GPUs it has to come before torch
-    from interface import Loader, answer_unreadable_requests, build, look
+    from interface import ModelLoader, answer_unreadable_requests, build, look
 
-    loader = Loader(loading(settings, arguments.revision))
+    loader = ModelLoader(loading(settings, arguments.revision))
     page = build(loader, settings.address or None)
     where = {"server_name": arguments.host, "server_port": arguments.port, "share": arguments.share}
     os.environ["GRADIO_DEBUG"] = "0"  # all it does is to keep `launch` from coming back

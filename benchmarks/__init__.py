@@ -1,5 +1,5 @@
 """Measurements against the methods a person would otherwise use; `python -m benchmarks --help`."""
 
-from lookahead_core.import_logs import hush
+from lookahead_core.import_logs import quiet_import_logs
 
-hush()  # before the measurements import what talks
+quiet_import_logs()  # before the measurements import what talks

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.report import markdown
-from lookahead_core.speculation.ngram_index import Index
+from lookahead_core.speculation.ngram_index import NgramIndex
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +94,7 @@ def zipf(dice: np.random.Generator, count: int) -> list[int]:
 
 def one(text: list[int], count: int, paths: int, dice: np.random.Generator) -> Size:
     """Fill an index, ask it, and go on token by token."""
-    index = Index(MOST)
+    index = NgramIndex(MOST)
     start = perf_counter()
     index.add(text[:count])
     bulk = count / (perf_counter() - start)
@@ -107,7 +107,7 @@ def one(text: list[int], count: int, paths: int, dice: np.random.Generator) -> S
     return Size(count, remembered, bulk, single, used, middle, slow, other, other_slow)
 
 
-def seconds_to_add(index: Index, tokens: list[int]) -> float:
+def seconds_to_add(index: NgramIndex, tokens: list[int]) -> float:
     """The seconds that it takes to add these one by one."""
     start = perf_counter()
     for token_id in tokens:
@@ -115,7 +115,7 @@ def seconds_to_add(index: Index, tokens: list[int]) -> float:
     return perf_counter() - start
 
 
-def seconds_to_find(index: Index, paths: list[list[int]]) -> tuple[float, float]:
+def seconds_to_find(index: NgramIndex, paths: list[list[int]]) -> tuple[float, float]:
     """The seconds of the middle one, and of the one that only one in a hundred is slower than."""
     times = []
     for path in paths:

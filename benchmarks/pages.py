@@ -23,8 +23,8 @@ from benchmarks.peers import peers_model
 from benchmarks.prompts import Prompts
 from benchmarks.report import markdown
 from benchmarks.timing import rotated, timed
-from interface.server.model_loading import Loader
-from interface.server.page_service import Service
+from interface.server.model_loading import ModelLoader
+from interface.server.page_service import PageService
 from interface.tabs.highlights.highlights_json import as_json
 from lookahead_core import Document, Model, load_model
 from lookahead_core.analysis.highlights import Highlights, highlights
@@ -52,7 +52,7 @@ class Repeat:
 class Page:
     """Somebody's page in Rewrite, with nothing between it and the server's functions."""
 
-    service: Service
+    service: PageService
     loop: asyncio.AbstractEventLoop
     source: str
     text: str = ""
@@ -117,7 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Measure, print the tables, save what was asked for."""
-    loader = Loader(lambda report: load_model(arguments.model, dtype="float32", device=arguments.device))
+    loader = ModelLoader(lambda report: load_model(arguments.model, dtype="float32", device=arguments.device))
     loader.run()
     if loader.model is None:
         return 1
@@ -133,7 +133,7 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def measure(loader: Loader, source: int, words: int, repeats: int) -> tuple[list[Repeat], list[Repeat]]:
+def measure(loader: ModelLoader, source: int, words: int, repeats: int) -> tuple[list[Repeat], list[Repeat]]:
     """Both pages in turns, each repeat on texts that the process has never seen."""
     model = loader.model
     assert model is not None
@@ -151,11 +151,11 @@ def measure(loader: Loader, source: int, words: int, repeats: int) -> tuple[list
     return clicks, readings
 
 
-def one_click(loader: Loader, peer: PreTrainedModel, source: str, repeat: int) -> Repeat:
+def one_click(loader: ModelLoader, peer: PreTrainedModel, source: str, repeat: int) -> Repeat:
     """A page that was open before takes a word, and then all of a branch; a new page, and the peer, read all of it."""
     model = loader.model
     assert model is not None
-    loop, service = asyncio.new_event_loop(), Service(loader)
+    loop, service = asyncio.new_event_loop(), PageService(loader)
     page = Page(service, loop, source)
     page.first_view()
     accepted = page.click(page.settled(), whole=False)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeAlias
 
-from lookahead_core.engines.engine import Scores
-from lookahead_core.speculation.drafters import Way
+from lookahead_core.engines.engine import NodeScores
+from lookahead_core.speculation.drafters import Guess
 from lookahead_core.tree import Node
 
 DECODING_LENGTH = 64
@@ -185,14 +185,14 @@ class TrieDrafter:
         self.trie.end()
         self.trie.add_prompt(token_ids)
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
+    def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
         self.trie.go_on(path[-new:])
 
     def start(self, path: Sequence[int], vector: Any, reach: int) -> Shoot | None:
         return self.trie.retrieve(path, reach) or None
 
-    def ways(self, state: Shoot) -> Sequence[Way]:
-        return [Way(token_id, SURE**place, next(self._signs)) for place, token_id in enumerate(state, start=1)]
+    def ways(self, state: Shoot) -> Sequence[Guess]:
+        return [Guess(token_id, SURE**place, next(self._signs)) for place, token_id in enumerate(state, start=1)]
 
     def follow(self, state: Shoot, token_id: int) -> Shoot | None:
         return state.get(token_id)

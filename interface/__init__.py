@@ -9,26 +9,26 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from interface.http import assets, endpoints, gradio_calls
-from interface.http.request_gate import Gate
+from interface.http.request_gate import RequestGate
 from interface.http.unreadable_requests import answer_unreadable_requests
-from interface.server.model_loading import Loader
-from interface.server.page_service import Service
+from interface.server.model_loading import ModelLoader
+from interface.server.page_service import PageService
 from interface.tabs import assistant, highlights, internals, rewrite, writer
 from interface.web.header import Header
 from interface.web.theme import theme
 
 STYLE = Path(__file__).parent / "web" / "page.css"
-__all__ = ["Loader", "answer_unreadable_requests", "build", "look"]
+__all__ = ["ModelLoader", "answer_unreadable_requests", "build", "look"]
 
 POLL = 0.5
 """Seconds between two looks at how far the model is."""
 
 
-def build(loader: Loader, address: str | None = None) -> gr.Blocks:
+def build(loader: ModelLoader, address: str | None = None) -> gr.Blocks:
     """The whole page, usable before the model is there. `address` is where others can reach it, if that is known."""
     with gr.Blocks(title="Lookahead", fill_width=True, analytics_enabled=False) as page:
         header = Header(loader.loading.as_json())
-        service = Service(loader)
+        service = PageService(loader)
         with gr.Tabs(elem_classes="tabs-bar"):
             with gr.Tab("Write"):
                 writer.build(service, address)
@@ -58,7 +58,7 @@ def build(loader: Loader, address: str | None = None) -> gr.Blocks:
     return page.queue(max_size=1024, default_concurrency_limit=None)
 
 
-def look(loader: Loader) -> dict[str, Any]:
+def look(loader: ModelLoader) -> dict[str, Any]:
     """What `launch` has to be told so that the page looks as it should and keeps to itself."""
     return {
         "theme": theme(),
@@ -71,6 +71,6 @@ def look(loader: Loader) -> dict[str, Any]:
         "max_file_size": 1,  # nothing here is uploaded: files are opened in the page
         "app_kwargs": {
             "routes": [assets.route(), *endpoints.routes(loader)],
-            "middleware": [Middleware(Gate)],
+            "middleware": [Middleware(RequestGate)],
         },
     }

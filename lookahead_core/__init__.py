@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lookahead_core.settings import Settings
     from lookahead_core.speculation.corpus import Corpus, load_corpus
     from lookahead_core.speculation.draft_and_verify import Pass
-    from lookahead_core.speculation.drafters import Drafter, Way
+    from lookahead_core.speculation.drafters import Drafter, Guess, Way
     from lookahead_core.speculation.heads import load_heads
     from lookahead_core.speculation.heads_file import Heads
     from lookahead_core.training.trainer import train_heads
@@ -51,7 +51,7 @@ _HOMES = {
     "settings": ("Settings",),
     "speculation.corpus": ("Corpus", "load_corpus"),
     "speculation.draft_and_verify": ("Pass",),
-    "speculation.drafters": ("Drafter", "Way"),
+    "speculation.drafters": ("Drafter", "Guess", "Way"),
     "speculation.heads": ("load_heads",),
     "speculation.heads_file": ("Heads",),
     "training.trainer": ("train_heads",),
@@ -59,11 +59,44 @@ _HOMES = {
 }  # fmt: skip
 
 __all__ = [
-    "Beam", "BeamNode", "BeamStep", "Beams", "Branch", "CacheFull", "Calls", "Check", "Corpus", "Cost", "Document",
-    "Drafter", "Heads", "Lookahead", "LookaheadError", "LookaheadStep", "Model", "ModelError", "Other", "Pass",
-    "Piece", "Prediction", "Settings", "Stream", "StreamStep", "Streams", "TextError", "Way", "agreement_length",
-    "beam_search_batch", "generate_and_check", "load_corpus", "load_heads", "load_model", "lookahead_batch",
-    "stream_batch", "train_heads",
+    "Beam",
+    "BeamNode",
+    "BeamStep",
+    "Beams",
+    "Branch",
+    "CacheFull",
+    "Calls",
+    "Check",
+    "Corpus",
+    "Cost",
+    "Document",
+    "Drafter",
+    "Guess",
+    "Heads",
+    "Lookahead",
+    "LookaheadError",
+    "LookaheadStep",
+    "Model",
+    "ModelError",
+    "Other",
+    "Pass",
+    "Piece",
+    "Prediction",
+    "Settings",
+    "Stream",
+    "StreamStep",
+    "Streams",
+    "TextError",
+    "Way",
+    "agreement_length",
+    "beam_search_batch",
+    "generate_and_check",
+    "load_corpus",
+    "load_heads",
+    "load_model",
+    "lookahead_batch",
+    "stream_batch",
+    "train_heads",
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ SOURCES = ("torch", "torchao", "transformers", "accelerate", "bitsandbytes", "lo
 """Packages whose Python warnings are left out: ours stands for what torch says of a call that it makes."""
 
 
-def hush() -> None:
+def quiet_import_logs() -> None:
     """Let torch and what is built on it tell of errors only: for programs, before anything imports torch.
 
     A library leaves the logs and warnings of others alone, so importing this package changes none of them. Whoever

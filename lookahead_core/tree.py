@@ -64,7 +64,7 @@ class Prediction:
 
 
 @dataclass(slots=True)
-class Work:
+class TreeWork:
     """What a tree has cost so far: forward passes, and tokens that went through them."""
 
     passes: int = 0
@@ -96,7 +96,7 @@ class Node:
         return f"Node(token_id={self.token_id}, depth={self.depth})"
 
 
-class Grower(Protocol):
+class TreeGrower(Protocol):
     """Whatever grows in a tree step by step, and must find what it has grown the next time."""
 
     @property
@@ -115,8 +115,8 @@ class TokenTree:
         self.show(self.root)
         self.head = self.root
         self.size = 0
-        self.work = Work()
-        self.growers: weakref.WeakSet[Grower] = weakref.WeakSet()
+        self.work = TreeWork()
+        self.growers: weakref.WeakSet[TreeGrower] = weakref.WeakSet()
         """Who is growing: nothing above their ends is forgotten."""
         self.cache: Any = None
         """Whatever an engine keeps beside this tree; it lives and dies with it."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lookahead_core.import_logs import TALKERS, hush
+from lookahead_core.import_logs import TALKERS, quiet_import_logs
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,7 +25,7 @@ def test_other_libraries_tell_a_program_of_errors_only_and_a_library_user_all(
         monkeypatch.setattr(logger, "level", logging.NOTSET)
         logger.warning("It lacks something.")
     assert len(caplog.records) == len(others)
-    hush()
+    quiet_import_logs()
     for logger in others:
         logger.warning("It lacks something.")
         logger.error("It is broken.")
@@ -35,8 +35,8 @@ def test_other_libraries_tell_a_program_of_errors_only_and_a_library_user_all(
 NOISE = """
 import logging, sys, warnings
 if sys.argv[1] == "program":
-    from lookahead_core.import_logs import hush
-    hush()
+    from lookahead_core.import_logs import quiet_import_logs
+    quiet_import_logs()
 import torch
 import lookahead_core.serving.json_values as ours
 warn = dict(filename=ours.__file__, lineno=1)
@@ -77,6 +77,6 @@ def test_whoever_asks_python_for_warnings_has_them(asked: list[str], monkeypatch
     monkeypatch.setattr(sys, "warnoptions", asked)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        hush()
+        quiet_import_logs()
         warnings.warn_explicit("deprecated", UserWarning, "file", 1, module="torch.nn")
     assert bool(caught) is bool(asked)

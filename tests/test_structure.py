@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -123,6 +124,11 @@ def test_every_file_belongs_to_a_package_and_every_package_says_what_it_is_for()
             assert package in PACKAGES or package_of(path) in (f"{INTERFACE}/tabs", f"{CORE}/engines"), path
 
 
+def test_the_architecture_page_describes_every_package_in_the_order_of_the_table() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert [name.rstrip("/") for name in re.findall(r"^\| `([^`]+)` \|", page, re.M)] == PACKAGES
+
+
 def test_only_the_engines_and_the_loaders_know_transformers_and_only_the_interface_knows_gradio() -> None:
     for path in sources():
         packages = {module.split(".")[0] for module in modules_imported(path)}
@@ -154,5 +160,5 @@ def test_facts_and_options_cannot_be_changed_once_they_are_made(module: str) -> 
     held = importlib.import_module(f"lookahead_core.{module}")
     made = [kind for kind in vars(held).values() if dataclasses.is_dataclass(kind) and kind.__module__ == held.__name__]
     # What these keep changes while a search or a draft grows.
-    growing = {"Trace", "Group", "Guess", "Reader"}
+    growing = {"BeamTrace", "BeamGroup", "DraftNode", "StreamReader"}
     assert made and all(kind.__dataclass_params__.frozen != (kind.__name__ in growing) for kind in made)

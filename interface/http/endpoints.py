@@ -13,9 +13,9 @@ from starlette.routing import Route
 
 from interface.http.request_gate import json_object
 from interface.http.same_origin import require_own_page
-from interface.server.call_runner import NAMES, Caller, parameters_of
+from interface.server.call_runner import NAMES, CallRunner, parameters_of
 from interface.server.error_sentences import Refused, refusal
-from interface.server.model_loading import Loader
+from interface.server.model_loading import ModelLoader
 
 PATH = "/api"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "calls.md"
@@ -26,7 +26,7 @@ BY_ADDRESS = ("next_token", "highlights", "gen_revisions")
 ANY = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
-def routes(loader: Loader) -> list[Route]:
+def routes(loader: ModelLoader) -> list[Route]:
     """Routes for the server that Gradio starts."""
     calls = [Route(f"{PATH}/{name}", _endpoint(loader.caller, name), methods=_methods(name)) for name in NAMES]
     others = [Route(path, _other, methods=ANY) for path in (PATH, f"{PATH}/{{name:path}}")]
@@ -55,7 +55,7 @@ async def _other(request: Request) -> Response:
     return refusal(Refused(405, f"{said} Examples are at {PATH}."), Allow=", ".join(methods))
 
 
-def _endpoint(caller: Caller, name: str) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(caller: CallRunner, name: str) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
             require_own_page(request.headers)

@@ -9,18 +9,18 @@ from typing import Any
 import gradio as gr
 
 from interface.http.same_origin import require_own_page
-from interface.server.call_runner import NAMES, Caller, function_of, parameters_of
+from interface.server.call_runner import NAMES, CallRunner, function_of, parameters_of
 from interface.server.error_sentences import sentence
-from interface.server.model_loading import Loader
+from interface.server.model_loading import ModelLoader
 
 
-def build(loader: Loader) -> None:
+def build(loader: ModelLoader) -> None:
     """Add them to the page that is being laid out."""
     for name in NAMES:
         gr.api(_endpoint(loader.caller, name), api_name=name, concurrency_limit=None)
 
 
-def _endpoint(caller: Caller, name: str) -> Callable[..., Awaitable[dict[str, Any]]]:
+def _endpoint(caller: CallRunner, name: str) -> Callable[..., Awaitable[dict[str, Any]]]:
     """A function with the arguments, types and words of the core's own, but for the model."""
     known = list(parameters_of(name).values())
     bare = inspect.Signature(known)

@@ -33,7 +33,7 @@ SILENCE = 5.0
 """Seconds without a byte after which the rest of a body is not waited for."""
 
 
-class Gate:
+class RequestGate:
     """Reads the body of a request whole, checks what it names, and passes it on; or answers with a 4xx."""
 
     def __init__(self, app: ASGIApp) -> None:

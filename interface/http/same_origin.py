@@ -12,7 +12,7 @@ OWN = (None, "none")
 """What `Sec-Fetch-Site` says of a program, and of a person who has typed or kept an address."""
 
 
-class Foreign(LookaheadError):
+class ForeignOrigin(LookaheadError):
     """A page of somebody else's has called."""
 
     status = 403
@@ -27,7 +27,9 @@ def require_own_page(headers: Mapping[str, str]) -> None:
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     own = site == "same-origin" or (site in OWN if origin is None else _near(origin, headers.get("host", "")))
     if not own:
-        raise Foreign("Pages of other addresses may not call this server; call it from a program, or your own server.")
+        raise ForeignOrigin(
+            "Pages of other addresses may not call this server; call it from a program, or your own server."
+        )
 
 
 def _near(origin: str, host: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lookahead_core.text import chat
 
 if TYPE_CHECKING:
-    from lookahead_core.document.document import Accepted
+    from lookahead_core.document.document import AcceptedTokens
 
 MOST_CHARACTERS = 200_000
 MOST_SOURCE = 100_000
@@ -29,7 +29,7 @@ _PAGE = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
 @dataclass(frozen=True)
-class Talk:
+class MessageContext:
     """A conversation up to the message that is being written."""
 
     said: tuple[tuple[str, str], ...]
@@ -44,7 +44,7 @@ class Talk:
 
 
 @dataclass(frozen=True)
-class Asked:
+class BranchRequest:
     """Branches for what stands before the caret of a page."""
 
     page: str
@@ -54,12 +54,12 @@ class Asked:
     revision: int
     """Of the text: told back with every answer."""
     text: str
-    accepted: tuple[Accepted, ...] = ()
+    accepted: tuple[AcceptedTokens, ...] = ()
     """What was accepted, and not typed, since the last answer."""
     instruction: str | None = None
     source: str | None = None
     """What the text is a rewriting of."""
-    talk: Talk | None = None
+    talk: MessageContext | None = None
     """The conversation that the text is a message of."""
     ahead: bool = True
     """Whether to go on with what might be clicked, once this is answered."""
@@ -67,7 +67,7 @@ class Asked:
     """What is asked of the lookahead itself."""
 
     @classmethod
-    def of(cls, given: object) -> Asked:
+    def of(cls, given: object) -> BranchRequest:
         found = given if isinstance(given, dict) else {}
         return cls(
             page=page_of(found),
@@ -83,10 +83,10 @@ class Asked:
         )
 
     @property
-    def message(self) -> Talk | None:
+    def message(self) -> MessageContext | None:
         """What the text is a message of, if of any: a conversation, or the answer to an instruction and a source."""
         told = "\n\n".join(part for part in (self.instruction, self.source) if part is not None)
-        return self.talk or (Talk((("user", told),), "assistant") if told else None)
+        return self.talk or (MessageContext((("user", told),), "assistant") if told else None)
 
 
 def page_of(given: object) -> str:
@@ -107,8 +107,8 @@ def whole(name: str, value: object, low: int, high: int) -> int:
 
 
 def _options(found: dict[str, Any]) -> dict[str, Any]:
-    """Options of a lookahead. What is said of the odds matters only where tokens are drawn by them."""
-    from lookahead_core.strategies.lookahead import Options
+    """LookaheadOptions of a lookahead. What is said of the odds matters only where tokens are drawn by them."""
+    from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
     options = {
         "k": whole("k", found.get("k", 5), 1, MOST_BRANCHES),
@@ -121,7 +121,7 @@ def _options(found: dict[str, Any]) -> dict[str, Any]:
         options["branch_levels"] = 2 if options["k"] ** 2 <= MOST_ROWS else 1
     if options["mode"] == "sampled":
         options |= {name: found[name] for name in ("temperature", "top_p", "seed") if name in found}
-    Options.of(options)
+    LookaheadOptions.of(options)
     return options
 
 
@@ -147,7 +147,7 @@ def _told(name: str, value: object, most: int) -> str | None:
     return value
 
 
-def _talk(role: object, messages: object) -> Talk | None:
+def _talk(role: object, messages: object) -> MessageContext | None:
     """A conversation, where a role says whose turn it is."""
     if role is None:
         return None
@@ -166,7 +166,7 @@ def _talk(role: object, messages: object) -> Talk | None:
             f"The messages have {length:,} characters, and {MOST_CHARACTERS:,} are allowed here: "
             "go back to an earlier one, or start a new conversation."
         )
-    return Talk(said, str(role))
+    return MessageContext(said, str(role))
 
 
 def _said(number: int, message: object) -> tuple[str, str]:
@@ -178,20 +178,20 @@ def _said(number: int, message: object) -> tuple[str, str]:
     )
 
 
-def _accepted(value: object) -> tuple[Accepted, ...]:
+def _accepted(value: object) -> tuple[AcceptedTokens, ...]:
     """The newest accepted pieces, as far as they make sense; where this is no list of them, nothing was accepted."""
-    from lookahead_core.document.document import Accepted
+    from lookahead_core.document.document import AcceptedTokens
 
-    found: list[Accepted] = []
+    found: list[AcceptedTokens] = []
     for entry in value[-MOST_ACCEPTED:] if isinstance(value, list) else ():
         match entry:
             # Only ever further down the text: going back and forth in a long one would keep everybody waiting.
             case [before, list(ids), bool(healed)] if _is_further(before, found):
                 if len(ids) <= MOST_DEPTH + 1 and all(type(token_id) is int for token_id in ids):
-                    found.append(Accepted(before, tuple(ids), healed))
+                    found.append(AcceptedTokens(before, tuple(ids), healed))
     return tuple(found)
 
 
-def _is_further(before: object, found: Sequence[Accepted]) -> bool:
+def _is_further(before: object, found: Sequence[AcceptedTokens]) -> bool:
     """Whether this is a number of characters, and more than the last piece has before it."""
     return type(before) is int and before > (found[-1].before if found else -1)

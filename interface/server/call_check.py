@@ -29,7 +29,7 @@ class _NoEngine:
         raise _Reached
 
 
-class Rehearsal:
+class CallCheck:
     """Runs calls without a model, in a thread of its own and with a tokenizer of its own.
 
     A tokenizer is used by one thread at a time, and the one that calls are answered with belongs to the scheduler's.
@@ -54,8 +54,8 @@ class Rehearsal:
     def _calls(self) -> Calls:
         """Made in the thread that uses it: a copy of a large tokenizer takes a while."""
         from lookahead_core.serving.calls import Calls
-        from lookahead_core.serving.tree_pool import Shelf
+        from lookahead_core.serving.tree_pool import TreePool
         from lookahead_core.text.codec import TextCodec
 
         engine, codec = cast("Engine", _NoEngine()), TextCodec(self._model.tokenizer)
-        return Calls(replace(self._model, engine=engine, codec=codec), Shelf(most=0))
+        return Calls(replace(self._model, engine=engine, codec=codec), TreePool(most=0))

@@ -11,11 +11,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import MOST_CHARACTERS, whole
-from interface.server.call_check import Rehearsal
+from interface.server.call_check import CallCheck
 from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
-    from interface.server.model_loading import Loader
+    from interface.server.model_loading import ModelLoader
     from lookahead_core.serving.calls import Calls
 
 NAMES = (
@@ -55,10 +55,10 @@ class TooMuch(LookaheadError):
     status = 413
 
 
-class Caller:
+class CallRunner:
     """Answers calls by name, once the model is there."""
 
-    def __init__(self, loader: Loader, seconds: float = SECONDS) -> None:
+    def __init__(self, loader: ModelLoader, seconds: float = SECONDS) -> None:
         self.loader = loader
         self._seconds = seconds
         self._running = self._checking = 0
@@ -84,9 +84,9 @@ class Caller:
         return Calls(self.loader.model)
 
     @cached_property
-    def _rehearsal(self) -> Rehearsal:
+    def _rehearsal(self) -> CallCheck:
         assert self.loader.model is not None
-        return Rehearsal(self.loader.model)
+        return CallCheck(self.loader.model)
 
     async def _rehearse(self, name: str, given: Mapping[str, Any]) -> None:
         """Raise now what the call would only raise when it is its turn."""

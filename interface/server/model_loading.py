@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
-    from interface.server.call_runner import Caller
+    from interface.server.call_runner import CallRunner
     from lookahead_core import Model
     from lookahead_core.serving.scheduler import Scheduler
 
@@ -22,7 +22,7 @@ UNFORESEEN = "The model could not be loaded for a reason nobody foresaw ({}): lo
 
 
 @dataclass(frozen=True)
-class Loading:
+class LoadingState:
     """How far the model is, as a state of the page: loading, downloading, ready or error."""
 
     state: str
@@ -37,16 +37,16 @@ class Loading:
         return asdict(self)
 
 
-class Loader:
+class ModelLoader:
     """Loads a model in a thread of its own; whoever wants to know looks at `loading` and `model`."""
 
     def __init__(self, load: Callable[[Report], Model]) -> None:
         self._load = load
         self.model: Model | None = None
         """The model, with the scheduler around its engine."""
-        self.loading = Loading("loading", "Starting")
+        self.loading = LoadingState("loading", "Starting")
 
-    def start(self) -> Loader:
+    def start(self) -> ModelLoader:
         threading.Thread(target=self.run, name="loader", daemon=True).start()
         return self
 
@@ -62,7 +62,7 @@ class Loader:
             logging.getLogger(__name__).exception("The model could not be loaded.")
             self._fail(UNFORESEEN.format(type(error).__name__))
         else:
-            self.model, self.loading = model, Loading("ready", model.describe())
+            self.model, self.loading = model, LoadingState("ready", model.describe())
             print(f"Ready: {model.describe()}", flush=True)
 
     @property
@@ -71,18 +71,18 @@ class Loader:
         return cast("Scheduler", self.model.engine)
 
     @cached_property
-    def caller(self) -> Caller:
+    def caller(self) -> CallRunner:
         """Whoever calls from code comes through here, by every door: what one has read, no other reads again."""
-        from interface.server.call_runner import Caller  # it knows this file
+        from interface.server.call_runner import CallRunner  # it knows this file
 
-        return Caller(self)
+        return CallRunner(self)
 
     def _report(self, sentence: str, fraction: float | None) -> None:
         state = "downloading" if sentence.startswith("Downloading") else "loading"
-        self.loading = Loading(state, sentence, fraction)
+        self.loading = LoadingState(state, sentence, fraction)
 
     def _fail(self, sentence: str) -> None:
-        self.loading = Loading("error", sentence)
+        self.loading = LoadingState("error", sentence)
         print(sentence, file=sys.stderr, flush=True)
 
 

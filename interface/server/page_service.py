@@ -6,13 +6,13 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from interface.server.branch_request import MOST_NUMBER, Asked, page_of, whole
+from interface.server.branch_request import MOST_NUMBER, BranchRequest, page_of, whole
 from interface.server.error_sentences import sentence
-from interface.server.model_loading import Loader
-from interface.server.page_session import Desk
-from interface.server.request_progress import News, Run
+from interface.server.model_loading import ModelLoader
+from interface.server.page_session import PageSession
+from interface.server.request_progress import News, RequestProgress
 from lookahead_core.errors import LookaheadError, NoRoom
-from lookahead_core.serving.expiring_store import Store
+from lookahead_core.serving.expiring_store import ExpiringStore
 
 if TYPE_CHECKING:
     from lookahead_core import Model
@@ -25,16 +25,16 @@ MOST_PLACES = 64
 """Pages that have a document here at once; where all of them wait for an answer, others are told to try again."""
 
 
-class Place:
+class PageSlot:
     """A page's document, and its latest request."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: PageSession) -> None:
         self.desk = desk
-        self.run: Run | None = None
+        self.run: RequestProgress | None = None
         self.stopped = -1
         """The highest number of a request that the page has stopped."""
 
-    def at(self, number: int) -> Run | None:
+    def at(self, number: int) -> RequestProgress | None:
         """The request of that number, if it is still the latest."""
         return self.run if self.run is not None and self.run.asked.number == number else None
 
@@ -44,19 +44,21 @@ class Place:
         return self.run is not None and self.run.wanted
 
 
-class Service:
+class PageService:
     """`ask` starts a request and gives the first news of it, `more` waits for further ones. Both never block."""
 
     def __init__(
         self,
-        loader: Loader,
-        asked: Callable[[Any], Asked] = Asked.of,
-        desk: Callable[[Model], Desk] = Desk,
+        loader: ModelLoader,
+        asked: Callable[[Any], BranchRequest] = BranchRequest.of,
+        desk: Callable[[Model], PageSession] = PageSession,
         most: int = MOST_PLACES,
     ) -> None:
         """`asked` makes a request of what a page has sent, and `desk` is where such requests are answered."""
         self.loader = loader
-        self.places: Store[Place] = Store(self._place, most=most, busy=lambda place: place.busy, gone=self._leave)
+        self.places: ExpiringStore[PageSlot] = ExpiringStore(
+            self._place, most=most, busy=lambda place: place.busy, gone=self._leave
+        )
         self._asked = asked
         self._desk = desk
 
@@ -99,15 +101,15 @@ class Service:
         place = self.places.find(page)
         return None if place is None else await self.loader.scheduler.turn(place.desk.tree)
 
-    def _run(self, given: Any) -> Run | None:
+    def _run(self, given: Any) -> RequestProgress | None:
         page, number = _page_and_number(given)
         place = self.places.find(page)
         return None if place is None else place.at(number)
 
-    def _run_of(self, asked: Asked) -> Run:
+    def _run_of(self, asked: BranchRequest) -> RequestProgress:
         """The run of a request: a new one, unless it is there already or a newer one is."""
         place = self.places.hold(asked.page)
-        before, run = place.run, Run(asked)
+        before, run = place.run, RequestProgress(asked)
         if before is not None and before.asked.number == asked.number:
             return before  # the same request, sent twice by a browser or a network
         if before is not None and before.asked.number > asked.number:
@@ -122,13 +124,13 @@ class Service:
             place.run = run
         return run
 
-    def _begin(self, desk: Desk, run: Run) -> None:
+    def _begin(self, desk: PageSession, run: RequestProgress) -> None:
         def end(error: Exception | None) -> None:
             run.in_loop(self._answered, desk, run, error)
 
         self.loader.scheduler.submit(desk.answers(run.asked), run.asked.page, step=run.told, end=end)
 
-    def _answered(self, desk: Desk, run: Run, error: Exception | None) -> None:
+    def _answered(self, desk: PageSession, run: RequestProgress, error: Exception | None) -> None:
         """The view is there, or a mistake; from here on the page reads, and what it may click is read ahead."""
         if error is not None:
             run.finish(state="error", sentence=sentence(error))
@@ -137,7 +139,7 @@ class Service:
         else:
             run.finish()
 
-    def _read_ahead(self, desk: Desk, run: Run) -> None:
+    def _read_ahead(self, desk: PageSession, run: RequestProgress) -> None:
         if run.over:
             return
 
@@ -151,15 +153,15 @@ class Service:
         except LookaheadError:
             run.finish()  # so many people are there that nobody is read ahead for
 
-    def _leave(self, page: str, place: Place) -> None:
+    def _leave(self, page: str, place: PageSlot) -> None:
         """A place that is forgotten: nothing more is computed there."""
         self.loader.scheduler.stop(page)
         if place.run is not None and not place.run.over:
             place.run.finish()
 
-    def _place(self) -> Place:
+    def _place(self) -> PageSlot:
         assert self.loader.model is not None
-        return Place(self._desk(self.loader.model))
+        return PageSlot(self._desk(self.loader.model))
 
     def _named(self, function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
         """The function as Gradio wants it, with mistakes as sentences."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from interface.server.branch_request import MOST_ROWS, Asked, Talk
+from interface.server.branch_request import MOST_ROWS, BranchRequest, MessageContext
 from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
@@ -31,17 +31,17 @@ TOLD = ("Instruction and source", "shorten the source")
 View = dict[str, Any]
 
 
-class Desk:
+class PageSession:
     """One page's document, and what its last answer showed: from there it is read ahead."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.document: Document | None = None
-        self._message: Talk | None = None
+        self._message: MessageContext | None = None
         self._conversation: Conversation | None = None
         self._shown: Lookahead | None = None
 
-    def answers(self, asked: Asked) -> Iterator[View]:
+    def answers(self, asked: BranchRequest) -> Iterator[View]:
         """What is new after each pass: how far the reading is, or a view; the last one is settled."""
         if not asked.text and asked.message is None:
             yield {"state": "empty"}
@@ -53,7 +53,7 @@ class Desk:
             options["speculate"] = True  # a new text often says what its source says
         yield from self._grown(document.lookahead_steps(**options, heal=True), asked)
 
-    def _grown(self, steps: Iterator[LookaheadStep], asked: Asked) -> Iterator[View]:
+    def _grown(self, steps: Iterator[LookaheadStep], asked: BranchRequest) -> Iterator[View]:
         """The same of branches that grow."""
         step, next_paint, text = None, 0.0, "" if self.document is None else self.document.text
         for step in steps:
@@ -70,7 +70,7 @@ class Desk:
         self._shown = self._closed(step.result, text)
         yield {"state": "settled", "view": self._view(self._shown, asked), "note": _note(asked)}
 
-    def ahead(self, asked: Asked) -> Iterator[View]:
+    def ahead(self, asked: BranchRequest) -> Iterator[View]:
         """Views that are a click away from the settled one, the likeliest first, within what a page is sent."""
         from lookahead_core.document.read_ahead import read_ahead
         from lookahead_core.serving.json_view import as_json
@@ -102,7 +102,7 @@ class Desk:
 
         return None if self.document is None else tree_as_json(self.document)
 
-    def _take(self, asked: Asked) -> Document:
+    def _take(self, asked: BranchRequest) -> Document:
         """The document, brought to the text that the page has."""
         if self.document is None or asked.message != self._message:
             self.document = self._opened(asked)
@@ -111,7 +111,7 @@ class Desk:
         self.document.follow(asked.text, asked.accepted)
         return self.document
 
-    def _opened(self, asked: Asked) -> Document:
+    def _opened(self, asked: BranchRequest) -> Document:
         """A document for what the model is told, on the tree of the one before: what they share is not read again."""
         from lookahead_core import Document
         from lookahead_core.text.chat import conversation
@@ -146,7 +146,7 @@ class Desk:
 
         return closed(result, self._conversation, text)
 
-    def _view(self, result: Lookahead, asked: Asked) -> View:
+    def _view(self, result: Lookahead, asked: BranchRequest) -> View:
         from lookahead_core.serving.json_view import as_json
 
         view = as_json(result)
@@ -169,7 +169,7 @@ def _inserted(result: Lookahead, token_ids: Sequence[int]) -> str:
     return "".join(piece.text for piece in branch.pieces if piece.tokens <= len(token_ids))
 
 
-def _note(asked: Asked) -> str | None:
+def _note(asked: BranchRequest) -> str | None:
     if asked.options.get("branch_levels") == 1:
         return f"With more than {math.isqrt(MOST_ROWS)} branches only the first level branches."
     return None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from interface.server.branch_request import Asked
+from interface.server.branch_request import BranchRequest
 
 PATIENCE = 20.0
 """Seconds after which a page that waits for news is told that there is none; networks cut longer silences."""
@@ -18,10 +18,10 @@ ABSENT = 30.0
 News = dict[str, Any]
 
 
-class Run:
+class RequestProgress:
     """Collects, in the server's thread, what the scheduler's tells; `news` waits for what a page does not know yet."""
 
-    def __init__(self, asked: Asked, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, asked: BranchRequest, clock: Callable[[], float] = time.monotonic) -> None:
         self.asked = asked
         self._clock = clock
         self._waiting = 0

@@ -12,7 +12,7 @@ from lookahead_core.document.drafting import require_alike
 from lookahead_core.errors import ModelError
 from lookahead_core.model import Model
 from lookahead_core.speculation.acceptance import agreement
-from lookahead_core.strategies.rules import MOST_WORDS, Rules
+from lookahead_core.strategies.rules import MOST_WORDS, LogitRules
 from lookahead_core.tree import Node
 
 
@@ -46,7 +46,7 @@ def generate_and_check(
     big model's context has room for less behind the longest prompt, less is written, as it would write less itself.
     """
     require_alike(big, little)
-    listed, rules = _listed(prompts), Rules(max_new_tokens=max_new_tokens)
+    listed, rules = _listed(prompts), LogitRules(max_new_tokens=max_new_tokens)
     heads = [_document(big, prompt).ground(rules).head for prompt in listed]
     context = big.context_length
     most = min([max_new_tokens, *(context - head.depth for head in heads if context is not None)])

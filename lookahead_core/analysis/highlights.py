@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lookahead_core.analysis.token_facts import Told, tell
+from lookahead_core.analysis.token_facts import TokenFacts, observe
 from lookahead_core.document.document import Document
-from lookahead_core.document.generation_start import Meter
+from lookahead_core.document.generation_start import CostMeter
 from lookahead_core.document.results import Cost, LookaheadStep
 from lookahead_core.engines.engine import CHUNK, LAST_CHUNK
 from lookahead_core.errors import LookaheadError
-from lookahead_core.strategies.lookahead_options import Options
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.text.boundaries import WORD, ends
-from lookahead_core.text.passage import Spot
+from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node
 from lookahead_core.validation import check_whole
 
@@ -30,7 +30,7 @@ BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
+class HighlightAlternative:
     """A token that the model thought likely at a place."""
 
     token_id: int
@@ -42,7 +42,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HighlightEntry:
     """A token of a text, or several that only together make whole characters, and what the model thought of it.
 
     Rank, entropy and alternatives are those at the first of its tokens that was not the likeliest; where all were, at
@@ -59,7 +59,7 @@ class Entry:
     """In nats, of all its tokens."""
     rank: int | None
     entropy: float | None
-    alternatives: tuple[Alternative, ...]
+    alternatives: tuple[HighlightAlternative, ...]
     """The likeliest first."""
     at: int
     """Which of the document's tokens comes first in it."""
@@ -71,7 +71,7 @@ class Entry:
     """The same as a character: 0 unless the text is longer than the model's context."""
 
     @property
-    def most_likely(self) -> Alternative | None:
+    def most_likely(self) -> HighlightAlternative | None:
         """What the model would have said; none where it has no odds."""
         return self.alternatives[0] if self.alternatives else None
 
@@ -85,21 +85,21 @@ class Entry:
 class Highlights:
     """What the model thought of every token of a text."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[HighlightEntry, ...]
     cost: Cost
 
     @property
-    def candidates(self) -> tuple[Entry, ...]:
+    def candidates(self) -> tuple[HighlightEntry, ...]:
         """The entries where the model would have gone elsewhere, those first that it thought least likely."""
         return tuple(sorted((entry for entry in self.entries if entry.differs), key=lambda entry: -(entry.loss or 0)))
 
     @property
-    def marks(self) -> tuple[Entry, ...]:
+    def marks(self) -> tuple[HighlightEntry, ...]:
         """The same for words: of each word the first entry where the model would have gone elsewhere.
 
         A word is as unlikely as the least likely of those entries: its first piece may be a likely one.
         """
-        first: dict[tuple[int, int], Entry] = {}  # in the order of what is least likely in each
+        first: dict[tuple[int, int], HighlightEntry] = {}  # in the order of what is least likely in each
         for entry in self.candidates:
             known = first.get(entry.word, entry)
             first[entry.word] = min(entry, known, key=lambda one: one.start)
@@ -110,7 +110,7 @@ class Highlights:
         """The highest loss, sought once for all who compare; the first entry's counts only where there is no other."""
         return max(_finite(self.entries[1:]) or _finite(self.entries[:1]), default=0.0)
 
-    def relative(self, entry: Entry) -> float | None:
+    def relative(self, entry: HighlightEntry) -> float | None:
         """An entry's loss as a share of the highest one; the first entry's may be above 1."""
         return entry.loss / self.highest if entry.loss is not None and self.highest else None
 
@@ -120,7 +120,7 @@ class Highlights:
         return "" if any(entry.differs for entry in self.entries) else NONE_FOUND
 
 
-def _finite(entries: Sequence[Entry]) -> list[float]:
+def _finite(entries: Sequence[HighlightEntry]) -> list[float]:
     """The losses of those that have one, and are not impossible."""
     return [entry.loss for entry in entries if entry.loss is not None and entry.loss < math.inf]
 
@@ -161,7 +161,7 @@ def highlights_steps(document: Document, k: int = 5) -> Iterator[HighlightsStep]
     check_whole("k", k, 1, MOST_ALTERNATIVES)
     if not document.text:
         raise LookaheadError("There is no text to read yet: write or paste one.")
-    meter = Meter(document.model.engine, document.tree)
+    meter = CostMeter(document.model.engine, document.tree)
     token_ids, told, seen = document.token_ids, {}, {}
     windows = _windows(document)
     total, before = sum(window.end - window.begin for window in windows), 0
@@ -178,7 +178,7 @@ def highlights_steps(document: Document, k: int = 5) -> Iterator[HighlightsStep]
 
 def branches_steps(document: Document, start: int, **options: Any) -> Iterator[LookaheadStep]:
     """What `lookahead_steps` would give if the text ended before the token at a character; it stays as it is."""
-    asked = Options.of(options)
+    asked = LookaheadOptions.of(options)
     at = _token_at(document, start)
     window = next(window for window in _windows(document) if window.begin <= at < window.end)
     context, first = document.model.context_length, document._passage.started
@@ -203,7 +203,7 @@ def _windows(document: Document) -> list[_Window]:
     return windows
 
 
-def _read(document: Document, window: _Window, k: int, told: dict[int, Told]) -> Iterator[int]:
+def _read(document: Document, window: _Window, k: int, told: dict[int, TokenFacts]) -> Iterator[int]:
     """Read a window, tell of its tokens what is not known yet, and yield after each pass how many are told of."""
     engine, tree, token_ids = document.model.engine, document.tree, document.token_ids
     path = tree.path(node_at(document, window.start, window.end - 1))
@@ -215,7 +215,7 @@ def _read(document: Document, window: _Window, k: int, told: dict[int, Told]) ->
         asked = [node for node in chunk if node in nodes]
         if asked:
             rows, came = engine.score(asked).rows_of(asked), [token_ids[nodes[node]] for node in asked]
-            for node, token_id, facts in zip(asked, came, tell(rows, came, k), strict=True):
+            for node, token_id, facts in zip(asked, came, observe(rows, came, k), strict=True):
                 tree.note(node, ("highlight", token_id, k), facts)
             yield nodes[asked[-1]] + 1 - window.begin
         else:
@@ -224,7 +224,7 @@ def _read(document: Document, window: _Window, k: int, told: dict[int, Told]) ->
     told |= {at: _note(node, token_ids[at], k) for node, at in nodes.items()}
 
 
-def _note(node: Node, token_id: int, k: int) -> Told | None:
+def _note(node: Node, token_id: int, k: int) -> TokenFacts | None:
     return (node.notes or {}).get(("highlight", token_id, k))
 
 
@@ -236,7 +236,7 @@ def _chunks(nodes: list[Node], vocabulary: int) -> Iterator[list[Node]]:
         nodes = nodes[size:]
 
 
-def _entries(document: Document, told: dict[int, Told], seen: dict[int, int]) -> Iterator[Entry]:
+def _entries(document: Document, told: dict[int, TokenFacts], seen: dict[int, int]) -> Iterator[HighlightEntry]:
     """The tokens of the text, put together where only several make whole characters."""
     cuts = list(spans(document))
     words = _words([document.text[start:end] for _, _, start, end in cuts])
@@ -249,16 +249,16 @@ def _entry(
     tokens: tuple[int, int],
     characters: tuple[int, int],
     word: tuple[int, int],
-    told: dict[int, Told],
+    told: dict[int, TokenFacts],
     seen: dict[int, int],
-) -> Entry:
+) -> HighlightEntry:
     (at, after), (start, end) = tokens, characters
     facts = [told.get(place) for place in range(at, after)]
     known = [fact for fact in facts if fact is not None]
     place = next((place for place, fact in enumerate(facts) if fact is not None and fact.rank > 1), 0)
     fact = facts[place] if len(known) == len(facts) else None
     read_from = seen[at + place]
-    return Entry(
+    return HighlightEntry(
         start=start,
         end=end,
         token=document.text[start:end],
@@ -275,13 +275,13 @@ def _entry(
     )
 
 
-def _alternatives(document: Document, at: int, fact: Told) -> Iterator[Alternative]:
+def _alternatives(document: Document, at: int, fact: TokenFacts) -> Iterator[HighlightAlternative]:
     spot = _spot(document, at)
     for token_id, logprob in fact.likeliest:
         ended = token_id in document.model.end_token_ids
         text = "" if ended else spot.then(token_id)[0]
         whole = text if ended or (text and "\ufffd" not in text) else None
-        yield Alternative(token_id, whole, math.exp(logprob), ended)
+        yield HighlightAlternative(token_id, whole, math.exp(logprob), ended)
 
 
 def spans(document: Document) -> Iterator[tuple[int, int, int, int]]:
@@ -323,12 +323,12 @@ def node_at(document: Document, start: int, at: int) -> Node:
     return tree.descend(tree.root, itertools.chain(token_ids[: document._passage.started], token_ids[start:at]))
 
 
-def _spot(document: Document, at: int) -> Spot:
+def _spot(document: Document, at: int) -> TextEnd:
     """How text goes on before a token."""
     if not at:
-        return Spot(document.model.codec, b"", at_start=True)
+        return TextEnd(document.model.codec, b"", at_start=True)
     stand = document._passage.stands[at - 1]
-    return Spot(document.model.codec, stand.held, at_start=not (stand.end or stand.held))
+    return TextEnd(document.model.codec, stand.held, at_start=not (stand.end or stand.held))
 
 
 def _character(document: Document, at: int) -> int:

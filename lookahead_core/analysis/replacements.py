@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lookahead_core.analysis.highlights import Alternative, Entry, node_at, spans
+from lookahead_core.analysis.highlights import HighlightAlternative, HighlightEntry, node_at, spans
 from lookahead_core.document.document import Document
 from lookahead_core.engines.engine import read_in_chunks
 from lookahead_core.errors import LookaheadError
@@ -23,10 +23,10 @@ _RUN = re.compile(r"\s*\S+")
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class ReplacementFit:
     """Whether an alternative could stand in place of the person's word with what follows left as it is."""
 
-    alternative: Alternative
+    alternative: HighlightAlternative
     following: str
     """The person's next words, which were asked about."""
     logprob: float | None
@@ -51,7 +51,9 @@ class Fit:
         return {True: "drops in", False: "would need the rest rewritten", None: "cannot be told"}[self.drops_in]
 
 
-def drop_in(document: Document, entry: Entry, alternatives: Sequence[Alternative], words: int = 3) -> list[Fit]:
+def drop_in(
+    document: Document, entry: HighlightEntry, alternatives: Sequence[HighlightAlternative], words: int = 3
+) -> list[ReplacementFit]:
     """For each alternative how likely the person's next words are after it, in one pass for all of them.
 
     It takes the place of the rest of the person's word; what follows is cut into tokens as it is written after it. It
@@ -61,8 +63,8 @@ def drop_in(document: Document, entry: Entry, alternatives: Sequence[Alternative
 
 
 def drop_in_steps(
-    document: Document, entry: Entry, alternatives: Sequence[Alternative], words: int = 3
-) -> Iterator[list[Fit] | None]:
+    document: Document, entry: HighlightEntry, alternatives: Sequence[HighlightAlternative], words: int = 3
+) -> Iterator[list[ReplacementFit] | None]:
     """The same, a step for each chunk of what stands before and has to be read again; the last one has the result."""
     check_whole("words", words, 1, MOST_FOLLOWING)
     for _ in read_in_chunks(document.model.engine, _origin(document, entry)):
@@ -70,7 +72,9 @@ def drop_in_steps(
     yield _fits(document, entry, alternatives, words)
 
 
-def _fits(document: Document, entry: Entry, alternatives: Sequence[Alternative], words: int) -> list[Fit]:
+def _fits(
+    document: Document, entry: HighlightEntry, alternatives: Sequence[HighlightAlternative], words: int
+) -> list[ReplacementFit]:
     origin, own_ids = _origin(document, entry), _rest_of_word(document, entry)
     following, next_ids = _following(document, entry, words)
     context, tree = document.model.context_length, document.tree
@@ -86,14 +90,14 @@ def _fits(document: Document, entry: Entry, alternatives: Sequence[Alternative],
     odds = _odds_of(document, [tree.descend(origin, own_ids), *ends_of.values()], next_ids) if ends_of else {}
     own = odds.get(tree.descend(origin, own_ids))
     return [
-        Fit(alternative, following, odds.get(ends_of[alternative.token_id]), own)
+        ReplacementFit(alternative, following, odds.get(ends_of[alternative.token_id]), own)
         if alternative.token_id in ends_of
-        else Fit(alternative, following, None, own)
+        else ReplacementFit(alternative, following, None, own)
         for alternative in alternatives
     ]
 
 
-def _origin(document: Document, entry: Entry) -> Node:
+def _origin(document: Document, entry: HighlightEntry) -> Node:
     """The node before the token that an entry's alternatives stand in place of."""
     stands = tuple(document.token_ids[entry.at : entry.at + len(entry.token_ids)]) == entry.token_ids
     if not stands or document.text[entry.start : entry.end] != entry.token:
@@ -101,13 +105,13 @@ def _origin(document: Document, entry: Entry) -> Node:
     return node_at(document, entry.read_from, entry.at + entry.place)
 
 
-def _rest_of_word(document: Document, entry: Entry) -> list[int]:
+def _rest_of_word(document: Document, entry: HighlightEntry) -> list[int]:
     """The person's tokens from the one that an alternative stands for to the end of the word."""
     last = next(after for _, after, _, end in spans(document) if end >= entry.word[1])
     return document.token_ids[entry.at + entry.place : last]
 
 
-def _following(document: Document, entry: Entry, words: int) -> tuple[str, list[int]]:
+def _following(document: Document, entry: HighlightEntry, words: int) -> tuple[str, list[int]]:
     """The person's next words after the one that an entry is part of, and their first tokens."""
     runs = itertools.islice(_RUN.finditer(document.text, entry.word[1]), words)
     following = "".join(run[0] for run in runs)

@@ -14,7 +14,7 @@ SLICE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TokenFacts:
     """What a row says of the token that came."""
 
     logprob: float
@@ -24,7 +24,7 @@ class Told:
     """Token ids and their log-probabilities."""
 
 
-def tell(rows: torch.Tensor, came: Sequence[int], k: int) -> Iterator[Told]:
+def observe(rows: torch.Tensor, came: Sequence[int], k: int) -> Iterator[TokenFacts]:
     """What rows of the model's scores say of the tokens that came: a few sweeps over each, and no more."""
     own, top = torch.tensor(came, device=rows.device)[:, None], likeliest(rows, min(k, rows.shape[-1]))
     mine, best = rows.gather(1, own), rows.gather(1, top)
@@ -37,7 +37,7 @@ def tell(rows: torch.Tensor, came: Sequence[int], k: int) -> Iterator[Told]:
     ranks = 1 + places.masked_scatter(~among, _larger(rows, mine, (~among).nonzero()[:, 0]))
     columns = (mine[:, 0] - scale, ranks, scale - mean, top, best - scale[:, None])
     for logprob, rank, spread, ids, logprobs in zip(*(column.tolist() for column in columns), strict=True):
-        yield Told(logprob, rank, spread, tuple(zip(ids, logprobs, strict=True)))
+        yield TokenFacts(logprob, rank, spread, tuple(zip(ids, logprobs, strict=True)))
 
 
 def _surest_and_mean(rows: torch.Tensor, top: torch.Tensor, odds: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

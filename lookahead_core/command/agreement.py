@@ -50,10 +50,10 @@ def run(
     """Check, and tell what came of it. The options are checked before anything is loaded."""
     terminal.report("Starting")
     from lookahead_core.analysis.agreement import generate_and_check
-    from lookahead_core.strategies.rules import Rules
+    from lookahead_core.strategies.rules import LogitRules
 
     prompts, options = asked["prompt"], {"max_new_tokens": asked["max_new_tokens"]}
-    Rules(**options)
+    LogitRules(**options)
     model = load(asked)
     little = load_beside(model, asked)
     checks = generate_and_check(model, little, prompts, **options)

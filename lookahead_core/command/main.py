@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from lookahead_core.command import agreement, terminal, training
 from lookahead_core.errors import LookaheadError
-from lookahead_core.import_logs import hush
+from lookahead_core.import_logs import quiet_import_logs
 from lookahead_core.serving.json_values import plain
 from lookahead_core.strategies.lookahead_options import MODES, UNTIL
 from lookahead_core.validation import check_whole, checked
@@ -46,7 +46,7 @@ EARLINESS = "enough have ended (true), none that grows looks better (false), non
 EARLY = {"false": False, "true": True, "never": "never"}
 
 
-class Option(NamedTuple):
+class CommandOption(NamedTuple):
     """An argument: what it takes and means, and what holds without it."""
 
     flag: str
@@ -78,101 +78,113 @@ class Option(NamedTuple):
             )
 
 
-def _many(flag: str, kind: type, name: str, help: str) -> Option:
-    return Option(flag, kind, f"{help}; may be given again", name=name, repeated=True)
+def _many(flag: str, kind: type, name: str, help: str) -> CommandOption:
+    return CommandOption(flag, kind, f"{help}; may be given again", name=name, repeated=True)
 
 
-CORE: dict[tuple[str, ...], tuple[Option, ...]] = {
+CORE: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
     STREAMS + BEAMS: (
-        Option("--max-new-tokens", int, "how many tokens to add at most, an end token included", 40),
-        Option("--min-new-tokens", int, "how many tokens come before the text may end", 0),
-        Option("--repetition-penalty", float, "divides the scores of tokens that stood before", 1.0),
-        Option("--frequency-penalty", float, "what a token's score loses for each time that it stood before", 0.0),
-        Option("--presence-penalty", float, "what a token's score loses once, if it stood before", 0.0),
-        Option("--no-repeat-ngram-size", int, "so many tokens in a row never come twice; 0 lets them", 0),
+        CommandOption("--max-new-tokens", int, "how many tokens to add at most, an end token included", 40),
+        CommandOption("--min-new-tokens", int, "how many tokens come before the text may end", 0),
+        CommandOption("--repetition-penalty", float, "divides the scores of tokens that stood before", 1.0),
+        CommandOption(
+            "--frequency-penalty", float, "what a token's score loses for each time that it stood before", 0.0
+        ),
+        CommandOption("--presence-penalty", float, "what a token's score loses once, if it stood before", 0.0),
+        CommandOption("--no-repeat-ngram-size", int, "so many tokens in a row never come twice; 0 lets them", 0),
         _many("--forbid", str, "forbidden", "what the text must not come to hold"),
         _many("--force", str, "forced", "a word that must come before the end"),
     ),
     STREAMS: (
-        Option("--max-words", int, "how many words to add at most"),
+        CommandOption("--max-words", int, "how many words to add at most"),
         _many("--stop", str, "stop", "ends the text and does not come into it"),
         _many("--stop-id", int, "stop_ids", "the number of a token that ends the text"),
     ),
     ("sample", "lookahead"): (
-        Option(
+        CommandOption(
             "--temperature", float, "0 always takes the likeliest token, above 1 odds are evened", 1.0, mode="sampled"
         ),
-        Option("--top-p", float, "draw among the likeliest tokens that have this much together", 1.0, mode="sampled"),
-        Option("--seed", int, "the same seed draws the same", 0, mode="sampled"),
+        CommandOption(
+            "--top-p", float, "draw among the likeliest tokens that have this much together", 1.0, mode="sampled"
+        ),
+        CommandOption("--seed", int, "the same seed draws the same", 0, mode="sampled"),
     ),
     ("sample",): (
-        Option("--top-k", int, "draw among so many of the likeliest tokens; 0 is all", 0),
-        Option("--min-p", float, "draw among tokens at least this share as likely as the likeliest", 0.0),
-        Option("--typical-p", float, "draw among tokens whose surprise is near the expected one", 1.0),
-        Option("--min-tokens-to-keep", int, "how many tokens each of these cuts leaves at least", 1),
+        CommandOption("--top-k", int, "draw among so many of the likeliest tokens; 0 is all", 0),
+        CommandOption("--min-p", float, "draw among tokens at least this share as likely as the likeliest", 0.0),
+        CommandOption("--typical-p", float, "draw among tokens whose surprise is near the expected one", 1.0),
+        CommandOption("--min-tokens-to-keep", int, "how many tokens each of these cuts leaves at least", 1),
     ),
     BEAMS: (
-        Option("--num-beams", int, "how many paths grow side by side", 5),
-        Option("--num-return-sequences", int, "how many of them to show; all, if not given"),
-        Option("--length-penalty", float, "a score is divided by the length to this power", 1.0),
-        Option("--early-stopping", str, f"it is over when {EARLINESS}", "false", choices=tuple(EARLY)),
-        Option("--num-beam-groups", int, "groups that search in turn; diverse: as many as there are beams", 1),
-        Option("--diversity-penalty", float, "what each earlier group costs a token that it took; diverse: 1.0", 0.0),
-        Option("--stopping", str, "whose rules", "transformers", choices=("transformers", "seed")),
+        CommandOption("--num-beams", int, "how many paths grow side by side", 5),
+        CommandOption("--num-return-sequences", int, "how many of them to show; all, if not given"),
+        CommandOption("--length-penalty", float, "a score is divided by the length to this power", 1.0),
+        CommandOption("--early-stopping", str, f"it is over when {EARLINESS}", "false", choices=tuple(EARLY)),
+        CommandOption("--num-beam-groups", int, "groups that search in turn; diverse: as many as there are beams", 1),
+        CommandOption(
+            "--diversity-penalty", float, "what each earlier group costs a token that it took; diverse: 1.0", 0.0
+        ),
+        CommandOption("--stopping", str, "whose rules", "transformers", choices=("transformers", "seed")),
     ),
     ("lookahead",): (
-        Option("-k", int, "how many branches", 5),
-        Option("--depth", int, "how many tokens each", 5),
-        Option(
+        CommandOption("-k", int, "how many branches", 5),
+        CommandOption("--depth", int, "how many tokens each", 5),
+        CommandOption(
             "--mode", str, "which branches; sampled heeds --temperature, --top-p and --seed", "likely", choices=MODES
         ),
-        Option("--until", str, "where branches end, if depth reaches so far", "tokens", choices=UNTIL),
-        Option("--branch-levels", int, "every_level: at how many levels to branch", 2, mode="every_level"),
-        Option("--cutoff", float, "forks: how likely another way must be to be shown", 0.15, mode="forks"),
-        Option("--slope", float, "forks: what the cutoff is multiplied by at each level", 1.0, mode="forks"),
-        Option("--split-limit", int, "forks: the most ways at one place", 3, mode="forks"),
-        Option("--budget", int, "best_first: how many tokens may be tried", 64, mode="best_first"),
-        Option("--pass-width", int, "best_first: how many of them at once", 16, "width", mode="best_first"),
+        CommandOption("--until", str, "where branches end, if depth reaches so far", "tokens", choices=UNTIL),
+        CommandOption("--branch-levels", int, "every_level: at how many levels to branch", 2, mode="every_level"),
+        CommandOption("--cutoff", float, "forks: how likely another way must be to be shown", 0.15, mode="forks"),
+        CommandOption("--slope", float, "forks: what the cutoff is multiplied by at each level", 1.0, mode="forks"),
+        CommandOption("--split-limit", int, "forks: the most ways at one place", 3, mode="forks"),
+        CommandOption("--budget", int, "best_first: how many tokens may be tried", 64, mode="best_first"),
+        CommandOption("--pass-width", int, "best_first: how many of them at once", 16, "width", mode="best_first"),
         _many("--ban", int, "banned", "the number of a token that no branch may hold"),
-        Option("--heal", bool, "finish the word that the text ends in"),
-        Option("--speculate", bool, "draft what branches go on with from the text, several tokens a pass"),
+        CommandOption("--heal", bool, "finish the word that the text ends in"),
+        CommandOption("--speculate", bool, "draft what branches go on with from the text, several tokens a pass"),
     ),
 }
 """What the core is asked for, by the methods that know it. A test holds it against the core's own options."""
-LOOKS: dict[tuple[str, ...], tuple[Option, ...]] = {
+LOOKS: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
     STREAMS: (
-        Option("--odds", bool, "a line for each token: its odds, and what else could have come"),
-        Option("--no-drafts", bool, "one token a pass; the text is the same"),
-        Option("--draft-model", str, "a smaller model with the same tokens, that drafts as well", name="little"),
-        Option("--heads", str, "heads that were trained for the model, that draft as well", name="trained"),
-        Option("--corpus", str, "a text file or a folder of them, to draft from", name="texts"),
+        CommandOption("--odds", bool, "a line for each token: its odds, and what else could have come"),
+        CommandOption("--no-drafts", bool, "one token a pass; the text is the same"),
+        CommandOption("--draft-model", str, "a smaller model with the same tokens, that drafts as well", name="little"),
+        CommandOption("--heads", str, "heads that were trained for the model, that draft as well", name="trained"),
+        CommandOption("--corpus", str, "a text file or a folder of them, to draft from", name="texts"),
     ),
-    ("sample",): (Option("--samples", int, "how many different texts to draw", 1),),
+    ("sample",): (CommandOption("--samples", int, "how many different texts to draw", 1),),
     BEAMS: (
-        Option("--tree", bool, "also the tree of the search, with what became of each beam"),
-        Option("--all", bool, "in the tree, also what was outscored at once"),
+        CommandOption("--tree", bool, "also the tree of the search, with what became of each beam"),
+        CommandOption("--all", bool, "in the tree, also what was outscored at once"),
     ),
     tuple(METHODS): (
-        Option("--json", bool, "one JSON document and nothing else"),
-        Option("--verbose", bool, "also cost, why it is over and average token probability, on standard error"),
-        Option(
+        CommandOption("--json", bool, "one JSON document and nothing else"),
+        CommandOption("--verbose", bool, "also cost, why it is over and average token probability, on standard error"),
+        CommandOption(
             "--width", int, "how wide tables and trees may be; if not given, as wide as the terminal", name="columns"
         ),
     ),
 }
 MODEL = (
-    Option("--model", str, "a name on the Hub, a folder or a .gguf file; a small one, if not given"),
-    Option("--revision", str, "which branch, tag or commit of a model on the Hub"),
-    Option("--device", str, "where it runs", "auto", choices=("auto", "cpu", "cuda", "mps")),
-    Option("--device-map", str, "spread it: auto, balanced, a device, or JSON from its modules to devices"),
-    Option("--dtype", str, "the type of its numbers", "auto", choices=("auto", "float32", "bfloat16", "float16")),
-    Option("--quantize", str, "load its weights with few bits", choices=("4bit", "8bit")),
-    Option("--engine", str, "how it is read", "auto", choices=("auto", "cached", "uncached")),
-    Option("--trust-remote-code", bool, "run the code that comes with it, which may do anything on this machine"),
+    CommandOption("--model", str, "a name on the Hub, a folder or a .gguf file; a small one, if not given"),
+    CommandOption("--revision", str, "which branch, tag or commit of a model on the Hub"),
+    CommandOption("--device", str, "where it runs", "auto", choices=("auto", "cpu", "cuda", "mps")),
+    CommandOption("--device-map", str, "spread it: auto, balanced, a device, or JSON from its modules to devices"),
+    CommandOption(
+        "--dtype", str, "the type of its numbers", "auto", choices=("auto", "float32", "bfloat16", "float16")
+    ),
+    CommandOption("--quantize", str, "load its weights with few bits", choices=("4bit", "8bit")),
+    CommandOption("--engine", str, "how it is read", "auto", choices=("auto", "cached", "uncached")),
+    CommandOption(
+        "--trust-remote-code", bool, "run the code that comes with it, which may do anything on this machine"
+    ),
 )
 
 
-DESCRIBE = Option("--describe", bool, "load the model, tell what it is and how it computes, and end; takes no prompt")
+DESCRIBE = CommandOption(
+    "--describe", bool, "load the model, tell what it is and how it computes, and end; takes no prompt"
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -201,7 +213,7 @@ def parser() -> Parser:
     return made
 
 
-def _add(made: Parser, title: str, options: Sequence[Option]) -> None:
+def _add(made: Parser, title: str, options: Sequence[CommandOption]) -> None:
     group = made.add_argument_group(title)
     for option in options:
         option.add_to(group)
@@ -230,7 +242,7 @@ def arguments_of(words: Sequence[str] | None) -> dict[str, Any]:
     return asked
 
 
-def _unheeded(option: Option, methods: Sequence[str], asked: dict[str, Any]) -> str:
+def _unheeded(option: CommandOption, methods: Sequence[str], asked: dict[str, Any]) -> str:
     """Why the chosen method, or the chosen mode of a lookahead, takes no notice of an option."""
     method, mode = asked["method"], asked.get("mode", MODES[0])
     if method not in methods:
@@ -321,9 +333,11 @@ class Command:
     def _options(self) -> Any:
         from lookahead_core.strategies.beam import BeamOptions
         from lookahead_core.strategies.decode import StreamOptions
-        from lookahead_core.strategies.lookahead_options import Options
+        from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
-        kind: Any = StreamOptions if self.method in STREAMS else BeamOptions if self.method in BEAMS else Options
+        kind: Any = (
+            StreamOptions if self.method in STREAMS else BeamOptions if self.method in BEAMS else LookaheadOptions
+        )
         return checked(kind, self.given, self.method)
 
     def _stream(self, document: Document, options: Any) -> None:
@@ -450,7 +464,7 @@ def run(words: Sequence[str] | None) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Do what the arguments ask; returns the exit status."""
-    hush()
+    quiet_import_logs()
     if sys.stdout is None:
         return complain("There is no standard output to write to; open one.")
     try:

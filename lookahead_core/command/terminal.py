@@ -209,27 +209,27 @@ def token_text(token_id: int, model: Model) -> str:
 
 
 @dataclass(eq=False, slots=True)
-class Twig:
+class TreeRow:
     """A token of a tree to be drawn: how much it weighs, what it adds, and what is to be said of it."""
 
     weight: float = 0.0
     text: str = ""
     note: str = ""
     faint: bool = False
-    children: dict[int, Twig] = field(default_factory=dict)
+    children: dict[int, TreeRow] = field(default_factory=dict)
     stops: int = 0
     """How many branches stop here."""
 
-    def straight(self) -> Twig:
+    def straight(self) -> TreeRow:
         """It and what follows it up to the next fork, as one: it weighs as much as its first token."""
         text, twig = self.text, self
         while len(twig.children) == 1 and not twig.note:
             (twig,) = twig.children.values()
             text += twig.text
-        return Twig(self.weight, text, twig.note, twig.faint, twig.children)
+        return TreeRow(self.weight, text, twig.note, twig.faint, twig.children)
 
 
-def drawn(top: Twig, weighed: Callable[[float], str], screen: Screen) -> Iterator[str]:
+def drawn(top: TreeRow, weighed: Callable[[float], str], screen: Screen) -> Iterator[str]:
     """What hangs below the top, heaviest first, a line for each way from fork to fork."""
     waiting = _hung(top, "", screen)
     while waiting:
@@ -238,7 +238,7 @@ def drawn(top: Twig, weighed: Callable[[float], str], screen: Screen) -> Iterato
         waiting += _hung(twig, below, screen)
 
 
-def _hung(twig: Twig, before: str, screen: Screen) -> list[tuple[Twig, str, str]]:
+def _hung(twig: TreeRow, before: str, screen: Screen) -> list[tuple[TreeRow, str, str]]:
     """The ways from a fork, the last first: each with what its line begins with, and those below it."""
     ways = sorted((child.straight() for child in twig.children.values()), key=lambda way: way.weight)
     last, fork = (screen.last, " " * len(screen.last)), (screen.fork, screen.beside)
@@ -246,7 +246,7 @@ def _hung(twig: Twig, before: str, screen: Screen) -> list[tuple[Twig, str, str]
     return [(way, before + sign, before + below) for way, (sign, below) in zip(ways, signs, strict=False)]
 
 
-def _twig_line(twig: Twig, before: str, screen: Screen) -> str:
+def _twig_line(twig: TreeRow, before: str, screen: Screen) -> str:
     room = screen.width - columns(before) - len(twig.note) - 2
     text = screen.quoted(twig.text, room) if twig.text or not twig.note else ""
     line = before + "  ".join(filter(None, (text, twig.note)))
@@ -272,13 +272,13 @@ def _held(result: Lookahead) -> str:
     return f"{held} of what begins with {result.given!r}" if result.given else held
 
 
-def _grown(branches: Iterable[Branch]) -> Twig:
-    top = Twig()
+def _grown(branches: Iterable[Branch]) -> TreeRow:
+    top = TreeRow()
     for branch in branches:
         twig, texts = top, {piece.tokens: piece.text for piece in branch.pieces}
         for place, token_id in enumerate(branch.token_ids, start=1):
             share = math.exp(math.fsum(branch.logprobs[:place]))
-            twig = twig.children.setdefault(token_id, Twig(share, texts.get(place, "")))
+            twig = twig.children.setdefault(token_id, TreeRow(share, texts.get(place, "")))
         twig.stops += 1
         twig.note = "  ".join(filter(None, ("end" * branch.ended, f"× {twig.stops}" * (twig.stops > 1))))
     for twig in _all(top):
@@ -287,7 +287,7 @@ def _grown(branches: Iterable[Branch]) -> Twig:
     return top
 
 
-def _all(top: Twig) -> Iterator[Twig]:
+def _all(top: TreeRow) -> Iterator[TreeRow]:
     waiting = [top]
     while waiting:
         twig = waiting.pop()
@@ -316,14 +316,14 @@ def beam_tree_lines(prompt: str, beams: Beams, every: bool, screen: Screen) -> I
         yield screen.faint(f"{fate}: {reason}")
 
 
-def _searched(nodes: Mapping[int, BeamNode]) -> Twig:
+def _searched(nodes: Mapping[int, BeamNode]) -> TreeRow:
     from lookahead_core.strategies.beam import GREW, RETURNED
 
-    top = Twig()
-    twigs: dict[int | None, Twig] = {None: top}
+    top = TreeRow()
+    twigs: dict[int | None, TreeRow] = {None: top}
     for place, node in nodes.items():
         faint = node.fate not in (GREW, RETURNED)
-        twigs[place] = twigs[node.parent].children[place] = Twig(node.total, node.text, _note(node), faint)
+        twigs[place] = twigs[node.parent].children[place] = TreeRow(node.total, node.text, _note(node), faint)
     return top
 
 
@@ -351,9 +351,9 @@ def agreement_lines(prompts: Sequence[str], checks: Sequence[Check], model: Mode
 
 def _spelled(prompt: str, token_ids: Sequence[int], model: Model) -> str:
     """The whole characters that tokens add to a prompt."""
-    from lookahead_core.text.passage import Spot
+    from lookahead_core.text.passage import TextEnd
 
-    spot, text = Spot(model.codec, b"", at_start=not prompt), ""
+    spot, text = TextEnd(model.codec, b"", at_start=not prompt), ""
     for token_id in token_ids:
         piece, spot = spot.then(token_id)
         text += piece

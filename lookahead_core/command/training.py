@@ -52,12 +52,12 @@ def add(made: argparse.ArgumentParser) -> None:
 def run(asked: dict[str, Any], load: Callable[[dict[str, Any]], Model]) -> None:
     """Train, and tell what it is worth. The options are checked before anything is loaded."""
     terminal.report("Starting")
-    from lookahead_core.training.trainer import Plan, train_heads
+    from lookahead_core.training.trainer import TrainingPlan, train_heads
 
     given = {name: asked[name] for name in ("tokens", "count", "seed") if name in asked}
     minutes = asked.get("minutes", MINUTES)
     given["minutes"] = None if minutes == float("inf") else minutes
-    checked(Plan, given, NAME)
+    checked(TrainingPlan, given, NAME)
     if "name" in asked and "output" in asked:
         raise ValueError("--name and --output are both given; the heads go to one place.")
     texts = [_read(asked["texts"])] if "texts" in asked else None

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from lookahead_core.document.document import Document
-from lookahead_core.document.generation_start import Ground, guarded
+from lookahead_core.document.generation_start import GenerationStart, guarded
 from lookahead_core.document.results import Beams, Cost, Lookahead
-from lookahead_core.document.stream import Reader, Streams, read_lines
+from lookahead_core.document.stream import StreamReader, Streams, read_lines
 from lookahead_core.strategies.beam import BeamOptions, beam_search
 from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.strategies.grow_many import grow_together
-from lookahead_core.strategies.lookahead_options import Options
-from lookahead_core.strategies.rules import Rules
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
+from lookahead_core.strategies.rules import LogitRules
 from lookahead_core.validation import checked
 
 
@@ -29,7 +29,7 @@ def stream_batch(documents: Iterable[Document], **options: Any) -> Streams:
     asked = checked(StreamOptions, options, "stream_batch")
     documents = _listed(documents)
     grounds = _grounds(documents, asked)
-    readers: list[Reader] = []
+    readers: list[StreamReader] = []
     times: collections.Counter[int] = collections.Counter()
     for document, ground in zip(documents, grounds, strict=True):
         readers.append(ground.line(replace(asked, stream=asked.stream + times[id(document)])))
@@ -52,9 +52,9 @@ def beam_search_batch(documents: Iterable[Document], **options: Any) -> list[Bea
 
 def lookahead_batch(documents: Iterable[Document], **options: Any) -> list[Lookahead]:
     """A lookahead in each document; likely branches of all of them grow in the same passes."""
-    asked = checked(Options, options, "lookahead_batch")
+    asked = checked(LookaheadOptions, options, "lookahead_batch")
     documents = _listed(documents)
-    grounds = _grounds(documents, Rules(max_new_tokens=asked.depth))
+    grounds = _grounds(documents, LogitRules(max_new_tokens=asked.depth))
     if documents and asked.is_plain and not asked.heal:
         model, heads = documents[0].model, [ground.head for ground in grounds]
         collections.deque(grow_together(model.engine, heads, asked.k, asked.depth, model.end_token_ids), maxlen=0)
@@ -73,18 +73,18 @@ def _listed(documents: Iterable[Document]) -> list[Document]:
     return listed
 
 
-def _grounds(documents: Sequence[Document], rules: Rules) -> list[Ground]:
+def _grounds(documents: Sequence[Document], rules: LogitRules) -> list[GenerationStart]:
     """Where each document grows from; one that is given several times has one view."""
-    made: dict[int, Ground] = {}
+    made: dict[int, GenerationStart] = {}
     return [made.get(id(document)) or made.setdefault(id(document), document.ground(rules)) for document in documents]
 
 
-def _once(grounds: Sequence[Ground]) -> list[Ground]:
+def _once(grounds: Sequence[GenerationStart]) -> list[GenerationStart]:
     """Each ground once, also where a document was given several times."""
     return list({id(ground): ground for ground in grounds}.values())
 
 
-def _cost_of(documents: Sequence[Document], grounds: Sequence[Ground]) -> Callable[[], Cost]:
+def _cost_of(documents: Sequence[Document], grounds: Sequence[GenerationStart]) -> Callable[[], Cost]:
     """What a batch costs: its passes, and what all documents need together."""
     engine = documents[0].model.engine if documents else None
     before = engine.passes if engine else 0

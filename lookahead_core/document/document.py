@@ -10,25 +10,28 @@ from typing import Any
 
 import torch
 
-from lookahead_core.document.drafting import Memory
-from lookahead_core.document.generation_start import Ground, Meter, guarded
-from lookahead_core.document.result_context import Scene, make_lookahead
+from lookahead_core.document.drafting import DocumentDrafting
+from lookahead_core.document.generation_start import CostMeter, GenerationStart, guarded
+from lookahead_core.document.result_context import ResultContext, make_lookahead
 from lookahead_core.document.results import Beams, BeamStep, Branch, Lookahead, LookaheadStep
 from lookahead_core.document.stream import Stream, read_lines
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.strategies import lookahead
 from lookahead_core.strategies.beam import BeamOptions, beam_search
+from lookahead_core.strategies.branch_growth import GrowthContext
 from lookahead_core.strategies.decode import StreamOptions
-from lookahead_core.strategies.rules import Rules
+from lookahead_core.strategies.healing import ReopenedToken
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
+from lookahead_core.strategies.rules import LogitRules
 from lookahead_core.text.context_window import left_out
-from lookahead_core.text.passage import Passage, Spot
+from lookahead_core.text.passage import Passage, TextEnd
 from lookahead_core.tree import Node, Prediction, TokenTree
 from lookahead_core.validation import checked, token_id_of
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedTokens:
     """Tokens that were accepted elsewhere, after so many characters; healed ones stand in place of the last typed."""
 
     before: int
@@ -64,8 +67,8 @@ class Document:
         self.model = model
         self.tree = TokenTree() if tree is None else tree
         self._passage = Passage(model.codec, model.start_ids, None if opening is None else tuple(opening))
-        self._typed: tuple[Node, lookahead.Typed] | None = None
-        self._memory = Memory(model)
+        self._typed: tuple[Node, ReopenedToken] | None = None
+        self._memory = DocumentDrafting(model)
         self._seen_from = 0
         self._room = 0
         """The most tokens that anybody looked ahead here: kept free, so that the window does not move to and fro."""
@@ -109,7 +112,7 @@ class Document:
         return self.tree.head
 
     def lookahead(self, **options: Any) -> Lookahead:
-        """Several continuations at once: `k` branches of `depth` tokens. See `strategies.lookahead.Options` for all."""
+        """Several continuations at once: `k` branches of `depth` tokens. See `strategies.LookaheadOptions` for all."""
         step = None
         for step in self.lookahead_steps(**options):  # noqa: B007
             pass
@@ -118,7 +121,7 @@ class Document:
 
     def lookahead_steps(self, **options: Any) -> Iterator[LookaheadStep]:
         """The same, a step for each forward pass. It may be left at any step; what was computed is kept."""
-        return self._steps(lookahead.Options.of(options))
+        return self._steps(LookaheadOptions.of(options))
 
     def stream(self, **options: Any) -> Stream:
         """One continuation, token by token, greedy or drawn; the text stays as it is. See `StreamOptions` for all.
@@ -154,14 +157,14 @@ class Document:
         steps = (ground.found(search) for _ in beam_search(self.model.engine, [search]))
         return guarded([ground], steps, lambda: not search.waiting)
 
-    def ground(self, rules: Rules) -> Ground:
+    def ground(self, rules: LogitRules) -> GenerationStart:
         """The end of the text, with room for what these rules ask for, or for a quarter of the context."""
         context = self.model.context_length
         room = rules.max_new_tokens if context is None else min(rules.max_new_tokens, max(1, context // 4))
         seen_from = self._move(room)
         self._require_tokens()
         self._new_view()
-        return Ground(
+        return GenerationStart(
             self.model,
             self.tree.head,
             self._passage.spot,
@@ -201,7 +204,7 @@ class Document:
         self._move()
         return inserted
 
-    def follow(self, text: str, accepted: Sequence[Accepted] = ()) -> None:
+    def follow(self, text: str, accepted: Sequence[AcceptedTokens] = ()) -> None:
         """Take a text that somebody went on with elsewhere; what they accepted on the way keeps its tokens.
 
         What does not spell the text at its place is not believed, and taken for typed.
@@ -210,7 +213,7 @@ class Document:
             self._follow(text, one)
         self.text = text
 
-    def _follow(self, text: str, one: Accepted) -> None:
+    def _follow(self, text: str, one: AcceptedTokens) -> None:
         known = all(0 <= token_id < self.model.vocabulary for token_id in one.token_ids)
         if not known or not one.token_ids or not self.model.end_token_ids.isdisjoint(one.token_ids):
             return
@@ -248,7 +251,7 @@ class Document:
             self.tree.cache.check()
         assert self.tree.token_ids(self.tree.head) == self._window()[0]
 
-    def _steps(self, options: lookahead.Options) -> Iterator[LookaheadStep]:
+    def _steps(self, options: LookaheadOptions) -> Iterator[LookaheadStep]:
         context = self.model.context_length
         if context is not None and options.depth + self._passage.started >= context:
             raise ValueError(f"depth is {options.depth}, and this model sees only {context} tokens in all.")
@@ -260,11 +263,11 @@ class Document:
 
     def steps_after(self, branch: Branch, tokens: int, **options: Any) -> Iterator[LookaheadStep]:
         """What `lookahead_steps` would give once these tokens were accepted; the text stays as it is."""
-        checked, after = lookahead.Options.of(options), self.after(branch, tokens)
+        checked, after = LookaheadOptions.of(options), self.after(branch, tokens)
         if after is not None:
             yield from self._grow(checked, *after, self._seen_from, None)
 
-    def after(self, branch: Branch, tokens: int) -> tuple[Node, Spot] | None:
+    def after(self, branch: Branch, tokens: int) -> tuple[Node, TextEnd] | None:
         """The node that the head would be after accepting so much, and how the text would go on there.
 
         Nothing where accepting would move the window, since the model would read something else then.
@@ -284,19 +287,19 @@ class Document:
         return self.tree.descend(base, token_ids), spot
 
     def _grow(
-        self, options: lookahead.Options, origin: Node, spot: Spot, seen_from: int, typed: lookahead.Typed | None
+        self, options: LookaheadOptions, origin: Node, spot: TextEnd, seen_from: int, typed: ReopenedToken | None
     ) -> Iterator[LookaheadStep]:
         """Branches below a node, or in place of it where it is re-opened."""
-        meter = Meter(self.model.engine, self.tree)
+        meter = CostMeter(self.model.engine, self.tree)
         options.check_vocabulary(self.model.vocabulary)
         view, stop = self.tree.clock, self.model.end_token_ids
         to_read = len(self.model.engine.unread(origin))
-        scene = Scene(origin, spot, stop, options, typed, seen_from)
+        scene = ResultContext(origin, spot, stop, options, typed, seen_from)
         line = None
         if options.speculate:
             self._memory.read(self.token_ids)
             line = self._memory.line
-        place = lookahead.Place(len(self.token_ids) - self.tree.head.depth, scene.complete(), line)
+        place = GrowthContext(len(self.token_ids) - self.tree.head.depth, scene.complete(), line)
         for step in lookahead.lookahead(self.model.engine, origin, options, stop, typed, place):
             build = functools.partial(make_lookahead, step.leaves, meter.cost(), scene, step.start)
             yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
@@ -338,13 +341,13 @@ class Document:
         """Up to where a text of so many tokens is left out."""
         return left_out(length, self.model.context_length, self._room, self._passage.started)
 
-    def _reopened(self) -> lookahead.Typed | None:
+    def _reopened(self) -> ReopenedToken | None:
         """What healing has to begin with, or nothing where there is nothing to heal."""
         head, text = self.tree.head, self.reopens.encode()
         if not text:
             return None
         if self._typed is None or self._typed[0] is not head:
-            self._typed = head, lookahead.Typed(text, self.model.codec.starting_with(text))
+            self._typed = head, ReopenedToken(text, self.model.codec.starting_with(text))
         return self._typed[1]
 
     def _require_tokens(self) -> None:

@@ -13,13 +13,13 @@ from lookahead_core.model import Model
 from lookahead_core.speculation.acceptance import drawn
 from lookahead_core.speculation.corpus import Corpus
 from lookahead_core.speculation.draft_and_verify import Speculation
-from lookahead_core.speculation.draft_model import Choose, LittleModel
-from lookahead_core.speculation.drafters import Drafter, Recycled, Suffix, Trust
+from lookahead_core.speculation.draft_model import Choose, DraftModelDrafter
+from lookahead_core.speculation.drafters import Drafter, GuessAccuracy, SuccessorDrafter, SuffixDrafter
 from lookahead_core.speculation.heads import HeadsDrafter
 from lookahead_core.speculation.heads_file import Heads, check_heads
-from lookahead_core.speculation.ngram_index import Index
-from lookahead_core.strategies.decode import REJECTION, Line, StreamOptions
-from lookahead_core.strategies.rules import Ruling
+from lookahead_core.speculation.ngram_index import NgramIndex
+from lookahead_core.strategies.decode import REJECTION, Continuation, StreamOptions
+from lookahead_core.strategies.rules import ModelRules
 from lookahead_core.strategies.sampling import draw
 from lookahead_core.tree import Node
 
@@ -27,15 +27,15 @@ SURE_ENOUGH = 0.35
 """Only guesses as likely as this are drafted for branches."""
 
 
-class Memory:
+class DocumentDrafting:
     """The drafters of one document."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.trust = Trust()
-        self._index = Index()
-        self._suffix = Suffix(self._index)
-        self._recycled = Recycled()
+        self.trust = GuessAccuracy()
+        self._index = NgramIndex()
+        self._suffix = SuffixDrafter(self._index)
+        self._recycled = SuccessorDrafter()
 
     def speculation(self, options: StreamOptions, token_ids: Sequence[int], unread: int) -> Speculation | None:
         """Drafts for a stream with these options, behind this text; None where it is not to speculate, or where one
@@ -49,16 +49,18 @@ class Memory:
             drafter.read(token_ids)
         return self._speculation(drafters, apart=options.speculate == REJECTION)
 
-    def line(self, node: Node, tokens: int) -> Line:
+    def line(self, node: Node, tokens: int) -> Continuation:
         """The likeliest tokens after a node, so many, with drafts. What is only looked at is not taken for text; what
         its passes have computed, and how often guesses were right, is kept all the same.
         """
         model = self.model
-        drafters: list[Drafter] = [Suffix(self._index, hears=False), self._recycled]
+        drafters: list[Drafter] = [SuffixDrafter(self._index, hears=False), self._recycled]
         # A view takes as many passes as its slowest branch: a token won in another one is hardly worth a node.
         speculation = self._speculation(drafters, least=SURE_ENOUGH)
         options = StreamOptions(max_new_tokens=tokens)
-        return Line(node, options, Ruling(options, model.end_token_ids, model.codec, model.vocabulary), 0, speculation)
+        return Continuation(
+            node, options, ModelRules(options, model.end_token_ids, model.codec, model.vocabulary), 0, speculation
+        )
 
     def read(self, token_ids: Sequence[int]) -> None:
         """Take the text as it stands."""
@@ -89,11 +91,11 @@ class Memory:
         own = {"recycled": lambda: self._recycled, "suffix": lambda: self._suffix.beside(self._others(options))}
         return [own[one]() if isinstance(one, str) else one for one in options.drafters]
 
-    def _others(self, options: StreamOptions) -> list[Index]:
+    def _others(self, options: StreamOptions) -> list[NgramIndex]:
         """What was given to be quoted, beside the text itself."""
         others = []
         if options.source:
-            source = Index()
+            source = NgramIndex()
             source.add([token.token_id for token in self.model.codec.encode(options.source, continuing=True)])
             others.append(source)
         if options.corpus is not None:
@@ -106,7 +108,7 @@ class Memory:
             given.append(HeadsDrafter(options.heads, self.model))
         if options.draft_model is not None:
             vocabulary, choose = self.model.vocabulary, _chooser(options, unread)
-            given.append(LittleModel(options.draft_model, vocabulary, choose, self.trust))
+            given.append(DraftModelDrafter(options.draft_model, vocabulary, choose, self.trust))
         return given
 
 

@@ -10,25 +10,25 @@ from typing import TypeVar
 
 import torch
 
-from lookahead_core.document.drafting import Memory
-from lookahead_core.document.result_context import Scene, make_beams
+from lookahead_core.document.drafting import DocumentDrafting
+from lookahead_core.document.result_context import ResultContext, make_beams
 from lookahead_core.document.results import BeamStep, Cost
-from lookahead_core.document.stream import Reader
+from lookahead_core.document.stream import StreamReader
 from lookahead_core.engines.engine import Engine
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.strategies.beam import BeamOptions, BeamSearch
-from lookahead_core.strategies.decode import Line, StreamOptions, model_scores
-from lookahead_core.strategies.rules import Rules, Ruling
-from lookahead_core.text.passage import Spot
+from lookahead_core.strategies.decode import Continuation, StreamOptions, model_scores
+from lookahead_core.strategies.rules import LogitRules, ModelRules
+from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node, TokenTree
 
 T = TypeVar("T")
-R = TypeVar("R", bound=Rules)
+R = TypeVar("R", bound=LogitRules)
 _END = object()
 
 
-class Meter:
+class CostMeter:
     """What a document costs from now on."""
 
     def __init__(self, engine: Engine, tree: TokenTree) -> None:
@@ -43,12 +43,12 @@ class Meter:
 
 
 @dataclass
-class Ground:
+class GenerationStart:
     """A place in a document. Things that grow here may run beside others, as long as its text stands."""
 
     model: Model
     head: Node
-    spot: Spot
+    spot: TextEnd
     text: str
     token_ids: Sequence[int]
     """All ids of the text, also those that the model does not read."""
@@ -57,11 +57,11 @@ class Ground:
     """The ids that stand in the document now."""
     removals: Callable[[], int]
     """How often something was taken out of the document."""
-    memory: Memory
-    meter: Meter = field(init=False)
+    memory: DocumentDrafting
+    meter: CostMeter = field(init=False)
 
     def __post_init__(self) -> None:
-        self.meter = Meter(self.model.engine, self.head.tree)
+        self.meter = CostMeter(self.model.engine, self.head.tree)
         self._removals = self.removals()
 
     def cost(self) -> Cost:
@@ -75,22 +75,24 @@ class Ground:
             raise LookaheadError("The text has changed while more was growing below it; ask again.")
         self._removals = now
 
-    def ruling(self, rules: Rules) -> Ruling:
-        return Ruling(rules, self.model.end_token_ids, self.model.codec, self.model.vocabulary)
+    def ruling(self, rules: LogitRules) -> ModelRules:
+        return ModelRules(rules, self.model.end_token_ids, self.model.codec, self.model.vocabulary)
 
     def odds(self, options: StreamOptions) -> torch.Tensor:
         """What the first token of a stream with these options is drawn from."""
         row = self.model.engine.evaluate([self.head])[0]
         return options.odds(model_scores(self.head, row), self.ruling(options), self.head.tree.token_ids(self.head), 0)
 
-    def line(self, options: StreamOptions) -> Reader:
+    def line(self, options: StreamOptions) -> StreamReader:
         """A line that grows here."""
         if options.stop or options.max_words:
             self.model.codec.require()
         options = self._fitted(options)
         unread = len(self.token_ids) - self.head.depth
         speculation = self.memory.speculation(options, self.token_ids, unread)
-        return Reader(Line(self.head, options, self.ruling(options), unread, speculation), self.spot, self.text)
+        return StreamReader(
+            Continuation(self.head, options, self.ruling(options), unread, speculation), self.spot, self.text
+        )
 
     def search(self, options: BeamOptions) -> BeamSearch:
         """A beam search that grows here."""
@@ -99,7 +101,7 @@ class Ground:
 
     def found(self, search: BeamSearch) -> BeamStep:
         """What a search has come to now; it may go on meanwhile."""
-        scene = Scene(self.head, self.spot, self.model.end_token_ids)
+        scene = ResultContext(self.head, self.spot, self.model.end_token_ids)
         step, cost, results, traces = search.step, self.cost(), search.results, search.snapshot()
         return BeamStep(step, lambda: make_beams(results, traces, step, cost, search.options, scene))
 
@@ -111,7 +113,7 @@ class Ground:
         return dataclasses.replace(options, max_new_tokens=context - self.head.depth)
 
 
-def guarded(grounds: Sequence[Ground], steps: Iterator[T], over: Callable[[], bool]) -> Iterator[T]:
+def guarded(grounds: Sequence[GenerationStart], steps: Iterator[T], over: Callable[[], bool]) -> Iterator[T]:
     """Steps that grow below texts, as long as these stand, or nothing is left to grow."""
     while True:
         if not over():

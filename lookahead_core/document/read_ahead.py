@@ -10,14 +10,14 @@ from typing import Any
 from lookahead_core.document.document import Document
 from lookahead_core.document.results import Branch, Lookahead
 from lookahead_core.strategies.grow_many import grow_together
-from lookahead_core.strategies.lookahead_options import Options
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
 WIDTH = 32
 """Nodes that one pass grows: so many cost little more than one, and nobody who asks meanwhile waits for longer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class PreparedView:
     """What one would see after accepting these tokens of a branch."""
 
     token_ids: tuple[int, ...]
@@ -32,12 +32,12 @@ class _Click:
 
 def read_ahead(
     document: Document, result: Lookahead, *, most_nodes: int = 512, **options: Any
-) -> Iterator[Ahead | None]:
+) -> Iterator[PreparedView | None]:
     """A view of the document for each token that might be clicked; a step for each pass, and one for each view.
 
     It ends when so many tokens went through the model. The document must stand as it stood when the view was made.
     """
-    asked, work, model = Options.of(options), document.tree.work, document.model
+    asked, work, model = LookaheadOptions.of(options), document.tree.work, document.model
     most = work.tokens + most_nodes
     for clicks in _grouped(_clicks(result), max(1, WIDTH // asked.k)):
         if work.tokens >= most:
@@ -53,7 +53,7 @@ def read_ahead(
             yield from _view(document, click, options, most)
 
 
-def _view(document: Document, click: _Click, options: dict[str, Any], most: int) -> Iterator[Ahead | None]:
+def _view(document: Document, click: _Click, options: dict[str, Any], most: int) -> Iterator[PreparedView | None]:
     """One of the views; none if it takes more than there is left."""
     work, last, over = document.tree.work, None, False
     began = work.tokens
@@ -63,7 +63,7 @@ def _view(document: Document, click: _Click, options: dict[str, Any], most: int)
         yield None
         last, over = step, work.tokens >= most and work.tokens > began
     if last is not None:
-        yield Ahead(click.branch.token_ids[: click.tokens], last.result)
+        yield PreparedView(click.branch.token_ids[: click.tokens], last.result)
 
 
 def _clicks(result: Lookahead) -> list[_Click]:

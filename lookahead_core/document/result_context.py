@@ -11,25 +11,26 @@ from typing import TypeVar
 
 from lookahead_core.document.results import Beam, BeamNode, Beams, Branch, Cost, Lookahead, Other, Piece
 from lookahead_core.engines.prediction_rows import KEPT
-from lookahead_core.strategies.beam import BeamOptions, Path, Trace
-from lookahead_core.strategies.branch_growth import Complete, Start
-from lookahead_core.strategies.lookahead import Leaf, Options, Typed
+from lookahead_core.strategies.beam import BeamOptions, BeamPath, BeamTrace
+from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Complete
+from lookahead_core.strategies.healing import ReopenedToken
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.text.boundaries import REACH, ends
-from lookahead_core.text.passage import Spot
+from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node, Prediction
 
 B = TypeVar("B", bound=Branch)
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ResultContext:
     """Where branches hang and how their text begins: what stays the same while they grow."""
 
     origin: Node
-    spot: Spot
+    spot: TextEnd
     stop: frozenset[int]
-    options: Options = field(default_factory=Options)
-    typed: Typed | None = None
+    options: LookaheadOptions = field(default_factory=LookaheadOptions)
+    typed: ReopenedToken | None = None
     seen_from: int = 0
 
     @property
@@ -57,7 +58,9 @@ class Scene:
         return complete
 
 
-def make_lookahead(leaves: Sequence[Leaf], cost: Cost, scene: Scene, start: Start | None = None) -> Lookahead:
+def make_lookahead(
+    leaves: Sequence[BranchLeaf], cost: Cost, scene: ResultContext, start: BranchStart | None = None
+) -> Lookahead:
     """The view of these leaves, in their order; `start` is where they begin."""
     paths = [leaf.token_ids for leaf in leaves]
     apart, before = _apart(paths), scene.before if leaves else ""
@@ -75,12 +78,12 @@ def make_lookahead(leaves: Sequence[Leaf], cost: Cost, scene: Scene, start: Star
 
 
 def make_beams(
-    found: Sequence[Path],
-    traces: Sequence[tuple[Trace, str]],
+    found: Sequence[BeamPath],
+    traces: Sequence[tuple[BeamTrace, str]],
     steps: int,
     cost: Cost,
     options: BeamOptions,
-    scene: Scene,
+    scene: ResultContext,
 ) -> Beams:
     """The result of a beam search that has found these, and looked at those, each with its fate."""
     before = scene.before
@@ -93,10 +96,10 @@ def make_beams(
     return Beams(tuple(beams), _looked_at(traces, scene), steps, cost, options)
 
 
-def _looked_at(traces: Sequence[tuple[Trace, str]], scene: Scene) -> tuple[BeamNode, ...]:
+def _looked_at(traces: Sequence[tuple[BeamTrace, str]], scene: ResultContext) -> tuple[BeamNode, ...]:
     """All paths of a search; each adds the text that its last token adds there."""
     places: dict[int, int] = {}
-    spots: dict[int | None, Spot] = {None: scene.spot}
+    spots: dict[int | None, TextEnd] = {None: scene.spot}
     nodes: list[BeamNode] = []
     for place, (trace, fate) in enumerate(traces):
         parent = None if trace.parent is None else places[id(trace.parent)]
@@ -107,7 +110,7 @@ def _looked_at(traces: Sequence[tuple[Trace, str]], scene: Scene) -> tuple[BeamN
     return tuple(nodes)
 
 
-def _branch(leaf: Leaf, apart: int, before: str, scene: Scene) -> Branch:
+def _branch(leaf: BranchLeaf, apart: int, before: str, scene: ResultContext) -> Branch:
     logprobs = leaf.logprobs
     return Branch(
         token_ids=leaf.token_ids,
@@ -172,14 +175,14 @@ def _coverage(logprobs: dict[tuple[int, ...], tuple[float, ...]], apart: dict[tu
     return min(1.0, math.fsum(masses))
 
 
-def _rest(paths: Sequence[tuple[int, ...]], scene: Scene, start: Start) -> tuple[Other, ...]:
+def _rest(paths: Sequence[tuple[int, ...]], scene: ResultContext, start: BranchStart) -> tuple[Other, ...]:
     """What else could come first, likeliest first; after the typed token itself what goes on from it."""
     begun = {path[:length] for path in paths for length in (1, 2)}
     found = [other for other in _beginnings(scene, start) if other.token_ids not in begun]
     return tuple(sorted(found, key=lambda other: -math.fsum(other.logprobs))[:KEPT])
 
 
-def _beginnings(scene: Scene, start: Start) -> Iterator[Other]:
+def _beginnings(scene: ResultContext, start: BranchStart) -> Iterator[Other]:
     """Everything that could come first, as far as it is kept."""
     said, after, head = start.said, start.after_typed, scene.origin
     for token_id, logprob in _finite(said):
@@ -197,7 +200,7 @@ def _finite(said: Prediction) -> Iterator[tuple[int, float]]:
 
 
 def _other(
-    token_ids: tuple[int, ...], logprobs: tuple[float, ...], said: tuple[Prediction, ...], scene: Scene
+    token_ids: tuple[int, ...], logprobs: tuple[float, ...], said: tuple[Prediction, ...], scene: ResultContext
 ) -> Other:
     cuts = _cut(token_ids, scene.typed.text if scene.typed else b"", scene.spot, scene.stop)
     text = "".join(piece for piece, _ in cuts)
@@ -208,7 +211,7 @@ def _whole(text: str) -> str | None:
     return text if text and "\ufffd" not in text else None
 
 
-def _pieces(leaf: Leaf, before: str, scene: Scene) -> tuple[Piece, ...]:
+def _pieces(leaf: BranchLeaf, before: str, scene: ResultContext) -> tuple[Piece, ...]:
     """The branch cut where characters are whole; an end token, and a character never completed, are in no piece."""
     cuts = _cut((*leaf.token_ids, *leaf.beyond), leaf.typed, scene.spot, scene.stop)
     flags = ends([text for text, _ in cuts], before, over=leaf.ended(scene.stop))
@@ -223,7 +226,7 @@ def _pieces(leaf: Leaf, before: str, scene: Scene) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def _cut(token_ids: Sequence[int], typed: bytes, spot: Spot, stop: frozenset[int]) -> list[tuple[str, int]]:
+def _cut(token_ids: Sequence[int], typed: bytes, spot: TextEnd, stop: frozenset[int]) -> list[tuple[str, int]]:
     """The texts that tokens add, whole characters only, each with the number of tokens that it takes."""
     cuts: list[tuple[str, int]] = []
     for index, token_id in enumerate(token_ids):

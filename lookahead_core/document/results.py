@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from lookahead_core.strategies.beam import FATES, BeamOptions
-from lookahead_core.strategies.lookahead import Options
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.tree import Node, Prediction
 
 
@@ -148,7 +148,7 @@ class Lookahead:
     said: Prediction | None = field(default=None, repr=False, compare=False)
     """The prediction where all branches begin, without banned tokens; given what was typed, where the last token was
     re-opened."""
-    options: Options = field(default_factory=Options, repr=False)
+    options: LookaheadOptions = field(default_factory=LookaheadOptions, repr=False)
     read: int = 0
     """How many tokens of the text the model reads."""
 

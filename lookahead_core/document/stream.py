@@ -10,9 +10,9 @@ from typing import IO
 from lookahead_core.document.results import Cost, average_probability
 from lookahead_core.engines.engine import Engine
 from lookahead_core.speculation.draft_and_verify import Pass
-from lookahead_core.strategies.decode import Line, Pick, decode
+from lookahead_core.strategies.decode import Continuation, PickedToken, decode
 from lookahead_core.text.boundaries import REACH, WORD, ends
-from lookahead_core.text.passage import Spot
+from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Prediction
 
 SHOWN = 10
@@ -20,7 +20,7 @@ SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
+class StreamAlternative:
     """A token that could have come."""
 
     token_id: int
@@ -46,27 +46,27 @@ class StreamStep:
     finish: str
     """Why the text is over, if it is: "end", "length", "stop" or "words"."""
     said: Prediction = field(repr=False, compare=False)
-    _spot: Spot = field(repr=False, compare=False)
+    _spot: TextEnd = field(repr=False, compare=False)
     stopped_by: str = ""
     """The string that ended the text, if one did."""
 
     @property
-    def alternatives(self) -> tuple[Alternative, ...]:
+    def alternatives(self) -> tuple[StreamAlternative, ...]:
         """The likeliest tokens here, the one that came among them if it was one of them."""
         pairs = zip(self.said.token_ids[:SHOWN], self.said.logprobs, strict=False)
-        return tuple(Alternative(token_id, self._spot.then(token_id)[0], value) for token_id, value in pairs)
+        return tuple(StreamAlternative(token_id, self._spot.then(token_id)[0], value) for token_id, value in pairs)
 
 
-class Reader:
+class StreamReader:
     """Follows the text of a line and knows when it is over."""
 
-    def __init__(self, line: Line, spot: Spot, before: str) -> None:
+    def __init__(self, line: Continuation, spot: TextEnd, before: str) -> None:
         self.line = line
         self.spot = spot
         self._stops = _StopStrings([stop for stop in line.options.stop if isinstance(stop, str)], before)
         self._words = _WordCount(line.options.max_words, before[-REACH:])
 
-    def read(self, pick: Pick) -> StreamStep:
+    def read(self, pick: PickedToken) -> StreamStep:
         """The step of a token: what it shows, and whether it is the last one."""
         chosen, before, options, finish = pick.chosen, self.spot, self.line.options, pick.last
         raw = ""
@@ -161,7 +161,7 @@ def _overlap(text: str, stop: str) -> int:
     return next((size for size in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:size])), 0)
 
 
-def read_lines(engine: Engine, readers: Sequence[Reader]) -> Iterator[tuple[int, StreamStep]]:
+def read_lines(engine: Engine, readers: Sequence[StreamReader]) -> Iterator[tuple[int, StreamStep]]:
     """All lines side by side, one pass a round: which of them went on, and by what."""
     for picks in decode(engine, [reader.line for reader in readers]):
         for index, pick in picks:

@@ -17,17 +17,17 @@ from lookahead_core.engines import engine as base
 from lookahead_core.engines import small_copy as twins
 from lookahead_core.engines.cache import FlatCache
 from lookahead_core.engines.cpu.prepare import Computation
-from lookahead_core.engines.engine import CHUNK, LAST_CHUNK, Scores, grouped, rows_kept
+from lookahead_core.engines.engine import CHUNK, LAST_CHUNK, NodeScores, grouped, rows_kept
 from lookahead_core.engines.joint_cache import joint_masks, joint_states
 from lookahead_core.engines.masks import MaskPlan, unpack
-from lookahead_core.engines.pass_costs import Costs
+from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import CacheFull
 from lookahead_core.settings import MEBIBYTE
 from lookahead_core.tree import Node, TokenTree
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class PassSegment:
     """The nodes of one tree in a pass, and which of them are asked for."""
 
     tree: TokenTree
@@ -47,7 +47,7 @@ class CachedEngine:
         self.plan = MaskPlan.of(self.twin.config)
         self.cache_bytes = cache_bytes
         self.passes = 0
-        self.costs = Costs()
+        self.costs = PassCosts()
         self.computation = Computation("as transformers computes them", "as transformers computes them")
         self._layers = self.twin.config.get_text_config(decoder=True).num_hidden_layers
         self._keeps_logits = "logits_to_keep" in inspect.signature(self.twin.forward).parameters
@@ -64,9 +64,9 @@ class CachedEngine:
         with self._lock, torch.inference_mode():
             return base.evaluate(self._scored(nodes, hidden=False), nodes)
 
-    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> Scores:
+    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
         with self._lock, torch.inference_mode():
-            return Scores.joined(list(self._scored(nodes, hidden=hidden)))
+            return NodeScores.joined(list(self._scored(nodes, hidden=hidden)))
 
     def unread(self, node: Node) -> list[Node]:
         with self._lock:
@@ -136,7 +136,7 @@ class CachedEngine:
         again = [node for node in dict.fromkeys(nodes) if node not in fresh]
         return [*sorted(fresh, key=lambda node: node.depth), *again]
 
-    def _scored(self, nodes: Sequence[Node], *, hidden: bool) -> Iterator[Scores]:
+    def _scored(self, nodes: Sequence[Node], *, hidden: bool) -> Iterator[NodeScores]:
         """What is asked for, pass after pass."""
         groups = grouped(nodes)
         try:
@@ -148,16 +148,16 @@ class CachedEngine:
             for tree, members in groups.items():
                 yield from self._passed({tree: members}, 0, hidden)
 
-    def _passed(self, groups: dict[TokenTree, list[Node]], joined: int, hidden: bool) -> Iterator[Scores]:
+    def _passed(self, groups: dict[TokenTree, list[Node]], joined: int, hidden: bool) -> Iterator[NodeScores]:
         self._claim(groups)
         due = [(tree, self._due(tree, members)) for tree, members in groups.items()]
         for segments in _passes(due, {node for members in groups.values() for node in members}, joined):
             scores, vectors = self._pass(segments, hidden)
             asked = [segment.nodes[index] for segment in segments for index in segment.asked]
             if asked:
-                yield Scores(asked, scores, vectors)
+                yield NodeScores(asked, scores, vectors)
 
-    def _pass(self, segments: list[Segment], hidden: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def _pass(self, segments: list[PassSegment], hidden: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
         """One forward pass over all nodes as one row of tokens; the model's scores for those asked for."""
         caches = [self._cache(segment.tree) for segment in segments]
         self._make_room(segments, caches)
@@ -208,7 +208,7 @@ class CachedEngine:
             distances = depths.to(device)[:, None] - torch.cat([cache.depths[:start], depths]).to(device)
         return self.plan.masks(seen, self.twin.dtype, distances)
 
-    def _make_room(self, segments: list[Segment], caches: list[FlatCache]) -> None:
+    def _make_room(self, segments: list[PassSegment], caches: list[FlatCache]) -> None:
         """Slots for a pass, within the bound on bytes: close gaps, forget what nobody sees, then let idle caches go."""
         for segment, cache in zip(segments, caches, strict=True):
             self._make_room_in(cache, segment.tree, len(segment.nodes))
@@ -268,9 +268,9 @@ def _heads_input(twin: Any, wanted: bool) -> Iterator[list[torch.Tensor]]:
         hook.remove()
 
 
-def _passes(due: Iterable[tuple[TokenTree, list[Node]]], wanted: set[Node], joined: int) -> Iterator[list[Segment]]:
+def _passes(due: Iterable[tuple[TokenTree, list[Node]]], wanted: set[Node], joined: int) -> Iterator[list[PassSegment]]:
     """Passes of at most `LAST_CHUNK` nodes; several trees share one that has no more than `joined`."""
-    waiting: list[Segment] = []
+    waiting: list[PassSegment] = []
     size = 0
     for tree, nodes in due:
         while nodes:
@@ -279,7 +279,7 @@ def _passes(due: Iterable[tuple[TokenTree, list[Node]]], wanted: set[Node], join
             if waiting and size + len(chunk) > joined:
                 yield waiting
                 waiting, size = [], 0
-            waiting.append(Segment(tree, chunk, [index for index, node in enumerate(chunk) if node in wanted]))
+            waiting.append(PassSegment(tree, chunk, [index for index, node in enumerate(chunk) if node in wanted]))
             size += len(chunk)
     if waiting:
         yield waiting

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import torch
 
-from lookahead_core.engines.pass_costs import Costs
-from lookahead_core.engines.prediction_rows import Rows
+from lookahead_core.engines.pass_costs import PassCosts
+from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.errors import ModelError
 from lookahead_core.tree import Node, TokenTree
 
@@ -23,7 +23,7 @@ class Engine(Protocol):
     """Where predictions come from. `evaluate` is the mechanism; the rest lets it be shared and stopped."""
 
     @property
-    def costs(self) -> Costs:
+    def costs(self) -> PassCosts:
         """What passes of different sizes take."""
         ...
 
@@ -47,7 +47,7 @@ class Engine(Protocol):
         """
         ...
 
-    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> Scores:
+    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
         """The first half of `evaluate`, for nodes that may turn out to be in vain: `tell` is the other half.
 
         With `hidden`, the vectors that the output matrix is multiplied with as well, where this engine has them.
@@ -79,19 +79,19 @@ class Engine(Protocol):
         ...
 
 
-class Scores:
+class NodeScores:
     """What the model gave for some nodes, before anything is made of it; log-probabilities only where asked for."""
 
     def __init__(self, nodes: Sequence[Node], rows: torch.Tensor, hidden: torch.Tensor | None = None) -> None:
         self.nodes = list(nodes)
         self.rows = rows
         self.hidden = hidden
-        self._read = Rows(rows)
+        self._read = LogitRows(rows)
         self._places = {node: place for place, node in enumerate(self.nodes)}
         self._told: dict[Node, torch.Tensor] = {}
 
     @classmethod
-    def joined(cls, parts: Sequence[Scores]) -> Scores:
+    def joined(cls, parts: Sequence[NodeScores]) -> NodeScores:
         """What several passes gave, as one."""
         if len(parts) == 1:
             return parts[0]
@@ -138,7 +138,7 @@ class Scores:
             node.prediction = prediction
             node.tree.show(node)
 
-    def _of(self, nodes: Sequence[Node]) -> Rows:
+    def _of(self, nodes: Sequence[Node]) -> LogitRows:
         return self._read.some([self._places[node] for node in nodes])
 
 
@@ -153,7 +153,7 @@ def read_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
         yield len(unread) - CHUNK
 
 
-def evaluate(parts: Iterable[Scores], nodes: Sequence[Node]) -> torch.Tensor:
+def evaluate(parts: Iterable[NodeScores], nodes: Sequence[Node]) -> torch.Tensor:
     """What evaluating means, in terms of what passes give: every row told, in the order asked for."""
     rows: dict[Node, torch.Tensor] = {}
     for scores in parts:

@@ -13,7 +13,7 @@ from lookahead_core.engines.cache import FlatCache, SlotLayer
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class JointTensors:
     """Keys, or values, of several caches: for each, how many rows of the pass look at it, and its tensor."""
 
     rows: tuple[int, ...]
@@ -35,7 +35,7 @@ class JointLayer(CacheLayerMixin):
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         brought = zip(self.layers, key_states.split(self.rows, 2), value_states.split(self.rows, 2), strict=True)
         keys, values = zip(*(layer.update(key, value) for layer, key, value in brought), strict=True)
-        return Parts(self.rows, keys), Parts(self.rows, values)
+        return JointTensors(self.rows, keys), JointTensors(self.rows, values)
 
     def get_seq_length(self) -> int:
         return max(layer.get_seq_length() for layer in self.layers)

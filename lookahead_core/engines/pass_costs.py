@@ -16,7 +16,7 @@ FORGETS = 0.1
 """The share of what was seen before that a pass of the same size replaces."""
 
 
-class Costs:
+class PassCosts:
     """Seconds of a pass by its number of nodes, as ratios that can be trusted from the first pass on."""
 
     def __init__(self) -> None:

@@ -17,13 +17,13 @@ BLOCK = 64
 """The largest numbers of a row are sought among blocks of so many, which takes half the time."""
 
 
-class Rows:
+class LogitRows:
     """Scores, a row for each place. Each sweep over them is made when it is first asked for, and once."""
 
     def __init__(self, scores: torch.Tensor) -> None:
         self.scores = scores
 
-    def some(self, places: Sequence[int]) -> Rows:
+    def some(self, places: Sequence[int]) -> LogitRows:
         """Some of the rows, with what is known of them."""
         if list(places) == list(range(len(self.scores))):
             return self
@@ -31,7 +31,7 @@ class Rows:
         if places and chosen == list(range(places[0], places[-1] + 1)):
             # Of rows that lie together nothing is copied.
             chosen = slice(places[0], places[-1] + 1)
-        some = Rows(self.scores[chosen])
+        some = LogitRows(self.scores[chosen])
         for known in ("blocks", "best", "odds"):
             if known in vars(self):
                 setattr(some, known, vars(self)[known][chosen])
@@ -105,22 +105,22 @@ class Rows:
         return numbers.gather(1, self.best[:, None])
 
 
-def likeliest(scores: torch.Tensor, count: int, read: Rows | None = None) -> torch.Tensor:
+def likeliest(scores: torch.Tensor, count: int, read: LogitRows | None = None) -> torch.Tensor:
     """The ids of the largest numbers of each row, largest first; of a tie, the lowest id first."""
     token_ids = largest(scores, count, read).sort(-1).values
     order = scores.gather(1, token_ids).sort(stable=True, dim=-1, descending=True).indices
     return token_ids.gather(1, order)
 
 
-def largest(scores: torch.Tensor, count: int, read: Rows | None = None) -> torch.Tensor:
+def largest(scores: torch.Tensor, count: int, read: LogitRows | None = None) -> torch.Tensor:
     """The ids of the largest numbers of each row, in any order; `read` is what is known of these rows."""
-    places = _places(scores, count, read or Rows(scores))
+    places = _places(scores, count, read or LogitRows(scores))
     if places is None:
         return scores.topk(count).indices
     return places.gather(1, scores.gather(1, places).topk(count).indices)
 
 
-def _places(scores: torch.Tensor, count: int, read: Rows) -> torch.Tensor | None:
+def _places(scores: torch.Tensor, count: int, read: LogitRows) -> torch.Tensor | None:
     """For each row the ids among which so many of the largest numbers lie; None where that is hardly less than all."""
     width = scores.shape[-1]
     if width <= 4 * count * BLOCK:

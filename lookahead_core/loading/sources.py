@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 
 from lookahead_core.errors import ModelError, is_caused_by, out_of_memory
 from lookahead_core.loading.default_model import DEFAULT_NAME, DEFAULT_ON_HUB, load_default
-from lookahead_core.loading.from_transformers import Loaded, Report, Request, hub_answers, read, silent
+from lookahead_core.loading.from_transformers import Loaded, PretrainedSource, Report, hub_answers, read, silent
 from lookahead_core.settings import Settings
 
 _Kind = type[BaseException] | tuple[type[BaseException], ...]
@@ -55,7 +55,7 @@ def load_weights(
     report: Report = silent,
 ) -> Loaded:
     """The model and tokenizer that a Hub id, a folder, a .gguf file or "" (the default) names, on the CPU or mapped."""
-    how = Request(
+    how = PretrainedSource(
         "", trust_remote_code=trust_remote_code, dtype=dtype, device_map=device_map, quantization=quantization
     )
     try:
@@ -76,7 +76,7 @@ def _sentence(name: str, revision: str | None, error: BaseException) -> str:
     return said.format(name=name, revision=revision, reason=reason)
 
 
-def _locate(source: str, how: Request, timeout: float) -> Request:
+def _locate(source: str, how: PretrainedSource, timeout: float) -> PretrainedSource:
     """What a person's words for a model stand for."""
     path = Path(source).expanduser()
     if how.revision is not None and path.exists():

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar, cast
 
-from lookahead_core.analysis.highlights import Entry, Highlights
+from lookahead_core.analysis.highlights import HighlightEntry, Highlights
 from lookahead_core.document.document import MOST_NODES, Document
 from lookahead_core.document.results import Beams, Branch, Lookahead
 from lookahead_core.document.stream import StreamStep
@@ -25,7 +25,7 @@ ROWS = 128
 
 
 @dataclass(frozen=True)
-class Place:
+class CallDocument:
     """What a call works on: a document, the tokens that stand in it, and the conversation if it is one."""
 
     document: Document
@@ -35,7 +35,7 @@ class Place:
     @classmethod
     def of(
         cls, model: Model, written: str, tokens: Sequence[ChatToken], chat: Conversation | None, tree: TokenTree
-    ) -> Place:
+    ) -> CallDocument:
         if chat is None:
             return cls(Document(model, written, tree=tree), tokens, None)
         ending = replace(model, end_token_ids=model.end_token_ids | chat.end_ids)
@@ -201,7 +201,7 @@ def _name(model: Model, token_id: int) -> str:
     return spelled.decode(errors="replace") if spelled else str(model.codec.require().convert_ids_to_tokens(token_id))
 
 
-def _highlight(found: Highlights, entry: Entry) -> Answer:
+def _highlight(found: Highlights, entry: HighlightEntry) -> Answer:
     """A token under the prototype's names; an alternative without a whole character, or an ending, has no text.
 
     A page that follows the prototype marks every token that is not the most likely one: where the model would have gone

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, cast
 
 from lookahead_core.errors import LookaheadError
 from lookahead_core.serving.json_values import plain
-from lookahead_core.serving.tree_pool import Shelf
+from lookahead_core.serving.tree_pool import TreePool
 from lookahead_core.text.chat import ChatToken, conversation, most_before
 from lookahead_core.validation import check_whole
 
 if TYPE_CHECKING:
     from lookahead_core.model import Model
-    from lookahead_core.serving.call_document import Place
+    from lookahead_core.serving.call_document import CallDocument
 
 P = ParamSpec("P")
 Answer: TypeAlias = dict[str, Any]
@@ -58,9 +58,9 @@ def call(steps: Callable[P, Steps]) -> Callable[P, Answer]:
 class Calls:
     """One model, and the trees of what was asked of it: the same beginning is read once."""
 
-    def __init__(self, model: Model, shelf: Shelf | None = None) -> None:
+    def __init__(self, model: Model, shelf: TreePool | None = None) -> None:
         self.model = model
-        self.shelf = Shelf() if shelf is None else shelf
+        self.shelf = TreePool() if shelf is None else shelf
 
     def steps(self, name: str, arguments: Mapping[str, Any]) -> Steps:
         """The call of that name, pass by pass."""
@@ -297,12 +297,12 @@ class Calls:
     @contextmanager
     def place(
         self, text: str | None = None, messages: Messages | None = None, *, grows: bool = True
-    ) -> Iterator[Place]:
+    ) -> Iterator[CallDocument]:
         """A document for this call alone, on a tree that has read its beginning where there is one.
 
         Where it grows there must be room for that behind what stands before it.
         """
-        from lookahead_core.serving.call_document import Place
+        from lookahead_core.serving.call_document import CallDocument
 
         given = _given(text, messages)
         if isinstance(given, str):
@@ -313,7 +313,7 @@ class Calls:
             if grows:
                 self._check_room(chat.opened)
         with self.shelf.borrow([token.token_id for token in tokens]) as tree:
-            place = Place.of(self.model, written, tokens, chat, tree)
+            place = CallDocument.of(self.model, written, tokens, chat, tree)
             try:
                 yield place
             finally:

@@ -14,7 +14,7 @@ T = TypeVar("T")
 FULL = "So many people are writing here that there is no room for another text just now; try again soon."
 
 
-class Store(Generic[T]):
+class ExpiringStore(Generic[T]):
     """At most so many things, one for each key. The longest unused one that is not busy makes room for a new one."""
 
     def __init__(

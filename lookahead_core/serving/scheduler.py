@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from lookahead_core.engines.engine import Engine, Scores
-from lookahead_core.engines.pass_costs import Costs
+from lookahead_core.engines.engine import Engine, NodeScores
+from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import NoRoom
 from lookahead_core.tree import Node, TokenTree
 
@@ -101,7 +101,7 @@ class Scheduler:
             thread.join()
 
     @property
-    def costs(self) -> Costs:
+    def costs(self) -> PassCosts:
         return self.engine.costs
 
     @property
@@ -124,7 +124,7 @@ class Scheduler:
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         return self._call(self.engine.evaluate, nodes)
 
-    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> Scores:
+    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
         return self._call(functools.partial(self.engine.score, hidden=hidden), nodes)
 
     def unread(self, node: Node) -> list[Node]:

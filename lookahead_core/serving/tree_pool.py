@@ -11,7 +11,7 @@ from lookahead_core.tree import TokenTree
 from lookahead_core.validation import check_whole
 
 
-class Shelf:
+class TreePool:
     """At most so many trees, each with one user at a time; the longest unused ones go first.
 
     Those that were idle for long go when the next one comes or leaves.

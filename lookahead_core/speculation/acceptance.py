@@ -30,7 +30,7 @@ def agreeing(head: Node, choose: Callable[[Node], int | None], drafted: Callable
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class Acceptance:
     """What became of the drafted tokens at one place."""
 
     token_id: int
@@ -40,7 +40,7 @@ class Tried:
 
 def rejection(
     odds: torch.Tensor, drafted: Sequence[tuple[int, torch.Tensor | None]], dice: Iterable[float], last: float
-) -> Tried:
+) -> Acceptance:
     """Take one of the drafted tokens, or draw another, so that every token comes with its odds.
 
     `odds` are probabilities that add up to one. Each drafted token comes with the probabilities that it was drawn from,
@@ -51,9 +51,9 @@ def rejection(
     for (token_id, source), die in zip(drafted, dice, strict=False):
         share = 1.0 if source is None else float(source[token_id])
         if float(left[token_id]) > die * share:
-            return Tried(token_id, accepted=True)
+            return Acceptance(token_id, accepted=True)
         left = residual(left, token_id, source)
-    return Tried(drawn(left, last), accepted=False)
+    return Acceptance(drawn(left, last), accepted=False)
 
 
 def residual(odds: torch.Tensor, token_id: int, source: torch.Tensor | None) -> torch.Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 
 from lookahead_core.errors import LookaheadError, TextError
 from lookahead_core.model import Model, model_and_source
-from lookahead_core.speculation.ngram_index import Index
+from lookahead_core.speculation.ngram_index import NgramIndex
 from lookahead_core.text.codec import TextCodec, special_ids
 
 MOST = 1_000_000
@@ -32,7 +32,7 @@ class Corpus:
 
     def __init__(self, model: Model, name: str, *, most: int = MOST) -> None:
         self.name = name
-        self.index = Index(most)
+        self.index = NgramIndex(most)
         self.tokens = 0
         """How many tokens were read; the index forgets the oldest of them where they are more than it may keep."""
         self._vocabulary = _vocabulary(model)

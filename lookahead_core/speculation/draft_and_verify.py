@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 import torch
 
-from lookahead_core.engines.engine import Scores
-from lookahead_core.engines.pass_costs import Costs
-from lookahead_core.speculation.drafters import Drafter, Trust, Way, taken
+from lookahead_core.engines.engine import NodeScores
+from lookahead_core.engines.pass_costs import PassCosts
+from lookahead_core.speculation.drafters import Drafter, Guess, GuessAccuracy, taken
 from lookahead_core.tree import Node
 
 Luck: TypeAlias = Callable[[int, int, float], float]
@@ -48,7 +48,7 @@ class Pass:
 
 
 @dataclass(eq=False, slots=True)
-class Guess:
+class DraftNode:
     """A node of a draft."""
 
     node: Node
@@ -58,18 +58,18 @@ class Guess:
     """Who guessed it."""
     states: list[Any]
     depth: int
-    offers: list[tuple[str, Way]] = field(default_factory=list)
+    offers: list[tuple[str, Guess]] = field(default_factory=list)
     """What was guessed to follow it, put into the draft or not."""
     tried: list[tuple[int, torch.Tensor | None]] = field(default_factory=list)
     """What was put into the draft below it, in order, with what it was drawn from."""
-    children: list[Guess] = field(default_factory=list)
+    children: list[DraftNode] = field(default_factory=list)
 
 
-_Waiting: TypeAlias = tuple[float, int, Guess, int, tuple[str, ...], Any]
+_Waiting: TypeAlias = tuple[float, int, DraftNode, int, tuple[str, ...], Any]
 """A guess that may come into the draft: less its odds, a number for order, what it hangs below, and what it is."""
 
 
-class Company:
+class PassLoad:
     """A pass as drafts are added to it: its nodes, the tokens expected from it, and how many nodes may be added."""
 
     def __init__(self, lines: int, spare: float = math.inf) -> None:
@@ -89,12 +89,12 @@ class Company:
         self.spare += 1
         self.expected -= odds
 
-    def worth(self, costs: Costs) -> float:
+    def worth(self, costs: PassCosts) -> float:
         """Tokens expected for what the pass costs."""
         return self.expected / costs.of(self.nodes)
 
 
-class Pay:
+class DrafterPayoff:
     """Whether it has paid of late to ask a drafter whose guesses are dear."""
 
     CLEARLY = 1.5
@@ -116,7 +116,7 @@ class Pay:
         self.seconds = 0.0
         return self._gained >= self.CLEARLY * self._spent or self._passes % self.RESTS == 0
 
-    def ways(self, drafter: Drafter, state: Any) -> Sequence[Way]:
+    def ways(self, drafter: Drafter, state: Any) -> Sequence[Guess]:
         """What it guesses, by the clock."""
         began = time.perf_counter()
         ways = drafter.ways(state)
@@ -133,13 +133,13 @@ class Pay:
 class Draft:
     """A tree of guesses below the end of a line; which of its nodes were made for it, and which it found there."""
 
-    def __init__(self, top: Guess) -> None:
+    def __init__(self, top: DraftNode) -> None:
         self.top = top
-        self.guesses: dict[Node, Guess] = {top.node: top}
+        self.guesses: dict[Node, DraftNode] = {top.node: top}
         self.made: list[Node] = []
         self.found: list[Node] = []
 
-    def drop(self, above: Guess, guess: Guess) -> None:
+    def drop(self, above: DraftNode, guess: DraftNode) -> None:
         """Take a guess back that nothing was put below. Its node goes with the others when the pass is over."""
         above.children.remove(guess)
         del self.guesses[guess.node]
@@ -161,8 +161,8 @@ class Speculation:
     def __init__(
         self,
         drafters: Sequence[Drafter],
-        trust: Trust,
-        costs: Costs,
+        trust: GuessAccuracy,
+        costs: PassCosts,
         stop: frozenset[int],
         vocabulary: int,
         *,
@@ -175,7 +175,7 @@ class Speculation:
         self.drafters = list(drafters)
         # A drafter of this house says that its guesses are sound, and they are not checked one by one.
         self._sound = [getattr(drafter, "sound", False) for drafter in self.drafters]
-        self._dear = [Pay() if getattr(drafter, "dear", False) else None for drafter in self.drafters]
+        self._dear = [DrafterPayoff() if getattr(drafter, "dear", False) else None for drafter in self.drafters]
         self.trust = trust
         self.costs = costs
         self.apart = apart
@@ -211,7 +211,7 @@ class Speculation:
         """The tokens that were drafted below a node, in order, with what each was drawn from."""
         return self._draft.guesses[node].tried if self.holds(node) else []  # type: ignore[union-attr]
 
-    def draft(self, head: Node, path: Sequence[int], reach: int, company: Company, luck: Luck | None) -> list[Node]:
+    def draft(self, head: Node, path: Sequence[int], reach: int, company: PassLoad, luck: Luck | None) -> list[Node]:
         """The nodes to evaluate: the end of the line, and guesses below it, at most `reach` deep.
 
         `luck` bends a guess's odds by what is known of the dice: of its depth, token and odds it makes the odds with
@@ -223,16 +223,16 @@ class Speculation:
             drafter.start(path, vector, reach) if reach and (pay is None or pay.asks()) else None
             for drafter, pay in zip(self.drafters, self._dear, strict=True)
         ]
-        draft = self._draft = Draft(Guess(head, 1.0, (), states, 0))
+        draft = self._draft = Draft(DraftNode(head, 1.0, (), states, 0))
         self.made, self.found = draft.made, draft.found
         self._grow(draft, reach, company, luck)
         self._seconds = time.perf_counter() - began
         return draft.nodes
 
-    def _grow(self, draft: Draft, reach: int, company: Company, luck: Luck | None) -> None:
+    def _grow(self, draft: Draft, reach: int, company: PassLoad, luck: Luck | None) -> None:
         """Always the likeliest guess next, up to the size that wins most for what it costs."""
         waiting: list[_Waiting] = []
-        put: list[tuple[Guess, Guess | None, float]] = []
+        put: list[tuple[DraftNode, DraftNode | None, float]] = []
         best, worth, cheapest = 0, company.worth(self.costs), self.costs.least
         self._offer(draft.top, waiting, luck)
         while waiting and company.spare > 0 and len(put) < min(MOST, best + self._further):
@@ -258,7 +258,9 @@ class Speculation:
             if guess is not None or self.apart:
                 company.remove(odds)
 
-    def _put(self, draft: Draft, above: Guess, token_id: int, odds: float, names: tuple[str, ...]) -> Guess | None:
+    def _put(
+        self, draft: Draft, above: DraftNode, token_id: int, odds: float, names: tuple[str, ...]
+    ) -> DraftNode | None:
         """A guess as a node; None where it needs none, being in the draft already, or an end, which nothing follows."""
         if token_id in self._stop:
             return None
@@ -272,11 +274,11 @@ class Speculation:
             draft.found.append(node)
         pairs = zip(self.drafters, above.states, strict=True)
         states = [None if state is None else drafter.follow(state, token_id) for drafter, state in pairs]
-        guess = draft.guesses[node] = Guess(node, odds, names, states, above.depth + 1)
+        guess = draft.guesses[node] = DraftNode(node, odds, names, states, above.depth + 1)
         above.children.append(guess)
         return guess
 
-    def _offer(self, guess: Guess, waiting: list[_Waiting], luck: Luck | None) -> None:
+    def _offer(self, guess: DraftNode, waiting: list[_Waiting], luck: Luck | None) -> None:
         """Have all drafters guess what follows."""
         merged = self._merged(guess)
         surest = max((odds for odds, *_ in merged), default=0.0)
@@ -286,14 +288,14 @@ class Speculation:
         for odds, names, token_id, source in merged:
             # Whether guesses of several are as good together as they say is a kind of guess of its own.
             said = odds if odds == surest else odds * share
-            together = Way(token_id, said, (names, _surety(said)))
+            together = Guess(token_id, said, (names, _surety(said)))
             guess.offers.append((TOGETHER, together))
             likely = min(SUREST, self.trust.odds(TOGETHER, together))
             if luck is not None:
                 likely = luck(guess.depth, token_id, likely)
             heapq.heappush(waiting, (-guess.odds * likely, next(self._count), guess, token_id, names, source))
 
-    def _merged(self, guess: Guess) -> list[tuple[float, tuple[str, ...], int, Any]]:
+    def _merged(self, guess: DraftNode) -> list[tuple[float, tuple[str, ...], int, Any]]:
         """What all drafters guess to follow, each token once: its odds, who guessed it, and what it was drawn from."""
         merged: dict[Any, tuple[float, tuple[str, ...], int, Any]] = {}
         surest = 0.0
@@ -315,7 +317,7 @@ class Speculation:
                 merged[key] = (max(before, odds), (*names, drafter.name), way.token_id, way.source)
         return list(merged.values())
 
-    def hear(self, path: Sequence[int], new: int, stood: Sequence[Node], scores: Scores, seconds: float) -> Pass:
+    def hear(self, path: Sequence[int], new: int, stood: Sequence[Node], scores: NodeScores, seconds: float) -> Pass:
         """What the pass has shown: the nodes that hold, and the token after the last, which `path` ends with.
 
         Drafters have not heard of the last `new` tokens of the path yet: those of this pass, and those since the one
@@ -340,7 +342,7 @@ class Speculation:
     def give_up(self) -> list[Node]:
         """Let go of the draft; returns the nodes that were made for it, of which those that stand are kept anyway."""
         if self._draft is not None:
-            self._draft = Draft(Guess(self._draft.top.node, 1.0, (), [], 0))
+            self._draft = Draft(DraftNode(self._draft.top.node, 1.0, (), [], 0))
         made, self.made = self.made, []
         return made
 
@@ -353,7 +355,7 @@ def _surety(odds: float) -> int:
     return _SURETIES[int(1000 * odds)]
 
 
-def luck_of(noise: Callable[[int, int], float]) -> Luck:
+def noise_adjustment(noise: Callable[[int, int], float]) -> Luck:
     """How likely a token of some odds is drawn, where its noise at a depth below the line's end is known.
 
     A draw takes the largest sum of log-probability and noise; the largest of all others' is distributed like noise

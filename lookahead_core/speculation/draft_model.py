@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import torch
 from torch.nn import functional
 
-from lookahead_core.engines.engine import Scores
+from lookahead_core.engines.engine import NodeScores
 from lookahead_core.errors import CacheFull
 from lookahead_core.model import Model
-from lookahead_core.speculation.drafters import Trust, Way, decile
+from lookahead_core.speculation.drafters import Guess, GuessAccuracy, decile
 from lookahead_core.text.context_window import left_out
 from lookahead_core.tree import Node, TokenTree
 
@@ -30,14 +30,14 @@ DRAWN = 0.7
 with other odds than they were drawn with."""
 
 
-class LittleModel:
+class DraftModelDrafter:
     """Runs ahead with a smaller model, choosing as the big one chooses."""
 
     name = "model"
     hidden = False
     sound = True
 
-    def __init__(self, little: Model, vocabulary: int, choose: Choose, trust: Trust) -> None:
+    def __init__(self, little: Model, vocabulary: int, choose: Choose, trust: GuessAccuracy) -> None:
         """The vocabulary is the bigger model's, which may have more ids that stand for nothing, or fewer."""
         self.little = little
         self._vocabulary = vocabulary
@@ -50,7 +50,7 @@ class LittleModel:
     def read(self, token_ids: Sequence[int]) -> None:
         """It reads what it needs when it starts."""
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
+    def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
         """It learns nothing from the bigger model."""
 
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
@@ -98,7 +98,7 @@ class LittleModel:
         token_id, source = self._choose(row, path)
         return token_id, DRAWN if source is not None else float(row[token_id].exp()), source
 
-    def ways(self, state: Any) -> Sequence[Way]:
+    def ways(self, state: Any) -> Sequence[Guess]:
         if state not in self._ahead:
             return ()
         token_id, odds, source = self._ahead[state]
@@ -109,7 +109,7 @@ class LittleModel:
         said = zip(state.prediction.token_ids, state.prediction.logprobs, strict=True)
         known = itertools.islice(((other, value) for other, value in said if other < self._vocabulary), WAYS)
         others = [
-            Way(other, 0.5 * math.exp(value), ("other", place))
+            Guess(other, 0.5 * math.exp(value), ("other", place))
             for place, (other, value) in enumerate(known)
             if other != token_id
         ]
@@ -119,8 +119,8 @@ class LittleModel:
         return state.children.get(token_id)
 
 
-def _first(token_id: int, odds: float, source: torch.Tensor | None) -> Way:
+def _first(token_id: int, odds: float, source: torch.Tensor | None) -> Guess:
     """What the smaller model would say: it agrees with the bigger one more often than it is sure of it."""
     if source is not None:
-        return Way(token_id, DRAWN, "drawn", source)
-    return Way(token_id, 0.4 + 0.6 * odds, ("first", decile(odds)))
+        return Guess(token_id, DRAWN, "drawn", source)
+    return Guess(token_id, 0.4 + 0.6 * odds, ("first", decile(odds)))

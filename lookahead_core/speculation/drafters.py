@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
-from lookahead_core.engines.engine import Scores
-from lookahead_core.speculation.ngram_index import Index
+from lookahead_core.engines.engine import NodeScores
+from lookahead_core.speculation.ngram_index import NgramIndex
 from lookahead_core.text.passage import same_beginning
 from lookahead_core.tree import Node
 
@@ -25,16 +25,20 @@ MOST_SIGNS = 4096
 """So many kinds of guesses are remembered; the one that was longest not put to the test is forgotten."""
 
 
-class Way(NamedTuple):
-    """A guess at the next token."""
+class Guess(NamedTuple):
+    """A drafter's guess at the next token."""
 
     token_id: int
     odds: float
-    """How likely it is, given that all that was guessed above it is right; the first guess at that, see `Trust`."""
+    """The probability that it is right, given that every guess above it is; a first estimate, see `GuessAccuracy`."""
     sign: Hashable
-    """What kind of guess it is: how often guesses of a kind were right is counted."""
+    """The kind of guess: how often guesses of each kind were right is counted."""
     source: torch.Tensor | None = None
-    """The probabilities that it was drawn from; None where it was sure to be guessed."""
+    """The probabilities that it was drawn from; None for a guess that was not drawn."""
+
+
+Way = Guess
+"""The name of `Guess` in earlier versions."""
 
 
 class Drafter(Protocol):
@@ -51,7 +55,7 @@ class Drafter(Protocol):
         """Take the whole text as it stands now."""
         ...
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
+    def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
         """The last `new` tokens of a path have become true.
 
         `nodes` are those of this text in the pass, right or wrong; others may have had nodes in it as well.
@@ -65,7 +69,7 @@ class Drafter(Protocol):
         """
         ...
 
-    def ways(self, state: Any) -> Sequence[Way]:
+    def ways(self, state: Any) -> Sequence[Guess]:
         """The guesses here, the likeliest first."""
         ...
 
@@ -97,7 +101,7 @@ def checked_drafters(given: Any) -> tuple[Any, ...]:
     return tuple(listed)
 
 
-def taken(drafter: Drafter, ways: Iterable[Way], vocabulary: int) -> Iterator[Way]:
+def taken(drafter: Drafter, ways: Iterable[Guess], vocabulary: int) -> Iterator[Guess]:
     """The guesses of a drafter one by one, or a sentence with its name where one is no guess."""
     if not isinstance(ways, Iterable):
         raise ValueError(f"The drafter {drafter.name} guesses {ways!r}, and must give a list of ways.")
@@ -109,7 +113,7 @@ def taken(drafter: Drafter, ways: Iterable[Way], vocabulary: int) -> Iterator[Wa
 
 def _fault(way: Any, vocabulary: int) -> str:
     """What is wrong with a guess, and what it must be; ids that are no tokens are only never drafted."""
-    if not isinstance(way, Way):
+    if not isinstance(way, Guess):
         return f"{way!r} for a guess, and must give ways"
     if type(way.token_id) is not int:
         return f"{way.token_id!r} for a token id, and must give whole numbers"
@@ -132,7 +136,7 @@ def _is_source(source: Any, token_id: int, vocabulary: int) -> bool:
     return adds_up and float(source.min()) >= 0 and 0 <= token_id < vocabulary and float(source[token_id]) > 0
 
 
-class Trust:
+class GuessAccuracy:
     """How often guesses of a kind were right."""
 
     WEIGHT = 8.0
@@ -141,12 +145,12 @@ class Trust:
     def __init__(self) -> None:
         self._counts: dict[tuple[str, Hashable], tuple[float, float]] = {}
 
-    def odds(self, drafter: str, way: Way) -> float:
+    def odds(self, drafter: str, way: Guess) -> float:
         """How likely a guess is right, from what its drafter says and from what was seen of its kind."""
         right, all_of = self._counts.get((drafter, way.sign), (0.0, 0.0))
         return (right + self.WEIGHT * way.odds) / (all_of + self.WEIGHT)
 
-    def learn(self, drafter: str, way: Way, right: bool) -> None:
+    def learn(self, drafter: str, way: Guess, right: bool) -> None:
         """A guess was put to the test."""
         before, all_of = self._counts.pop((drafter, way.sign), (0.0, 0.0))
         # What was long ago counts less: texts change.
@@ -156,14 +160,14 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True)
-class Strand:
+class SuffixMatches:
     """Places where what comes next may stand, and how well what is before them agrees with the text's end."""
 
     kind: str
     length: int
-    places: tuple[tuple[Index, int], ...]
+    places: tuple[tuple[NgramIndex, int], ...]
 
-    def ways(self) -> list[Way]:
+    def ways(self) -> list[Guess]:
         """What stands at the places, the most frequent first."""
         counts: dict[int, int] = {}
         for index, place in self.places:
@@ -172,14 +176,14 @@ class Strand:
         total, agreed = sum(counts.values()), min(self.length, 32).bit_length()
         sure = SURE[self.kind][agreed]
         return [
-            Way(token_id, sure * count / total, (self.kind, agreed, count == total, min(count, 3)))
+            Guess(token_id, sure * count / total, (self.kind, agreed, count == total, min(count, 3)))
             for token_id, count in sorted(counts.items(), key=lambda pair: -pair[1])
         ]
 
-    def follow(self, token_id: int) -> Strand | None:
+    def follow(self, token_id: int) -> SuffixMatches | None:
         """The same places one further, those at which this token stands."""
         left = tuple((index, place + 1) for index, place in self.places if index.after(place) == token_id)
-        return Strand(self.kind, self.length + 1, left) if left else None
+        return SuffixMatches(self.kind, self.length + 1, left) if left else None
 
 
 RUN, NEAR, ASTRAY = "run", "near", "astray"
@@ -192,7 +196,7 @@ SURE = {
 where the last one is and stands near what was copied before, and where the text has left what it copied."""
 
 
-class Suffix:
+class SuffixDrafter:
     """What came where the end of the text stood before: in the text itself, and in corpora loaded on purpose.
 
     Where a text that copies another departs from it, by a word replaced or left out, it often comes back soon: places
@@ -209,19 +213,19 @@ class Suffix:
     REACH = 12
     """So far from where it left off a text may come back to what it copied."""
 
-    def __init__(self, own: Index, others: Sequence[Index] = (), *, hears: bool = True) -> None:
+    def __init__(self, own: NgramIndex, others: Sequence[NgramIndex] = (), *, hears: bool = True) -> None:
         """One that does not hear takes nothing in but what it is told to read."""
         self.own = own
         self._hears = hears
         self._indexes = [own, *others]
         self._read: list[int] = []
         """What the own index ends with, as far as it is the text's own."""
-        self._left: tuple[Index, int, int] | None = None
+        self._left: tuple[NgramIndex, int, int] | None = None
         """Where the text was last seen to copy: an index, the place that would have come next, and the length then."""
 
-    def beside(self, others: Sequence[Index]) -> Suffix:
+    def beside(self, others: Sequence[NgramIndex]) -> SuffixDrafter:
         """The same, with other indexes to look into as well."""
-        other = Suffix(self.own, others)
+        other = SuffixDrafter(self.own, others)
         other._read = self._read
         return other
 
@@ -234,7 +238,7 @@ class Suffix:
         self.own.add(token_ids[same:])
         self._read[:] = token_ids
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
+    def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
         # Of several texts that grow from one place the first is kept as it comes.
         if self._hears and self._read[-SAME:] == list(path[-new - SAME : -new])[-len(self._read) :]:
             self.own.add(path[-new:])
@@ -246,12 +250,12 @@ class Suffix:
         places = tuple((index, place) for index, ends, length in found if length == longest for place in ends)
         if longest >= self.LONG:
             self._left = (*places[0], len(path))
-            return (Strand(RUN, longest, places),)
+            return (SuffixMatches(RUN, longest, places),)
         back = self._back(path)
-        runs = [Strand(RUN, longest, places)] if places else []
+        runs = [SuffixMatches(RUN, longest, places)] if places else []
         return tuple([*back, *runs]) or None
 
-    def _back(self, path: Sequence[int]) -> list[Strand]:
+    def _back(self, path: Sequence[int]) -> list[SuffixMatches]:
         """Where the text may come back to what it copied."""
         if self._left is None or not 0 < len(path) - self._left[2] <= self.REACH:
             return []
@@ -259,12 +263,12 @@ class Suffix:
         gone = len(path) - length
         near = [at for at in range(place + 1, place + self.REACH) if index.after(at - 1) == path[-1]]
         if near:
-            return [Strand(NEAR, 1, ((index, near[0]),))]
+            return [SuffixMatches(NEAR, 1, ((index, near[0]),))]
         # A word for a word, most often; as many tokens as the text has gone astray for.
-        return [Strand(ASTRAY, 0, ((index, place + gone),))]
+        return [SuffixMatches(ASTRAY, 0, ((index, place + gone),))]
 
-    def ways(self, state: Any) -> Sequence[Way]:
-        best: dict[int, Way] = {}
+    def ways(self, state: Any) -> Sequence[Guess]:
+        best: dict[int, Guess] = {}
         for strand in state:
             for way in strand.ways():
                 if way.token_id not in best or way.odds > best[way.token_id].odds:
@@ -276,7 +280,7 @@ class Suffix:
         return tuple(strand for strand in followed if strand is not None) or None
 
 
-class Recycled:
+class SuccessorDrafter:
     """What earlier passes thought of a token's successors, right or wrong: it was computed anyway."""
 
     name = "recycled"
@@ -289,7 +293,7 @@ class Recycled:
     def read(self, token_ids: Sequence[int]) -> None:
         """Nothing was computed for these."""
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
+    def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
         for node, ids, values in zip(nodes, *scores.likeliest(nodes, RECYCLED), strict=True):
             parent = node.parent
             assert parent is not None
@@ -302,7 +306,7 @@ class Recycled:
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
         return tuple(path[-2:])
 
-    def ways(self, state: Any) -> Sequence[Way]:
+    def ways(self, state: Any) -> Sequence[Guess]:
         known, order = self._after.get(state), 2
         if known is None:
             known, order = self._after.get(state[-1:]), 1
@@ -310,7 +314,7 @@ class Recycled:
             return ()
         discount = _RECYCLED_ODDS[order]
         return [
-            Way(token_id, discount * value, (order, place, decile(value)))
+            Guess(token_id, discount * value, (order, place, decile(value)))
             for place, (token_id, value) in enumerate(zip(*known, strict=True))
             if value >= LEAST_RECYCLED
         ]

@@ -19,14 +19,14 @@ from huggingface_hub import errors as hub
 from huggingface_hub import hf_hub_download
 from torch.nn import functional
 
-from lookahead_core.engines.cpu.packed_matrix import Packed, packed, packs, product
-from lookahead_core.engines.engine import Scores
+from lookahead_core.engines.cpu.packed_matrix import PackedMatrix, packed, packs, product
+from lookahead_core.engines.engine import NodeScores
 from lookahead_core.engines.prediction_rows import likeliest
 from lookahead_core.errors import ModelError, is_caused_by
 from lookahead_core.loading.from_transformers import hub_answers
 from lookahead_core.model import Model, model_and_source
 from lookahead_core.settings import Settings
-from lookahead_core.speculation.drafters import Way, decile
+from lookahead_core.speculation.drafters import Guess, decile
 from lookahead_core.speculation.heads_file import TRAIN, Heads, check_heads, looked_up, output_matrix, read_heads
 from lookahead_core.tree import Node
 
@@ -131,7 +131,7 @@ class HeadsProduct:
         self.kept = heads.kept.to(device)
         self.matrix = matrix[self.kept].to(self.dtype)
         self.bias = None if bias is None else bias[self.kept].to(self.dtype)
-        self._packed: tuple[Packed, Packed, Packed] | None = None
+        self._packed: tuple[PackedMatrix, PackedMatrix, PackedMatrix] | None = None
         if device.type == "cpu" and packs(self.dtype):
             inward, biases, outward = self.parts
             self._packed = (
@@ -158,7 +158,7 @@ class HeadsProduct:
         return product(matrix, bent).float()
 
 
-def _bent_one(vector: torch.Tensor, token: torch.Tensor, inward: Packed, outward: Packed) -> torch.Tensor:
+def _bent_one(vector: torch.Tensor, token: torch.Tensor, inward: PackedMatrix, outward: PackedMatrix) -> torch.Tensor:
     """What bending one vector gives: one product inward for all heads, and one outward, of which each takes its own."""
     thought = functional.silu(product(inward, _seen(vector, token))).view(-1, outward.matrix.shape[1])
     all_of_all = product(outward, thought).view(len(thought), len(thought), -1)
@@ -183,16 +183,16 @@ class HeadsDrafter:
     def read(self, token_ids: Sequence[int]) -> None:
         """Heads look at vectors, not at texts."""
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
+    def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
         """What they know was learnt before."""
 
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
         """All heads that the draft has room for, and which one's turn it is."""
         if vector is None or reach < 1:
             return None
-        return Asked(self._product, vector, path[-1], min(reach, self.heads.count)), 0
+        return HeadGuesses(self._product, vector, path[-1], min(reach, self.heads.count)), 0
 
-    def ways(self, state: Any) -> Sequence[Way]:
+    def ways(self, state: Any) -> Sequence[Guess]:
         asked, place = state
         return asked.guesses[place]
 
@@ -202,7 +202,7 @@ class HeadsDrafter:
         return (asked, place + 1) if place + 1 < asked.count else None
 
 
-class Asked:
+class HeadGuesses:
     """Heads that look at a vector, when somebody first wants to know what they see."""
 
     def __init__(self, product: HeadsProduct, vector: torch.Tensor, token_id: int, count: int) -> None:
@@ -210,7 +210,7 @@ class Asked:
         self._product, self._vector, self._token_id = product, vector, token_id
 
     @functools.cached_property
-    def guesses(self) -> tuple[tuple[Way, ...], ...]:
+    def guesses(self) -> tuple[tuple[Guess, ...], ...]:
         """What each head guesses."""
         scores = self._product(self._vector.reshape(1, -1), torch.tensor([self._token_id]), self.count)[:, 0]
         places = likeliest(scores, min(GUESSES, scores.shape[-1]))
@@ -219,8 +219,8 @@ class Asked:
         return tuple(map(_ways, range(self.count), token_ids.tolist(), odds.tolist()))
 
 
-def _ways(head: int, token_ids: list[int], odds: list[float]) -> tuple[Way, ...]:
+def _ways(head: int, token_ids: list[int], odds: list[float]) -> tuple[Guess, ...]:
     return tuple(
-        Way(token_id, value, (head, min(rank, 3), decile(value)))
+        Guess(token_id, value, (head, min(rank, 3), decile(value)))
         for rank, (token_id, value) in enumerate(zip(token_ids, odds, strict=True))
     )

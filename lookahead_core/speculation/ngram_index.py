@@ -31,7 +31,7 @@ BASE, GOLDEN, WORD = 0x9E6C_63D0_876A_68E5, 0x9E37_79B9_7F4A_7C15, 2**64 - 1
 _POWERS = [pow(BASE, exponent, 2**64) for exponent in range(LONGEST)]
 
 
-class Index:
+class NgramIndex:
     """A bounded memory of token ids. A place is a position, counted over all that was ever added, breaks included."""
 
     longest = LONGEST

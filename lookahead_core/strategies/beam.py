@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import torch
 
 from lookahead_core.engines.engine import Engine
-from lookahead_core.strategies.branch_growth import Leaf
-from lookahead_core.strategies.rules import RuledOutError, Rules, Ruling
+from lookahead_core.strategies.branch_growth import BranchLeaf
+from lookahead_core.strategies.rules import LogitRules, ModelRules, RuledOutError
 from lookahead_core.tree import Node
 from lookahead_core.validation import check_choice, check_number, check_whole
 
@@ -37,7 +37,7 @@ FATES = {
 
 
 @dataclass(frozen=True)
-class BeamOptions(Rules):
+class BeamOptions(LogitRules):
     """What may be asked of a beam search; see `document.beam_search`."""
 
     num_beams: int = 5
@@ -91,10 +91,10 @@ class BeamOptions(Rules):
 
 
 @dataclass(eq=False, slots=True)
-class Trace:
+class BeamTrace:
     """A path that the search looked at: its last token, the sum so far, and what became of it."""
 
-    parent: Trace | None
+    parent: BeamTrace | None
     token_id: int
     logprob: float
     total: float
@@ -103,54 +103,54 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class BeamPath:
     """A beam: its leaf, the sum of its scores, and the score that it has if it ends here."""
 
-    leaf: Leaf
+    leaf: BranchLeaf
     total: float
     score: float
-    trace: Trace | None
+    trace: BeamTrace | None
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class BeamCandidate:
     """A way for a beam to go on; a path of its own only if it is chosen."""
 
-    beam: Path
-    trace: Trace
+    beam: BeamPath
+    trace: BeamTrace
 
-    def path(self, score: float) -> Path:
+    def path(self, score: float) -> BeamPath:
         said = self.beam.leaf.node.prediction
         assert said is not None
         leaf = self.beam.leaf.then(self.trace.token_id, self.trace.logprob, said)
-        return Path(leaf, self.trace.total, score, self.trace)
+        return BeamPath(leaf, self.trace.total, score, self.trace)
 
 
 @dataclass(slots=True)
-class Group:
+class BeamGroup:
     """Beams that compete with each other only."""
 
     size: int
-    running: list[Path]
-    finished: list[Path] = field(default_factory=list)
+    running: list[BeamPath]
+    finished: list[BeamPath] = field(default_factory=list)
     over: bool = False
 
 
 class BeamSearch:
     """One search below a head. It is fed with the rows of its beams, level by level."""
 
-    def __init__(self, head: Node, options: BeamOptions, ruling: Ruling) -> None:
+    def __init__(self, head: Node, options: BeamOptions, ruling: ModelRules) -> None:
         self.head = head
         self.options = options
         self.ruling = ruling
         self.step = 0
-        self.traces: list[Trace] = []
+        self.traces: list[BeamTrace] = []
         self.error: RuledOutError | None = None
         """Why nothing was found, where the options rule everything out."""
         self._before = head.tree.token_ids(head)
         size = options.num_beams // options.num_beam_groups
-        root = Path(Leaf(head, (), ()), 0.0, 0.0, None)
-        self.groups = [Group(size, [root]) for _ in range(options.num_beam_groups)]
+        root = BeamPath(BranchLeaf(head, (), ()), 0.0, 0.0, None)
+        self.groups = [BeamGroup(size, [root]) for _ in range(options.num_beam_groups)]
         head.tree.growers.add(self)
 
     @property
@@ -165,12 +165,12 @@ class BeamSearch:
             return []
         return [beam.leaf.node for group in self.groups for beam in (*group.running, *group.finished)]
 
-    def snapshot(self) -> list[tuple[Trace, str]]:
+    def snapshot(self) -> list[tuple[BeamTrace, str]]:
         """All paths that were looked at, each with what has become of it so far."""
         return [(trace, trace.fate) for trace in self.traces]
 
     @property
-    def results(self) -> list[Path]:
+    def results(self) -> list[BeamPath]:
         """The best so far, best first: those that ended; where they are too few, those that grow as well."""
         found = [beam for group in self.groups for beam in group.finished]
         if self.options.stopping == "seed":
@@ -181,7 +181,7 @@ class BeamSearch:
         return sorted(found, key=lambda beam: -beam.score)[: self.options.returned]
 
     @property
-    def _growing(self) -> list[Group]:
+    def _growing(self) -> list[BeamGroup]:
         return [group for group in self.groups if not group.over and group.running]
 
     def take(self, rows: torch.Tensor) -> None:
@@ -196,7 +196,7 @@ class BeamSearch:
         if not self._growing:
             self._close()
 
-    def _grow(self, group: Group, rows: torch.Tensor, taken: Sequence[int]) -> None:
+    def _grow(self, group: BeamGroup, rows: torch.Tensor, taken: Sequence[int]) -> None:
         """The next level of a group: its best candidates that have not ended go on."""
         spare = 1 if self._seeds else max(2, 1 + len(self.ruling.stop))
         candidates = self._candidates(group, rows, taken, spare * group.size)
@@ -222,12 +222,12 @@ class BeamSearch:
     def _seeds(self) -> bool:
         return self.options.stopping == "seed"
 
-    def _hits(self, candidate: Candidate, last: bool) -> bool:
+    def _hits(self, candidate: BeamCandidate, last: bool) -> bool:
         """Whether a candidate is complete: it ends; or, as transformers counts, it has reached the length."""
         return candidate.trace.token_id in self.ruling.stop or (last and not self._seeds)
 
     def _note_fates(
-        self, group: Group, candidates: list[Candidate], ended: list[Candidate], grown: list[Candidate]
+        self, group: BeamGroup, candidates: list[BeamCandidate], ended: list[BeamCandidate], grown: list[BeamCandidate]
     ) -> None:
         for one in candidates:
             if one.trace.token_id in self.ruling.stop:
@@ -241,7 +241,9 @@ class BeamSearch:
             if beam.trace is not None:
                 beam.trace.fate = GREW if id(beam.trace) in alive else OVERTAKEN
 
-    def _candidates(self, group: Group, rows: torch.Tensor, taken: Sequence[int], count: int) -> list[Candidate]:
+    def _candidates(
+        self, group: BeamGroup, rows: torch.Tensor, taken: Sequence[int], count: int
+    ) -> list[BeamCandidate]:
         """The likeliest ways to go on from all beams of a group together, best first."""
         scores = self._ruled(group, rows)
         if taken and self.options.diversity_penalty:
@@ -257,12 +259,12 @@ class BeamSearch:
         for beam, column in (divmod(index, values.shape[1]) for index in best):
             if (total := totals[beam][column]) > -math.inf:
                 parent = group.running[beam]
-                trace = Trace(parent.trace, ids[beam][column], logprobs[beam][column], total, self.step)
-                found.append(Candidate(parent, trace))
+                trace = BeamTrace(parent.trace, ids[beam][column], logprobs[beam][column], total, self.step)
+                found.append(BeamCandidate(parent, trace))
         self.traces += [candidate.trace for candidate in found]
         return found
 
-    def _ruled(self, group: Group, rows: torch.Tensor) -> torch.Tensor:
+    def _ruled(self, group: BeamGroup, rows: torch.Tensor) -> torch.Tensor:
         """The log-probabilities with the rules applied; they are not made to add up to one again."""
         if self.ruling.bare:
             return rows
@@ -270,11 +272,11 @@ class BeamSearch:
         ruled = [self.ruling.apply(row, path, self.step - 1) for row, path in zip(rows, paths, strict=True)]
         return torch.stack(ruled)
 
-    def _path(self, candidate: Candidate) -> Path:
+    def _path(self, candidate: BeamCandidate) -> BeamPath:
         length = 1 if self._seeds else self.step**self.options.length_penalty
         return candidate.path(candidate.trace.total / length)
 
-    def _is_over(self, group: Group) -> bool:
+    def _is_over(self, group: BeamGroup) -> bool:
         """Whether nothing that grows can, or is likely to, become better than what has ended."""
         options = self.options
         if not group.running:
@@ -287,7 +289,7 @@ class BeamSearch:
         length = options.max_new_tokens if longest else self.step
         return group.running[0].total / length**options.length_penalty <= group.finished[-1].score
 
-    def _may_end(self, beam: Path) -> bool:
+    def _may_end(self, beam: BeamPath) -> bool:
         return self.ruling.may_end(beam.leaf.token_ids)
 
     def _close(self) -> None:

@@ -11,13 +11,21 @@ from typing import Any
 
 import torch
 
-from lookahead_core.engines.engine import Engine, Scores, grouped
+from lookahead_core.engines.engine import Engine, NodeScores, grouped
 from lookahead_core.errors import CacheFull
 from lookahead_core.speculation.acceptance import agreeing, rejection
-from lookahead_core.speculation.draft_and_verify import Company, Pass, Speculation, luck_of
+from lookahead_core.speculation.draft_and_verify import Pass, PassLoad, Speculation, noise_adjustment
 from lookahead_core.speculation.drafters import checked_drafters
 from lookahead_core.strategies.lookahead_options import MOST_SEED
-from lookahead_core.strategies.rules import LONGEST, RuledOutError, Rules, Ruling, Word, checked_words, require_open
+from lookahead_core.strategies.rules import (
+    LONGEST,
+    LogitRules,
+    ModelRules,
+    RuledOutError,
+    Word,
+    checked_words,
+    require_open,
+)
 from lookahead_core.strategies.sampling import draw, noise_at, shaped
 from lookahead_core.tree import Node, Prediction
 from lookahead_core.validation import check_choice, check_number, check_whole
@@ -30,7 +38,7 @@ UNDRAWN = (
 
 
 @dataclass(frozen=True)
-class StreamOptions(Rules):
+class StreamOptions(LogitRules):
     """What may be asked of a stream; see `document.stream`."""
 
     temperature: float | None = None
@@ -120,7 +128,7 @@ class StreamOptions(Rules):
         plain = {each.name: each.default for each in fields(self) if each.name in UNDRAWN}
         return replace(self, **plain)
 
-    def odds(self, scores: torch.Tensor, ruling: Ruling, path: Sequence[int], new: int) -> torch.Tensor:
+    def odds(self, scores: torch.Tensor, ruling: ModelRules, path: Sequence[int], new: int) -> torch.Tensor:
         """The log-probabilities to draw from after a path whose last `new` tokens are new."""
         if not ruling.bare:
             scores = ruling.apply(scores, path, new)
@@ -141,7 +149,7 @@ class StreamOptions(Rules):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenToken:
     """A token that was taken: how likely it was, how likely with all options applied, and its rank, 1 the likeliest."""
 
     token_id: int
@@ -151,22 +159,22 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
+class PickedToken:
     """A token of a line, what the model said before it came, and whether it is the last: "end", "length" or not yet."""
 
-    chosen: Chosen
+    chosen: ChosenToken
     said: Prediction
     last: str
 
 
-class Line:
+class Continuation:
     """A continuation as it grows."""
 
     def __init__(
         self,
         head: Node,
         options: StreamOptions,
-        ruling: Ruling,
+        ruling: ModelRules,
         unread: int = 0,
         speculation: Speculation | None = None,
     ) -> None:
@@ -191,7 +199,7 @@ class Line:
         """Whether the most likely token is always taken."""
         # What is chosen after a node depends on the node, on where the line began, and on these options alone.
         self._key: Hashable = (options.drawn_by, unread, head.depth)
-        self._ahead: dict[Node, Chosen] = {}
+        self._ahead: dict[Node, ChosenToken] = {}
         """What is chosen already, at the line's end and behind it."""
 
     @property
@@ -210,7 +218,7 @@ class Line:
         return self.options.speculate == REJECTION and self.options.applied_temperature > 0
 
     @property
-    def known(self) -> Chosen | None:
+    def known(self) -> ChosenToken | None:
         """The next token, where no pass is needed to know it."""
         return self._known_after(self.node)
 
@@ -220,30 +228,30 @@ class Line:
         if row is not None and self.known is None:
             self._choose(self.node, list(self.path), row)
 
-    def _known_after(self, node: Node) -> Chosen | None:
+    def _known_after(self, node: Node) -> ChosenToken | None:
         said = node.prediction
         if self.plain:
-            return None if said is None else Chosen(said.token_ids[0], said.logprobs[0], 0.0, 1)
+            return None if said is None else ChosenToken(said.token_ids[0], said.logprobs[0], 0.0, 1)
         return self._ahead.get(node) or (None if self.rejects else (node.notes or {}).get(self._key))
 
-    def draft(self, company: Company) -> list[Node]:
+    def draft(self, company: PassLoad) -> list[Node]:
         """What to evaluate: its end, and what is guessed to follow."""
         if self.speculation is None:
             return [self.node]
         reach = self.options.max_new_tokens - self.new - 1
-        luck = None if self.rejects or not self.options.applied_temperature else luck_of(self._noise)
+        luck = None if self.rejects or not self.options.applied_temperature else noise_adjustment(self._noise)
         return self.speculation.draft(self.node, self.path, reach, company, luck)
 
-    def agreeing(self, scores: Scores) -> list[Node]:
+    def agreeing(self, scores: NodeScores) -> list[Node]:
         """Where the most likely token is taken: the nodes that stand."""
         return list(agreeing(self.node, scores.after, self._drafted))
 
-    def listen(self, scores: Scores) -> list[Node]:
+    def listen(self, scores: NodeScores) -> list[Node]:
         """Choose at the line's end, and at what was drafted as long as that is what was chosen."""
         path = list(self.path)
         return list(agreeing(self.node, lambda node: self._choose(node, path, scores.row(node)), self._drafted))
 
-    def learn(self, stood: Sequence[Node], scores: Scores, seconds: float) -> None:
+    def learn(self, stood: Sequence[Node], scores: NodeScores, seconds: float) -> None:
         """Note what a pass has won; drafters learn from it."""
         after = self._known_after(stood[-1])
         if after is None:
@@ -255,7 +263,7 @@ class Line:
         self.passes.append(self.speculation.hear(path, len(path) - self._heard, stood, scores, seconds))
         self._heard = len(path)
 
-    def take(self) -> Pick:
+    def take(self) -> PickedToken:
         """Go on by the token that is known."""
         chosen, said = self.known, self.node.prediction
         assert chosen is not None
@@ -267,7 +275,7 @@ class Line:
         last = "end" if chosen.token_id in self.ruling.stop else ""
         last = last or ("length" if self.new >= self.options.max_new_tokens else "")
         self.over = bool(last)
-        return Pick(chosen, said, last)
+        return PickedToken(chosen, said, last)
 
     def take_known(self) -> None:
         """Go on as far as is known."""
@@ -294,7 +302,7 @@ class Line:
             return None
         token_id = self._drawn(odds, node)
         rank = 1 + int((row > row[token_id]).sum())
-        self._ahead[node] = chosen = Chosen(token_id, float(row[token_id]), float(odds[token_id]), rank)
+        self._ahead[node] = chosen = ChosenToken(token_id, float(row[token_id]), float(odds[token_id]), rank)
         if not self.rejects:
             # For those who come here again.
             node.tree.note(node, self._key, chosen)
@@ -319,7 +327,7 @@ def model_scores(node: Node, row: torch.Tensor) -> torch.Tensor:
     return row if said is None or said.log_total is None else row + said.log_total
 
 
-def decode(engine: Engine, lines: Sequence[Line]) -> Iterator[list[tuple[int, Pick]]]:
+def decode(engine: Engine, lines: Sequence[Continuation]) -> Iterator[list[tuple[int, PickedToken]]]:
     """All lines as far as is known, token by token, then a pass for all of them: which lines went on, and by what.
 
     A line that cannot go on lets the others go on, and its error is raised when they are over.
@@ -336,7 +344,7 @@ def decode(engine: Engine, lines: Sequence[Line]) -> Iterator[list[tuple[int, Pi
             raise line.error
 
 
-def look(lines: Sequence[Line], engine: Engine) -> None:
+def look(lines: Sequence[Continuation], engine: Engine) -> None:
     """One pass for all lines, each with its draft: what comes next is known afterwards, and often what comes then."""
     vain: list[Node] = []
     try:
@@ -348,13 +356,13 @@ def look(lines: Sequence[Line], engine: Engine) -> None:
             engine.forget(vain)
 
 
-def _look(lines: Sequence[Line], engine: Engine) -> list[Node]:
+def _look(lines: Sequence[Continuation], engine: Engine) -> list[Node]:
     """The pass; returns the nodes that stood there before, unread, and were read in vain."""
     started = time.perf_counter()
     # The first pass reads a text, which says nothing about what a pass costs.
     usual = all(len(engine.unread(line.node)) <= 1 for line in lines)
     nodes: list[Node] = []
-    company = Company(len(lines), _room_for_drafts(engine, lines))
+    company = PassLoad(len(lines), _room_for_drafts(engine, lines))
     for line in lines:
         nodes += line.draft(company)
     found = [node for speculation in _speculations(lines) for node in speculation.found if engine.unread(node)]
@@ -375,18 +383,18 @@ def _look(lines: Sequence[Line], engine: Engine) -> list[Node]:
     return [node for node in found if node.prediction is None]
 
 
-def _room_for_drafts(engine: Engine, lines: Sequence[Line]) -> float:
+def _room_for_drafts(engine: Engine, lines: Sequence[Continuation]) -> float:
     """How many drafted nodes a pass may have without changing the bits of the lines' own rows."""
     if engine.steady_rows is None:
         return math.inf
     return engine.steady_rows - sum(max(1, len(engine.unread(line.node))) for line in lines)
 
 
-def _speculations(lines: Sequence[Line]) -> list[Speculation]:
+def _speculations(lines: Sequence[Continuation]) -> list[Speculation]:
     return [line.speculation for line in lines if line.speculation is not None]
 
 
-def _scored(engine: Engine, lines: Sequence[Line], nodes: list[Node]) -> Scores:
+def _scored(engine: Engine, lines: Sequence[Continuation], nodes: list[Node]) -> NodeScores:
     """A pass over all nodes; without drafts, where there is no room for them."""
     speculations = _speculations(lines)
     hidden = any(speculation.hidden for speculation in speculations)

@@ -8,35 +8,35 @@ import math
 from collections.abc import Iterator, Sequence
 
 from lookahead_core.engines.engine import Engine, read_in_chunks
-from lookahead_core.strategies.branch_growth import Growth, Leaf, Place, Start, Step
+from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth, GrowthContext, GrowthStep
 from lookahead_core.strategies.decode import look
-from lookahead_core.strategies.healing import Typed, healed
-from lookahead_core.strategies.lookahead_options import Options
+from lookahead_core.strategies.healing import ReopenedToken, healed
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.sampled_branches import sampled
 from lookahead_core.tree import Node
 
-__all__ = ["Leaf", "Options", "Place", "Step", "Typed", "lookahead"]
+__all__ = ["BranchLeaf", "GrowthContext", "GrowthStep", "LookaheadOptions", "ReopenedToken", "lookahead"]
 
-HERE = Place()
+HERE = GrowthContext()
 
 
 def lookahead(
     engine: Engine,
     head: Node,
-    options: Options,
+    options: LookaheadOptions,
     stop: frozenset[int],
-    typed: Typed | None = None,
-    place: Place = HERE,
-) -> Iterator[Step]:
+    typed: ReopenedToken | None = None,
+    place: GrowthContext = HERE,
+) -> Iterator[GrowthStep]:
     """Grow branches below `head`, or in place of it where it is re-opened; one step for each forward pass."""
     for left in read_in_chunks(engine, head):
-        yield Step((), left)
+        yield GrowthStep((), left)
     growth = Growth(engine, options, stop, place)
     for leaves in (sampled if options.mode == "sampled" else _grown)(growth, head, typed):
-        yield Step(tuple(leaves), start=growth.start)
+        yield GrowthStep(tuple(leaves), start=growth.start)
 
 
-def _grown(growth: Growth, head: Node, typed: Typed | None) -> Iterator[Sequence[Leaf]]:
+def _grown(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
     """The likeliest first tokens, and what their mode makes of them."""
     options = growth.options
     beginnings = _first(growth, head) if typed is None else healed(growth, head, typed)
@@ -48,16 +48,16 @@ def _grown(growth: Growth, head: Node, typed: Typed | None) -> Iterator[Sequence
         yield from _GROWERS[options.mode](growth, beginnings)
 
 
-def _first(growth: Growth, head: Node) -> list[Leaf]:
-    base = Leaf(head, (), ())
+def _first(growth: Growth, head: Node) -> list[BranchLeaf]:
+    base = BranchLeaf(head, (), ())
     growth.evaluate([base])
     said = growth.said(head)
     assert said is not None
-    growth.start = Start(said)
+    growth.start = BranchStart(said)
     return growth.ways(base, growth.options.k)
 
 
-def _greedy(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[Sequence[Leaf]]:
+def _greedy(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
     """Each leaf on its own, always the most likely token, to the bottom."""
     # Where nothing is banned and depth alone decides, an engine may have a faster way than pass by pass.
     grow = _stepped
@@ -66,7 +66,7 @@ def _greedy(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[Sequence[Leaf]]:
     yield from grow(growth, leaves)
 
 
-def _rolled(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
+def _rolled(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
     bottom = leaves[0].node.depth - len(leaves[0].token_ids) + growth.options.depth
     for _ in growth.engine.roll_out([leaf.node for leaf in leaves], bottom, growth.stop):
         leaves = [growth.slide(leaf) for leaf in leaves]
@@ -74,7 +74,7 @@ def _rolled(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
     yield [growth.slide(leaf) for leaf in leaves]
 
 
-def _drafted(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
+def _drafted(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
     """Several tokens a pass, where what follows can be guessed from the text."""
     line_of = growth.place.line
     assert line_of is not None
@@ -90,7 +90,7 @@ def _drafted(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
     yield leaves
 
 
-def _stepped(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
+def _stepped(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
     leaves = growth.distinct([growth.slide(leaf) for leaf in leaves])
     while growth.evaluate([leaf for leaf in leaves if growth.is_open(leaf)]):
         leaves = growth.distinct([growth.slide(leaf) for leaf in leaves])
@@ -98,7 +98,7 @@ def _stepped(growth: Growth, leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
     yield leaves
 
 
-def _every_level(growth: Growth, leaves: list[Leaf]) -> Iterator[Sequence[Leaf]]:
+def _every_level(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
     """All ways at each of the first levels, then greedily on."""
     options = growth.options
     for _ in range(min(options.branch_levels, options.depth) - 1):
@@ -110,11 +110,11 @@ def _every_level(growth: Growth, leaves: list[Leaf]) -> Iterator[Sequence[Leaf]]
     yield from _greedy(growth, leaves)
 
 
-def _ways_or_self(growth: Growth, leaf: Leaf, count: int) -> list[Leaf]:
+def _ways_or_self(growth: Growth, leaf: BranchLeaf, count: int) -> list[BranchLeaf]:
     return growth.ways(leaf, count) if growth.is_open(leaf) else [leaf]
 
 
-def _forks(growth: Growth, leaves: list[Leaf]) -> Iterator[Sequence[Leaf]]:
+def _forks(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
     """Split where another token has enough probability, run on where not; the k likeliest paths go on."""
     options = growth.options
     for level in range(1, options.depth):
@@ -130,7 +130,7 @@ def _forks(growth: Growth, leaves: list[Leaf]) -> Iterator[Sequence[Leaf]]:
     yield leaves
 
 
-def _split(growth: Growth, leaf: Leaf, cutoff: float) -> list[Leaf]:
+def _split(growth: Growth, leaf: BranchLeaf, cutoff: float) -> list[BranchLeaf]:
     if not growth.is_open(leaf):
         return [leaf]
     said, ways = growth.said(leaf.node), growth.ways(leaf, growth.options.split_limit)
@@ -140,13 +140,13 @@ def _split(growth: Growth, leaf: Leaf, cutoff: float) -> list[Leaf]:
     return ways[:1] + [way for way, probability in itertools.islice(odds, 1, None) if probability >= cutoff]
 
 
-def _likeliest(leaves: Sequence[Leaf], count: int) -> list[Leaf]:
+def _likeliest(leaves: Sequence[BranchLeaf], count: int) -> list[BranchLeaf]:
     """The most probable ones, in the order in which they came."""
     chosen = heapq.nlargest(count, range(len(leaves)), key=lambda index: leaves[index].logprob)
     return [leaves[index] for index in sorted(chosen)]
 
 
-def _best_first(growth: Growth, leaves: list[Leaf]) -> Iterator[Sequence[Leaf]]:
+def _best_first(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
     """Always grow the most probable ends, as many at once as a pass takes cheaply, until the budget is spent."""
     options, spent = growth.options, 0
     while spent < options.budget:

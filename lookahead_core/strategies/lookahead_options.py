@@ -27,7 +27,7 @@ NUMBERS = {"cutoff": (0.0, 1.0), "slope": (1.0, 100.0), "temperature": (0.0, 2.0
 
 
 @dataclass(frozen=True)
-class Options:
+class LookaheadOptions:
     """What may be asked of a lookahead; see `document.lookahead`."""
 
     k: int = 5
@@ -64,7 +64,7 @@ class Options:
     """Whether what branches go on with is drafted from the text, several tokens a pass; the branches are the same."""
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> Options:
+    def of(cls, given: dict[str, Any]) -> LookaheadOptions:
         """Options from keyword arguments, every name and value checked."""
         return checked(cls, given, "lookahead")
 

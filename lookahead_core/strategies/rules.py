@@ -23,7 +23,7 @@ MOST_WORDS = 1000
 
 
 @dataclass(frozen=True)
-class Rules:
+class LogitRules:
     """Options that streams and beams share."""
 
     max_new_tokens: int = 40
@@ -86,10 +86,10 @@ def _checked_word(name: str, word: Any) -> Word:
     return ids
 
 
-class Ruling:
+class ModelRules:
     """Rules for one model: what they make of a row of scores, given the path so far."""
 
-    def __init__(self, rules: Rules, stop: frozenset[int], codec: TextCodec, vocabulary: int) -> None:
+    def __init__(self, rules: LogitRules, stop: frozenset[int], codec: TextCodec, vocabulary: int) -> None:
         self.rules = rules
         self.stop = stop
         self.codec = codec

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import torch
 
-from lookahead_core.strategies.branch_growth import Growth, Leaf, Start
-from lookahead_core.strategies.healing import Typed, evaluated_start, known_start
+from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth
+from lookahead_core.strategies.healing import ReopenedToken, evaluated_start, known_start
 from lookahead_core.strategies.sampling import draw, shaped
 from lookahead_core.tree import Node, Prediction
 
 
-def sampled(growth: Growth, head: Node, typed: Typed | None) -> Iterator[Sequence[Leaf]]:
+def sampled(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
     """All streams one token further with each pass; streams that drew the same stay as many rows as they are."""
-    draws = Draws(growth)
+    draws = StreamDraws(growth)
     leaves = draws.beginnings(head) if typed is None else draws.healed(head, typed)
     yield leaves
     while growing := [index for index, leaf in enumerate(leaves) if growth.is_open(leaf)]:
@@ -28,19 +28,19 @@ def sampled(growth: Growth, head: Node, typed: Typed | None) -> Iterator[Sequenc
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
+class StreamDraws:
     """What each stream draws after each node: noted there, since it takes the full row."""
 
     growth: Growth
 
-    def beginnings(self, head: Node) -> list[Leaf]:
+    def beginnings(self, head: Node) -> list[BranchLeaf]:
         """The first token of each stream."""
         streams = range(self.growth.options.k)
         self.evaluate([(head, stream) for stream in streams])
         said = self.growth.said(head)
         assert said is not None
-        self.growth.start = Start(said)
-        return [self.then(Leaf(head, (), ()), stream) for stream in streams]
+        self.growth.start = BranchStart(said)
+        return [self.then(BranchLeaf(head, (), ()), stream) for stream in streams]
 
     def evaluate(self, wanted: Sequence[tuple[Node, int]]) -> bool:
         """Draw after these nodes for these streams, in one pass; tells whether one was needed."""
@@ -53,13 +53,13 @@ class Draws:
                 self._draw(node, stream, rows[node])
         return bool(nodes)
 
-    def then(self, leaf: Leaf, stream: int) -> Leaf:
+    def then(self, leaf: BranchLeaf, stream: int) -> BranchLeaf:
         """A leaf, and the token that this stream has drawn after it."""
         said = self.growth.said(leaf.node)
         assert said is not None
         return self._taken(leaf, stream, said)
 
-    def healed(self, head: Node, typed: Typed) -> list[Leaf]:
+    def healed(self, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
         """The first tokens where the last typed one is re-opened: drawn among those that begin with what was typed.
 
         A stream that draws the typed token itself, which inserts nothing, goes on from it at once.
@@ -74,17 +74,17 @@ class Draws:
                 if self._missing(head, typed, stream):
                     self._draw(head, stream, after)
         self.growth.start = start
-        base = Leaf(head.parent, (), (), typed=typed.text)
+        base = BranchLeaf(head.parent, (), (), typed=typed.text)
         leaves = [self._taken(base, stream, start.said) for stream in streams]
         return [self.then(leaf, stream) if leaf.node is head else leaf for stream, leaf in enumerate(leaves)]
 
-    def _taken(self, leaf: Leaf, stream: int, said: Prediction) -> Leaf:
+    def _taken(self, leaf: BranchLeaf, stream: int, said: Prediction) -> BranchLeaf:
         """The token that a stream has drawn after a leaf; in place of the last one typed where no other came yet."""
         drawn = self._drawn(leaf.node, stream, leaf.typed if not leaf.token_ids else b"")
         assert drawn is not None
         return self.growth.then(leaf, *drawn, said)
 
-    def _missing(self, head: Node, typed: Typed, stream: int) -> bool:
+    def _missing(self, head: Node, typed: ReopenedToken, stream: int) -> bool:
         """Whether a stream's first token that inserts something is not drawn yet."""
         assert head.parent is not None
         first = self._drawn(head.parent, stream, typed.text)

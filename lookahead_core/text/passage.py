@@ -17,19 +17,19 @@ LONGEST_WORD = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class PassageEnd:
     """A token that stands in the text, up to which character it reaches, and the bytes that wait for the next one."""
 
     token_id: int
     end: int
     held: bytes = b""
     typed: bool = False
-    replaced: Stand | None = None
+    replaced: PassageEnd | None = None
     """The typed token that this one was accepted in place of."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class TextEnd:
     """The end of a text, as far as it matters to how the next tokens read."""
 
     codec: TextCodec
@@ -37,11 +37,11 @@ class Spot:
     """The beginning of a character that the text does not show yet."""
     at_start: bool
 
-    def then(self, token_id: int, skip: int = 0) -> tuple[str, Spot]:
+    def then(self, token_id: int, skip: int = 0) -> tuple[str, TextEnd]:
         """The whole characters that a token adds here, its first bytes left out where they stand already."""
         spelled = self.codec.first_bytes_of(token_id) if self.at_start else self.codec.bytes_of(token_id)
         text, held = split_bytes(self.held, spelled[skip:])
-        return text, Spot(self.codec, held, self.at_start and not (text or held))
+        return text, TextEnd(self.codec, held, self.at_start and not (text or held))
 
 
 class Passage:
@@ -52,7 +52,7 @@ class Passage:
     ) -> None:
         self.codec = codec
         self.text = ""
-        self.stands: list[Stand] = []
+        self.stands: list[PassageEnd] = []
         self.removals = 0
         """How often something that stood was taken away: as long as that stays, what stood stands."""
         self.start_ids = start_ids if opening is None else opening
@@ -71,10 +71,10 @@ class Passage:
         return len(first) if tuple(self.token_ids[: len(first)]) == first else 0
 
     @property
-    def spot(self) -> Spot:
+    def spot(self) -> TextEnd:
         """Where the next token would stand."""
         held = self.stands[-1].held if self.stands else b""
-        return Spot(self.codec, held, at_start=not (self.text or held))
+        return TextEnd(self.codec, held, at_start=not (self.text or held))
 
     def edit(self, text: str) -> int:
         """Take a new text; returns how many tokens are kept.
@@ -95,14 +95,14 @@ class Passage:
         self.text = text
         return keep
 
-    def _typed(self, text: str, start: int) -> list[Stand]:
+    def _typed(self, text: str, start: int) -> list[PassageEnd]:
         """Tokens for what is typed from a character on; one may end within a character, but not the last."""
-        stands, spot = [], Spot(self.codec, b"", at_start=not start)
+        stands, spot = [], TextEnd(self.codec, b"", at_start=not start)
         tokens = self.codec.encode(text, continuing=start > 0)
         for token in tokens:
             _, spot = spot.then(token.token_id)
             held = b"" if token is tokens[-1] else spot.held
-            stands.append(Stand(token.token_id, start + token.end, held, typed=True))
+            stands.append(PassageEnd(token.token_id, start + token.end, held, typed=True))
         return stands
 
     def _kept(self, same: int) -> int:
@@ -134,13 +134,13 @@ class Passage:
         self.stand(token_ids, skip, replaced)
         return self.text[before:]
 
-    def stand(self, token_ids: Sequence[int], skip: int = 0, replaced: Stand | None = None) -> None:
+    def stand(self, token_ids: Sequence[int], skip: int = 0, replaced: PassageEnd | None = None) -> None:
         """Put tokens at the end as they are, the first bytes of the first left out where they stand already."""
         spot = self.spot
         for token_id in token_ids:
             piece, spot = spot.then(token_id, skip)
             self.text += piece
-            self.stands.append(Stand(token_id, len(self.text), spot.held, replaced=replaced))
+            self.stands.append(PassageEnd(token_id, len(self.text), spot.held, replaced=replaced))
             skip, replaced = 0, None
 
     def pop(self, count: int) -> None:
@@ -175,9 +175,9 @@ class Passage:
         assert self._end == len(self.text) or not self.stands, "the last token reaches the end of the text"
 
 
-def _unsaid(token_ids: Sequence[int]) -> list[Stand]:
+def _unsaid(token_ids: Sequence[int]) -> list[PassageEnd]:
     """What stands before all text, and is no text, whatever it spells."""
-    return [Stand(token_id, 0, typed=True) for token_id in token_ids]
+    return [PassageEnd(token_id, 0, typed=True) for token_id in token_ids]
 
 
 def _begins_word(text: str, place: int) -> bool:

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from lookahead_core.errors import LookaheadError
 
 
-class Unfinished:
+class Checkpoint:
     """What is kept of a training in a folder: what was asked, each round of texts, and the last state of the heads.
 
     Without a folder nothing is kept.

@@ -20,7 +20,7 @@ NOTHING = -1
 
 
 @dataclass(frozen=True)
-class Lessons:
+class HeadDataset:
     """Vectors, and for each head what it should guess from them, by places among the kept tokens.
 
     Heads learn from all that the model thought likely, not from the one token that came: that says more of each place.
@@ -40,7 +40,7 @@ class Lessons:
     """By id, since tokens that no head guesses count as well."""
 
     @classmethod
-    def of(cls, rounds: Sequence[dict[str, Any]], count: int, most: int) -> Lessons:
+    def of(cls, rounds: Sequence[dict[str, Any]], count: int, most: int) -> HeadDataset:
         """From all that was written."""
         rounds = [one for one in rounds if one["lengths"]]
         if not rounds:
@@ -91,7 +91,7 @@ def places_of(token_ids: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
     return torch.where(kept[places] == token_ids, places, NOTHING)
 
 
-def measure(product: HeadsProduct, lessons: Lessons) -> list[tuple[float, float]]:
+def measure(product: HeadsProduct, lessons: HeadDataset) -> list[tuple[float, float]]:
     """For each head, how often its first guess is right, and how often one of its first four is."""
     right = torch.zeros(lessons.held_ids.shape[1], 2)
     kept = product.kept.cpu()

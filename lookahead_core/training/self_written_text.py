@@ -51,7 +51,7 @@ OPENINGS = (
 
 
 @dataclass(slots=True)
-class Text:
+class GrowingText:
     """A text on its way: its end in a tree, how it is drawn, and what it was given."""
 
     node: Node
@@ -107,13 +107,13 @@ def _starts_in(model: Model, texts: Iterable[str]) -> list[list[int]]:
 
 def write(
     model: Model, starts: Sequence[tuple[int, list[int]]], dice: torch.Generator, tick: Callable[[int], bool]
-) -> list[Text]:
+) -> list[GrowingText]:
     """Texts from these numbered starts, side by side; `tick` hears how many tokens came, and tells when to stop."""
     texts = []
     for number, token_ids in starts:
         tree = TokenTree()
         node = tree.descend(tree.root, token_ids)
-        texts += [Text(node, temperature, number) for temperature in TEMPERATURES]
+        texts += [GrowingText(node, temperature, number) for temperature in TEMPERATURES]
     room = (model.context_length or 1 << 30) - max(len(token_ids) for _, token_ids in starts)
     for _ in range(min(LENGTH, room)):
         growing = [text for text in texts if not text.over]
@@ -123,7 +123,7 @@ def write(
     return texts
 
 
-def _go_on(model: Model, texts: Sequence[Text], dice: torch.Generator) -> None:
+def _go_on(model: Model, texts: Sequence[GrowingText], dice: torch.Generator) -> None:
     """One token more for each text, in one pass: texts that are still the same share a node."""
     scores = model.engine.score(list(dict.fromkeys(text.node for text in texts)), hidden=True)
     if scores.hidden is None:

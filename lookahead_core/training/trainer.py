@@ -20,9 +20,9 @@ from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.speculation.heads import FILE, HeadsProduct, bend
 from lookahead_core.speculation.heads_file import Heads, embedded, output_matrix, untrained
-from lookahead_core.training.checkpoint import Unfinished
-from lookahead_core.training.dataset import Lessons, measure
-from lookahead_core.training.self_written_text import TREES, Text, starts_of, write
+from lookahead_core.training.checkpoint import Checkpoint
+from lookahead_core.training.dataset import HeadDataset, measure
+from lookahead_core.training.self_written_text import TREES, GrowingText, starts_of, write
 from lookahead_core.validation import check_number, check_whole, checked
 
 Report = Callable[[str, "float | None"], None]
@@ -41,7 +41,7 @@ FEWEST = 64
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """How heads are trained."""
 
     tokens: int = 300_000
@@ -77,15 +77,15 @@ def train_heads(
     """Heads for this model, taught on texts that it writes: on from `texts`, or from openings of many kinds.
 
     `into` is the folder that gets `heads.safetensors`. What is unfinished is kept there, and the same call goes on with
-    it. The options are those of `Plan`.
+    it. The options are those of `TrainingPlan`.
     """
-    plan = checked(Plan, options, "train_heads")
+    plan = checked(TrainingPlan, options, "train_heads")
     folder = None if into is None else Path(into).expanduser()
     starts = starts_of(model, texts, plan.seed)
-    unfinished = Unfinished(folder)
+    unfinished = Checkpoint(folder)
     try:
         unfinished.begin(_asked(model, plan, starts))
-        heads = Training(model, plan, starts, unfinished, report).run()
+        heads = TrainingRun(model, plan, starts, unfinished, report).run()
         if folder is not None:
             heads = dataclasses.replace(heads, name=folder.name)
             heads.save(folder / FILE)
@@ -95,18 +95,18 @@ def train_heads(
     return heads
 
 
-def _asked(model: Model, plan: Plan, starts: Sequence[Sequence[int]]) -> dict[str, Any]:
+def _asked(model: Model, plan: TrainingPlan, starts: Sequence[Sequence[int]]) -> dict[str, Any]:
     """What makes two trainings the same one; there may be more or fewer minutes for it."""
     texts = hashlib.sha256(json.dumps(starts).encode()).hexdigest()
     facts = {"model": untrained(model, 1).fingerprint, "dtype": model.dtype, "starts": texts, "lessons": LESSONS}
     return facts | {name: value for name, value in dataclasses.asdict(plan).items() if name != "minutes"}
 
 
-class Training:
+class TrainingRun:
     """One training: what is spent of its time, and where it stands."""
 
     def __init__(
-        self, model: Model, plan: Plan, starts: list[list[int]], unfinished: Unfinished, report: Report
+        self, model: Model, plan: TrainingPlan, starts: list[list[int]], unfinished: Checkpoint, report: Report
     ) -> None:
         self.model, self.plan, self.starts, self.report = model, plan, starts, report
         self.unfinished = unfinished
@@ -125,7 +125,7 @@ class Training:
 
     def run(self) -> Heads:
         """Write, learn, and see what it is worth."""
-        lessons = Lessons.of(self.written(), self.plan.count, self.plan.kept)
+        lessons = HeadDataset.of(self.written(), self.plan.count, self.plan.kept)
         if len(lessons.vectors) < FEWEST or not len(lessons.held_vectors):
             raise LookaheadError(
                 "Too little text came to learn from: give more minutes or more tokens, or texts to go on from."
@@ -170,9 +170,9 @@ class Training:
         self.report(f"{self.model.name} writes texts to learn from", min(1.0, self._came / self.plan.tokens))
         return self.used >= WRITING
 
-    def taught(self, lessons: Lessons) -> Heads:
+    def taught(self, lessons: HeadDataset) -> Heads:
         """The heads after all steps."""
-        learner = Learner(self.model, lessons, self.plan)
+        learner = HeadTrainer(self.model, lessons, self.plan)
         if before := self.unfinished.kept("heads"):
             self._resume(before["spent"])
             learner.load(before)
@@ -187,11 +187,11 @@ class Training:
                 last = time.monotonic()
         return learner.heads(f"{self._came:,} tokens that the model wrote itself")
 
-    def _keep(self, learner: Learner) -> None:
+    def _keep(self, learner: HeadTrainer) -> None:
         self.unfinished.keep("heads", learner.state() | {"spent": self.spent})
 
 
-def _packed(texts: Sequence[Text]) -> dict[str, Any]:
+def _packed(texts: Sequence[GrowingText]) -> dict[str, Any]:
     """A round of texts, one after another."""
     told = [text for text in texts if text.token_ids]
     return {
@@ -208,10 +208,10 @@ def _rows(rows: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.stack(list(rows)) if rows else torch.empty(0, 0)
 
 
-class Learner:
+class HeadTrainer:
     """The heads while they learn."""
 
-    def __init__(self, model: Model, lessons: Lessons, plan: Plan) -> None:
+    def __init__(self, model: Model, lessons: HeadDataset, plan: TrainingPlan) -> None:
         self.model, self.lessons, self.plan = model, lessons, plan
         matrix, bias = output_matrix(model)
         self.device = matrix.device

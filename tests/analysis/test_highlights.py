@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from interface.tabs.highlights.highlights_json import as_json
 from lookahead_core import Document, LookaheadError, Model, load_model
-from lookahead_core.analysis.highlights import Entry, Highlights, branches_steps, highlights, highlights_steps
+from lookahead_core.analysis.highlights import HighlightEntry, Highlights, branches_steps, highlights, highlights_steps
 from lookahead_core.analysis.replacements import DROPS, drop_in, drop_in_steps
 from tests.conftest import CORPUS, tiny_llama
 from tests.support.scripted_model import parrot
@@ -51,7 +51,7 @@ def plain_logprobs(model: Model, token_ids: list[int]) -> torch.Tensor:
     return torch.log_softmax(logits.double(), -1)
 
 
-def assert_same(some: Sequence[Entry], others: Sequence[Entry]) -> None:
+def assert_same(some: Sequence[HighlightEntry], others: Sequence[HighlightEntry]) -> None:
     """The same entries, read in passes of other sizes: their last bits may differ on some processors."""
     bare = {"loss": None, "entropy": None, "alternatives": ()}
     for one, other in zip(some, others, strict=True):
@@ -88,7 +88,7 @@ def assert_equals_plain(model: Model, token_ids: list[int], found: Highlights, k
         assert [one.ended for one in entry.alternatives] == [one in model.end_token_ids for one in expected]
 
 
-def assert_exact(text: str, entries: tuple[Entry, ...]) -> None:
+def assert_exact(text: str, entries: tuple[HighlightEntry, ...]) -> None:
     """Entries tile the text, and words tile the entries."""
     place = 0
     for entry in entries:
@@ -357,7 +357,7 @@ def test_reading_leaves_the_text_its_tokens_and_its_trunk_as_they_are(tiny_model
         document.check()
 
 
-def assert_fits(model: Model, document: Document, entry: Entry, words: int = 3) -> None:
+def assert_fits(model: Model, document: Document, entry: HighlightEntry, words: int = 3) -> None:
     """The verdicts by plain forwards of whole paths, and tokens of the next words cut by the tokenizer alone."""
     fits = drop_in(document, entry, entry.alternatives, words)
     first = document._passage.started

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from lookahead_core.analysis.token_facts import tell
+from lookahead_core.analysis.token_facts import observe
 
 SIZE = 50
 
@@ -21,7 +21,7 @@ def made(count: int, seed: int = 0) -> tuple[torch.Tensor, list[int]]:
 
 
 def assert_told(rows: torch.Tensor, came: list[int], k: int) -> None:
-    found = list(tell(rows.clone(), came, k))
+    found = list(observe(rows.clone(), came, k))
     assert len(found) == len(came)
     for told, row, token_id in zip(found, rows.double(), came, strict=True):
         logprobs = [float(value) for value in row - row.logsumexp(-1)]
@@ -53,14 +53,14 @@ def test_what_is_ruled_out_has_no_part_in_the_entropy_of_its_row_nor_in_that_of_
 def test_a_token_that_is_ruled_out_is_impossible_and_comes_last() -> None:
     rows, came = made(3)
     rows[1, came[1]] = -math.inf
-    told = list(tell(rows, came, 2))[1]
+    told = list(observe(rows, came, 2))[1]
     assert (told.logprob, told.rank) == (-math.inf, SIZE)
 
 
 def test_of_equal_scores_the_smallest_id_comes_first_and_what_is_not_shown_shares_a_rank() -> None:
     rows = torch.zeros(2, SIZE)
     rows[:, 5], rows[:, 7], rows[:, 2] = 2.0, 1.0, 1.0
-    first, second = tell(rows, [7, 40], 3)
+    first, second = observe(rows, [7, 40], 3)
     assert [one for one, _ in first.likeliest] == [5, 2, 7]
     assert (first.rank, second.rank) == (3, 4)
 
@@ -68,4 +68,4 @@ def test_of_equal_scores_the_smallest_id_comes_first_and_what_is_not_shown_share
 def test_no_more_is_shown_than_there_is() -> None:
     rows, came = made(2)
     assert_told(rows, came, SIZE)
-    assert [len(told.likeliest) for told in tell(rows, came, SIZE + 9)] == [SIZE] * 2
+    assert [len(told.likeliest) for told in observe(rows, came, SIZE + 9)] == [SIZE] * 2

@@ -28,7 +28,7 @@ from lookahead_core.command.main import (
     METHODS,
     MODEL,
     STREAMS,
-    Option,
+    CommandOption,
     arguments_of,
     given,
     main,
@@ -40,7 +40,7 @@ from lookahead_core.loading import load_model as models
 from lookahead_core.loading.quantization import QUANTIZE
 from lookahead_core.serving.json_values import plain
 from lookahead_core.strategies.beam import FATES, BeamOptions
-from lookahead_core.strategies.lookahead_options import Options
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from tests.conftest import CORPUS, byte_level, tiny_llama
 from tests.support.scripted_model import parrot
 
@@ -53,7 +53,7 @@ KINDS: dict[str, Any] = {
     "sample": StreamOptions,
     "beam": BeamOptions,
     "diverse": BeamOptions,
-    "lookahead": Options,
+    "lookahead": LookaheadOptions,
 }
 ROWS = [(methods, option) for methods, options in CORE.items() for option in options]
 FOR_CODE_ONLY = {
@@ -136,7 +136,7 @@ def plain_text(model: Model, prompt: str = PROMPT, **options: Any) -> str:
     return Document(model, prompt).stream(**options).write(io.StringIO())
 
 
-def words_for(option: Option) -> list[str]:
+def words_for(option: CommandOption) -> list[str]:
     """An argument with a value that it takes."""
     if option.kind is bool:
         return [option.flag]
@@ -213,7 +213,9 @@ def test_what_is_not_given_is_not_passed_on_and_what_makes_a_method_is() -> None
 
 
 @pytest.mark.parametrize(("methods", "option"), ROWS, ids=lambda row: getattr(row, "flag", ""))
-def test_each_option_reaches_the_core_with_each_method_that_knows_it(methods: tuple[str, ...], option: Option) -> None:
+def test_each_option_reaches_the_core_with_each_method_that_knows_it(
+    methods: tuple[str, ...], option: CommandOption
+) -> None:
     for method in methods:
         mode = ["--mode", option.mode] if method == "lookahead" and option.mode else []
         found = given(arguments_of([PROMPT, "--method", method, *mode, *words_for(option)]))
@@ -224,7 +226,7 @@ def test_each_option_reaches_the_core_with_each_method_that_knows_it(methods: tu
 
 @pytest.mark.parametrize(("methods", "option"), ROWS, ids=lambda row: getattr(row, "flag", ""))
 def test_an_option_of_another_method_is_refused_in_a_sentence(
-    methods: tuple[str, ...], option: Option, run: Run
+    methods: tuple[str, ...], option: CommandOption, run: Run
 ) -> None:
     for method in METHODS.keys() - set(methods):
         ended = run(PROMPT, "--method", method, *words_for(option))

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from lookahead_core import Document, Model, load_model
-from lookahead_core.document.document import Accepted
-from lookahead_core.document.read_ahead import Ahead, read_ahead
-from lookahead_core.strategies.lookahead_options import MODES, Options
+from lookahead_core.document.document import AcceptedTokens
+from lookahead_core.document.read_ahead import PreparedView, read_ahead
+from lookahead_core.strategies.lookahead_options import MODES, LookaheadOptions
 from lookahead_core.text.context_window import left_out
 from tests.conftest import tiny_llama
 
@@ -41,7 +41,7 @@ def test_what_is_read_ahead_equals_what_accepting_gives_and_accepting_then_costs
     options: dict[str, Any] = {"mode": mode, "k": 3, "depth": 4, **({"seed": 5} if mode == "sampled" else {})}
     document = Document(tiny_model)
     result = settled(document, text, **options)
-    found = [one for one in read_ahead(document, result, most_nodes=10_000, **options) if isinstance(one, Ahead)]
+    found = [one for one in read_ahead(document, result, most_nodes=10_000, **options) if isinstance(one, PreparedView)]
     firsts = {branch.token_ids[: branch.pieces[0].tokens] for branch in result.branches if branch.pieces}
     assert {one.token_ids for one in found} >= firsts
     assert {one.token_ids for one in found[: len(firsts)]} == firsts, "first words come first"
@@ -51,9 +51,9 @@ def test_what_is_read_ahead_equals_what_accepting_gives_and_accepting_then_costs
         branch = next(b for b in result.branches if b.token_ids[: len(one.token_ids)] == one.token_ids)
         inserted = "".join(piece.text for piece in branch.pieces if piece.tokens <= len(one.token_ids))
         fresh = Document(tiny_model)
-        fresh.follow(text + inserted, [Accepted(len(text), one.token_ids, branch.healed)])
+        fresh.follow(text + inserted, [AcceptedTokens(len(text), one.token_ids, branch.healed)])
         assert near(one.result, fresh.lookahead(**options))
-        document.follow(text + inserted, [Accepted(len(text), one.token_ids, branch.healed)])
+        document.follow(text + inserted, [AcceptedTokens(len(text), one.token_ids, branch.healed)])
         again = document.lookahead(**options)
         assert (again.cost.passes, again.cost.tokens) == (0, 0)
         assert near(again, one.result)
@@ -66,7 +66,7 @@ def test_reading_ahead_takes_all_first_words_in_as_many_passes_as_one_view(tiny_
     result = settled(document, "The sea.", k=5, depth=6)
     passes = document.tree.work.passes
     steps = read_ahead(document, result, k=5, depth=6)
-    found: list[Ahead] = []
+    found: list[PreparedView] = []
     while len(found) < 5:
         step = next(steps)
         found += [step] if step is not None else []
@@ -152,8 +152,8 @@ def test_without_options_a_view_is_read_ahead_by_the_defaults_of_a_view(tiny_mod
     fresh = Document(tiny_model, "The sea.")
     fresh.accept(first.token_ids)
     assert near(first.result, fresh.lookahead())
-    assert first.result.options == Options()
-    assert document.tree.work.passes - result.cost.passes <= Options().depth
+    assert first.result.options == LookaheadOptions()
+    assert document.tree.work.passes - result.cost.passes <= LookaheadOptions().depth
 
 
 def test_nothing_is_read_ahead_that_the_model_would_read_through_another_window(tiny_model: Model) -> None:
@@ -169,7 +169,7 @@ def test_nothing_is_read_ahead_that_the_model_would_read_through_another_window(
     for one in found:
         branch = next(b for b in result.branches if b.token_ids[: len(one.token_ids)] == one.token_ids)
         inserted = "".join(piece.text for piece in branch.pieces if piece.tokens <= len(one.token_ids))
-        document.follow(text + inserted, [Accepted(len(text), one.token_ids, branch.healed)])
+        document.follow(text + inserted, [AcceptedTokens(len(text), one.token_ids, branch.healed)])
         assert near(one.result, document.lookahead(k=2, depth=5))
         document.follow(text)
 
@@ -182,7 +182,7 @@ def test_following_keeps_the_ids_of_what_was_accepted_with_typing_before_and_bet
         page.text = text
         branch = max(page.lookahead(k=4, depth=5, heal=True).branches, key=lambda one: len(one.pieces))
         count = branch.pieces[-1].tokens
-        accepted.append(Accepted(len(text), branch.token_ids[:count], branch.healed))
+        accepted.append(AcceptedTokens(len(text), branch.token_ids[:count], branch.healed))
         text += page.accept(branch, count)
     document.follow(text, accepted)
     assert document.text == page.text == text
@@ -193,16 +193,16 @@ def test_following_keeps_the_ids_of_what_was_accepted_with_typing_before_and_bet
 @pytest.mark.parametrize(
     "wrong",
     [
-        Accepted(3, (5, 6)),
-        Accepted(0, (10**9,)),
-        Accepted(0, (-1,)),
-        Accepted(0, ()),
-        Accepted(10**9, (5,)),
-        Accepted(3, (5,), healed=True),
-        Accepted(0, (0,)),
+        AcceptedTokens(3, (5, 6)),
+        AcceptedTokens(0, (10**9,)),
+        AcceptedTokens(0, (-1,)),
+        AcceptedTokens(0, ()),
+        AcceptedTokens(10**9, (5,)),
+        AcceptedTokens(3, (5,), healed=True),
+        AcceptedTokens(0, (0,)),
     ],
 )
-def test_what_does_not_spell_the_text_is_taken_for_typed(tiny_model: Model, wrong: Accepted) -> None:
+def test_what_does_not_spell_the_text_is_taken_for_typed(tiny_model: Model, wrong: AcceptedTokens) -> None:
     document = Document(tiny_model)
     document.follow("The sea and the sky", [wrong, wrong])
     assert document.text == "The sea and the sky"
@@ -222,7 +222,7 @@ def test_a_healed_token_is_not_believed_where_nothing_would_be_opened_again(tiny
     token_id, spelled = token_spelling(tiny_model, " ", "r")
     whole = text + spelled[1:]
     document = Document(tiny_model)
-    document.follow(whole, [Accepted(len(text), (token_id,), healed=True)])
+    document.follow(whole, [AcceptedTokens(len(text), (token_id,), healed=True)])
     assert not Document(tiny_model, text).reopens
     assert (document.text, document.token_ids) == (whole, Document(tiny_model, whole).token_ids)
     assert document.follow(text) is None and document.token_ids == Document(tiny_model, text).token_ids
@@ -233,8 +233,8 @@ def test_a_healed_token_is_not_believed_behind_one_that_was_accepted(tiny_model:
     healed, spelled = token_spelling(tiny_model, "k", "")
     text = f"The {spelled}"
     document, without = Document(tiny_model), Document(tiny_model)
-    document.follow(text, [Accepted(3, accepted), Accepted(5, (healed,), healed=True)])
-    without.follow(text, [Accepted(3, accepted)])
+    document.follow(text, [AcceptedTokens(3, accepted), AcceptedTokens(5, (healed,), healed=True)])
+    without.follow(text, [AcceptedTokens(3, accepted)])
     assert (document.text, document.token_ids) == (text, without.token_ids)
 
 
@@ -245,10 +245,10 @@ def test_a_healed_token_is_not_believed_where_it_does_not_begin_with_what_was_ty
     assert reopened == " s" and not spelled.startswith(reopened)
     whole = typed + spelled[len(reopened) :]
     document = Document(tiny_model)
-    document.follow(whole, [Accepted(len(typed), (token_id,), healed=True)])
+    document.follow(whole, [AcceptedTokens(len(typed), (token_id,), healed=True)])
     assert (document.text, document.token_ids) == (whole, Document(tiny_model, whole).token_ids)
     right, spelled = token_spelling(tiny_model, reopened, "")
-    document.follow(typed + spelled[2:], [Accepted(len(typed), (right,), healed=True)])
+    document.follow(typed + spelled[2:], [AcceptedTokens(len(typed), (right,), healed=True)])
     assert document.text == typed + spelled[2:] and document.token_ids[-1] == right
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lookahead_core import Document, Model
-from lookahead_core.engines.prediction_rows import Rows
+from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.tree import Prediction
 
 
@@ -25,7 +25,7 @@ def made_rows() -> list[torch.Tensor]:
 
 
 def assert_reheats(row: torch.Tensor) -> None:
-    said: Prediction = Rows(row[None]).predictions()[0]
+    said: Prediction = LogitRows(row[None]).predictions()[0]
     for temperature in (0.5, 0.7, 1.0, 1.3, 1.5, 2.0):
         exact = torch.softmax(row.double() / temperature, -1)
         shares, rest = said.reheated(temperature)
@@ -49,7 +49,7 @@ def test_the_default_models_odds_can_be_reheated(default_model: Model) -> None:
 
 def test_a_prediction_counts_every_token_and_knows_its_entropy() -> None:
     for row in made_rows():
-        said = Rows(row[None]).predictions()[0]
+        said = LogitRows(row[None]).predictions()[0]
         assert len(said.token_ids) + sum(said.tail) == len(row)
         assert said.entropy == pytest.approx(float(-(row.exp() * row).sum()), rel=1e-4)
         assert said.logprobs == tuple(sorted(said.logprobs, reverse=True))
@@ -57,5 +57,5 @@ def test_a_prediction_counts_every_token_and_knows_its_entropy() -> None:
 
 def test_a_token_that_is_ruled_out_leaves_the_odds_in_order() -> None:
     row = torch.log_softmax(torch.tensor([1.0, 2.0, -math.inf, 0.5]), -1)
-    said = Rows(row[None]).predictions()[0]
+    said = LogitRows(row[None]).predictions()[0]
     assert math.isfinite(said.entropy) and all(map(math.isfinite, said.reheated(1.5)[0]))

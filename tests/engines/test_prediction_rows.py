@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from lookahead_core.engines.prediction_rows import BLOCK, KEPT, TAIL_BINS, Rows, largest, likeliest
+from lookahead_core.engines.prediction_rows import BLOCK, KEPT, TAIL_BINS, LogitRows, largest, likeliest
 from lookahead_core.tree import TAIL_BIN
 
 WIDTHS = (3, BLOCK, 300, 4 * KEPT * BLOCK, 20_000, 20_000 + BLOCK // 2)
@@ -25,10 +25,10 @@ def scores(width: int, rows: int = 6) -> torch.Tensor:
 def test_the_best_token_is_the_first_of_the_likeliest(width: int) -> None:
     rows = scores(width)
     expected = [row.tolist().index(float(row.max())) for row in rows]
-    assert Rows(rows).best.tolist() == expected == likeliest(rows, 1 if width < BLOCK else 3)[:, 0].tolist()
+    assert LogitRows(rows).best.tolist() == expected == likeliest(rows, 1 if width < BLOCK else 3)[:, 0].tolist()
     last = rows.clone()
     last[:, -1] += 1
-    assert Rows(last).best.tolist() == [width - 1] * len(rows)
+    assert LogitRows(last).best.tolist() == [width - 1] * len(rows)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -45,7 +45,7 @@ def test_the_likeliest_come_in_order_and_of_a_tie_the_lowest_first(width: int) -
 def test_what_is_likeliest_is_told_with_its_odds_among_the_likely(width: int, count: int) -> None:
     rows = scores(width)
     exact = rows.double().softmax(-1)
-    token_ids, odds = Rows(rows).likeliest(count)
+    token_ids, odds = LogitRows(rows).likeliest(count)
     for ids, said, true in zip(token_ids, odds, exact, strict=True):
         expected = true.topk(min(count, width)).values
         assert len(set(ids)) == len(ids)
@@ -62,8 +62,8 @@ def test_what_is_likeliest_is_told_with_its_odds_among_the_likely(width: int, co
 def test_a_prediction_is_what_its_row_says(width: int) -> None:
     rows = scores(width)
     exact = rows.double().log_softmax(-1)
-    assert torch.allclose(Rows(rows).logprobs.double(), exact, atol=1e-5)
-    for row, plain, said in zip(rows, exact, Rows(rows).predictions(), strict=True):
+    assert torch.allclose(LogitRows(rows).logprobs.double(), exact, atol=1e-5)
+    for row, plain, said in zip(rows, exact, LogitRows(rows).predictions(), strict=True):
         assert said.logprobs == pytest.approx(plain[list(said.token_ids)].tolist(), abs=1e-5)
         finite = plain[plain > -math.inf]
         assert said.entropy == pytest.approx(float(-(finite.exp() * finite).sum()), abs=2e-5)
@@ -77,7 +77,7 @@ def test_a_prediction_is_what_its_row_says(width: int) -> None:
 @pytest.mark.parametrize("places", [[0], [0, 1, 2], [2, 3], [5, 0, 3], [1, 0, 2], [1, 1, 2], list(range(6))])
 @pytest.mark.parametrize("known", [True, False])
 def test_some_rows_say_what_they_say_among_all(places: list[int], known: bool) -> None:
-    every = Rows(scores(20_000))
+    every = LogitRows(scores(20_000))
     if known:
         every.predictions()
     some = every.some(places)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import app
-from interface import Loader
+from interface import ModelLoader
 from lookahead_core import Model, ModelError, Settings
 from lookahead_core.loading import load_model as models
 
@@ -137,7 +137,7 @@ def test_a_model_that_cannot_be_loaded_leaves_a_sentence(capsys: pytest.CaptureF
     def load(report: Any) -> Model:
         raise ModelError("There is no such model: choose another.")
 
-    loader = Loader(load)
+    loader = ModelLoader(load)
     loader.run()
     assert (loader.loading.state, loader.loading.sentence) == ("error", "There is no such model: choose another.")
     assert "There is no such model" in capsys.readouterr().err
@@ -148,7 +148,7 @@ def test_an_unforeseen_failure_to_load_is_a_sentence_too(caplog: pytest.LogCaptu
     def load(report: Any) -> Model:
         raise KeyError("inner workings")
 
-    loader = Loader(load)
+    loader = ModelLoader(load)
     loader.run()
     assert loader.loading.state == "error"
     assert "inner workings" not in loader.loading.sentence
@@ -157,7 +157,7 @@ def test_an_unforeseen_failure_to_load_is_a_sentence_too(caplog: pytest.LogCaptu
 def test_a_model_that_is_there_is_described_on_the_terminal_and_in_the_page(
     tiny_model: Model, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    loader = Loader(lambda report: tiny_model)
+    loader = ModelLoader(lambda report: tiny_model)
     assert loader.loading.as_json() == {"state": "loading", "sentence": "Starting", "fraction": None}
     assert not loader.loading.done
     loader.run()
@@ -179,7 +179,7 @@ def test_progress_is_a_state_of_the_page(tiny_model: Model) -> None:
             seen.append(loader.loading)
         return tiny_model
 
-    loader = Loader(load)
+    loader = ModelLoader(load)
     loader.run()
     assert [(loading.state, loading.fraction) for loading in seen] == [("downloading", 0.5), ("loading", None)]
     assert loader.loading.state == "ready"

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from lookahead_core import Document, Model
-from lookahead_core.engines.prediction_rows import Rows
+from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.serving.json_view import pack
 from tests.engines.test_compact_predictions import made_rows
 
@@ -58,7 +58,7 @@ def heated(row: torch.Tensor, temperature: float, top_p: float) -> torch.Tensor:
 def test_the_page_heats_what_python_packs_to_the_odds_of_the_whole_row(tiny_model: Model, temperature: float) -> None:
     document = Document(tiny_model, "Once upon a time")
     rows = [*made_rows(), document.predict(row=True).row]
-    said = [Rows(row[None]).predictions()[0] for row in rows]
+    said = [LogitRows(row[None]).predictions()[0] for row in rows]
     questions = [
         {"node": packed, "logprobs": list(one.logprobs), "temperature": temperature, "topP": top_p}
         for packed, one in zip(pack(said, 64), said, strict=True)

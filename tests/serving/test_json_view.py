@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from lookahead_core import Cost, Document, Model, load_model
-from lookahead_core.document.result_context import Scene, make_lookahead
-from lookahead_core.engines.prediction_rows import Rows
+from lookahead_core.document.result_context import ResultContext, make_lookahead
+from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.serving.json_view import as_json, document_as_json, pack, tree_as_json
-from lookahead_core.strategies.lookahead_options import Options
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from tests.conftest import tiny_llama
 from tests.engines.test_compact_predictions import made_rows
 from tests.support.families import plain_rows
@@ -52,7 +52,7 @@ def assert_shares(node: Node, row: torch.Tensor, coldest: int = 1) -> None:
 @pytest.mark.parametrize("number", range(6))
 def test_a_page_can_heat_packed_odds_to_within_one_per_cent_of_the_full_row(number: int) -> None:
     row = made_rows()[number]
-    (packed,) = pack(Rows(row[None]).predictions(), 64)
+    (packed,) = pack(LogitRows(row[None]).predictions(), 64)
     node = Node(packed)
     assert len(node.below) == min(64, len(row)) and node.below[0] == 0
     # A row as flat as the first is no model's: far below temperature 1 its tail's histogram is too coarse.
@@ -61,7 +61,7 @@ def test_a_page_can_heat_packed_odds_to_within_one_per_cent_of_the_full_row(numb
 
 def test_packed_odds_are_those_of_a_reheated_prediction_for_many_at_once() -> None:
     rows = made_rows()
-    said = [Rows(row[None]).predictions()[0] for row in rows]
+    said = [LogitRows(row[None]).predictions()[0] for row in rows]
     for packed, one in zip(pack(said, 20), said, strict=True):
         node = Node(packed)
         assert len(node.below) == min(20, len(one.logprobs))
@@ -130,7 +130,7 @@ def test_each_node_is_sent_once(tiny_model: Model) -> None:
 
 def test_a_view_while_the_text_is_read_has_no_branches(tiny_model: Model) -> None:
     document = Document(tiny_model, "the sea")
-    scene = Scene(document.head, document._passage.spot, tiny_model.end_token_ids, Options())
+    scene = ResultContext(document.head, document._passage.spot, tiny_model.end_token_ids, LookaheadOptions())
     view = as_json(make_lookahead((), Cost(0, 0, 0.0, 0, 0), scene))
     assert (view["branches"], view["nodes"], view["rest"], view["alone"]) == ([], [], [], 0)
 
@@ -284,7 +284,7 @@ def test_beyond_the_context_each_token_of_the_trunk_has_its_text_and_what_the_mo
 @pytest.mark.parametrize("number", range(6))
 def test_packed_odds_and_shown_log_probabilities_are_rounded_to_the_nearest_step(number: int) -> None:
     row = made_rows()[number]
-    (said,) = Rows(row[None]).predictions()
+    (said,) = LogitRows(row[None]).predictions()
     node = Node(pack([said], 64)[0])
     exact = [min(said.logprobs[0] - value, 65535 / 2000) for value in said.logprobs[:64]]
     assert max(abs(one - other) for one, other in zip(node.below, exact, strict=True)) <= 0.5 / 2000 + 1e-9

@@ -14,11 +14,11 @@ import torch
 
 from lookahead_core import Document, Model, load_model
 from lookahead_core.document.batch import stream_batch
-from lookahead_core.engines.engine import Scores
-from lookahead_core.engines.pass_costs import Costs
+from lookahead_core.engines.engine import NodeScores
+from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.speculation.acceptance import drawn, rejection, residual
-from lookahead_core.speculation.draft_and_verify import luck_of
-from lookahead_core.speculation.drafters import Way
+from lookahead_core.speculation.draft_and_verify import noise_adjustment
+from lookahead_core.speculation.drafters import Guess
 from lookahead_core.strategies.sampling import noise, noise_at
 from lookahead_core.tree import Node
 from tests.conftest import tiny_llama
@@ -92,11 +92,14 @@ def test_noise_for_one_token_is_the_noise_for_all() -> None:
 
 def test_odds_with_known_dice_are_on_average_the_odds_without() -> None:
     for odds in (0.01, 0.3, 0.9):
-        bent = [luck_of(lambda place, token_id: noise_at(3, 0, place)(token_id))(place, 5, odds) for place in PLACES]
+        bent = [
+            noise_adjustment(lambda place, token_id: noise_at(3, 0, place)(token_id))(place, 5, odds)
+            for place in PLACES
+        ]
         assert sum(bent) / len(bent) == pytest.approx(odds, rel=0.05)
 
 
-class Cheap(Costs):
+class Cheap(PassCosts):
     """Passes whose size hardly matters, however many texts share them: what is drafted at all is tried."""
 
     def note(self, nodes: int, seconds: float) -> None:
@@ -122,8 +125,8 @@ class Table:
                 node = document.tree.descend(document.head, tail)
                 self.rows[(*prompt, *tail)] = model.engine.score([node]).rows[0].clone()
 
-    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> Scores:
-        return Scores(nodes, torch.stack([self.rows[tuple(node.tree.token_ids(node))] for node in nodes]))
+    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
+        return NodeScores(nodes, torch.stack([self.rows[tuple(node.tree.token_ids(node))] for node in nodes]))
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         scores = self.score(nodes)
@@ -148,15 +151,15 @@ class Knowing(Scripted):
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
 
-    def ways(self, state: Any) -> Sequence[Way]:
+    def ways(self, state: Any) -> Sequence[Guess]:
         source = odds_of(sum(state), spread=2.0)
-        return [Way(drawn(source, self.dice.random()), 0.9, "drawn", source)]
+        return [Guess(drawn(source, self.dice.random()), 0.9, "drawn", source)]
 
 
 class Doubting(Knowing):
     """Is hardly ever right, it says: alone its guesses do not pay."""
 
-    def ways(self, state: Any) -> Sequence[Way]:
+    def ways(self, state: Any) -> Sequence[Guess]:
         return [way._replace(odds=0.05) for way in super().ways(state)]
 
 
@@ -165,8 +168,8 @@ class Following(Scripted):
 
     name = "following"
 
-    def ways(self, state: Any) -> Sequence[Way]:
-        return [Way(state[-1], 0.99, "sure")] if state[-1] in (0, 4) and len(state) > len(PROMPT) else []
+    def ways(self, state: Any) -> Sequence[Guess]:
+        return [Guess(state[-1], 0.99, "sure")] if state[-1] in (0, 4) and len(state) > len(PROMPT) else []
 
 
 def small_model(weights: int = 0) -> Model:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from lookahead_core.engines.pass_costs import Costs
-from lookahead_core.speculation.draft_and_verify import Company, Guess, Speculation
-from lookahead_core.speculation.drafters import Trust, Way
+from lookahead_core.engines.pass_costs import PassCosts
+from lookahead_core.speculation.draft_and_verify import DraftNode, PassLoad, Speculation
+from lookahead_core.speculation.drafters import Guess, GuessAccuracy
 from lookahead_core.tree import TokenTree
 from tests.support.drafting import Scripted
 
@@ -21,7 +21,7 @@ PROMPT = (3, 4, 5)
 TREES = 250
 
 
-class Table(Costs):
+class Table(PassCosts):
     """Passes that cost what a table says, and from its end on as much more for each node as its last step."""
 
     def __init__(self, steps: Sequence[float]) -> None:
@@ -47,9 +47,9 @@ class Fixed(Scripted):
         self.name = name
         self.guesses = guesses
 
-    def ways(self, state: Any) -> Sequence[Way]:
+    def ways(self, state: Any) -> Sequence[Guess]:
         found = self.guesses.get(tuple(state)[len(PROMPT) :], [])
-        return [Way(token_id, odds, (self.name, token_id, odds)) for token_id, odds in found]
+        return [Guess(token_id, odds, (self.name, token_id, odds)) for token_id, odds in found]
 
 
 def random_drafter(dice: random.Random, name: str, deep: int) -> Fixed:
@@ -79,7 +79,7 @@ def likelihoods(drafters: Sequence[Fixed], path: tuple[int, ...]) -> dict[int, f
 
 
 def expected_tree(
-    drafters: Sequence[Fixed], reach: int, costs: Costs, lines: int, further: int, least: float = 0.0
+    drafters: Sequence[Fixed], reach: int, costs: PassCosts, lines: int, further: int, least: float = 0.0
 ) -> list[tuple[int, ...]]:
     """The likeliest guesses, as many as win most for what the pass costs; a few more are looked at beyond that."""
     open_ones: dict[tuple[int, ...], float] = {}
@@ -105,7 +105,7 @@ def expected_tree(
     return chosen[:best]
 
 
-def drafted(speculation: Speculation, reach: int, company: Company) -> tuple[list[tuple[int, ...]], TokenTree]:
+def drafted(speculation: Speculation, reach: int, company: PassLoad) -> tuple[list[tuple[int, ...]], TokenTree]:
     tree = TokenTree()
     head = tree.descend(tree.root, PROMPT)
     nodes = speculation.draft(head, PROMPT, reach, company, None)
@@ -131,8 +131,8 @@ def test_a_draft_holds_the_likeliest_guesses_as_many_as_win_most_for_what_they_c
         drafters = [random_drafter(dice, name, dice.randint(1, 5)) for name in ("one", "other")[: dice.randint(1, 2)]]
         costs, reach, lines = Table(steps_of(dice)), dice.randint(1, 6), dice.randint(1, 3)
         least = dice.choice([0.0, 0.35])
-        speculation = Speculation(drafters, Trust(), costs, frozenset({END}), VOCABULARY, least=least)
-        company = Company(lines)
+        speculation = Speculation(drafters, GuessAccuracy(), costs, frozenset({END}), VOCABULARY, least=least)
+        company = PassLoad(lines)
         paths, _ = drafted(speculation, reach, company)
         expected = expected_tree(drafters, reach, costs, lines, 12, least)
         assert sorted(paths) == sorted(expected), seed
@@ -145,29 +145,33 @@ def test_a_draft_holds_the_likeliest_guesses_as_many_as_win_most_for_what_they_c
 
 def test_of_several_guesses_as_likely_the_first_is_taken_and_a_branch_lies_together() -> None:
     guesses = {(): [(1, 0.5), (2, 0.45)], (1,): [(3, 0.9), (4, 0.05)], (2,): [(5, 0.9)], (1, 3): [(6, 0.9)]}
-    speculation = Speculation([Fixed("one", guesses)], Trust(), Table([0.001] * 70), frozenset({END}), VOCABULARY)
-    paths, _ = drafted(speculation, 9, Company(1))
+    speculation = Speculation(
+        [Fixed("one", guesses)], GuessAccuracy(), Table([0.001] * 70), frozenset({END}), VOCABULARY
+    )
+    paths, _ = drafted(speculation, 9, PassLoad(1))
     assert paths == [(1,), (1, 3), (1, 3, 6), (1, 4), (2,), (2, 5)], "below each node its likeliest guess comes first"
 
 
 def test_at_most_sixty_four_guesses_are_made_and_sixty_four_heard_of_one_drafter_at_one_place() -> None:
     many = {(): [(token_id, 0.01) for token_id in range(90)]}
     costs = Table([1e-9] * 200)
-    speculation = Speculation([Fixed("one", many)], Trust(), costs, frozenset(), 200)
-    paths, _ = drafted(speculation, 3, Company(1))
+    speculation = Speculation([Fixed("one", many)], GuessAccuracy(), costs, frozenset(), 200)
+    paths, _ = drafted(speculation, 3, PassLoad(1))
     assert sorted(paths) == [(token_id,) for token_id in range(64)]
     deep = {(0,) * size: [(0, 0.99)] for size in range(90)}
-    paths, _ = drafted(Speculation([Fixed("one", deep)], Trust(), costs, frozenset(), 200), 100, Company(1))
+    paths, _ = drafted(Speculation([Fixed("one", deep)], GuessAccuracy(), costs, frozenset(), 200), 100, PassLoad(1))
     assert paths == [(0,) * size for size in range(1, 65)]
     late = {(): [(token_id, 0.001) for token_id in range(100, 170)] + [(5, 0.9)]}
-    paths, _ = drafted(Speculation([Fixed("one", late)], Trust(), costs, frozenset(), 200), 1, Company(1))
+    paths, _ = drafted(Speculation([Fixed("one", late)], GuessAccuracy(), costs, frozenset(), 200), 1, PassLoad(1))
     assert (5,) not in paths, "nobody listens so long"
 
 
 def test_ids_that_are_none_and_ends_are_not_drafted() -> None:
     guesses = {(): [(-1, 0.9), (VOCABULARY, 0.9), (END, 0.9), (VOCABULARY - 2, 0.5), (0, 0.4)]}
-    speculation = Speculation([Fixed("one", guesses)], Trust(), Table([0.001] * 9), frozenset({END}), VOCABULARY)
-    paths, _ = drafted(speculation, 3, Company(1))
+    speculation = Speculation(
+        [Fixed("one", guesses)], GuessAccuracy(), Table([0.001] * 9), frozenset({END}), VOCABULARY
+    )
+    paths, _ = drafted(speculation, 3, PassLoad(1))
     assert paths == [(VOCABULARY - 2,), (0,)]
 
 
@@ -179,10 +183,10 @@ def test_what_is_known_of_the_dice_bends_the_odds_by_depth_and_token() -> None:
         seen.append((depth, token_id, odds))
         return 0.9 if token_id in (2, 3) else 0.01
 
-    speculation = Speculation([Fixed("one", guesses)], Trust(), Table([0.2] * 9), frozenset({END}), VOCABULARY)
+    speculation = Speculation([Fixed("one", guesses)], GuessAccuracy(), Table([0.2] * 9), frozenset({END}), VOCABULARY)
     tree = TokenTree()
     head = tree.descend(tree.root, PROMPT)
-    nodes = speculation.draft(head, PROMPT, 5, Company(1), luck)
+    nodes = speculation.draft(head, PROMPT, 5, PassLoad(1), luck)
     assert [tuple(tree.token_ids(node))[3:] for node in nodes] == [(), (2,), (2, 3)]
     assert seen == [(0, 1, 0.5), (0, 2, 0.4), (1, 3, 0.5)]
 
@@ -190,21 +194,21 @@ def test_what_is_known_of_the_dice_bends_the_odds_by_depth_and_token() -> None:
 def test_a_place_where_nothing_may_follow_is_not_drafted_behind() -> None:
     guesses = {(): [(1, 0.99)], (1,): [(1, 0.99)], (1, 1): [(1, 0.99)]}
     for reach in range(4):
-        speculation = Speculation([Fixed("one", guesses)], Trust(), Table([0.01] * 9), frozenset(), VOCABULARY)
-        paths, tree = drafted(speculation, reach, Company(1))
+        speculation = Speculation([Fixed("one", guesses)], GuessAccuracy(), Table([0.01] * 9), frozenset(), VOCABULARY)
+        paths, tree = drafted(speculation, reach, PassLoad(1))
         assert paths == [(1,) * size for size in range(1, reach + 1)]
         assert tree.size == len(PROMPT) + reach and len(speculation.made) == reach
 
 
 def test_a_draft_tells_which_of_its_nodes_it_has_made_and_which_it_has_found_unread() -> None:
     guesses = {(): [(1, 0.9), (2, 0.08)], (1,): [(3, 0.9)]}
-    speculation = Speculation([Fixed("one", guesses)], Trust(), Table([0.001] * 9), frozenset(), VOCABULARY)
+    speculation = Speculation([Fixed("one", guesses)], GuessAccuracy(), Table([0.001] * 9), frozenset(), VOCABULARY)
     tree = TokenTree()
     head = tree.descend(tree.root, PROMPT)
     there = tree.descend(head, [1])
     read = tree.descend(head, [2])
     read.prediction = object()  # type: ignore[assignment]
-    speculation.draft(head, PROMPT, 5, Company(1), None)
+    speculation.draft(head, PROMPT, 5, PassLoad(1), None)
     assert speculation.found == [there] and speculation.made == [there.children[3]]
     assert speculation.give_up() == [there.children[3]] and speculation.made == []
     assert speculation.drafted == [head] and not speculation.holds(there)
@@ -215,21 +219,21 @@ def test_two_who_guess_the_same_are_one_guess_but_under_rejection() -> None:
     source = torch.full((VOCABULARY,), 1 / VOCABULARY)
 
     class Drawn(Fixed):
-        def ways(self, state: Any) -> Sequence[Way]:
+        def ways(self, state: Any) -> Sequence[Guess]:
             return [way._replace(source=source) for way in super().ways(state)]
 
     drafters = [Drawn("one", {(): [(1, 0.6)]}), Drawn("other", {(): [(1, 0.7), (END, 0.2)]})]
     made = {
-        apart: Speculation(drafters, Trust(), Table([0.01] * 9), frozenset({END}), VOCABULARY, apart=apart)
+        apart: Speculation(drafters, GuessAccuracy(), Table([0.01] * 9), frozenset({END}), VOCABULARY, apart=apart)
         for apart in (False, True)
     }
     for apart, speculation in made.items():
         tree = TokenTree()
         head = tree.descend(tree.root, PROMPT)
-        company = Company(1)
+        company = PassLoad(1)
         nodes = speculation.draft(head, PROMPT, 5, company, None)
         assert [node.token_id for node in nodes[1:]] == [1]
-        guess: Guess = speculation._draft.guesses[nodes[1]]  # type: ignore[union-attr]
+        guess: DraftNode = speculation._draft.guesses[nodes[1]]  # type: ignore[union-attr]
         tried = [token_id for token_id, _ in speculation.tried(head)]
         if apart:
             assert tried == [1, 1, END], "each draw is tried, an end as well"
@@ -241,7 +245,7 @@ def test_two_who_guess_the_same_are_one_guess_but_under_rejection() -> None:
 
 def test_how_often_guesses_of_a_kind_were_right_counts_beside_what_their_drafter_says() -> None:
     """The drafter's word counts for eight guesses; each guess counts for 0.98 of the one after it."""
-    trust, way = Trust(), Way(7, 0.5, "sign")
+    trust, way = GuessAccuracy(), Guess(7, 0.5, "sign")
     assert trust.odds("one", way) == 0.5
     results = [True, True, False, True]
     for right in results:
@@ -255,8 +259,8 @@ def test_how_often_guesses_of_a_kind_were_right_counts_beside_what_their_drafter
 
 def test_no_guess_is_surer_than_the_surest_nor_less_likely_than_nothing() -> None:
     guesses = {(): [(1, 9.0), (2, -3.0)], (1,): [(1, 0.99)]}
-    speculation = Speculation([Fixed("one", guesses)], Trust(), Table([0.01] * 9), frozenset(), VOCABULARY)
-    paths, _ = drafted(speculation, 5, Company(1))
+    speculation = Speculation([Fixed("one", guesses)], GuessAccuracy(), Table([0.01] * 9), frozenset(), VOCABULARY)
+    paths, _ = drafted(speculation, 5, PassLoad(1))
     assert paths == [(1,), (1, 1)]
     odds = sorted((guess.odds for guess in speculation._draft.guesses.values()), reverse=True)  # type: ignore[union-attr]
     assert odds == pytest.approx([1.0, 0.995, 0.995 * 0.99])

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from lookahead_core import load_model
-from lookahead_core.engines.engine import Scores
-from lookahead_core.speculation.draft_model import LittleModel
-from lookahead_core.speculation.drafters import Recycled, Strand, Suffix, Trust, Way
-from lookahead_core.speculation.ngram_index import Index
+from lookahead_core.engines.engine import NodeScores
+from lookahead_core.speculation.draft_model import DraftModelDrafter
+from lookahead_core.speculation.drafters import Guess, GuessAccuracy, SuccessorDrafter, SuffixDrafter, SuffixMatches
+from lookahead_core.speculation.ngram_index import NgramIndex
 from lookahead_core.tree import TokenTree
 from tests.conftest import tiny_llama
 from tests.support.families import plain_rows
@@ -21,14 +21,14 @@ TEXT = list(range(100, 200))
 STRANGER = 7
 
 
-def read(text: list[int] = TEXT, **options: Any) -> Suffix:
+def read(text: list[int] = TEXT, **options: Any) -> SuffixDrafter:
     """The drafter that looks into its own text, having read this one."""
-    suffix = Suffix(Index(), **options)
+    suffix = SuffixDrafter(NgramIndex(), **options)
     suffix.read(text)
     return suffix
 
 
-def guesses(suffix: Suffix, path: list[int]) -> list[Way]:
+def guesses(suffix: SuffixDrafter, path: list[int]) -> list[Guess]:
     state = suffix.start(path, None, 8)
     return [] if state is None else list(suffix.ways(state))
 
@@ -97,7 +97,7 @@ def test_only_a_run_of_four_is_copied_and_only_places_near_by_are_where_it_goes_
 
 
 def test_a_text_that_others_copied_from_is_looked_into_beside_the_own() -> None:
-    other = Index()
+    other = NgramIndex()
     other.add([*TEXT[:20], 55])
     suffix = read().beside([other])
     found = guesses(suffix, [STRANGER, *TEXT[15:20]])
@@ -135,23 +135,23 @@ def test_a_text_that_was_edited_is_read_again_from_a_little_before_the_change() 
 
 
 def test_a_strand_counts_and_follows_its_places() -> None:
-    index = Index()
+    index = NgramIndex()
     index.add([1, 2, 3, 1, 2, 4])
-    strand = Strand("run", 2, ((index, 2), (index, 5)))
+    strand = SuffixMatches("run", 2, ((index, 2), (index, 5)))
     assert [(way.token_id, way.odds) for way in strand.ways()] == [(3, 0.2), (4, 0.2)]
     followed = strand.follow(3)
     assert followed is not None and (followed.length, followed.places) == (3, ((index, 3),))
     assert strand.follow(9) is None
-    assert Strand("run", 2, ((index, 6),)).ways() == []
+    assert SuffixMatches("run", 2, ((index, 6),)).ways() == []
 
 
-def recycled() -> tuple[Recycled, TokenTree]:
+def recycled() -> tuple[SuccessorDrafter, TokenTree]:
     """One that has heard what a pass thought of two nodes of the path 1, 2, 3."""
-    tree, drafter = TokenTree(), Recycled()
+    tree, drafter = TokenTree(), SuccessorDrafter()
     end = tree.descend(tree.root, [1, 2, 3])
     rows = torch.tensor([[0.05, 0.5, 0.2, 0.15, 0.06, 0.04], [0.3, 0.05, 0.25, 0.2, 0.12, 0.08]]).log()
     nodes = [end.parent, end]
-    drafter.hear([1, 2, 3], 1, Scores(nodes, rows), nodes)  # type: ignore[arg-type]
+    drafter.hear([1, 2, 3], 1, NodeScores(nodes, rows), nodes)  # type: ignore[arg-type]
     return drafter, tree
 
 
@@ -171,16 +171,18 @@ def test_what_a_pass_thought_likely_is_guessed_where_the_same_token_or_pair_come
 def test_what_a_later_pass_thinks_replaces_what_an_earlier_one_thought() -> None:
     drafter, tree = recycled()
     node = tree.descend(tree.root, [8, 3])
-    drafter.hear([8, 3], 1, Scores([node], torch.tensor([[0.9, 0.02, 0.02, 0.02, 0.02, 0.02]]).log()), [node])
+    drafter.hear([8, 3], 1, NodeScores([node], torch.tensor([[0.9, 0.02, 0.02, 0.02, 0.02, 0.02]]).log()), [node])
     assert [way.odds for way in drafter.ways((8, 3))] == [pytest.approx(0.72)]
     assert [way.odds for way in drafter.ways((5, 3))] == [pytest.approx(0.45)], "the token alone: the latest counts"
     assert len(drafter.ways((2, 3))) == 4, "the pair is another one"
 
 
-def little(choose: Any = None) -> tuple[LittleModel, Any]:
+def little(choose: Any = None) -> tuple[DraftModelDrafter, Any]:
     hf_model = tiny_llama(60, eos_token_id=None)
     model = load_model(hf_model, tokenizer=None)
-    return LittleModel(model, 60, choose or (lambda row, path: (int(row.argmax()), None)), Trust()), hf_model
+    return DraftModelDrafter(
+        model, 60, choose or (lambda row, path: (int(row.argmax()), None)), GuessAccuracy()
+    ), hf_model
 
 
 def test_a_draft_model_guesses_what_it_would_say_and_what_it_finds_likely_beside_that() -> None:
@@ -228,8 +230,8 @@ def test_a_draft_model_runs_at_most_eight_tokens_ahead_and_no_further_than_there
     assert drafter.start([5, 59], None, 4) is not None
 
 
-class Sure(Trust):
-    def odds(self, drafter: str, way: Way) -> float:
+class Sure(GuessAccuracy):
+    def odds(self, drafter: str, way: Guess) -> float:
         return 1.0
 
 

@@ -10,16 +10,16 @@ import pytest
 import torch
 
 from lookahead_core import Document, Model, load_model
-from lookahead_core.engines.engine import Scores
-from lookahead_core.engines.pass_costs import Costs
+from lookahead_core.engines.engine import NodeScores
+from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.speculation.acceptance import drawn
-from lookahead_core.speculation.drafters import Way
+from lookahead_core.speculation.drafters import Guess
 from tests.conftest import tiny_llama
 from tests.speculation.test_acceptance import chi_square
 from tests.support.drafting import Scripted
 
 
-class Stepped(Costs):
+class Stepped(PassCosts):
     """A second node costs nothing, a third as much as both."""
 
     def note(self, nodes: int, seconds: float) -> None:
@@ -36,8 +36,8 @@ class Stepped(Costs):
 class Sure(Scripted):
     name = "sure"
 
-    def ways(self, state: Any) -> list[Way]:
-        return [Way(2, 0.6, "sure")]
+    def ways(self, state: Any) -> list[Guess]:
+        return [Guess(2, 0.6, "sure")]
 
 
 class Drawing(Scripted):
@@ -46,9 +46,9 @@ class Drawing(Scripted):
     def __init__(self) -> None:
         self.dice = random.Random(0)
 
-    def ways(self, state: Any) -> list[Way]:
+    def ways(self, state: Any) -> list[Guess]:
         source = torch.tensor([0.1, 0.1, 0.6, 0.1, 0.1], dtype=torch.float64)
-        return [Way(drawn(source, self.dice.random()), 0.5, "drawn", source)]
+        return [Guess(drawn(source, self.dice.random()), 0.5, "drawn", source)]
 
 
 class Failing(Scripted):
@@ -57,10 +57,10 @@ class Failing(Scripted):
     name = "failing"
     heard = 0
 
-    def ways(self, state: Any) -> list[Way]:
-        return [Way(token_id, 0.9, token_id) for token_id in (7, 8, 9)]
+    def ways(self, state: Any) -> list[Guess]:
+        return [Guess(token_id, 0.9, token_id) for token_id in (7, 8, 9)]
 
-    def hear(self, path: Any, new: int, scores: Scores, nodes: Any) -> None:
+    def hear(self, path: Any, new: int, scores: NodeScores, nodes: Any) -> None:
         self.heard += 1
         if self.heard > 2:
             raise RuntimeError("A drafter of somebody's own that fails.")
@@ -74,8 +74,8 @@ class Those(Scripted):
     def __init__(self, token_ids: list[int]) -> None:
         self.token_ids = token_ids
 
-    def ways(self, state: Any) -> list[Way]:
-        return [Way(token_id, 0.9, token_id) for token_id in self.token_ids] if len(state) == 4 else []
+    def ways(self, state: Any) -> list[Guess]:
+        return [Guess(token_id, 0.9, token_id) for token_id in self.token_ids] if len(state) == 4 else []
 
 
 def small(**options: Any) -> Model:

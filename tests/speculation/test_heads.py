@@ -25,7 +25,7 @@ from lookahead_core.speculation.heads import FILE, HeadsDrafter, HeadsProduct, l
 from lookahead_core.speculation.heads_file import TENSORS, TRAIN, Heads, fingerprint, output_matrix, untrained
 from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.training import self_written_text, trainer
-from lookahead_core.training.dataset import NOTHING, Lessons
+from lookahead_core.training.dataset import NOTHING, HeadDataset
 from lookahead_core.training.trainer import train_heads
 from tests.conftest import CORPUS, byte_level, tiny_llama
 from tests.support.scripted_model import parrot
@@ -165,7 +165,7 @@ def test_each_vector_is_to_guess_the_tokens_behind_the_one_that_came_from_it() -
          "starts": [1, 0], "thought_ids": torch.tensor([[7, 0], [6, 7], [7, 6], [8, 7], [9, 0], [6, 9]]),
          "thought_odds": torch.tensor([[0.9, 0.1], [0.5, 0.3], [0.6, 0.2], [0.7, 0.1], [1.0, 0.0], [0.5, 0.5]])},
     ]  # fmt: skip
-    lessons = Lessons.of(rounds, 2, 2)
+    lessons = HeadDataset.of(rounds, 2, 2)
     assert lessons.kept.tolist() == [6, 7], "of the texts to learn from, the most frequent"
     by_id = [[6, 7], [7, 8], [8, NOTHING], [NOTHING, NOTHING]]
     places = {NOTHING: NOTHING, 6: 0, 7: 1, 8: NOTHING}
@@ -218,7 +218,7 @@ def untrained_on(model: Model) -> list[float]:
     return counted(HeadsDrafter(untrained(model, 2), model), texts[4:8])
 
 
-def counted(drafter: HeadsDrafter, texts: list[self_written_text.Text]) -> list[float]:
+def counted(drafter: HeadsDrafter, texts: list[self_written_text.GrowingText]) -> list[float]:
     """How often each head's first guess is right, one vector after another."""
     hits, total = [0] * drafter.heads.count, [0] * drafter.heads.count
     for text in texts:
@@ -231,9 +231,9 @@ def counted(drafter: HeadsDrafter, texts: list[self_written_text.Text]) -> list[
 
 
 def test_the_shares_told_are_those_of_the_texts_kept_apart(bird: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrote: list[self_written_text.Text] = []
+    wrote: list[self_written_text.GrowingText] = []
 
-    def kept_by(*given: Any) -> list[self_written_text.Text]:
+    def kept_by(*given: Any) -> list[self_written_text.GrowingText]:
         texts = self_written_text.write(*given)
         wrote.extend(texts)
         return texts

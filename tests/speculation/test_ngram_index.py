@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lookahead_core.speculation import ngram_index
-from lookahead_core.speculation.ngram_index import Index
+from lookahead_core.speculation.ngram_index import NgramIndex
 
 LENGTHS = (16, 8, 4, 2, 1)
 MILLION = 1_000_000
 
 
-class Patient(Index):
+class Patient(NgramIndex):
     """Never tires of places that share a slot by chance."""
 
     walk = 2**30
@@ -67,14 +67,14 @@ class Scan:
         return [], 0
 
 
-def assert_same(index: Index, scan: Scan, path: list[int], count: int) -> None:
+def assert_same(index: NgramIndex, scan: Scan, path: list[int], count: int) -> None:
     found = index.find(path, count)
     assert found == scan.find(path, count), (path, count)
     for place in found[0]:
         assert index.after(place) == scan.after(place) is not None
 
 
-def play(index: Index, scan: Scan, steps: list[Any], paths: random.Random) -> None:
+def play(index: NgramIndex, scan: Scan, steps: list[Any], paths: random.Random) -> None:
     """Both take the same adds and breaks, and after each the same questions."""
     for step in steps:
         if step is None:
@@ -136,7 +136,7 @@ def test_any_adds_and_breaks_leave_an_index_in_which_a_look_at_every_place_finds
 def test_adding_at_once_or_token_by_token_is_the_same(most: int) -> None:
     dice = random.Random(most)
     text = [dice.randrange(7) for _ in range(1500)]
-    slow, fast, mixed = Index(most), Index(most), Index(most)
+    slow, fast, mixed = NgramIndex(most), NgramIndex(most), NgramIndex(most)
     for index in (slow, fast, mixed):
         index.add([5, 6] * 8)
         index.begin()
@@ -157,7 +157,7 @@ def test_adding_at_once_or_token_by_token_is_the_same(most: int) -> None:
 
 
 def test_a_run_that_spans_two_adds_is_found() -> None:
-    index = Index()
+    index = NgramIndex()
     index.add([1, 2])
     index.add([3, 4, 5])
     assert index.find([9, 2, 3]) == ([3], 2)
@@ -165,7 +165,7 @@ def test_a_run_that_spans_two_adds_is_found() -> None:
 
 
 def test_the_end_of_the_text_itself_is_not_found_where_nothing_follows_yet() -> None:
-    index = Index()
+    index = NgramIndex()
     index.add([1, 2, 3])
     assert index.find([1, 2, 3]) == ([], 0)
     index.add([4, 1, 2, 3])
@@ -173,7 +173,7 @@ def test_the_end_of_the_text_itself_is_not_found_where_nothing_follows_yet() -> 
 
 
 def test_a_break_is_spanned_by_no_run_and_read_across_by_nobody() -> None:
-    index = Index()
+    index = NgramIndex()
     index.add([1, 2, 3])
     index.begin()
     index.begin()
@@ -184,7 +184,7 @@ def test_a_break_is_spanned_by_no_run_and_read_across_by_nobody() -> None:
 
 
 def test_the_latest_places_come_first_and_the_one_where_most_agrees_before_all() -> None:
-    index = Index()
+    index = NgramIndex()
     for token_ids in ([7, 1, 2, 10], [1, 2, 11], [1, 2, 12], [1, 2, 13]):
         index.add(token_ids)
     assert [index.after(place) for place in index.find([9, 1, 2], count=2)[0]] == [13, 12]
@@ -194,7 +194,7 @@ def test_the_latest_places_come_first_and_the_one_where_most_agrees_before_all()
 
 
 def test_the_length_is_that_of_the_real_agreement_up_to_thirty_two() -> None:
-    index = Index()
+    index = NgramIndex()
     index.add([*range(100, 160), 7])
     for length in (1, 2, 3, 5, 7, 9, 15, 16, 17, 31, 32, 40):
         path = [5, *range(160 - length, 160)]
@@ -202,7 +202,7 @@ def test_the_length_is_that_of_the_real_agreement_up_to_thirty_two() -> None:
 
 
 def test_what_is_forgotten_is_not_found_and_places_keep_their_numbers() -> None:
-    index = Index(10)
+    index = NgramIndex(10)
     index.add([1, 2, 3, *range(20, 26)])
     assert index.find([1, 2]) == ([2], 2)
     index.add([30, 31])
@@ -238,25 +238,25 @@ def test_where_hashes_collide_the_search_ends_soon_and_what_it_finds_is_true(mon
     )
     dice = random.Random(1)
     text = [dice.randrange(50) for _ in range(3000)]
-    index, scan = Index(3000), Scan(3000)
+    index, scan = NgramIndex(3000), Scan(3000)
     index.add(text)
     scan.add(text)
     for far in range(2900, 3001):
         walked.clear()
         places, length = index.find(text[:far])
-        assert len(walked) <= 5 * Index.walk
+        assert len(walked) <= 5 * NgramIndex.walk
         assert length == max([scan.agreement(place, text[:far]) for place in places], default=0)
 
 
 def test_a_text_of_one_repeated_token_gives_the_last_places_at_full_length() -> None:
-    index = Index(5000)
+    index = NgramIndex(5000)
     index.add([3] * 12_000)
     places, length = index.find([3] * 50)
     assert (places, length) == ([11_999, 11_998, 11_997, 11_996], 32)
 
 
 def test_what_is_no_token_id_is_refused_in_a_sentence_and_nothing_is_remembered_of_it() -> None:
-    index = Index()
+    index = NgramIndex()
     index.add([2**31 - 1, 0, 5])
     for wrong in ([1, -1], [2**31], [1.0], ["a"], "ab", 7, [None], [1] * 100 + [-5]):
         with pytest.raises(ValueError, match="whole numbers from 0 to 2147483647"):
@@ -265,20 +265,20 @@ def test_what_is_no_token_id_is_refused_in_a_sentence_and_nothing_is_remembered_
     assert index.find([2**31 - 1]) == ([1], 1)
     for most in (0, -1, 2.0, "9", True, 2**40):
         with pytest.raises(ValueError, match=r"most is .*, and must be a whole number of tokens"):
-            Index(most)  # type: ignore[arg-type]
+            NgramIndex(most)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="count is 0, and must be 1 or more"):
         index.find([5], 0)
 
 
 def test_ids_of_other_libraries_are_token_ids_too() -> None:
-    index = Index()
+    index = NgramIndex()
     index.add(np.arange(100))  # type: ignore[arg-type]
     index.add((5, 6))
     assert index.find(np.array([98, 99])) == ([100], 2)  # type: ignore[arg-type]
 
 
 def test_an_index_of_a_short_document_takes_little_memory_and_an_empty_one_hardly_any() -> None:
-    index = Index(MILLION)
+    index = NgramIndex(MILLION)
     assert index.bytes < 8_000
     assert index.find([1, 2, 3]) == ([], 0)
     index.add(list(range(300)))
@@ -288,7 +288,7 @@ def test_an_index_of_a_short_document_takes_little_memory_and_an_empty_one_hardl
 @pytest.mark.parametrize("most", [900, 1024, 1025, 3000])
 def test_memory_is_at_most_128_bytes_a_token_and_flat_once_the_bound_is_reached(most: int) -> None:
     dice = random.Random(most)
-    index = Index(most)
+    index = NgramIndex(most)
     index.add([dice.randrange(100) for _ in range(most)])
     full = index.bytes
     assert full <= 128 * most + 1024
@@ -304,7 +304,7 @@ def test_a_million_tokens_take_at_most_128_bytes_each_and_the_next_million_takes
     texts = [(dice.zipf(1.2, MILLION) % 50_000).tolist() for _ in range(2)]
     tracemalloc.start()
     try:
-        index = Index(MILLION)
+        index = NgramIndex(MILLION)
         index.add(texts[0])
         first = tracemalloc.get_traced_memory()[0]
         index.add(texts[1])
@@ -317,7 +317,7 @@ def test_a_million_tokens_take_at_most_128_bytes_each_and_the_next_million_takes
     assert abs(index.bytes - second) < 50_000
 
 
-def seconds_to_find(index: Index, paths: list[list[int]]) -> float:
+def seconds_to_find(index: NgramIndex, paths: list[list[int]]) -> float:
     times = []
     for path in paths:
         start = perf_counter()
@@ -330,7 +330,7 @@ def seconds_to_find(index: Index, paths: list[list[int]]) -> float:
 def test_finding_takes_as_long_among_a_million_tokens_as_among_a_thousand() -> None:
     dice = np.random.default_rng(0)
     text = (dice.zipf(1.2, MILLION) % 50_000).tolist()
-    small, large = Index(MILLION), Index(MILLION)
+    small, large = NgramIndex(MILLION), NgramIndex(MILLION)
     small.add(text[:1000])
     large.add(text)
     ratios = []
@@ -342,7 +342,7 @@ def test_finding_takes_as_long_among_a_million_tokens_as_among_a_thousand() -> N
 
 @pytest.mark.parametrize("size", [1, 64])
 def test_an_index_goes_on_when_there_were_more_tokens_than_an_int_can_count(size: int) -> None:
-    index = Index(64)
+    index = NgramIndex(64)
     dice = random.Random(0)
     index.add([dice.randrange(4) for _ in range(64)])
     index._end = 2**32  # as if so many had come and gone

@@ -13,14 +13,14 @@ import torch
 
 from lookahead_core import Document, Model, load_model
 from lookahead_core.document.batch import stream_batch
-from lookahead_core.engines.pass_costs import SIZES, Costs
+from lookahead_core.engines.pass_costs import SIZES, PassCosts
 from lookahead_core.speculation import draft_and_verify as speculation
 from lookahead_core.speculation import drafters as room
 from lookahead_core.speculation.corpus import Corpus
-from lookahead_core.speculation.draft_and_verify import Pay
-from lookahead_core.speculation.draft_model import LONGEST, LittleModel
-from lookahead_core.speculation.drafters import Recycled, Suffix, Trust, Way, taken
-from lookahead_core.speculation.ngram_index import Index
+from lookahead_core.speculation.draft_and_verify import DrafterPayoff
+from lookahead_core.speculation.draft_model import LONGEST, DraftModelDrafter
+from lookahead_core.speculation.drafters import Guess, GuessAccuracy, SuccessorDrafter, SuffixDrafter, taken
+from lookahead_core.speculation.ngram_index import NgramIndex
 from lookahead_core.strategies import decode
 from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.strategies.rules import RuledOutError
@@ -45,7 +45,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-class Steady(Costs):
+class Steady(PassCosts):
     """What passes usually cost, whatever a busy machine makes of them."""
 
     def note(self, nodes: int, seconds: float) -> None:
@@ -150,12 +150,12 @@ def test_a_drafter_whose_guesses_are_dear_is_asked_only_where_the_others_are_not
         name = "dear"
         dear = True
 
-        def ways(self, state: Any) -> Sequence[Way]:
+        def ways(self, state: Any) -> Sequence[Guess]:
             asked.append(len(state))
             return super().ways(state)
 
     class HalfWay(Oracle):
-        def ways(self, state: Any) -> Sequence[Way]:
+        def ways(self, state: Any) -> Sequence[Guess]:
             return super().ways(state) if len(state) < known else []
 
     team = [HalfWay(text, steady.vocabulary), Dear(text, steady.vocabulary)]
@@ -176,12 +176,12 @@ class Clock:
 
 def test_whether_asking_pays_is_told_by_the_time_of_each_draft_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each draft takes a hundredth of a second, and wins 0.016: more than one and a half times as much."""
-    clock, pay = Clock(monkeypatch), Pay()
+    clock, pay = Clock(monkeypatch), DrafterPayoff()
 
     class Slow(Scripted):
-        def ways(self, state: Any) -> Sequence[Way]:
+        def ways(self, state: Any) -> Sequence[Guess]:
             clock.now += 0.01
-            return [Way(7, 0.9, "slow")]
+            return [Guess(7, 0.9, "slow")]
 
     for _ in range(40):
         assert pay.asks()
@@ -201,10 +201,10 @@ def test_whether_asking_pays_is_told_by_the_time_of_each_draft_alone(monkeypatch
 
 
 def test_a_drafter_that_was_not_asked_is_not_judged_by_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, pay = Clock(monkeypatch), Pay()
+    clock, pay = Clock(monkeypatch), DrafterPayoff()
 
     class Slow(Scripted):
-        def ways(self, state: Any) -> Sequence[Way]:
+        def ways(self, state: Any) -> Sequence[Guess]:
             clock.now += 0.01
             return []
 
@@ -220,10 +220,10 @@ def test_a_drafter_that_was_not_asked_is_not_judged_by_the_pass(monkeypatch: pyt
 
 def test_what_a_drafter_has_won_lately_counts_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """After ten drafts in vain, four that win three times what they take make up for them."""
-    clock, pay = Clock(monkeypatch), Pay()
+    clock, pay = Clock(monkeypatch), DrafterPayoff()
 
     class Slow(Scripted):
-        def ways(self, state: Any) -> Sequence[Way]:
+        def ways(self, state: Any) -> Sequence[Guess]:
             clock.now += 0.01
             return []
 
@@ -253,7 +253,7 @@ def test_a_drafter_whose_guesses_are_dear_is_seldom_asked_where_they_do_not_hold
             asked.add(len(path))
             return super().start(path, vector, min(reach, 2))
 
-        def ways(self, state: Any) -> Sequence[Way]:
+        def ways(self, state: Any) -> Sequence[Guess]:
             return super().ways(state)[:1]
 
     document = Document(steady, token_ids=PROMPT)
@@ -262,7 +262,7 @@ def test_a_drafter_whose_guesses_are_dear_is_seldom_asked_where_they_do_not_hold
     assert [step.token_id for step in stream] == text[len(PROMPT) :]
     # At its end a text has no room for a draft.
     passes = len(stream.passes) - 1
-    assert len(asked) >= passes if not wrong else 2 <= len(asked) <= passes / Pay.RESTS + 3
+    assert len(asked) >= passes if not wrong else 2 <= len(asked) <= passes / DrafterPayoff.RESTS + 3
 
 
 def test_the_same_model_drafting_with_the_same_dice_is_nearly_always_right(steady: Model, byte_tokenizer: Any) -> None:
@@ -364,12 +364,12 @@ def test_a_draft_model_that_sees_little_says_little_and_changes_nothing(
         assert drafted(steady, (), draft_model=little, **WAYS[way]) == plain(steady, **WAYS[way])
 
 
-def choosing(little: Model, vocabulary: int) -> LittleModel:
+def choosing(little: Model, vocabulary: int) -> DraftModelDrafter:
     """A drafter that takes its likeliest token."""
-    return LittleModel(little, vocabulary, lambda row, path: (int(row.argmax()), None), Trust())
+    return DraftModelDrafter(little, vocabulary, lambda row, path: (int(row.argmax()), None), GuessAccuracy())
 
 
-def running(context: int, **options: Any) -> LittleModel:
+def running(context: int, **options: Any) -> DraftModelDrafter:
     """A drafter that sees so many tokens."""
     hf_model = tiny_llama(96, max_position_embeddings=context, eos_token_id=None, **options)
     return choosing(load_model(hf_model, tokenizer=None), 96)
@@ -527,13 +527,13 @@ def test_who_is_never_right_is_drafted_less_and_less(steady: Model) -> None:
 
 def test_kinds_of_guesses_that_were_long_not_tried_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "MOST_SIGNS", 8)
-    trust = Trust()
+    trust = GuessAccuracy()
     for sign in range(100):
-        trust.learn("own", Way(1, 0.5, "often"), True)
-        trust.learn("own", Way(1, 0.5, sign), True)
+        trust.learn("own", Guess(1, 0.5, "often"), True)
+        trust.learn("own", Guess(1, 0.5, sign), True)
     assert len(trust._counts) == 8
-    assert trust.odds("own", Way(1, 0.5, "often")) > 0.9
-    assert trust.odds("own", Way(1, 0.5, 99)) > trust.odds("own", Way(1, 0.5, 0)) == 0.5
+    assert trust.odds("own", Guess(1, 0.5, "often")) > 0.9
+    assert trust.odds("own", Guess(1, 0.5, 99)) > trust.odds("own", Guess(1, 0.5, 0)) == 0.5
 
 
 def test_what_was_recycled_long_ago_is_forgotten(steady: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -546,7 +546,7 @@ def test_what_was_recycled_long_ago_is_forgotten(steady: Model, monkeypatch: pyt
 
 
 def test_where_a_text_was_edited_nothing_is_taken_for_its_neighbour() -> None:
-    suffix = Suffix(Index())
+    suffix = SuffixDrafter(NgramIndex())
     text = list(range(100, 130))
     suffix.read(text)
     assert [way.token_id for way in suffix.ways(suffix.start(text[:20], None, 4))] == [120]
@@ -669,7 +669,7 @@ def test_where_the_cache_has_no_room_for_drafts_the_text_comes_without_them(byte
 
 
 def test_a_size_that_was_slow_once_is_tried_again() -> None:
-    costs = Costs()
+    costs = PassCosts()
     costs.note(1, 0.01)
     costs.note(8, 1.0)
     assert costs.of(8) <= 8 * costs.of(1), "more than a pass for each of them it never is"
@@ -678,9 +678,9 @@ def test_a_size_that_was_slow_once_is_tried_again() -> None:
     assert costs.of(8) < 1.3 * costs.of(1)
 
 
-def seen_often(seconds: dict[int, float], times: int = 200) -> Costs:
+def seen_often(seconds: dict[int, float], times: int = 200) -> PassCosts:
     """Costs after many passes of each of these sizes, in turn."""
-    costs = Costs()
+    costs = PassCosts()
     for _ in range(times):
         for nodes, each in seconds.items():
             costs.note(nodes, each)
@@ -717,7 +717,7 @@ def test_what_is_cheaper_than_usual_stays_so_while_other_sizes_are_seen() -> Non
 
 
 def test_a_size_that_nobody_has_seen_costs_what_it_usually_does_beside_the_nearest_one() -> None:
-    costs = Costs()
+    costs = PassCosts()
     for nodes in (1, 2, 3, 6, 16, 64, 128):
         assert costs.of(nodes) == pytest.approx(1 + 0.03 * (min(nodes, 64) - 1) if nodes <= 64 else 2 * 2.89)
     costs.note(1, 0.02)
@@ -748,14 +748,14 @@ def test_passes_of_no_size_or_a_large_one_say_nothing_of_what_others_cost() -> N
 
 
 def test_faster_is_believed_three_times_as_soon_as_slower() -> None:
-    costs = Costs()
+    costs = PassCosts()
     for seconds, expected in ((0.04, 0.04), (0.05, 0.041), (0.03, 0.0377)):
         costs.note(2, seconds)
         assert costs.of(2) == pytest.approx(expected)
 
 
 def test_so_many_nodes_never_cost_more_than_so_many_passes() -> None:
-    costs = Costs()
+    costs = PassCosts()
     for seconds in (0.1, 0.2, 0.3):
         costs.note(1, seconds)
     assert costs.of(1) == pytest.approx(0.1), "what a busy machine adds is not believed"
@@ -765,7 +765,7 @@ def test_so_many_nodes_never_cost_more_than_so_many_passes() -> None:
 
 
 def test_the_first_pass_of_a_size_is_not_believed_whole() -> None:
-    costs = Costs()
+    costs = PassCosts()
     for _ in range(5):
         costs.note(1, 0.01)
     usual = costs.of(16) / costs.of(1)
@@ -777,7 +777,7 @@ def test_the_first_pass_of_a_size_is_not_believed_whole() -> None:
 
 
 def test_a_pass_is_only_made_larger_where_that_pays() -> None:
-    costs = Costs()
+    costs = PassCosts()
     for _ in range(60):
         for size in SIZES:
             costs.note(size, 0.01 * size)
@@ -798,20 +798,23 @@ class Nameless:
         (None, "guesses None, and must give a list of ways"),
         ([None], "gives None for a guess, and must give ways"),
         ([7], "gives 7 for a guess"),
-        ([Way(None, 0.9, "s")], "gives None for a token id, and must give whole numbers"),  # type: ignore[arg-type]
-        ([Way(True, 0.9, "s")], "gives True for a token id"),
-        ([Way("7", 0.9, "s")], "gives '7' for a token id"),  # type: ignore[arg-type]
-        ([Way(7.0, 0.9, "s")], "gives 7.0 for a token id"),  # type: ignore[arg-type]
-        ([Way(torch.tensor(7), 0.9, "s")], r"gives tensor\(7\) for a token id"),  # type: ignore[arg-type]
-        ([Way(7, "sure", "s")], "gives 'sure' for odds, and must give numbers"),  # type: ignore[arg-type]
-        ([Way(7, 0.9, [1])], r"gives \[1\] for a sign, and must give what can be the key"),  # type: ignore[arg-type]
-        ([Way(7, 0.9, "s", torch.full((3,), 1 / 3))], "gives a source that token 7 was not drawn from"),
-        ([Way(7, 0.9, "s", torch.full((20,), 1.0))], "gives a source that token 7 was not drawn from"),
-        ([Way(7, 0.9, "s", torch.full((20,), math.nan))], "gives a source that token 7 was not drawn from"),
-        ([Way(7, 0.9, "s", torch.eye(20)[8])], "gives a source that token 7 was not drawn from"),
-        ([Way(7, 0.9, "s", torch.eye(20)[7] * 2 - torch.eye(20)[1])], "gives a source that token 7 was not drawn from"),
-        ([Way(20, 0.9, "s", torch.full((20,), 0.05))], "gives a source that token 20 was not drawn from"),
-        ([Way(7, 0.9, "s", [0.05] * 20)], "gives a source that token 7 was not drawn from"),  # type: ignore[arg-type]
+        ([Guess(None, 0.9, "s")], "gives None for a token id, and must give whole numbers"),  # type: ignore[arg-type]
+        ([Guess(True, 0.9, "s")], "gives True for a token id"),
+        ([Guess("7", 0.9, "s")], "gives '7' for a token id"),  # type: ignore[arg-type]
+        ([Guess(7.0, 0.9, "s")], "gives 7.0 for a token id"),  # type: ignore[arg-type]
+        ([Guess(torch.tensor(7), 0.9, "s")], r"gives tensor\(7\) for a token id"),  # type: ignore[arg-type]
+        ([Guess(7, "sure", "s")], "gives 'sure' for odds, and must give numbers"),  # type: ignore[arg-type]
+        ([Guess(7, 0.9, [1])], r"gives \[1\] for a sign, and must give what can be the key"),  # type: ignore[arg-type]
+        ([Guess(7, 0.9, "s", torch.full((3,), 1 / 3))], "gives a source that token 7 was not drawn from"),
+        ([Guess(7, 0.9, "s", torch.full((20,), 1.0))], "gives a source that token 7 was not drawn from"),
+        ([Guess(7, 0.9, "s", torch.full((20,), math.nan))], "gives a source that token 7 was not drawn from"),
+        ([Guess(7, 0.9, "s", torch.eye(20)[8])], "gives a source that token 7 was not drawn from"),
+        (
+            [Guess(7, 0.9, "s", torch.eye(20)[7] * 2 - torch.eye(20)[1])],
+            "gives a source that token 7 was not drawn from",
+        ),
+        ([Guess(20, 0.9, "s", torch.full((20,), 0.05))], "gives a source that token 20 was not drawn from"),
+        ([Guess(7, 0.9, "s", [0.05] * 20)], "gives a source that token 7 was not drawn from"),  # type: ignore[arg-type]
     ],
 )
 def test_a_guess_that_is_none_is_told_in_a_sentence_with_its_drafter(ways: Any, sentence: str) -> None:
@@ -820,7 +823,12 @@ def test_a_guess_that_is_none_is_told_in_a_sentence_with_its_drafter(ways: Any, 
 
 
 def test_guesses_are_taken_as_they_come() -> None:
-    ways = [Way(7, 0.9, "s"), Way(-1, math.nan, None), Way(99, 5, (1, "x")), Way(3, 1, "s", torch.full((20,), 0.05))]
+    ways = [
+        Guess(7, 0.9, "s"),
+        Guess(-1, math.nan, None),
+        Guess(99, 5, (1, "x")),
+        Guess(3, 1, "s", torch.full((20,), 0.05)),
+    ]
     assert list(taken(Scripted(), iter(ways), 20)) == ways
 
 
@@ -853,16 +861,16 @@ def test_a_wrong_option_of_speculation_is_told_in_a_sentence(
 def offers(model: Model, monkeypatch: pytest.MonkeyPatch, use: Callable[[Document], object]) -> list[tuple[Any, ...]]:
     """All that drafters offer in a document in which a secret was begun, and how far it is trusted there."""
     offered: list[tuple[Any, ...]] = []
-    trusted = Trust.odds
+    trusted = GuessAccuracy.odds
 
-    def noting_trust(trust: Trust, drafter: str, way: Way) -> float:
+    def noting_trust(trust: GuessAccuracy, drafter: str, way: Guess) -> float:
         odds = trusted(trust, drafter, way)
         offered.append((way.token_id, odds))
         return odds
 
     with monkeypatch.context() as patch:
-        patch.setattr(Trust, "odds", noting_trust)
-        for kind in (Suffix, Recycled):
+        patch.setattr(GuessAccuracy, "odds", noting_trust)
+        for kind in (SuffixDrafter, SuccessorDrafter):
             patch.setattr(kind, "ways", noting(kind.ways, offered))
         use(Document(model, token_ids=[*PROMPT, *SECRET[:2]]))
     return offered

@@ -14,7 +14,7 @@ import pytest
 
 from lookahead_core import Document, Model, TextError, load_model
 from lookahead_core.serving.json_view import as_json
-from lookahead_core.strategies.lookahead_options import Options
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from tests.conftest import tiny_llama
 from tests.serving.test_json_view import Node as PackedNode
 from tests.strategies.test_sampling import reference_noise, reference_odds
@@ -434,7 +434,7 @@ def test_odds_without_the_likeliest_token_can_be_reheated(model: Any, odds: Odds
     # At temperature 0 a page gives all of the probability to what lies nothing below the likeliest token.
     top = PackedNode(view["nodes"][0]).top
     assert view["branches"][0]["logprobs"][0] == pytest.approx(top, abs=1e-3)
-    assert view["asked"]["banned"] == 1 and as_json(replace(result, options=Options()))["asked"]["banned"] == 0
+    assert view["asked"]["banned"] == 1 and as_json(replace(result, options=LookaheadOptions()))["asked"]["banned"] == 0
 
 
 def allowed(odds: Odds, path: tuple[int, ...], banned: set[int]) -> list[int]:

@@ -9,22 +9,22 @@ import pytest
 
 from lookahead_core.strategies.beam import BeamOptions
 from lookahead_core.strategies.decode import StreamOptions
-from lookahead_core.strategies.lookahead_options import Options
-from lookahead_core.strategies.rules import Rules
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
+from lookahead_core.strategies.rules import LogitRules
 from lookahead_core.validation import check_choice, check_number, check_whole, checked, token_id_of
 
 SAFE = 2**53
 WHOLE: list[tuple[type[Any], str, int, int, dict[str, Any]]] = [
-    (Options, "k", 1, 20, {}),
-    (Options, "depth", 1, 100, {}),
-    (Options, "branch_levels", 1, 8, {}),
-    (Options, "split_limit", 1, 20, {}),
-    (Options, "budget", 1, 4096, {}),
-    (Options, "width", 1, 256, {}),
-    (Options, "seed", 0, SAFE, {}),
-    (Rules, "max_new_tokens", 1, 65_536, {}),
-    (Rules, "min_new_tokens", 0, 7, {"max_new_tokens": 7}),
-    (Rules, "no_repeat_ngram_size", 0, 65_536, {}),
+    (LookaheadOptions, "k", 1, 20, {}),
+    (LookaheadOptions, "depth", 1, 100, {}),
+    (LookaheadOptions, "branch_levels", 1, 8, {}),
+    (LookaheadOptions, "split_limit", 1, 20, {}),
+    (LookaheadOptions, "budget", 1, 4096, {}),
+    (LookaheadOptions, "width", 1, 256, {}),
+    (LookaheadOptions, "seed", 0, SAFE, {}),
+    (LogitRules, "max_new_tokens", 1, 65_536, {}),
+    (LogitRules, "min_new_tokens", 0, 7, {"max_new_tokens": 7}),
+    (LogitRules, "no_repeat_ngram_size", 0, 65_536, {}),
     (StreamOptions, "top_k", 0, 10**9, {}),
     (StreamOptions, "min_tokens_to_keep", 1, 10**9, {}),
     (StreamOptions, "seed", 0, SAFE, {}),
@@ -34,13 +34,13 @@ WHOLE: list[tuple[type[Any], str, int, int, dict[str, Any]]] = [
     (BeamOptions, "num_return_sequences", 1, 100, {"num_beams": 100}),
 ]
 NUMBERS: list[tuple[type[Any], str, float, float, bool]] = [
-    (Options, "cutoff", 0.0, 1.0, False),
-    (Options, "slope", 1.0, 100.0, False),
-    (Options, "temperature", 0.0, 2.0, False),
-    (Options, "top_p", 0.0, 1.0, True),
-    (Rules, "repetition_penalty", 0.0, 100.0, True),
-    (Rules, "frequency_penalty", -1000.0, 1000.0, False),
-    (Rules, "presence_penalty", -1000.0, 1000.0, False),
+    (LookaheadOptions, "cutoff", 0.0, 1.0, False),
+    (LookaheadOptions, "slope", 1.0, 100.0, False),
+    (LookaheadOptions, "temperature", 0.0, 2.0, False),
+    (LookaheadOptions, "top_p", 0.0, 1.0, True),
+    (LogitRules, "repetition_penalty", 0.0, 100.0, True),
+    (LogitRules, "frequency_penalty", -1000.0, 1000.0, False),
+    (LogitRules, "presence_penalty", -1000.0, 1000.0, False),
     (StreamOptions, "temperature", 0.0, 100.0, False),
     (StreamOptions, "top_p", 0.0, 1.0, True),
     (StreamOptions, "min_p", 0.0, 1.0, False),
@@ -48,12 +48,12 @@ NUMBERS: list[tuple[type[Any], str, float, float, bool]] = [
     (BeamOptions, "length_penalty", -10.0, 10.0, False),
 ]
 DEFAULTS: dict[type[Any], dict[str, Any]] = {
-    Options: {
+    LookaheadOptions: {
         "k": 5, "depth": 5, "mode": "likely", "until": "tokens", "branch_levels": 2, "cutoff": 0.15, "slope": 1.0,
         "split_limit": 3, "budget": 64, "width": 16, "temperature": 1.0, "top_p": 1.0, "seed": 0,
         "banned": frozenset(), "heal": False, "speculate": False,
     },
-    Rules: {
+    LogitRules: {
         "max_new_tokens": 40, "min_new_tokens": 0, "repetition_penalty": 1.0, "frequency_penalty": 0.0,
         "presence_penalty": 0.0, "no_repeat_ngram_size": 0, "forbidden": (), "forced": (),
     },
@@ -115,20 +115,20 @@ def test_the_diversity_of_groups_has_bounds() -> None:
 
 def test_so_many_branches_and_no_more() -> None:
     """400 rows: 20 ways at two levels, or 7 at three, and no level that is deeper than the branches are."""
-    assert Options(mode="every_level", k=20, branch_levels=2).k == 20
-    assert Options(mode="every_level", k=7, branch_levels=3).k == 7
-    assert Options(mode="every_level", k=20, branch_levels=8, depth=2).depth == 2
-    assert Options(mode="likely", k=20, branch_levels=8).k == 20
+    assert LookaheadOptions(mode="every_level", k=20, branch_levels=2).k == 20
+    assert LookaheadOptions(mode="every_level", k=7, branch_levels=3).k == 7
+    assert LookaheadOptions(mode="every_level", k=20, branch_levels=8, depth=2).depth == 2
+    assert LookaheadOptions(mode="likely", k=20, branch_levels=8).k == 20
     for wrong in ({"k": 8, "branch_levels": 3}, {"k": 20, "branch_levels": 3}, {"k": 2, "branch_levels": 9}):
         with pytest.raises(ValueError, match="branch_levels is "):
-            Options(mode="every_level", depth=9, **wrong)
-    assert Options(mode="every_level", k=2, branch_levels=8, depth=9).branch_levels == 8
+            LookaheadOptions(mode="every_level", depth=9, **wrong)
+    assert LookaheadOptions(mode="every_level", k=2, branch_levels=8, depth=9).branch_levels == 8
 
 
 def test_bans_are_token_ids_at_most_a_thousand_and_not_all_there_are() -> None:
-    assert Options(banned=range(1000)).banned == frozenset(range(1000))
-    assert Options(banned=[3, 3]).banned == {3}
-    Options(banned=range(9)).check_vocabulary(10)
+    assert LookaheadOptions(banned=range(1000)).banned == frozenset(range(1000))
+    assert LookaheadOptions(banned=[3, 3]).banned == {3}
+    LookaheadOptions(banned=range(9)).check_vocabulary(10)
     for wrong, sentence in (
         (range(1001), "banned holds 1,001 ids, and may hold at most 1,000"),
         ([-1], "banned holds -1, and must hold whole numbers from 0"),
@@ -136,24 +136,27 @@ def test_bans_are_token_ids_at_most_a_thousand_and_not_all_there_are() -> None:
         (b"12", "banned is b'12'"), (7, "banned is 7"), (iter([1]), "and must be a list of token ids"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=sentence):
-            Options(banned=wrong)
+            LookaheadOptions(banned=wrong)
     with pytest.raises(ValueError, match="banned holds 9, and must hold whole numbers from 0 to 8"):
-        Options(banned=[1, 9]).check_vocabulary(9)
+        LookaheadOptions(banned=[1, 9]).check_vocabulary(9)
     with pytest.raises(ValueError, match="banned holds every token there is; leave at least one"):
-        Options(banned=range(9)).check_vocabulary(9)
+        LookaheadOptions(banned=range(9)).check_vocabulary(9)
 
 
 def test_a_view_is_plain_where_nothing_but_odds_decides_on_it() -> None:
-    assert Options().is_plain and Options(k=9, depth=9, heal=True, temperature=0.5).is_plain
-    assert not any(one.is_plain for one in (Options(mode="forks"), Options(until="word"), Options(banned=[1])))
+    assert LookaheadOptions().is_plain and LookaheadOptions(k=9, depth=9, heal=True, temperature=0.5).is_plain
+    assert not any(
+        one.is_plain
+        for one in (LookaheadOptions(mode="forks"), LookaheadOptions(until="word"), LookaheadOptions(banned=[1]))
+    )
 
 
 @pytest.mark.parametrize("name", ["heal", "speculate"])
 def test_switches_are_true_or_false(name: str) -> None:
-    assert getattr(Options(**{name: True}), name) is True
+    assert getattr(LookaheadOptions(**{name: True}), name) is True
     for wrong in (1, 0, None, "yes"):
         with pytest.raises(ValueError, match=f"{name} is .*, and must be True or False"):
-            Options(**{name: wrong})
+            LookaheadOptions(**{name: wrong})
 
 
 def test_a_stream_is_drawn_where_anything_of_drawing_is_asked_for() -> None:
@@ -174,26 +177,26 @@ def test_what_a_token_is_chosen_by_leaves_out_what_ends_a_text_or_saves_passes()
 
 
 def test_words_are_strings_or_ids_each_once() -> None:
-    rules = Rules(forbidden=["a", 5, (5,), [6, 7], "a"], forced="b")
+    rules = LogitRules(forbidden=["a", 5, (5,), [6, 7], "a"], forced="b")
     assert rules.forbidden == ("a", (5,), (6, 7)) and rules.forced == ("b",)
-    assert Rules(forbidden=5).forbidden == ((5,),)
-    assert len(Rules(forbidden=range(1000)).forbidden) == 1000
+    assert LogitRules(forbidden=5).forbidden == ((5,),)
+    assert len(LogitRules(forbidden=range(1000)).forbidden) == 1000
     for wrong, sentence in (
         (range(1001), "forbidden holds 1,001 entries, and may hold at most 1,000"), (b"a", "forbidden is b'a'"),
         (None, "forbidden is None"), ([()], r"forbidden holds \(\), and must hold strings or lists of token ids"),
         ([(1, -1)], r"forbidden holds \(1, -1\)"), ([1.5], "forbidden holds 1.5"), ([""], "forbidden holds an empty"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=sentence):
-            Rules(forbidden=wrong)
+            LogitRules(forbidden=wrong)
 
 
 def test_forced_words_must_not_repeat_n_grams_that_may_not_repeat() -> None:
-    assert Rules(forced=[(1, 2, 1)], no_repeat_ngram_size=2).forced == ((1, 2, 1),)
-    assert Rules(forced=[(1, 2, 1, 2)], no_repeat_ngram_size=3).forced == ((1, 2, 1, 2),)
-    assert Rules(forced=[(1, 2, 1, 2)]).forced == ((1, 2, 1, 2),)
+    assert LogitRules(forced=[(1, 2, 1)], no_repeat_ngram_size=2).forced == ((1, 2, 1),)
+    assert LogitRules(forced=[(1, 2, 1, 2)], no_repeat_ngram_size=3).forced == ((1, 2, 1, 2),)
+    assert LogitRules(forced=[(1, 2, 1, 2)]).forced == ((1, 2, 1, 2),)
     for word, size in (((1, 1), 1), ((1, 2, 1, 2), 2), ((1, 1, 1), 2)):
         with pytest.raises(ValueError, match=f"is forced, and holds the same {size} tokens twice"):
-            Rules(forced=[word], no_repeat_ngram_size=size)
+            LogitRules(forced=[word], no_repeat_ngram_size=size)
 
 
 def test_a_stop_string_may_stand_beside_forced_words_that_do_not_hold_it() -> None:
@@ -217,7 +220,7 @@ def test_checks_say_what_is_wrong_and_what_is_right() -> None:
         check_choice("n", 1, (True, "never"))
     check_choice("n", "".join(["nev", "er"]), (True, "never"))
     with pytest.raises(ValueError, match=r"^deep is not an option of lookahead; the options are k, depth, "):
-        checked(Options, {"k": 3, "deep": 2}, "lookahead")
+        checked(LookaheadOptions, {"k": 3, "deep": 2}, "lookahead")
 
 
 def test_token_ids_are_whole_numbers_of_any_kind() -> None:

@@ -10,17 +10,17 @@ import pytest
 import torch
 
 from lookahead_core import Model
-from lookahead_core.strategies.rules import RuledOutError, Rules, Ruling, require_open
+from lookahead_core.strategies.rules import LogitRules, ModelRules, RuledOutError, require_open
 from tests.support.spelling import tokens_as_bytes
 
 ENDS = frozenset({0})
 
 
-def ruling(model: Model, **options: Any) -> Ruling:
-    return Ruling(Rules(**options), ENDS, model.codec, model.vocabulary)
+def ruling(model: Model, **options: Any) -> ModelRules:
+    return ModelRules(LogitRules(**options), ENDS, model.codec, model.vocabulary)
 
 
-def left(made: Ruling, path: list[int], new: int) -> set[int]:
+def left(made: ModelRules, path: list[int], new: int) -> set[int]:
     """The tokens that may follow a path whose last tokens are new."""
     row = made.apply(torch.zeros(400), path, new)
     return set(row.isfinite().nonzero()[:, 0].tolist())

@@ -7,7 +7,7 @@ import torch
 
 from lookahead_core.engines import engine as base
 from lookahead_core.engines.cached import CachedEngine
-from lookahead_core.engines.engine import Scores, read_in_chunks
+from lookahead_core.engines.engine import NodeScores, read_in_chunks
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.tree import Node, TokenTree
 from tests.conftest import tiny_llama
@@ -28,21 +28,21 @@ def drawn(rows: int, width: int = 200, seed: int = 0) -> torch.Tensor:
 def test_scores_of_several_passes_are_those_of_one() -> None:
     nodes, rows, hidden = some_nodes(6), drawn(6), drawn(6, 8, 1)
     parts = [
-        Scores(nodes[first:last], rows[first:last], hidden[first:last]) for first, last in ((0, 2), (2, 3), (3, 6))
+        NodeScores(nodes[first:last], rows[first:last], hidden[first:last]) for first, last in ((0, 2), (2, 3), (3, 6))
     ]
-    joined = Scores.joined(parts)
+    joined = NodeScores.joined(parts)
     assert joined.nodes == nodes
     assert torch.equal(joined.rows, rows)
     assert joined.hidden is not None
     assert torch.equal(joined.hidden, hidden)
-    assert Scores.joined(parts[:1]) is parts[0]
+    assert NodeScores.joined(parts[:1]) is parts[0]
     parts[1].hidden = None
-    assert Scores.joined(parts).hidden is None, "vectors of some nodes only are none"
+    assert NodeScores.joined(parts).hidden is None, "vectors of some nodes only are none"
 
 
 def test_scores_answer_for_each_node_in_any_order() -> None:
     nodes, rows, hidden = some_nodes(5), drawn(5), drawn(5, 8, 1)
-    scores = Scores(nodes, rows, hidden)
+    scores = NodeScores(nodes, rows, hidden)
     exact = rows.double().log_softmax(-1)
     some = [nodes[3], nodes[0], nodes[4]]
     assert [scores.after(node) for node in nodes] == scores.best == rows.argmax(-1).tolist()
@@ -54,13 +54,13 @@ def test_scores_answer_for_each_node_in_any_order() -> None:
     vector = scores.vector(nodes[2])
     assert vector is not None
     assert torch.equal(vector, hidden[2])
-    assert Scores(nodes, rows).vector(nodes[2]) is None
+    assert NodeScores(nodes, rows).vector(nodes[2]) is None
     assert all(node.prediction is None for node in nodes), "nothing was told"
 
 
 def test_a_row_is_told_once_and_leaves_a_prediction_on_its_node_alone() -> None:
     nodes, rows = some_nodes(4), drawn(4)
-    scores = Scores(nodes, rows)
+    scores = NodeScores(nodes, rows)
     nodes[1].tree.new_view()
     row = scores.row(nodes[1])
     assert torch.allclose(row.double(), rows[1].double().log_softmax(-1), atol=1e-5)

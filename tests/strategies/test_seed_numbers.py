@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lookahead_core import Document, Model, ModelError, load_model
-from lookahead_core.strategies.branch_growth import Leaf
+from lookahead_core.strategies.branch_growth import BranchLeaf
 from lookahead_core.strategies.sampling import (
     counted,
     draw,
@@ -233,4 +233,4 @@ def test_a_leaf_is_what_both_lookahead_and_beams_grow(default_model: Model) -> N
     beams = document.beam_search(num_beams=3, max_new_tokens=1).branches
     likely = document.lookahead(k=3, depth=1).branches
     assert [beam.token_ids for beam in beams] == [branch.token_ids for branch in likely]
-    assert Leaf(document.head, (), ()).logprob == 0
+    assert BranchLeaf(document.head, (), ()).logprob == 0

@@ -20,7 +20,7 @@ from urllib.parse import urlparse
 
 import pytest
 
-from interface import Loader, answer_unreadable_requests, build, look
+from interface import ModelLoader, answer_unreadable_requests, build, look
 from lookahead_core import Model
 from lookahead_core.serving.scheduler import _SCHEDULERS
 
@@ -118,7 +118,7 @@ def _wait_until_up(running: App, seconds: float = 120.0) -> None:
 @contextmanager
 def page_of(load: Callable[[Any], Model], **options: Any) -> Iterator[str]:
     """The page in this process, around a model loaded by this function; gives its address. Options are `launch`'s."""
-    loader = Loader(load)
+    loader = ModelLoader(load)
     page = build(loader)
     _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=free_port(), **options, **look(loader))
     answer_unreadable_requests(page.server)

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from lookahead_core.engines.engine import Scores
-from lookahead_core.speculation.drafters import Way
+from lookahead_core.engines.engine import NodeScores
+from lookahead_core.speculation.drafters import Guess
 from lookahead_core.tree import Node
 
 
@@ -23,13 +23,13 @@ class Scripted:
     def read(self, token_ids: Sequence[int]) -> None:
         pass
 
-    def hear(self, path: Sequence[int], new: int, scores: Scores, nodes: Sequence[Node]) -> None:
+    def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
         pass
 
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
         return tuple(path)
 
-    def ways(self, state: Any) -> Sequence[Way]:
+    def ways(self, state: Any) -> Sequence[Guess]:
         return ()
 
     def follow(self, state: Any, token_id: int) -> Any:
@@ -44,8 +44,8 @@ class Saying(Scripted):
     def __init__(self, says: Callable[[Sequence[int]], int]) -> None:
         self.says = says
 
-    def ways(self, state: Any) -> Sequence[Way]:
-        return [Way(self.says(state), 0.95, "said")]
+    def ways(self, state: Any) -> Sequence[Guess]:
+        return [Guess(self.says(state), 0.95, "said")]
 
 
 class Oracle(Scripted):
@@ -59,13 +59,13 @@ class Oracle(Scripted):
         self.wrong = wrong
         self.dice = random.Random(seed)
 
-    def ways(self, state: Any) -> Sequence[Way]:
+    def ways(self, state: Any) -> Sequence[Guess]:
         if state != self.text[: len(state)] or len(state) >= len(self.text):
-            return [Way(self.dice.randrange(self.vocabulary), 0.5, "lost")]
+            return [Guess(self.dice.randrange(self.vocabulary), 0.5, "lost")]
         right = self.text[len(state)]
         if self.dice.random() < self.wrong:
-            return [Way((right + 1) % self.vocabulary, 0.95, "right")]
-        return [Way(right, 0.95, "right"), Way((right + 1) % self.vocabulary, 0.3, "other")]
+            return [Guess((right + 1) % self.vocabulary, 0.95, "right")]
+        return [Guess(right, 0.95, "right"), Guess((right + 1) % self.vocabulary, 0.3, "other")]
 
 
 class Random(Scripted):
@@ -77,8 +77,8 @@ class Random(Scripted):
         self.vocabulary = vocabulary
         self.dice = random.Random(seed)
 
-    def ways(self, state: Any) -> Sequence[Way]:
-        return [Way(self.dice.randrange(self.vocabulary), 0.9, self.dice.randrange(9)) for _ in range(3)]
+    def ways(self, state: Any) -> Sequence[Guess]:
+        return [Guess(self.dice.randrange(self.vocabulary), 0.9, self.dice.randrange(9)) for _ in range(3)]
 
 
 class Repeating(Scripted):
@@ -86,8 +86,8 @@ class Repeating(Scripted):
 
     name = "repeating"
 
-    def ways(self, state: Any) -> Sequence[Way]:
-        return [Way(state[-1], 0.99, "again")] * 3
+    def ways(self, state: Any) -> Sequence[Guess]:
+        return [Guess(state[-1], 0.99, "again")] * 3
 
 
 class Beyond(Scripted):
@@ -98,9 +98,9 @@ class Beyond(Scripted):
     def __init__(self, vocabulary: int, ends: Collection[int]) -> None:
         self.ids = [-1, vocabulary, 2**40, *ends, 1]
 
-    def ways(self, state: Any) -> Sequence[Way]:
+    def ways(self, state: Any) -> Sequence[Guess]:
         odds = (5.0, -1.0, math.nan, math.inf, 0.9, 0.9)
-        return [Way(token_id, value, None) for token_id, value in zip(self.ids, odds, strict=False)]
+        return [Guess(token_id, value, None) for token_id, value in zip(self.ids, odds, strict=False)]
 
 
 class Endless(Scripted):
@@ -109,9 +109,9 @@ class Endless(Scripted):
     name = "endless"
 
     def __init__(self, vocabulary: int) -> None:
-        self.all = [Way(token_id, 1.0, "all") for token_id in range(vocabulary)]
+        self.all = [Guess(token_id, 1.0, "all") for token_id in range(vocabulary)]
 
-    def ways(self, state: Any) -> Sequence[Way]:
+    def ways(self, state: Any) -> Sequence[Guess]:
         return self.all
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from interface.server.page_service import Service
+from interface.server.page_service import PageService
 
 PAGE = "a-page-of-somebody"
 
 
-async def all_news(service: Service, request: dict[str, Any]) -> list[Any]:
+async def all_news(service: PageService, request: dict[str, Any]) -> list[Any]:
     """All news of one request, to its end."""
     functions = {function.__name__: function for function in service.functions}
     news = [await functions["ask"](request)]
@@ -19,6 +19,6 @@ async def all_news(service: Service, request: dict[str, Any]) -> list[Any]:
     return news
 
 
-async def ask(service: Service, number: int = 1, **given: Any) -> list[Any]:
+async def ask(service: PageService, number: int = 1, **given: Any) -> list[Any]:
     """The same for a page that asks once."""
     return await all_news(service, {"page": PAGE, "number": number, "revision": number} | given)

@@ -10,7 +10,7 @@ import pytest
 from transformers import AddedToken
 
 from lookahead_core import Document, LookaheadError, Model, load_model
-from lookahead_core.document.document import Accepted
+from lookahead_core.document.document import AcceptedTokens
 from lookahead_core.text.chat import conversation, most_before, opening
 from lookahead_core.text.codec import TextCodec
 from tests.conftest import tiny_llama
@@ -404,6 +404,6 @@ def test_the_first_token_accepted_after_an_opening_is_all_that_the_text_says(tin
     assert document.accept(branch) == branch.text == document.text
     assert document.token_ids == [*before, *branch.token_ids]
     followed = Document(tiny_model, opening=before)
-    followed.follow(branch.text, [Accepted(0, branch.token_ids)])
+    followed.follow(branch.text, [AcceptedTokens(0, branch.token_ids)])
     assert (followed.text, followed.token_ids) == (document.text, document.token_ids)
     assert not followed.reopens, "it was accepted, and not typed"

@@ -17,9 +17,9 @@ from lookahead_core.command import training
 from lookahead_core.command.main import main
 from lookahead_core.speculation.heads import HeadsDrafter, HeadsProduct
 from lookahead_core.training import self_written_text, trainer
-from lookahead_core.training.checkpoint import Unfinished
-from lookahead_core.training.dataset import NOTHING, Lessons, measure
-from lookahead_core.training.trainer import Learner, Plan, train_heads
+from lookahead_core.training.checkpoint import Checkpoint
+from lookahead_core.training.dataset import NOTHING, HeadDataset, measure
+from lookahead_core.training.trainer import HeadTrainer, TrainingPlan, train_heads
 from tests.conftest import CORPUS, tiny_llama
 from tests.speculation.test_heads import TAUGHT, Interrupting, random_heads
 from tests.support.scripted_model import parrot
@@ -53,7 +53,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_plan_has_the_defaults_that_the_help_names() -> None:
-    assert Plan() == Plan(tokens=300_000, count=3, epochs=3, kept=4096, minutes=None, seed=0)
+    assert TrainingPlan() == TrainingPlan(tokens=300_000, count=3, epochs=3, kept=4096, minutes=None, seed=0)
     assert training.MINUTES == 10
 
 
@@ -69,17 +69,17 @@ def test_a_plan_has_the_defaults_that_the_help_names() -> None:
 )
 def test_a_plan_takes_whole_numbers_within_bounds(name: str, least: int, most: int) -> None:
     for value in (least, most):
-        assert getattr(Plan(**{name: value}), name) == value
+        assert getattr(TrainingPlan(**{name: value}), name) == value
     for value in (least - 1, most + 1, float(least), "8", True, None):
         with pytest.raises(ValueError, match=f"{name} is .*, and must be a whole number from {least}"):
-            Plan(**{name: value})
+            TrainingPlan(**{name: value})
 
 
 def test_a_plan_takes_minutes_of_any_length_above_0() -> None:
-    assert Plan(minutes=0.001).minutes == 0.001
+    assert TrainingPlan(minutes=0.001).minutes == 0.001
     for value in (0, -1, math.nan, "ten"):
         with pytest.raises(ValueError, match=r"minutes is .*, and must be a number more than 0"):
-            Plan(minutes=value)
+            TrainingPlan(minutes=value)
 
 
 # What the model goes on from, and what it writes.
@@ -182,7 +182,7 @@ def test_the_shares_of_right_guesses_are_counted_one_by_one(tiny_model: Model) -
     )
     truth[5::7] = NOTHING
     none = torch.empty(0)
-    lessons = Lessons(none, none, none, none, none, vectors, came, truth)
+    lessons = HeadDataset(none, none, none, none, none, vectors, came, truth)
     told = measure(HeadsProduct(heads, tiny_model), lessons)
     for head, (first, four) in enumerate(told):
         asked = [place for place in range(300) if int(truth[place, head]) != NOTHING]
@@ -206,7 +206,7 @@ def guesses_of(drafter: HeadsDrafter, vector: torch.Tensor, came: int) -> list[l
 
 
 @pytest.fixture
-def lessons(tiny_model: Model) -> Lessons:
+def lessons(tiny_model: Model) -> HeadDataset:
     """Ten vectors, each of which should guess the ninth of the kept tokens."""
     dice = torch.Generator().manual_seed(2)
     kept = torch.arange(0, 40)
@@ -214,15 +214,15 @@ def lessons(tiny_model: Model) -> Lessons:
     odds[..., 0] = 1
     held = torch.empty(0)
     vectors, came = torch.randn(10, 32, generator=dice), torch.randint(0, 40, (10,), generator=dice)
-    return Lessons(kept, vectors, came, targets, odds, held, held, held)
+    return HeadDataset(kept, vectors, came, targets, odds, held, held, held)
 
 
-def learner(model: Model, lessons: Lessons, **plan: Any) -> Learner:
-    return Learner(model, lessons, Plan(**{"count": 1, "epochs": 2, **plan}))
+def learner(model: Model, lessons: HeadDataset, **plan: Any) -> HeadTrainer:
+    return HeadTrainer(model, lessons, TrainingPlan(**{"count": 1, "epochs": 2, **plan}))
 
 
 def test_every_vector_is_learnt_from_once_an_epoch_in_an_order_of_its_own(
-    tiny_model: Model, lessons: Lessons, monkeypatch: pytest.MonkeyPatch
+    tiny_model: Model, lessons: HeadDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trainer, "BATCH", 4)
     orders = {}
@@ -240,7 +240,7 @@ def test_every_vector_is_learnt_from_once_an_epoch_in_an_order_of_its_own(
     assert len({tuple(order) for order in orders.values()}) == 4
 
 
-def test_a_step_makes_what_came_less_surprising_and_learns_at_its_pace(tiny_model: Model, lessons: Lessons) -> None:
+def test_a_step_makes_what_came_less_surprising_and_learns_at_its_pace(tiny_model: Model, lessons: HeadDataset) -> None:
     learning = learner(tiny_model, lessons, epochs=40)
     surprises = [learning.learn(pace) for pace in (1.0, 1.0, 0.5, 0.25)]
     assert surprises == sorted(surprises, reverse=True)
@@ -249,14 +249,14 @@ def test_a_step_makes_what_came_less_surprising_and_learns_at_its_pace(tiny_mode
     assert all(part.grad is None for part in learning.parts)
 
 
-def test_the_first_surprise_is_that_of_the_model_itself(tiny_model: Model, lessons: Lessons) -> None:
+def test_the_first_surprise_is_that_of_the_model_itself(tiny_model: Model, lessons: HeadDataset) -> None:
     """Heads add nothing before they have learnt."""
     matrix = tiny_model.hf_model.lm_head.weight.detach()[:40]
     expected = -(lessons.vectors @ matrix.T).log_softmax(-1)[:, 8].mean()
     assert learner(tiny_model, lessons).learn(1.0) == pytest.approx(float(expected), rel=1e-3)
 
 
-def test_heads_begin_as_the_seed_draws_them_and_add_nothing(tiny_model: Model, lessons: Lessons) -> None:
+def test_heads_begin_as_the_seed_draws_them_and_add_nothing(tiny_model: Model, lessons: HeadDataset) -> None:
     inward, biases, outward = learner(tiny_model, lessons, count=3, seed=5).parts
     assert not biases.any()
     assert not outward.any()
@@ -271,8 +271,8 @@ def test_heads_begin_as_the_seed_draws_them_and_add_nothing(tiny_model: Model, l
 
 def test_a_training_slows_down_to_its_end_and_says_how_far_it_is(bird: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     paces: list[float] = []
-    learn = Learner.learn
-    monkeypatch.setattr(Learner, "learn", lambda self, pace: paces.append(pace) or learn(self, pace))
+    learn = HeadTrainer.learn
+    monkeypatch.setattr(HeadTrainer, "learn", lambda self, pace: paces.append(pace) or learn(self, pace))
     heard: list[tuple[str, float | None]] = []
     heads = train_heads(bird, texts=TAUGHT, tokens=1000, count=1, epochs=3, report=lambda *said: heard.append(said))
     writing_shares = [fraction for sentence, fraction in heard if "writes texts" in sentence]
@@ -294,9 +294,9 @@ def test_the_state_of_the_heads_is_kept_every_fifteen_seconds(
     bird: Model, tmp_path: Path, seconds: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[tuple[str, float]] = []
-    keep = Unfinished.keep
+    keep = Checkpoint.keep
 
-    def noted(self: Unfinished, name: str, found: Any) -> None:
+    def noted(self: Checkpoint, name: str, found: Any) -> None:
         if name == "heads":
             kept.append((name, found["step"]))
         keep(self, name, found)
@@ -304,7 +304,7 @@ def test_the_state_of_the_heads_is_kept_every_fifteen_seconds(
     def pass_time(sentence: str, fraction: float | None) -> None:
         seconds[0] += 1.0
 
-    monkeypatch.setattr(Unfinished, "keep", noted)
+    monkeypatch.setattr(Checkpoint, "keep", noted)
     train_heads(bird, texts=TAUGHT, tokens=800, count=1, epochs=20, into=tmp_path, report=pass_time)
     steps = [step for _, step in kept]
     assert steps[:4] == [0, 15, 30, 45]
@@ -362,7 +362,7 @@ def test_a_training_is_that_of_its_model_texts_and_options(bird: Model, tmp_path
 
 def test_what_is_kept_is_found_again_until_it_is_cleared(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "heads"
-    unfinished = Unfinished(folder)
+    unfinished = Checkpoint(folder)
     unfinished.begin({"seed": 1})
     assert unfinished.kept("texts-0") is None
     unfinished.keep("texts-0", {"spent": 1.5})
@@ -378,7 +378,7 @@ def test_what_is_kept_is_found_again_until_it_is_cleared(tmp_path: Path) -> None
 
 
 def test_a_folder_is_of_one_training_at_a_time_and_free_afterwards(tmp_path: Path) -> None:
-    one, other = Unfinished(tmp_path), Unfinished(tmp_path)
+    one, other = Checkpoint(tmp_path), Checkpoint(tmp_path)
     one.begin({"seed": 1})
     with pytest.raises(LookaheadError, match="Another training writes into"):
         other.begin({"seed": 1})
@@ -394,11 +394,11 @@ def test_a_folder_of_another_training_or_a_damaged_one_is_refused(tmp_path: Path
     (tmp_path / ".training").mkdir()
     (tmp_path / ".training" / "asked.json").write_text(written)
     with pytest.raises(LookaheadError, match="holds an unfinished training of other heads"):
-        Unfinished(tmp_path).begin({"seed": 1})
+        Checkpoint(tmp_path).begin({"seed": 1})
 
 
 def test_without_a_folder_nothing_is_kept() -> None:
-    unfinished = Unfinished(None)
+    unfinished = Checkpoint(None)
     unfinished.begin({"seed": 1})
     unfinished.keep("heads", {"step": 1})
     assert unfinished.kept("heads") is None

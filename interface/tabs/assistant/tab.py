@@ -8,14 +8,14 @@ import gradio as gr
 
 from interface.branch_view import BranchView
 from interface.http import assets
-from interface.server.page_service import Service
+from interface.server.page_service import PageService
 from interface.web.parts import MOMENTS, SHEET, choosing, colophon, part
 
 FOLDER = Path(__file__).parent
 HINT = "See here how the message could begin, and go on. Click a word to take it."
 
 
-def build(service: Service) -> None:
+def build(service: PageService) -> None:
     """Lay the tab out; its script asks the server what the writer's asks, and says of what the text is a message."""
     with gr.Row(elem_classes="desk assisting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):

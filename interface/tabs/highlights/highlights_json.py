@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from lookahead_core.serving.json_values import number
 
 if TYPE_CHECKING:
-    from lookahead_core.analysis.highlights import Entry, Highlights
-    from lookahead_core.analysis.replacements import Fit
+    from lookahead_core.analysis.highlights import HighlightEntry, Highlights
+    from lookahead_core.analysis.replacements import ReplacementFit
 
 DIGITS = 6
 """Enough for whatever the page shows."""
@@ -25,7 +25,7 @@ def as_json(found: Highlights) -> dict[str, Any]:
     }
 
 
-def fit_as_json(fit: Fit) -> dict[str, Any]:
+def fit_as_json(fit: ReplacementFit) -> dict[str, Any]:
     """A verdict as plain JSON."""
     return {
         "id": fit.alternative.token_id,
@@ -37,7 +37,7 @@ def fit_as_json(fit: Fit) -> dict[str, Any]:
     }
 
 
-def _entry_as_json(found: Highlights, entry: Entry) -> dict[str, Any]:
+def _entry_as_json(found: Highlights, entry: HighlightEntry) -> dict[str, Any]:
     return {
         "start": entry.start,
         "end": entry.end,

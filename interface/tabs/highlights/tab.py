@@ -8,7 +8,7 @@ import gradio as gr
 
 from interface.branch_view import BranchView
 from interface.http import assets
-from interface.server.model_loading import Loader
+from interface.server.model_loading import ModelLoader
 from interface.tabs.highlights.text_analysis import HighlightsService
 from interface.web.parts import CONTROLS, SHEET, colophon, part
 
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent
 HINT = "Click a word of the text as it was read, and see here where the text could have gone from there."
 
 
-def build(loader: Loader) -> None:
+def build(loader: ModelLoader) -> None:
     """Lay the tab out and give its script what it may ask of the server; nothing here ever changes the text."""
     with gr.Row(elem_classes="desk highlighting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from interface.server.branch_request import Asked
-from interface.server.page_session import Desk, View
+from interface.server.branch_request import BranchRequest
+from interface.server.page_session import PageSession, View
 from lookahead_core.errors import LookaheadError
 from lookahead_core.serving.json_values import number
 
 if TYPE_CHECKING:
     from lookahead_core import Model
     from lookahead_core.document.results import Cost
-    from lookahead_core.serving.call_document import Place
+    from lookahead_core.serving.call_document import CallDocument
 
 MOST_TEXT = 20_000
 """Characters, of all messages together."""
@@ -28,19 +28,19 @@ KEPT = 64
 
 
 @dataclass(frozen=True)
-class InternalsAsked(Asked):
+class InternalsRequest(BranchRequest):
     """A text, or else a conversation, to be looked into."""
 
     messages: Any = None
     """As the page has sent them; whoever reads them checks them."""
 
     @classmethod
-    def of(cls, given: object) -> InternalsAsked:
+    def of(cls, given: object) -> InternalsRequest:
         found = given if isinstance(given, dict) else {}
         messages = found.get("messages")
         plain = {"role": None, "instruction": None, "source": None, "accepted": None, "ahead": False}
         text = found.get("text") if messages is None else ""
-        asked = replace(cast("InternalsAsked", super().of(found | plain | {"text": text})), messages=messages)
+        asked = replace(cast("InternalsRequest", super().of(found | plain | {"text": text})), messages=messages)
         if (length := asked.length) > MOST_TEXT:
             raise ValueError(f"There are {length:,} characters, and {MOST_TEXT:,} are allowed here: shorten the text.")
         return asked
@@ -53,34 +53,34 @@ class InternalsAsked(Asked):
         return len(self.text) + sum(len(content) for content in contents if isinstance(content, str))
 
 
-class InternalsDesk(Desk):
+class InternalsSession(PageSession):
     """What one page looks into: of what it has looked into last, a beginning is not read again."""
 
     def __init__(self, model: Model) -> None:
         from lookahead_core.serving.calls import Calls
-        from lookahead_core.serving.tree_pool import Shelf
+        from lookahead_core.serving.tree_pool import TreePool
 
         super().__init__(model)
         # One tree: the odds of two thousand tokens take some ten megabytes.
-        self._calls = Calls(model, Shelf(most=1))
+        self._calls = Calls(model, TreePool(most=1))
 
-    def answers(self, asked: Asked) -> Iterator[View]:
+    def answers(self, asked: BranchRequest) -> Iterator[View]:
         """How far the reading is, and then every token with what was thought there."""
-        from lookahead_core.document.generation_start import Meter
+        from lookahead_core.document.generation_start import CostMeter
 
-        assert isinstance(asked, InternalsAsked)
+        assert isinstance(asked, InternalsRequest)
         with self._calls.place(asked.text if asked.messages is None else None, asked.messages, grows=False) as place:
             if (total := len(place.tokens)) > MOST_TOKENS:
                 raise LookaheadError(
                     f"There are {total:,} tokens, and {MOST_TOKENS:,} are shown at most: shorten the text."
                 )
-            meter = Meter(place.document.model.engine, place.document.tree)
+            meter = CostMeter(place.document.model.engine, place.document.tree)
             for read in place.evaluated():
                 yield {"state": "thinking", "reading": [read, total]}
             yield {"state": "settled", "view": as_json(place, meter.cost())}
 
 
-def as_json(place: Place, cost: Cost) -> View:
+def as_json(place: CallDocument, cost: Cost) -> View:
     """Every token, at last the one to come, with alternatives by their ids; and what those ids spell.
 
     `nodes[i]` are the odds after token i, packed so that a page can heat them itself.

@@ -8,14 +8,14 @@ import gradio as gr
 
 from interface.branch_view import BranchView
 from interface.http import assets
-from interface.server.page_service import Service
+from interface.server.page_service import PageService
 from interface.web.parts import SHEET, choosing, colophon, part
 
 FOLDER = Path(__file__).parent
 HINT = "Paste a source or write an instruction, and see here how the new text could begin. Click a word to take it."
 
 
-def build(service: Service) -> None:
+def build(service: PageService) -> None:
     """Lay the tab out; its script asks the server what the writer's asks, and says of what the text is a rewriting."""
     with gr.Row(elem_classes="desk rewriting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):

@@ -9,13 +9,13 @@ import gradio as gr
 
 from interface.branch_view import BranchView
 from interface.http import assets
-from interface.server.page_service import Service
+from interface.server.page_service import PageService
 from interface.web.parts import CONTROLS, MOMENTS, SHEET, colophon, part
 
 FOLDER = Path(__file__).parent
 
 
-def build(service: Service, address: str | None = None) -> None:
+def build(service: PageService, address: str | None = None) -> None:
     """Lay the tab out and give its script what it may ask of the server: no event has the text among its outputs."""
     with gr.Row(elem_classes="desk"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):

@@ -33,7 +33,7 @@ if sys.platform == "linux" and platform.machine() == "x86_64":
     except Exception:  # not installed, cannot be loaded, or a version without opaque pointers
         binding = None
 if binding is not None:
-    from lookahead_core.engines.cpu.llvm_kernels import ATTEND, Shape
+    from lookahead_core.engines.cpu.llvm_kernels import ATTEND, LayerShape
     from lookahead_core.engines.cpu.llvm_layers import LAYER, sizes, written
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ def _openmp() -> Any:
 
 
 @dataclass(frozen=True)
-class Functions:
+class CompiledFunctions:
     """Addresses of the compiled functions for a shape; `held` keeps their memory alive."""
 
     layers: int
@@ -86,7 +86,7 @@ class Functions:
 
 
 @functools.lru_cache(maxsize=32)
-def functions_for(shape: Shape) -> Functions:
+def functions_for(shape: LayerShape) -> CompiledFunctions:
     """The functions for a shape, compiled for this processor. Raises whatever llvmlite raises."""
     # Without this check, LLVM aborts the process where memory may not be made executable.
     binding.check_jit_execution()
@@ -109,7 +109,7 @@ def functions_for(shape: Shape) -> Functions:
     builder.getModulePassManager().run(module, builder)
     engine = binding.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    return Functions(*(engine.get_function_address(name) for name in ("layers", "product")), held=engine)
+    return CompiledFunctions(*(engine.get_function_address(name) for name in ("layers", "product")), held=engine)
 
 
 def paired(weight: torch.Tensor, lanes: int) -> torch.Tensor:
@@ -178,10 +178,10 @@ def is_exact(weight: torch.Tensor) -> bool:
     return weight.dtype is torch.bfloat16 or bool((weight.detach().bfloat16() == weight.detach()).all())
 
 
-def _shape_of(layer: Any, lanes: int, tall: tuple[tuple[int, int], ...]) -> Shape:
+def _shape_of(layer: Any, lanes: int, tall: tuple[tuple[int, int], ...]) -> LayerShape:
     attention = layer.self_attn
     width = int(attention.head_dim)
-    return Shape(
+    return LayerShape(
         lanes=lanes,
         tall=tall,
         narrow=attention.q_proj.weight.dtype is torch.bfloat16,
@@ -200,7 +200,7 @@ def _shape_of(layer: Any, lanes: int, tall: tuple[tuple[int, int], ...]) -> Shap
 class CompiledLayers:
     """Decoder layers one after the other, in one call."""
 
-    def __init__(self, layers: Sequence[Any], shape: Shape) -> None:
+    def __init__(self, layers: Sequence[Any], shape: LayerShape) -> None:
         self.shape = shape
         self.dtype = torch.bfloat16 if shape.narrow else torch.float32
         self.functions = functions_for(shape)

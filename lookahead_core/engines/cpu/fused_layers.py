@@ -21,7 +21,7 @@ from transformers.modeling_outputs import CausalLMOutput
 from lookahead_core.engines.attention import FOLD_ROWS, attend, folded
 from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, LayerFunction, compile_layers
 from lookahead_core.engines.cpu.packed_matrix import (
-    Packed,
+    PackedMatrix,
     is_plain,
     packed,
     product,
@@ -55,11 +55,11 @@ def use_fused_layers(twin: Any, *, compiles: bool = False) -> str:
         first, *others = run
         layers[first] = FusedLayers([layers[index] for index in run], first, native)
         for index in others:
-            layers[index] = Skipped()
+            layers[index] = SkippedLayer()
     # The model would only iterate over the modules that do nothing at the end.
     del layers[first + 1 :]
     if type(twin).__name__ in BARE_MODELS and len(layers) == 1 and not _has_hooks(twin.model):
-        twin.forward = BareForward(twin)
+        twin.forward = DirectForward(twin)
     return reason
 
 
@@ -78,7 +78,7 @@ def _compiled_runs(runs: list[list[Any]], compiles: bool) -> tuple[Sequence[Comp
 
 
 def _has_hooks(body: Any) -> bool:
-    """Whether somebody has registered hooks on modules that `BareForward` would not call."""
+    """Whether somebody has registered hooks on modules that `DirectForward` would not call."""
     parts = (body, body.norm, body.rotary_emb)
     return any(part._forward_hooks or part._forward_pre_hooks for part in parts)
 
@@ -140,15 +140,15 @@ class LayerWeights(NamedTuple):
     """One layer's norms and packed matrices."""
 
     input_norm: Norm
-    qkv: Packed
+    qkv: PackedMatrix
     """Query, key and value projections, concatenated."""
     head_norms: Norm | None
     """The norms of queries and keys, a row for each head, in families that have them."""
-    o_proj: Packed
+    o_proj: PackedMatrix
     mlp_norm: Norm
-    gate: Packed
-    up: Packed
-    down: Packed
+    gate: PackedMatrix
+    up: PackedMatrix
+    down: PackedMatrix
 
 
 def weights_of(layer: Any) -> LayerWeights:
@@ -285,7 +285,7 @@ def rope_of(cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:
     return torch.cat([cosine, -first, second], -1)
 
 
-class BareForward:
+class DirectForward:
     """The forward of a model with one run of layers, without what transformers does for every possible model."""
 
     def __init__(self, twin: Any) -> None:
@@ -320,7 +320,7 @@ class BareForward:
         return self._ropes[positions]
 
 
-class Skipped(nn.Module):
+class SkippedLayer(nn.Module):
     """Stands where a layer was that a `FusedLayers` module before it computes."""
 
     def forward(self, hidden_states: torch.Tensor, **others: Any) -> torch.Tensor:

@@ -44,7 +44,7 @@ def same(kind: Any, value: int) -> Any:
     return ir.Constant(kind, [value] * kind.count)
 
 
-class Code:
+class FunctionBuilder:
     """One function while it is written; `at` is where the next step comes."""
 
     def __init__(self, module: ir.Module, name: str, kinds: Sequence[Any], result: Any = VOID) -> None:

@@ -12,7 +12,18 @@ from typing import Any
 
 from llvmlite import ir
 
-from lookahead_core.engines.cpu.llvm_builder import F32, F64, I32, I64, LOWEST, PTR, Code, integers, real, same
+from lookahead_core.engines.cpu.llvm_builder import (
+    F32,
+    F64,
+    I32,
+    I64,
+    LOWEST,
+    PTR,
+    FunctionBuilder,
+    integers,
+    real,
+    same,
+)
 
 ATTEND = 6
 """Rows that attend at a time."""
@@ -23,7 +34,7 @@ AHEAD = 64
 
 
 @dataclass(frozen=True)
-class Shape:
+class LayerShape:
     """Layers of one kind, and the registers of the processor that they are for."""
 
     lanes: int
@@ -69,10 +80,10 @@ class Shape:
         )
 
 
-class Kernels:
+class KernelBuilder:
     """The functions, from the innermost outwards."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: LayerShape) -> None:
         self.shape = shape
         self.module = ir.Module("lookahead")
         self.vector = ir.VectorType(F32, shape.lanes)
@@ -104,7 +115,7 @@ class Kernels:
     def _block(self, rows: int, groups: int) -> Any:
         """A few rows times a few groups of columns: the sums stay in registers."""
         lanes, vector = self.shape.lanes, self.vector
-        code = Code(self.module, f"block_{rows}_{groups}", [PTR, I64, PTR, I64, I64, PTR, I64, I64])
+        code = FunctionBuilder(self.module, f"block_{rows}_{groups}", [PTR, I64, PTR, I64, I64, PTR, I64, I64])
         at, (x, x_width, weights, stride, depth, y, y_width, adds) = code.at, code.given
         places = [(row, part) for row in range(rows) for part in range(2 * groups)]
         goals = {(row, part): at.add(at.mul(y_width, I64(row)), I64(part * lanes)) for row, part in places}
@@ -135,7 +146,7 @@ class Kernels:
 
     def _groups_of_any(self, groups: int) -> Any:
         """So many groups of columns times as many rows as there are, some groups at a time where registers need it."""
-        code = Code(self.module, f"groups_{groups}", [I64, PTR, I64, PTR, I64, I64, PTR, I64, I64])
+        code = FunctionBuilder(self.module, f"groups_{groups}", [I64, PTR, I64, PTR, I64, I64, PTR, I64, I64])
         at, (count, x, x_width, weights, stride, depth, y, y_width, adds) = code.at, code.given
 
         def write(rows: int) -> None:
@@ -153,7 +164,7 @@ class Kernels:
     def _multiply(self) -> Any:
         """All rows times the groups of columns from the first to before the end."""
         lanes, columns = self.shape.lanes, self.shape.columns
-        code = Code(self.module, "multiply", [PTR, I64, I64, PTR, I64, PTR, I64, I64, I64, I64])
+        code = FunctionBuilder(self.module, "multiply", [PTR, I64, I64, PTR, I64, PTR, I64, I64, I64, I64])
         at, (x, x_width, rows, weights, depth, y, y_width, first, end, adds) = code.at, code.given
         stride = at.mul(depth, I64(lanes))
         for groups in range(self._groups(1), 0, -1):
@@ -178,7 +189,7 @@ class Kernels:
     def _norm(self) -> Any:
         """Rows divided by their root mean square, and weighted."""
         shape, vector = self.shape, self.vector
-        code = Code(self.module, "norm", [PTR, PTR, PTR, I64])
+        code = FunctionBuilder(self.module, "norm", [PTR, PTR, PTR, I64])
         at, (rows, weight, out, count) = code.at, code.given
         squares = code.variable(vector)
         with code.loop(0, count) as row:
@@ -194,7 +205,7 @@ class Kernels:
         at.ret_void()
         return code.function
 
-    def _share_of(self, code: Code, squares: Any, count: int, kind: Any) -> Any:
+    def _share_of(self, code: FunctionBuilder, squares: Any, count: int, kind: Any) -> Any:
         """One by the root of the mean of so many squares, which are summed up by lanes."""
         at = code.at
         mean = at.fdiv(code.total(squares), real(F32, count))
@@ -203,7 +214,7 @@ class Kernels:
     def _gate(self) -> Any:
         """Columns of the gate through a sigmoid-weighted gate, times those that it is for; kept in the gate's place."""
         shape, vector = self.shape, self.vector
-        code = Code(self.module, "gate", [PTR, I64, I64, I64])
+        code = FunctionBuilder(self.module, "gate", [PTR, I64, I64, I64])
         at, (wide, rows, first, end) = code.at, code.given
         with code.loop(0, rows) as row, code.loop(first, end, shape.lanes) as column:
             place = at.add(at.mul(row, I64(2 * shape.inner)), column)
@@ -215,7 +226,7 @@ class Kernels:
 
     # Attention
 
-    def _cached(self, code: Code, base: Any, place: Any) -> Any:
+    def _cached(self, code: FunctionBuilder, base: Any, place: Any) -> Any:
         """Numbers of the cache that lie together."""
         read = code.upper_halves if self.shape.narrow else code.vector
         return read(base, place, self.vector)
@@ -223,7 +234,7 @@ class Kernels:
     def _compare(self, rows: int) -> Any:
         """How a head of a few rows agrees with each slot's key; what a row may not see it agrees with least."""
         shape = self.shape
-        code = Code(self.module, f"compare_{rows}", [PTR, I64, PTR, I64, PTR, I64, PTR, I64])
+        code = FunctionBuilder(self.module, f"compare_{rows}", [PTR, I64, PTR, I64, PTR, I64, PTR, I64])
         at, (query, query_width, keys, slots, mask, mask_width, scores, score_width) = code.at, code.given
         places = range(0, shape.width, shape.lanes)
         asked = [
@@ -250,7 +261,7 @@ class Kernels:
         other branches' slots between a row's ancestors change no bit.
         """
         vector, lanes = self.vector, self.shape.lanes
-        code = Code(self.module, "odds", [PTR, I64], F32)
+        code = FunctionBuilder(self.module, "odds", [PTR, I64], F32)
         at, (scores, slots) = code.at, code.given
         width = at.and_(at.add(slots, I64(lanes - 1)), I64(-lanes))
         with code.loop(slots, width) as slot:
@@ -272,7 +283,7 @@ class Kernels:
     def _mix(self, rows: int) -> Any:
         """What a few rows take from the values of all slots, by their shares."""
         shape, vector = self.shape, self.vector
-        code = Code(self.module, f"mix_{rows}", [PTR, I64, PTR, I64, PTR, PTR, I64])
+        code = FunctionBuilder(self.module, f"mix_{rows}", [PTR, I64, PTR, I64, PTR, PTR, I64])
         at, (scores, score_width, values, slots, scales, out, out_width) = code.at, code.given
         places = range(0, shape.width, shape.lanes)
         at_once = 2 * self._groups(rows)
@@ -300,7 +311,7 @@ class Kernels:
 
     # Written where they are needed
 
-    def head(self, code: Code, base: Any, begin: Any, bias: Any) -> dict[int, Any]:
+    def head(self, code: FunctionBuilder, base: Any, begin: Any, bias: Any) -> dict[int, Any]:
         """A head's numbers by their places, with what is added to them."""
         found = {}
         for place in range(0, self.shape.width, self.part.count):
@@ -310,7 +321,7 @@ class Kernels:
                 found[place] = code.at.fadd(found[place], code.vector(bias, where, self.part))
         return found
 
-    def normed(self, code: Code, head: dict[int, Any], weight: Any) -> dict[int, Any]:
+    def normed(self, code: FunctionBuilder, head: dict[int, Any], weight: Any) -> dict[int, Any]:
         """A head under its norm, where there is one."""
         if not self.shape.norms_heads:
             return head
@@ -321,7 +332,7 @@ class Kernels:
         times: Callable[[Any, Any], Any] = code.at.fmul
         return {place: times(times(part, share), code.vector(weight, place, self.part)) for place, part in head.items()}
 
-    def turned(self, code: Code, head: dict[int, Any], angles: Any) -> dict[int, Any]:
+    def turned(self, code: FunctionBuilder, head: dict[int, Any], angles: Any) -> dict[int, Any]:
         """A head turned by where it stands: cosines come first, then sines, half of them with a minus."""
         half, found = self.shape.width // 2, {}
         for place, part in head.items():

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lookahead_core.engines.cpu.llvm_builder import F32, I16, I32, I64, PTR, VOID, Code, real, whole
-from lookahead_core.engines.cpu.llvm_kernels import ATTEND, Kernels, Shape
+from lookahead_core.engines.cpu.llvm_builder import F32, I16, I32, I64, PTR, VOID, FunctionBuilder, real, whole
+from lookahead_core.engines.cpu.llvm_kernels import ATTEND, KernelBuilder, LayerShape
 
 PASS = (
     "rows", "residual", "layer_count", "layers", "tree_count", "trees", "caches", "rope", "qkv", "mixed", "wide",
@@ -27,15 +27,15 @@ TREE = ("first", "rows", "start", "capacity", "mask", "mask_width")
 """For each tree its rows, their slots, and its mask."""
 
 
-def written(shape: Shape) -> str:
+def written(shape: LayerShape) -> str:
     """All functions for layers of a shape, in LLVM's words: `layers` and `product` are called from outside."""
-    kernels = Kernels(shape)
+    kernels = KernelBuilder(shape)
     _write_product(kernels)
-    Layers(kernels).write()
+    LayersBuilder(kernels).write()
     return str(kernels.module)
 
 
-def sizes(shape: Shape) -> dict[str, int]:
+def sizes(shape: LayerShape) -> dict[str, int]:
     """How many numbers each of a layer's weights is."""
     return {
         "input_norm": shape.hidden,
@@ -50,10 +50,10 @@ def sizes(shape: Shape) -> dict[str, int]:
     }
 
 
-class Team:
+class ThreadTeam:
     """Which of so many threads runs a function, and what each of them does."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: FunctionBuilder) -> None:
         names = ("omp_get_thread_num", "omp_get_num_threads")
         self.code = code
         self.me, self.all = (code.at.zext(code.at.call(code.known(name, I32, []), []), I64) for name in names)
@@ -84,23 +84,23 @@ class Team:
         self.code.at.call(self.code.known("GOMP_barrier", VOID, []), [])
 
 
-def _write_product(kernels: Kernels) -> None:
+def _write_product(kernels: KernelBuilder) -> None:
     """A product alone. Its arguments: rows, matrix, result, row count, row width, result width, column groups."""
-    code = Code(kernels.module, "product", [PTR])
+    code = FunctionBuilder(kernels.module, "product", [PTR])
     (arguments,) = code.given
     x, weights, y = (code.read(arguments, place, PTR) for place in range(3))
     rows, depth, width, groups = (code.read(arguments, place, I64) for place in range(3, 7))
-    code.at.call(kernels.multiply, [x, depth, rows, weights, depth, y, width, *Team(code).share(groups), I64(0)])
+    code.at.call(kernels.multiply, [x, depth, rows, weights, depth, y, width, *ThreadTeam(code).share(groups), I64(0)])
     code.at.ret_void()
 
 
-class Layers:
+class LayersBuilder:
     """The function while it is written."""
 
-    def __init__(self, kernels: Kernels) -> None:
+    def __init__(self, kernels: KernelBuilder) -> None:
         self.kernels, self.shape = kernels, kernels.shape
-        code = self.code = Code(kernels.module, "layers", [PTR])
-        team = self.team = Team(code)
+        code = self.code = FunctionBuilder(kernels.module, "layers", [PTR])
+        team = self.team = ThreadTeam(code)
         self.arguments = {
             name: code.read(code.given[0], place, I64 if name in NUMBERS else PTR) for place, name in enumerate(PASS)
         }

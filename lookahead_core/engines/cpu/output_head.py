@@ -25,7 +25,7 @@ class Float32Head(nn.Module):
         return flipped_linear(hidden.float(), self.weight, self.bias)
 
 
-class SharpHead(nn.Module):
+class RefinedHead(nn.Module):
     """The output matrix in its own half precision, packed, with each row's largest logits recomputed in float32.
 
     This takes half as long as the whole product in float32. The other logits are rounded as the model rounds them.

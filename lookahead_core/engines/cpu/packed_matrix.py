@@ -14,7 +14,7 @@ FLIPPED_ROWS = 64
 """From this many rows on, `weight @ rows.T` is no faster than `linear`: measured in benchmarks/README.md."""
 
 
-class Packed(NamedTuple):
+class PackedMatrix(NamedTuple):
     """A weight matrix in oneDNN's layout, and its bias."""
 
     matrix: torch.Tensor
@@ -33,18 +33,18 @@ def packs(dtype: torch.dtype) -> bool:
     return True
 
 
-def packed(weight: torch.Tensor, bias: torch.Tensor | None) -> Packed:
+def packed(weight: torch.Tensor, bias: torch.Tensor | None) -> PackedMatrix:
     """A packed copy of a weight matrix. Without it, oneDNN would reorder the matrix in every product."""
     matrix = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), None)
-    return Packed(matrix, None if bias is None else bias.detach())
+    return PackedMatrix(matrix, None if bias is None else bias.detach())
 
 
-def product(packed: Packed, rows: torch.Tensor) -> torch.Tensor:
+def product(packed: PackedMatrix, rows: torch.Tensor) -> torch.Tensor:
     """`rows @ weight.T + bias`."""
     return torch.ops.mkldnn._linear_pointwise(rows, packed.matrix, packed.bias, "none", [], "")
 
 
-def silu_product(packed: Packed, rows: torch.Tensor) -> torch.Tensor:
+def silu_product(packed: PackedMatrix, rows: torch.Tensor) -> torch.Tensor:
     """`silu(rows @ weight.T + bias)`."""
     if rows.dtype is torch.float32:
         # In float32, oneDNN's fused SiLU is slower than SiLU after the product.
@@ -52,12 +52,12 @@ def silu_product(packed: Packed, rows: torch.Tensor) -> torch.Tensor:
     return torch.ops.mkldnn._linear_pointwise(rows, packed.matrix, packed.bias, "swish", [], "")
 
 
-def product_plus(packed: Packed, rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+def product_plus(packed: PackedMatrix, rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
     """`rows @ weight.T + bias + others`, rounded once."""
     return torch.ops.mkldnn._linear_pointwise(rows, others, packed.matrix, packed.bias, "add")
 
 
-def product_times(packed: Packed, rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+def product_times(packed: PackedMatrix, rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
     """`(rows @ weight.T + bias) * others`, rounded once."""
     return torch.ops.mkldnn._linear_pointwise(rows, others, packed.matrix, packed.bias, "mul")
 

@@ -14,7 +14,7 @@ import torch
 
 from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers
 from lookahead_core.engines.cpu.fused_layers import FusedLayers, use_fused_layers
-from lookahead_core.engines.cpu.output_head import CompiledHead, Float32Head, SharpHead
+from lookahead_core.engines.cpu.output_head import CompiledHead, Float32Head, RefinedHead
 from lookahead_core.engines.cpu.packed_matrix import FlippedLinear, PackedLinear, is_plain, packs
 
 log = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ def _why_not_compiled(twin: Any, fuses: bool, compiles: bool, sharp: bool) -> st
 
 def _packed_head(head: Any, compiled: CompiledLayers | None) -> Any:
     """The output matrix, packed; for few rows compiled, where layers are and its shape allows it."""
-    others = PackedLinear(head) if head.weight.dtype is torch.float32 else SharpHead(head)
+    others = PackedLinear(head) if head.weight.dtype is torch.float32 else RefinedHead(head)
     if compiled is None or not compiled.takes(head):
         return others
     return CompiledHead(others, head.weight, compiled)

@@ -24,7 +24,7 @@ from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.cpu import compiled_layers, prepare
 from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, aligned, compile_layers, paired, registers
 from lookahead_core.engines.cpu.fused_layers import FusedLayers, PackedLayers, float32_reference, use_fused_layers
-from lookahead_core.engines.cpu.output_head import CompiledHead, SharpHead
+from lookahead_core.engines.cpu.output_head import CompiledHead, RefinedHead
 from lookahead_core.engines.cpu.packed_matrix import packs
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.tree import Node, TokenTree
@@ -65,7 +65,7 @@ def engine_of(hf_model: Any) -> CachedEngine:
     """An engine with compiled layers."""
     engine = CachedEngine(hf_model, cache_bytes=1 << 30)
     if hf_model.dtype is torch.bfloat16:
-        engine.twin.set_output_embeddings(SharpHead(engine.twin.get_output_embeddings()))
+        engine.twin.set_output_embeddings(RefinedHead(engine.twin.get_output_embeddings()))
     assert use_fused_layers(engine.twin, compiles=True) == ""
     return engine
 
@@ -158,7 +158,7 @@ def test_in_bfloat16_compiled_layers_are_closer_to_the_exact_odds_than_packed_on
     differences = []
     for compiles in (False, True):
         engine = CachedEngine(copy.deepcopy(hf_model).bfloat16(), cache_bytes=1 << 30)
-        engine.twin.set_output_embeddings(SharpHead(engine.twin.get_output_embeddings()))
+        engine.twin.set_output_embeddings(RefinedHead(engine.twin.get_output_embeddings()))
         use_fused_layers(engine.twin, compiles=compiles)
         for seed, size in ((1, 7), (0, 1)):
             _, nodes = random_tree(8, seed)

@@ -11,7 +11,7 @@ import transformers
 
 from lookahead_core import Document, load_model
 from lookahead_core.engines.cached import CachedEngine
-from lookahead_core.engines.cpu.fused_layers import BareForward, FusedLayers, llama_layers, use_fused_layers
+from lookahead_core.engines.cpu.fused_layers import DirectForward, FusedLayers, llama_layers, use_fused_layers
 from lookahead_core.engines.cpu.packed_matrix import packs
 from lookahead_core.engines.probe import fit
 from lookahead_core.tree import Node, TokenTree
@@ -60,7 +60,7 @@ def test_with_fused_layers_every_prediction_equals_a_plain_forward(family: str, 
 def test_only_models_without_other_computation_use_the_bare_forward(family: str) -> None:
     engine = fused_engine(random_model(family))
     bare = vars(engine.twin).get("forward")
-    assert isinstance(bare, BareForward) == (family not in ("qwen2_sliding", "granite"))
+    assert isinstance(bare, DirectForward) == (family not in ("qwen2_sliding", "granite"))
     if bare is not None:
         # A strong reference would make a cycle that only the garbage collector frees.
         assert isinstance(bare._twin, weakref.ProxyTypes)

@@ -11,7 +11,7 @@ from torch import nn
 
 from lookahead_core import Document, Settings, load_model
 from lookahead_core.engines.cpu import prepare
-from lookahead_core.engines.cpu.output_head import ROWS_AT_ONCE, Float32Head, SharpHead
+from lookahead_core.engines.cpu.output_head import ROWS_AT_ONCE, Float32Head, RefinedHead
 from lookahead_core.engines.cpu.packed_matrix import (
     FlippedLinear,
     PackedLinear,
@@ -105,7 +105,7 @@ def test_the_largest_logits_are_in_float32_and_the_others_rounded_to_bfloat16(
     head = nn.Linear(64, height, bias=bias).bfloat16()
     hidden = (torch.randn(1, rows, 64) * 9).bfloat16()
     with torch.inference_mode():
-        found = SharpHead(head)(hidden)[0]
+        found = RefinedHead(head)(hidden)[0]
         exact = hidden[0].double() @ head.weight.double().t() + (head.bias.double() if bias else 0)
     assert (found.shape, found.dtype) == ((rows, height), torch.float32)
     assert torch.allclose(found.double(), exact, rtol=2**-8, atol=1e-2)
@@ -141,7 +141,7 @@ def test_a_model_too_large_for_copies_runs_on_its_own_weights(
     hf_model = tiny_llama(300).to(dtype)
     prepared = twin_of(hf_model)
     done = prepare.prepare(prepared)
-    copies = Float32Head | SharpHead | PackedLinear
+    copies = Float32Head | RefinedHead | PackedLinear
     assert not any(isinstance(module, copies) for module in prepared.modules())
     flips = any(isinstance(module, FlippedLinear) for module in prepared.modules())
     assert flips == (done.few_rows == "weight @ rows.T") == (dtype is torch.float32)

@@ -15,10 +15,10 @@ from urllib.parse import quote, urlencode, urlsplit
 import pytest
 from starlette.requests import Request
 
-from interface import Loader
+from interface import ModelLoader
 from interface.http.endpoints import _while_there
 from interface.server import call_runner as callers
-from interface.server.call_runner import AT_ONCE, Caller, NotReady, TooMany, TooMuch, checked
+from interface.server.call_runner import AT_ONCE, CallRunner, NotReady, TooMany, TooMuch, checked
 from interface.server.error_sentences import UNFORESEEN, status
 from lookahead_core import Model, ModelError
 from lookahead_core.errors import CacheFull, LookaheadError, NoRoom
@@ -278,8 +278,8 @@ def test_the_list_of_calls_is_plain_text_with_the_visitors_own_address(address: 
     assert status == 200 and f"{address}api/next_token" in text and "127.0.0.1:7860" not in text
 
 
-def loaded(model: Model) -> Loader:
-    loader = Loader(lambda report: model)
+def loaded(model: Model) -> ModelLoader:
+    loader = ModelLoader(lambda report: model)
     loader.run()
     return loader
 
@@ -307,7 +307,7 @@ def test_no_call_holds_the_model_longer_than_it_may(model: Model) -> None:
         time.sleep(0.02)
 
     loader = loaded(around(model, dawdle))
-    caller = Caller(loader, seconds=0.2)
+    caller = CallRunner(loader, seconds=0.2)
     for name, given in (
         ("generate", {"text": "The sea", "max_new_tokens": 512, "stop": []}),
         ("logprobs", {"text": "sea " * 900}),
@@ -318,7 +318,9 @@ def test_no_call_holds_the_model_longer_than_it_may(model: Model) -> None:
             asyncio.run(caller.answer(name, given))
         assert passes <= 11, "however busy the machine is, the eleventh pass ends after more than 0.2 seconds"
         assert len(caller._calls.shelf) > 0, "what was borrowed is back at once"
-    assert asyncio.run(Caller(loader).answer("lookahead", {"text": "a", "depth": 1}))["branches"], "it is free again"
+    assert asyncio.run(CallRunner(loader).answer("lookahead", {"text": "a", "depth": 1}))["branches"], (
+        "it is free again"
+    )
 
 
 def test_what_is_wrong_with_a_call_is_told_while_the_model_is_busy(model: Model) -> None:
@@ -329,7 +331,7 @@ def test_what_is_wrong_with_a_call_is_told_while_the_model_is_busy(model: Model)
         assert go.wait(PATIENCE)
 
     go.set()
-    caller = Caller(loaded(around(model, wait)))
+    caller = CallRunner(loaded(around(model, wait)))
     wrong = [(path, body) for method, path, body in HOSTILE if method == "POST" and isinstance(body, dict)]
     assert len(wrong) > 20
 
@@ -354,7 +356,7 @@ def test_what_is_wrong_with_a_call_is_told_while_the_model_is_busy(model: Model)
 
 def test_so_many_calls_wait_to_be_checked_and_no_more(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callers, "MOST_CHECKED", 3)
-    caller = Caller(loaded(model))
+    caller = CallRunner(loaded(model))
 
     async def all_at_once() -> list[Any]:
         calls = (caller.answer("logprobs", {"text": ["no text"]}) for _ in range(5))
@@ -373,7 +375,7 @@ def test_a_call_is_charged_for_its_own_turns_and_not_for_those_of_others(
 
     def turns(held: float, others: float) -> list[Any]:
         """What a call gives whose passes take so long each, with turns of other people between them."""
-        caller, found = Caller(loaded(around(model, lambda: clock.pass_by(held))), seconds=20), []
+        caller, found = CallRunner(loaded(around(model, lambda: clock.pass_by(held))), seconds=20), []
         for fact in caller._held("lookahead", {"text": "The sea", "depth": 10}):
             found.append(fact)
             clock.pass_by(others)
@@ -402,14 +404,14 @@ class Clock:
 
 def test_a_caller_without_a_model_says_so() -> None:
     with pytest.raises(NotReady, match="not there yet"):
-        asyncio.run(Caller(Loader(lambda report: None)).answer("lookahead", {"text": "a"}))
+        asyncio.run(CallRunner(ModelLoader(lambda report: None)).answer("lookahead", {"text": "a"}))
 
 
 def test_a_model_that_failed_to_load_is_not_to_be_asked_again_soon() -> None:
     def load(report: Any) -> Model:
         raise ModelError("There is no such model: choose another.")
 
-    loader = Loader(load)
+    loader = ModelLoader(load)
     loader.run()
     with pytest.raises(NotReady) as caught:
         asyncio.run(loader.caller.answer("lookahead", {"text": "a"}))
@@ -430,12 +432,12 @@ def test_a_full_queue_is_a_503(address: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_calls_take_so_many_turns_and_leave_room_for_people_who_write(model: Model) -> None:
-    most, loader = [0], Loader(lambda report: model)
+    most, loader = [0], ModelLoader(lambda report: model)
 
     def look() -> None:
         most[0] = max(most[0], len(loader.scheduler._people) if loader.model else 0)
 
-    async def all_at_once(caller: Caller) -> list[Any]:
+    async def all_at_once(caller: CallRunner) -> list[Any]:
         calls = (caller.answer("lookahead", {"text": f"The sea {place}"}) for place in range(40))
         return await asyncio.gather(*calls, return_exceptions=True)
 
@@ -508,10 +510,10 @@ def test_nothing_goes_on_after_an_answer_or_after_whoever_asked_has_left() -> No
 
 
 def test_an_answer_that_is_no_json_is_the_servers_mistake(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def answer(caller: Caller, name: str, given: Any) -> dict[str, Any]:
+    async def answer(caller: CallRunner, name: str, given: Any) -> dict[str, Any]:
         return {"loss": math.inf}
 
-    monkeypatch.setattr(Caller, "answer", answer)
+    monkeypatch.setattr(CallRunner, "answer", answer)
     with page_of(lambda report: model) as url:
         assert ask(url, "POST", "/api/lookahead", {"text": "a"}) == (500, {"detail": UNFORESEEN})
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from interface.http import assets, request_gate, unreadable_requests
-from interface.http.same_origin import Foreign, require_own_page
+from interface.http.same_origin import ForeignOrigin, require_own_page
 from lookahead_core import Model
 from tests.interface.http.test_endpoints import ask, wait_until_ready
 from tests.serving.test_calls import chatty
@@ -270,7 +270,7 @@ def test_pages_of_one_host_and_of_this_computer_are_near(origin: str, host: str,
     if near:
         require_own_page({"origin": origin, "host": host})
     else:
-        with pytest.raises(Foreign):
+        with pytest.raises(ForeignOrigin):
             require_own_page({"origin": origin, "host": host})
 
 

@@ -7,29 +7,29 @@ from typing import Any
 import pytest
 
 from interface.server import branch_request
-from interface.server.branch_request import Asked, Talk, whole
+from interface.server.branch_request import BranchRequest, MessageContext, whole
 from interface.server.call_runner import CAPS, LONGEST_STOP, MOST_STOPS, checked
 from interface.server.page_session import ahead_depth
 from interface.tabs.highlights import text_analysis
-from interface.tabs.highlights.text_analysis import HighlightsAsked
+from interface.tabs.highlights.text_analysis import HighlightsRequest
 from interface.tabs.internals import token_odds
-from interface.tabs.internals.token_odds import InternalsAsked
+from interface.tabs.internals.token_odds import InternalsRequest
 from lookahead_core.text import chat
 
 BASE = {"page": "a-page-of-somebody", "number": 1, "revision": 1, "text": "The sea"}
 SAID = {"role": "user", "content": "Hello"}
 
 
-def of(**given: Any) -> Asked:
-    return Asked.of(BASE | given)
+def of(**given: Any) -> BranchRequest:
+    return BranchRequest.of(BASE | given)
 
 
-def talk(*messages: dict[str, str], **given: Any) -> Asked:
+def talk(*messages: dict[str, str], **given: Any) -> BranchRequest:
     return of(role="assistant", messages=list(messages), **given)
 
 
 def test_a_request_is_understood_field_by_field() -> None:
-    assert of() == Asked(
+    assert of() == BranchRequest(
         page="a-page-of-somebody",
         number=1,
         revision=1,
@@ -62,20 +62,23 @@ def test_above_a_hundred_rows_only_the_first_level_branches(k: int, levels: int)
     [
         ({}, None),
         ({"instruction": "", "source": ""}, None),
-        ({"instruction": "Shorten."}, Talk((("user", "Shorten."),), "assistant")),
-        ({"source": "A text."}, Talk((("user", "A text."),), "assistant")),
-        ({"instruction": "Shorten.", "source": "A text."}, Talk((("user", "Shorten.\n\nA text."),), "assistant")),
-        ({"role": "user", "messages": [], "instruction": "Shorten."}, Talk((), "user")),
-        ({"role": "assistant", "messages": [SAID]}, Talk((("user", "Hello"),), "assistant")),
+        ({"instruction": "Shorten."}, MessageContext((("user", "Shorten."),), "assistant")),
+        ({"source": "A text."}, MessageContext((("user", "A text."),), "assistant")),
+        (
+            {"instruction": "Shorten.", "source": "A text."},
+            MessageContext((("user", "Shorten.\n\nA text."),), "assistant"),
+        ),
+        ({"role": "user", "messages": [], "instruction": "Shorten."}, MessageContext((), "user")),
+        ({"role": "assistant", "messages": [SAID]}, MessageContext((("user", "Hello"),), "assistant")),
         ({"messages": [SAID]}, None),
     ],
 )
-def test_what_the_text_is_a_message_of(given: dict[str, Any], message: Talk | None) -> None:
+def test_what_the_text_is_a_message_of(given: dict[str, Any], message: MessageContext | None) -> None:
     assert of(**given).message == message
 
 
 def test_a_conversation_is_told_up_to_an_empty_message_of_whose_turn_it_is() -> None:
-    assert Talk((("user", "Hello"),), "assistant").messages == [SAID, {"role": "assistant", "content": ""}]
+    assert MessageContext((("user", "Hello"),), "assistant").messages == [SAID, {"role": "assistant", "content": ""}]
 
 
 EDGES: list[tuple[Any, str, int, Any]] = [
@@ -91,14 +94,14 @@ EDGES: list[tuple[Any, str, int, Any]] = [
     ),
     (branch_request, "MOST_BRANCHES", 20, lambda size: of(k=size)),
     (branch_request, "MOST_DEPTH", 40, lambda size: of(depth=size)),
-    (text_analysis, "MOST_TEXT", 9, lambda size: HighlightsAsked.of(BASE | {"text": "x" * size})),
-    (text_analysis, "MOST_TEXT", 9, lambda size: HighlightsAsked.of(BASE | {"start": size})),
-    (token_odds, "MOST_TEXT", 9, lambda size: InternalsAsked.of(BASE | {"text": "x" * size})),
+    (text_analysis, "MOST_TEXT", 9, lambda size: HighlightsRequest.of(BASE | {"text": "x" * size})),
+    (text_analysis, "MOST_TEXT", 9, lambda size: HighlightsRequest.of(BASE | {"start": size})),
+    (token_odds, "MOST_TEXT", 9, lambda size: InternalsRequest.of(BASE | {"text": "x" * size})),
     (
         token_odds,
         "MOST_TEXT",
         9,
-        lambda size: InternalsAsked.of(BASE | {"messages": [SAID, SAID | {"content": "x" * (size - 5)}]}),
+        lambda size: InternalsRequest.of(BASE | {"messages": [SAID, SAID | {"content": "x" * (size - 5)}]}),
     ),
 ]
 

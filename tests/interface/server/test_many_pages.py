@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from interface import Loader
+from interface import ModelLoader
 from interface.server import request_progress
-from interface.server.page_service import MOST_PLACES, Service
-from interface.server.page_session import Desk
+from interface.server.page_service import MOST_PLACES, PageService
+from interface.server.page_session import PageSession
 from lookahead_core import Model, load_model
 from lookahead_core.errors import NoRoom
-from lookahead_core.serving.expiring_store import Store
+from lookahead_core.serving.expiring_store import ExpiringStore
 from tests.conftest import CORPUS, tiny_llama
 from tests.interface.server.test_page_service import Page, expected, rows
 
@@ -71,10 +71,10 @@ class Visitor:
             self.view = news["view"]
 
 
-class CountedDesk(Desk):
+class CountedDesk(PageSession):
     """A desk that is seen as long as anything holds it."""
 
-    there: ClassVar[weakref.WeakSet[Desk]] = weakref.WeakSet()
+    there: ClassVar[weakref.WeakSet[PageSession]] = weakref.WeakSet()
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -94,8 +94,8 @@ def reader(byte_tokenizer: Any) -> Model:
     return load_model(tiny_llama(len(byte_tokenizer), max_position_embeddings=4096), tokenizer=byte_tokenizer)
 
 
-def loaded(model: Model) -> Loader:
-    loader = Loader(lambda report: model)
+def loaded(model: Model) -> ModelLoader:
+    loader = ModelLoader(lambda report: model)
     loader.run()
     return loader
 
@@ -109,7 +109,7 @@ def test_more_pages_than_there_is_room_for_all_settle_and_no_text_is_read_twice(
     reader: Model, pages: int, most: int, characters: int
 ) -> None:
     CountedDesk.there.clear()
-    service = Service(loaded(reader), desk=CountedDesk, most=most)
+    service = PageService(loaded(reader), desk=CountedDesk, most=most)
     functions = {function.__name__: function for function in service.functions}
     texts = own_texts(pages, characters)
     visitors = [Visitor(functions, f"page-of-somebody-{place}", text) for place, text in enumerate(texts)]
@@ -139,7 +139,7 @@ def test_more_pages_than_there_is_room_for_all_settle_and_no_text_is_read_twice(
 
 
 def test_a_page_that_waits_is_never_sent_away_for_another(tiny_model: Model) -> None:
-    service = Service(loaded(tiny_model), most=2)
+    service = PageService(loaded(tiny_model), most=2)
 
     async def visit() -> list[Any]:
         first, second, third = (Page(service, f"page-of-somebody-{place}") for place in range(3))
@@ -164,7 +164,7 @@ async def self_settled(page: Page, news: Any) -> str:
 
 
 def test_what_is_only_read_ahead_makes_room_and_its_page_asks_nothing_more(tiny_model: Model) -> None:
-    service = Service(loaded(tiny_model), most=1)
+    service = PageService(loaded(tiny_model), most=1)
 
     async def visit() -> tuple[Any, Any]:
         first, second = Page(service, "page-of-somebody-1"), Page(service, "page-of-somebody-2")
@@ -184,7 +184,7 @@ def test_what_is_only_read_ahead_makes_room_and_its_page_asks_nothing_more(tiny_
 
 
 def test_a_page_that_is_gone_for_long_makes_room(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    service = Service(loaded(tiny_model), most=1)
+    service = PageService(loaded(tiny_model), most=1)
 
     async def visit() -> list[str]:
         first, second = Page(service, "page-of-somebody-1"), Page(service, "page-of-somebody-2")
@@ -208,7 +208,9 @@ class Clock:
 
 def test_the_store_is_bounded_and_forgets_the_longest_unused() -> None:
     clock, gone = Clock(), []
-    store: Store[object] = Store(object, most=3, seconds=10, gone=lambda key, thing: gone.append(key), clock=clock)
+    store: ExpiringStore[object] = ExpiringStore(
+        object, most=3, seconds=10, gone=lambda key, thing: gone.append(key), clock=clock
+    )
     kept = {name: store.hold(name) for name in "abc"}
     assert store.hold("a") is kept["a"]
     assert store.find("b") is kept["b"]
@@ -223,7 +225,9 @@ def test_the_store_is_bounded_and_forgets_the_longest_unused() -> None:
 
 def test_the_store_forgets_what_was_idle_for_long_also_where_nobody_makes_anything_new() -> None:
     clock, gone = Clock(), []
-    store: Store[object] = Store(object, seconds=10, gone=lambda key, thing: gone.append(key), clock=clock)
+    store: ExpiringStore[object] = ExpiringStore(
+        object, seconds=10, gone=lambda key, thing: gone.append(key), clock=clock
+    )
     first = store.hold("a")
     clock.now = 10.0
     assert store.find("a") is first, "ten seconds are not too long, and from now on it is fresh"
@@ -239,7 +243,9 @@ def test_the_store_forgets_what_was_idle_for_long_also_where_nobody_makes_anythi
 def test_the_store_never_forgets_what_is_busy_to_make_room() -> None:
     clock, busy = Clock(), {"a", "b"}
     names: dict[int, str] = {}
-    store: Store[list[str]] = Store(list, most=2, busy=lambda thing: names[id(thing)] in busy, clock=clock)
+    store: ExpiringStore[list[str]] = ExpiringStore(
+        list, most=2, busy=lambda thing: names[id(thing)] in busy, clock=clock
+    )
     for name in "ab":
         names[id(store.hold(name))] = name
     with pytest.raises(NoRoom, match="try again soon"):

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from interface.server import page_session as desks
-from interface.server.branch_request import Asked
-from interface.server.page_session import Desk
+from interface.server.branch_request import BranchRequest
+from interface.server.page_session import PageSession
 from lookahead_core import Document, LookaheadError, Model, load_model
 from lookahead_core.document import generation_start
 from lookahead_core.text.chat import conversation, most_before
@@ -23,8 +23,8 @@ from tests.support.witness import around
 BASE = {"page": "a-page-of-somebody", "number": 1, "revision": 1}
 
 
-def asked(text: str, **given: Any) -> Asked:
-    return Asked.of(BASE | {"text": text} | given)
+def asked(text: str, **given: Any) -> BranchRequest:
+    return BranchRequest.of(BASE | {"text": text} | given)
 
 
 class Clock:
@@ -50,7 +50,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def painted(model: Model, clock: Clock, each: float, view: float = 0.0) -> list[float]:
     """When a desk gives views, where a pass takes so long, and to make a view so long; the settled one left out."""
 
-    class Slow(Desk):
+    class Slow(PageSession):
         def _view(self, *arguments: Any) -> Any:
             clock.pass_by(view)
             return super()._view(*arguments)
@@ -77,7 +77,7 @@ def test_views_that_take_long_to_make_are_made_less_often(tiny_model: Model, clo
 
 def test_a_settled_view_is_that_of_a_document_healed_and_as_deep_as_asked(tiny_model: Model) -> None:
     for text in ("The sea.", "The light"):
-        (*_, last) = Desk(tiny_model).answers(asked(text, k=3, depth=4))
+        (*_, last) = PageSession(tiny_model).answers(asked(text, k=3, depth=4))
         document = Document(tiny_model, text)
         healed = bool(document.reopens)
         found = document.lookahead(k=3, depth=4 + healed, heal=True)
@@ -89,18 +89,18 @@ def test_a_settled_view_is_that_of_a_document_healed_and_as_deep_as_asked(tiny_m
 
 @pytest.mark.parametrize(("k", "note"), [(10, None), (11, "With more than 10 branches only the first level branches.")])
 def test_a_note_says_where_not_all_levels_branch(tiny_model: Model, k: int, note: str | None) -> None:
-    (*_, last) = Desk(tiny_model).answers(asked("The sea.", k=k, depth=2, mode="every_level"))
+    (*_, last) = PageSession(tiny_model).answers(asked("The sea.", k=k, depth=2, mode="every_level"))
     assert last["note"] == note
 
 
 def test_without_a_text_and_a_message_there_is_no_view(tiny_model: Model) -> None:
-    (only,) = Desk(tiny_model).answers(asked(""))
+    (only,) = PageSession(tiny_model).answers(asked(""))
     assert only == {"state": "empty"}
 
 
 def read_ahead(model: Model, **given: Any) -> tuple[Any, list[Any]]:
     """The settled view of a text, and the facts of what is read ahead behind it."""
-    desk, request = Desk(model), asked("The sea.", **given)
+    desk, request = PageSession(model), asked("The sea.", **given)
     (*_, last) = desk.answers(request)
     return last["view"], [fact for fact in desk.ahead(request) if fact]
 
@@ -138,7 +138,7 @@ def test_views_read_ahead_are_made_smaller_before_they_are_left_out(
 
 
 def test_how_many_tokens_were_read_ahead_is_told_and_bounded(tiny_model: Model) -> None:
-    desk, request = Desk(tiny_model), asked("The sea.", k=9, depth=12)
+    desk, request = PageSession(tiny_model), asked("The sea.", k=9, depth=12)
     for _ in desk.answers(request):
         pass
     assert desk.document is not None
@@ -166,7 +166,7 @@ def test_what_the_model_is_told_may_take_three_quarters_of_what_it_sees(told: Mo
 
     fits = next(words for words in range(1, 400) if length(words + 1) > most)
     exact = length(fits) == most
-    (*_, last) = Desk(told).answers(asked("The", instruction="a " * fits, k=1, depth=1))
+    (*_, last) = PageSession(told).answers(asked("The", instruction="a " * fits, k=1, depth=1))
     assert last["state"] == "settled"
     assert exact, "the edge itself is tried"
     for given, words in (
@@ -180,11 +180,11 @@ def test_what_the_model_is_told_may_take_three_quarters_of_what_it_sees(told: Mo
         ),
     ):
         with pytest.raises(LookaheadError, match=words):
-            list(Desk(told).answers(asked("The", **given)))
+            list(PageSession(told).answers(asked("The", **given)))
 
 
 def test_another_message_opens_another_document_on_the_same_tree(told: Model) -> None:
-    desk = Desk(told)
+    desk = PageSession(told)
     opened: list[Document] = []
 
     def look(text: str, **given: Any) -> Document:
@@ -204,7 +204,7 @@ def test_another_message_opens_another_document_on_the_same_tree(told: Model) ->
 
 def test_branches_end_where_the_template_ends_a_message(told: Model) -> None:
     end = told.codec.require().convert_tokens_to_ids("<|end|>")
-    desk = Desk(replace(told, end_token_ids=frozenset()))
+    desk = PageSession(replace(told, end_token_ids=frozenset()))
     for _ in desk.answers(asked("The", instruction="Shorten.", k=1, depth=1)):
         pass
     assert desk.document is not None
@@ -212,4 +212,4 @@ def test_branches_end_where_the_template_ends_a_message(told: Model) -> None:
 
 
 def test_the_tree_of_a_desk_that_was_never_asked_is_none(tiny_model: Model) -> None:
-    assert Desk(tiny_model).tree() is None
+    assert PageSession(tiny_model).tree() is None

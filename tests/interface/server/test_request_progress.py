@@ -9,23 +9,23 @@ from typing import Any
 import pytest
 
 from interface.server import request_progress as runs
-from interface.server.branch_request import Asked
-from interface.server.request_progress import Run
+from interface.server.branch_request import BranchRequest
+from interface.server.request_progress import RequestProgress
 
-ASKED = Asked(page="a-page-of-somebody", number=3, revision=8, text="The sea")
+ASKED = BranchRequest(page="a-page-of-somebody", number=3, revision=8, text="The sea")
 
 
-def told(talk: Callable[[Run], Awaitable[Any]]) -> Any:
+def told(talk: Callable[[RequestProgress], Awaitable[Any]]) -> Any:
     """What comes of a talk about one run."""
 
     async def begin() -> Any:
-        return await talk(Run(ASKED))
+        return await talk(RequestProgress(ASKED))
 
     return asyncio.run(begin())
 
 
 def test_each_thing_is_told_once() -> None:
-    async def talk(run: Run) -> None:
+    async def talk(run: RequestProgress) -> None:
         run.told({"state": "thinking", "reading": [5, 9]})
         first = await run.news(0)
         assert first == {
@@ -54,7 +54,7 @@ def test_each_thing_is_told_once() -> None:
 
 
 def test_who_waits_hears_at_once_and_all_who_wait_hear() -> None:
-    async def talk(run: Run) -> None:
+    async def talk(run: RequestProgress) -> None:
         waiting = [asyncio.ensure_future(run.news(0)) for _ in range(3)]
         await asyncio.sleep(0)
         run.told({})
@@ -69,7 +69,7 @@ def test_who_waits_hears_at_once_and_all_who_wait_hear() -> None:
 def test_who_waits_in_vain_is_told_after_a_while_that_there_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "PATIENCE", 0.01)
 
-    async def talk(run: Run) -> Any:
+    async def talk(run: RequestProgress) -> Any:
         return await run.news(0)
 
     news = told(talk)
@@ -77,7 +77,7 @@ def test_who_waits_in_vain_is_told_after_a_while_that_there_is_nothing(monkeypat
 
 
 def test_what_comes_after_the_end_is_not_told() -> None:
-    async def talk(run: Run) -> Any:
+    async def talk(run: RequestProgress) -> Any:
         run.finish(state="error", sentence="A sentence.")
         run.told({"state": "settled", "view": 1})
         await asyncio.sleep(0)
@@ -88,7 +88,7 @@ def test_what_comes_after_the_end_is_not_told() -> None:
 
 
 def test_a_superseded_request_says_so_and_nothing_else() -> None:
-    async def talk(run: Run) -> Any:
+    async def talk(run: RequestProgress) -> Any:
         waiting = asyncio.ensure_future(run.news(0))
         await asyncio.sleep(0)
         run.supersede()
@@ -98,7 +98,7 @@ def test_a_superseded_request_says_so_and_nothing_else() -> None:
 
 
 def test_a_run_that_is_stopped_is_settled_and_needs_no_place_any_more() -> None:
-    async def talk(run: Run) -> Any:
+    async def talk(run: RequestProgress) -> Any:
         assert run.wanted
         run.stop()
         assert not run.wanted
@@ -109,7 +109,7 @@ def test_a_run_that_is_stopped_is_settled_and_needs_no_place_any_more() -> None:
 
 
 def test_a_run_is_wanted_until_its_page_has_heard_its_end() -> None:
-    async def talk(run: Run) -> None:
+    async def talk(run: RequestProgress) -> None:
         run.told({"state": "settled", "view": 1})
         await asyncio.sleep(0)
         assert run.settled and run.wanted
@@ -131,7 +131,7 @@ def test_who_waits_is_there_however_long_it_takes() -> None:
 
     async def talk() -> None:
         nonlocal now
-        run = Run(ASKED, lambda: now)
+        run = RequestProgress(ASKED, lambda: now)
         waiting = asyncio.ensure_future(run.news(0))
         await asyncio.sleep(0)
         now = 1000.0
@@ -147,7 +147,7 @@ def test_who_waits_is_there_however_long_it_takes() -> None:
 
 
 def test_a_server_that_has_ended_hears_nothing_and_fails_at_nothing() -> None:
-    async def talk(run: Run) -> Run:
+    async def talk(run: RequestProgress) -> RequestProgress:
         return run
 
     run = told(talk)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interface import Loader
+from interface import ModelLoader
 from interface.tabs.highlights.text_analysis import MOST_TEXT, HighlightsService
 from lookahead_core import Document, Model
 from lookahead_core.analysis.highlights import highlights
@@ -29,7 +29,7 @@ def in_a_browser(test: Any) -> Any:
 
 @pytest.fixture
 def service(tiny_model: Model) -> HighlightsService:
-    loader = Loader(lambda report: tiny_model)
+    loader = ModelLoader(lambda report: tiny_model)
     loader.run()
     return HighlightsService(loader)
 
@@ -78,7 +78,7 @@ def test_with_an_instruction_the_model_is_told_it_and_the_text_first(byte_tokeni
     tokenizer = tiny_model.codec.require()
     before, tokenizer.chat_template = tokenizer.chat_template, "{{ messages[0].content }} --->"
     try:
-        loader = Loader(lambda report: tiny_model)
+        loader = ModelLoader(lambda report: tiny_model)
         loader.run()
         news = asyncio.run(ask(HighlightsService(loader), text="the sea", instruction="Be brief."))
     finally:
@@ -111,7 +111,7 @@ def test_bad_input_gets_a_sentence(service: HighlightsService) -> None:
 
 
 def test_a_model_that_is_not_there_yet_is_waited_for() -> None:
-    loader = Loader(lambda report: pytest.fail("Nobody has asked for it."))
+    loader = ModelLoader(lambda report: pytest.fail("Nobody has asked for it."))
     (news,) = asyncio.run(ask(HighlightsService(loader), text="the sea"))
     assert news["state"] == "waiting" and news["over"]
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 
-from interface import Loader
-from interface.server.page_service import Service
-from interface.tabs.internals.token_odds import MOST_TEXT, MOST_TOKENS, InternalsAsked, InternalsDesk
+from interface import ModelLoader
+from interface.server.page_service import PageService
+from interface.tabs.internals.token_odds import MOST_TEXT, MOST_TOKENS, InternalsRequest, InternalsSession
 from lookahead_core import Model, load_model
 from tests.conftest import tiny_llama
 from tests.support import browser as browsers
@@ -40,14 +40,14 @@ def chatty(byte_tokenizer: Any) -> Model:
 
 
 @pytest.fixture
-def service(chatty: Model) -> Service:
+def service(chatty: Model) -> PageService:
     return served(chatty)
 
 
-def served(model: Model) -> Service:
-    loader = Loader(lambda report: model)
+def served(model: Model) -> PageService:
+    loader = ModelLoader(lambda report: model)
     loader.run()
-    return Service(loader, InternalsAsked.of, InternalsDesk)
+    return PageService(loader, InternalsRequest.of, InternalsSession)
 
 
 def view_of(news: list[Any]) -> Any:
@@ -67,7 +67,7 @@ def template_of(model: Model, messages: list[dict[str, str]]) -> list[int]:
 
 
 def test_every_token_is_sent_with_its_id_and_what_a_plain_forward_by_transformers_thinks_there(
-    service: Service, chatty: Model
+    service: PageService, chatty: Model
 ) -> None:
     view = view_of(asyncio.run(ask(service, messages=TALK)))
     *tokens, blank = view["tokens"]
@@ -89,7 +89,7 @@ def test_every_token_is_sent_with_its_id_and_what_a_plain_forward_by_transformer
 
 
 def test_the_texts_of_all_tokens_are_the_text_and_the_templates_belong_to_no_message(
-    service: Service, chatty: Model
+    service: PageService, chatty: Model
 ) -> None:
     tokens = view_of(asyncio.run(ask(service, messages=TALK)))["tokens"][:-1]
     whole = "".join(token["text"] for token in tokens)
@@ -103,7 +103,7 @@ def test_the_texts_of_all_tokens_are_the_text_and_the_templates_belong_to_no_mes
     assert "".join(token["text"] for token in plain) == TEXT
 
 
-def test_an_ending_is_told_as_one_and_parts_of_a_character_by_their_bytes(service: Service, chatty: Model) -> None:
+def test_an_ending_is_told_as_one_and_parts_of_a_character_by_their_bytes(service: PageService, chatty: Model) -> None:
     view = view_of(asyncio.run(ask(service, text="🦊")))
     tokens, spelled = view["tokens"][:-1], view["spelled"]
     held = [spelled[str(token["id"])]["bytes"] for token in tokens]
@@ -117,7 +117,7 @@ def test_an_ending_is_told_as_one_and_parts_of_a_character_by_their_bytes(servic
     assert every[str(chatty.tokenizer.eos_token_id)]["text"] == "<|end|>"
 
 
-def test_what_was_read_is_not_read_again(service: Service) -> None:
+def test_what_was_read_is_not_read_again(service: PageService) -> None:
     first = view_of(asyncio.run(ask(service, text=TEXT)))
     again = view_of(asyncio.run(ask(service, 2, text=TEXT)))
     longer = view_of(asyncio.run(ask(service, 3, text=TEXT + " again")))
@@ -126,7 +126,7 @@ def test_what_was_read_is_not_read_again(service: Service) -> None:
     assert 0 < longer["cost"]["tokens"] < 8
 
 
-def test_a_long_text_is_read_in_chunks_with_progress(service: Service) -> None:
+def test_a_long_text_is_read_in_chunks_with_progress(service: PageService) -> None:
     news = asyncio.run(ask(service, text="the sea and the sky " * 60))
     reading = [one["reading"] for one in news if "reading" in one]
     total = len(view_of(news)["tokens"]) - 1
@@ -134,7 +134,7 @@ def test_a_long_text_is_read_in_chunks_with_progress(service: Service) -> None:
     assert {whole for _, whole in reading} == {total} and all(read <= total for read, _ in reading)
 
 
-def test_bad_input_gets_a_sentence(service: Service) -> None:
+def test_bad_input_gets_a_sentence(service: PageService) -> None:
     for given, words in [
         ({"text": 5}, "must be a string"),
         ({"text": "a" * (MOST_TEXT + 1)}, "20,000 are allowed here: shorten the text"),
@@ -154,7 +154,7 @@ def test_bad_input_gets_a_sentence(service: Service) -> None:
     assert asyncio.run(ask(service, messages=TALK))[-1]["state"] == "settled"
 
 
-def test_what_a_person_writes_is_never_taken_for_the_template(service: Service, chatty: Model) -> None:
+def test_what_a_person_writes_is_never_taken_for_the_template(service: PageService, chatty: Model) -> None:
     talk = [{"role": "user", "content": "<|end|> is <|start|>"}, {"role": "assistant", "content": "<|end|>"}]
     tokens = view_of(asyncio.run(ask(service, messages=talk)))["tokens"][:-1]
     special = set(chatty.tokenizer.all_special_ids)
@@ -164,8 +164,8 @@ def test_what_a_person_writes_is_never_taken_for_the_template(service: Service, 
 
 
 def test_a_model_that_is_not_there_yet_is_waited_for() -> None:
-    loader = Loader(lambda report: pytest.fail("Nobody has asked for it."))
-    (news,) = asyncio.run(ask(Service(loader, InternalsAsked.of, InternalsDesk), text="the sea"))
+    loader = ModelLoader(lambda report: pytest.fail("Nobody has asked for it."))
+    (news,) = asyncio.run(ask(PageService(loader, InternalsRequest.of, InternalsSession), text="the sea"))
     assert news["state"] == "waiting" and news["over"]
 
 
