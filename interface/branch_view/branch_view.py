@@ -28,7 +28,7 @@ class BranchView(gr.HTML):
             value=value,
             html_template=_read("template.html").replace("{prefix}", prefix).replace("{hint}", hint),
             css_template=_read("style.css"),
-            js_on_load=assets.load("branch_view/branch_view.js", "mount"),
+            js_on_load=assets.on_load("branch_view/branch_view.js", "mount"),
             apply_default_css=False,
             prefix=prefix,
             hint=hint,

@@ -1,40 +1,93 @@
-"""The page's scripts as modules that import each other: every .js file beside this one, under one path."""
+"""The page's scripts over HTTP: every `.js` file of the interface, under a path that holds a hash of all of them.
+
+Scripts import each other by relative paths, so all of a page's scripts come from one version. The content under an
+address never changes, so browsers keep it for good.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from hashlib import sha256
 from pathlib import Path
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 FOLDER = Path(__file__).parents[1]
 PATH = "/lookahead"
+MEDIA_TYPE = "text/javascript"
+FOREVER = "public, max-age=31536000, immutable"
+"""The Cache-Control of a script: a year, and no question whether it has changed."""
+UNKNOWN_SCRIPT = "There is no such script."
+OTHER_VERSION = "This script belongs to another version of the page. Reload the page."
+HASH_LENGTH = 16
+"""Hexadecimal digits of the hash that are part of an address."""
 
 
-def load(module: str, start: str) -> str:
-    """What a component's `js_on_load` says to run `start` of one of the modules, with all that Gradio gives it."""
-    given = "{element, props, trigger, watch, server: typeof server === 'undefined' ? null : server}"
-    return f"import(new URL('.{PATH}/{module}', document.baseURI)).then(module => module.{start}({given}));"
+@dataclass(frozen=True)
+class ScriptFiles:
+    """The contents of a folder's scripts by their path, as they were when they were read."""
+
+    contents: Mapping[str, bytes]
+
+    @classmethod
+    def read(cls, folder: Path) -> ScriptFiles:
+        """Read every `.js` file below a folder."""
+        files = sorted(folder.rglob("*.js"))
+        return cls({file.relative_to(folder).as_posix(): file.read_bytes() for file in files})
+
+    @cached_property
+    def version(self) -> str:
+        """A hash of all paths and contents: it is another one when any script changes."""
+        digest = sha256()
+        for name, content in self.contents.items():
+            digest.update(f"{name}\0{len(content)}\0".encode() + content)
+        return digest.hexdigest()[:HASH_LENGTH]
+
+    def address(self, name: str) -> str:
+        """The path of the URL under which a script is served."""
+        return f"{PATH}/{self.version}/{name}"
+
+    def route(self) -> Route:
+        """A route that serves these scripts, and answers 404 with a sentence for everything else under `PATH`."""
+
+        async def script(request: Request) -> Response:
+            version, name = request.path_params["version"], request.path_params["name"]
+            if version != self.version:
+                return _not_found(OTHER_VERSION)
+            if name not in self.contents:
+                return _not_found(UNKNOWN_SCRIPT)
+            return Response(self.contents[name], media_type=MEDIA_TYPE, headers={"Cache-Control": FOREVER})
+
+        return Route(f"{PATH}/{{version}}/{{name:path}}", script, methods=["GET", "HEAD"])
+
+
+def _not_found(sentence: str) -> Response:
+    return Response(sentence, status_code=404, media_type="text/plain", headers={"Cache-Control": "no-store"})
+
+
+@cache
+def scripts() -> ScriptFiles:
+    """The interface's scripts, read once for each process."""
+    return ScriptFiles.read(FOLDER)
+
+
+def on_load(module: str, function: str) -> str:
+    """A component's `js_on_load`: call a function of a script with Gradio's arguments as one object."""
+    arguments = "{element, props, trigger, watch, server: typeof server === 'undefined' ? null : server}"
+    address = f".{scripts().address(module)}"
+    return f"import(new URL('{address}', document.baseURI)).then(module => module.{function}({arguments}));"
 
 
 def head() -> str:
-    """Lines for the page's head that fetch all modules early, so that buttons work as soon as they are seen."""
-    return "\n".join(f'<link rel="modulepreload" href=".{PATH}/{name}">' for name in _files())
+    """Lines for the page's head that fetch all scripts early, so that buttons work as soon as they are seen."""
+    files = scripts()
+    return "\n".join(f'<link rel="modulepreload" href=".{files.address(name)}">' for name in files.contents)
 
 
 def route() -> Route:
-    """A route for the server that Gradio starts; only files that were there at the start can be had."""
-    files = _files()
-
-    async def script(request: Request) -> Response:
-        file = files.get(request.path_params["name"])
-        if file is None:
-            return Response("There is no such script.", status_code=404)
-        return FileResponse(file, media_type="text/javascript", headers={"Cache-Control": "no-cache"})
-
-    return Route(f"{PATH}/{{name:path}}", script, methods=["GET", "HEAD"])
-
-
-def _files() -> dict[str, Path]:
-    return {file.relative_to(FOLDER).as_posix(): file for file in sorted(FOLDER.rglob("*.js"))}
+    """The route of the interface's scripts, for the server that Gradio starts."""
+    return scripts().route()

@@ -19,6 +19,6 @@ class Header(gr.HTML):
         super().__init__(
             value=value,
             html_template=(FOLDER / "ui" / "header.html").read_text(encoding="utf-8"),
-            js_on_load=assets.load("web/ui/header.js", "mount"),
+            js_on_load=assets.on_load("web/ui/header.js", "mount"),
             apply_default_css=False,
         )

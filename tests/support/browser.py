@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from urllib.parse import urlparse
 import pytest
 
 from interface import ModelLoader, answer_unreadable_requests, build, look
+from interface.http import assets
 from lookahead_core import Model
 from lookahead_core.serving.scheduler import _SCHEDULERS
 
@@ -56,6 +58,11 @@ FORGET = """async () => {
   sessionStorage.clear();
   for (const {name} of await indexedDB.databases()) await deleted(name);
 }"""
+
+
+def importing(code: str) -> str:
+    """The same code for a page, in which `import('/lookahead/FILE')` finds that file's present address."""
+    return re.sub(r"'/lookahead/([^']+)'", lambda found: f"'{assets.scripts().address(found[1])}'", code)
 
 
 def free_port() -> int:
@@ -292,5 +299,7 @@ def _seen(page: Any, url: str) -> Iterator[Visit]:
 def forget(page: Any, url: str) -> None:
     """Nothing is left of what this browser keeps for the server at this address, in this tab or in any."""
     page.mouse.move(0, 0)
-    page.goto(f"{url}lookahead/web/core/text_words.js")  # there nothing runs that could keep something anew
+    page.goto(
+        f"{url}{assets.scripts().address('web/core/text_words.js')[1:]}"
+    )  # no script runs there and stores anything
     page.evaluate(FORGET)

@@ -20,7 +20,7 @@ PAGE = "<!doctype html><html lang=en><head><meta charset=utf-8><title>Workbench<
 
 @contextmanager
 def workbench(body: str = "") -> Iterator[str]:
-    """The address of a page with this body; `import('/lookahead/…')` works there as on the real one."""
+    """The address of a page with this body. Code from `importing` finds the scripts there as on the real page."""
 
     async def page(request: object) -> HTMLResponse:
         return HTMLResponse(PAGE.replace("<body>", f"<body>{body}"))

@@ -25,7 +25,7 @@ def build(service: PageService) -> None:
     colophon()
     gr.HTML(
         html_template="",
-        js_on_load=assets.load("tabs/assistant/assistant.js", "start"),
+        js_on_load=assets.on_load("tabs/assistant/assistant.js", "start"),
         server_functions=service.functions,
         apply_default_css=False,
         elem_classes="hand",

@@ -29,7 +29,7 @@ def build(loader: ModelLoader) -> None:
     colophon()
     gr.HTML(
         html_template="",
-        js_on_load=assets.load("tabs/highlights/highlights.js", "start"),
+        js_on_load=assets.on_load("tabs/highlights/highlights.js", "start"),
         server_functions=HighlightsService(loader).functions,
         apply_default_css=False,
         elem_classes="hand",

@@ -25,7 +25,7 @@ def build(loader: ModelLoader) -> None:
     colophon()
     gr.HTML(
         html_template="",
-        js_on_load=assets.load("tabs/internals/internals.js", "start"),
+        js_on_load=assets.on_load("tabs/internals/internals.js", "start"),
         server_functions=PageService(loader, InternalsRequest.of, InternalsSession).functions,
         apply_default_css=False,
         elem_classes="hand",

@@ -28,7 +28,7 @@ def build(service: PageService) -> None:
     colophon()
     gr.HTML(
         html_template="",
-        js_on_load=assets.load("tabs/rewrite/rewrite.js", "start"),
+        js_on_load=assets.on_load("tabs/rewrite/rewrite.js", "start"),
         server_functions=service.functions,
         apply_default_css=False,
         elem_classes="hand",

@@ -26,7 +26,7 @@ def build(service: PageService, address: str | None = None) -> None:
     gr.HTML(
         value={"example": json.loads((FOLDER / "example.json").read_text(encoding="utf-8")), "address": address},
         html_template="",
-        js_on_load=assets.load("tabs/writer/writer.js", "start"),
+        js_on_load=assets.on_load("tabs/writer/writer.js", "start"),
         server_functions=service.functions,
         apply_default_css=False,
         elem_classes="hand",

@@ -17,7 +17,7 @@ import pytest
 
 from interface.branch_view import branch_view
 from interface.web.theme import COLOURS
-from tests.support.browser import expect
+from tests.support.browser import expect, importing
 from tests.support.workbench import workbench
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -210,7 +210,7 @@ class Bench:
 
     def mount(self, value: Any = None) -> None:
         self.page.evaluate(
-            """async value => {
+            importing("""async value => {
                 window.told = [];
                 window.cancel = false;
                 window.root = document.querySelector('#branches');
@@ -221,7 +221,7 @@ class Bench:
                     });
                 const {mount} = await import('/lookahead/branch_view/branch_view.js');
                 mount({element: document.querySelector('.scope'), props: {prefix: '', value}, watch: () => {}});
-            }""",
+            }"""),
             value,
         )
 
@@ -320,10 +320,10 @@ def unharmed(bench: Bench, address: str) -> Iterator[Bench]:
 def figures(bench: Bench, row: Sequence[float], temperature: float, top_p: float) -> list[dict[str, Any]]:
     return list(
         bench.page.evaluate(
-            """async ([packed, row, temperature, topP]) => {
+            importing("""async ([packed, row, temperature, topP]) => {
                 const {unpack, oddsAfter} = await import('/lookahead/web/core/odds.js');
                 return row.map(oddsAfter(unpack(packed), temperature, topP));
-            }""",
+            }"""),
             [packed(row), list(row), temperature, top_p],
         )
     )
@@ -331,10 +331,10 @@ def figures(bench: Bench, row: Sequence[float], temperature: float, top_p: float
 
 def shaped(bench: Bench, view: Any, settings: Any = None, pinned: Any = None) -> Any:
     return bench.page.evaluate(
-        """async ([view, settings, pinned]) => {
+        importing("""async ([view, settings, pinned]) => {
             const {shape} = await import('/lookahead/web/core/branch_rows.js');
             return shape(view, settings, pinned);
-        }""",
+        }"""),
         [view, settings or {}, pinned],
     )
 
@@ -342,8 +342,8 @@ def shaped(bench: Bench, view: Any, settings: Any = None, pinned: Any = None) ->
 def covers(bench: Bench, view: Any, **settings: Any) -> bool:
     return bool(
         bench.page.evaluate(
-            """async ([view, settings]) =>
-                (await import('/lookahead/web/core/branch_rows.js')).covers(view, settings)""",
+            importing("""async ([view, settings]) =>
+                (await import('/lookahead/web/core/branch_rows.js')).covers(view, settings)"""),
             [view, settings],
         )
     )

@@ -7,13 +7,12 @@ import json
 import re
 import socket
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from interface.http import assets, request_gate, unreadable_requests
+from interface.http import request_gate, unreadable_requests
 from interface.http.same_origin import ForeignOrigin, require_own_page
 from lookahead_core import Model
 from tests.interface.http.test_endpoints import ask, wait_until_ready
@@ -321,32 +320,3 @@ def test_behind_a_proxy_that_adds_a_prefix_routes_are_known_by_the_rest() -> Non
         ("/space/", "/space", "/"),
     ):
         assert request_gate.route_of({"path": path, "root_path": root}) == route
-
-
-def fetched(url: str, path: str, method: str = "GET") -> tuple[int, Any, bytes]:
-    """Status, headers and content of an address."""
-    place = urlsplit(url)
-    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=30)
-    connection.request(method, path)
-    found = connection.getresponse()
-    content = found.read()
-    connection.close()
-    return found.status, found.headers, content
-
-
-def test_the_pages_scripts_are_had_by_their_names_and_nothing_else_is(address: str) -> None:
-    folder = Path(assets.__file__).parents[1]
-    names = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.js"))
-    assert len(names) > 40
-    page = fetched(address, "/")[2].decode()
-    for name in (names[0], "web/net/requests.js", names[-1]):
-        status, headers, content = fetched(address, f"/lookahead/{name}")
-        assert (status, content) == (200, (folder / name).read_bytes())
-        assert headers["Content-Type"].startswith("text/javascript")
-        assert headers["Cache-Control"] == "no-cache"
-        assert fetched(address, f"/lookahead/{name}", "HEAD")[::2] == (200, b"")
-        assert fetched(address, f"/lookahead/{name}", "POST")[0] == 405
-        assert f'modulepreload" href="./lookahead/{name}"' in page.replace("\\", "")
-    for name in ("nothing.js", "server/page_service.py", "../app.py", "..%2fapp.py", "web/", "web//net/requests.js"):
-        status, _, content = fetched(address, f"/lookahead/{name}")
-        assert (status, content) == (404, b"There is no such script.")

@@ -13,7 +13,7 @@ import torch
 
 from lookahead_core import Model
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE
+from tests.support.browser import PATIENCE, importing
 from tests.support.families import greedy
 from tests.support.workbench import workbench
 
@@ -271,12 +271,12 @@ def test_an_ending_is_a_chip_that_inserts_nothing_and_names_send(talking: Talkin
     assert "Send passes the turn" in talking.notice
 
 
-ENDED = """async () => {
+ENDED = importing("""async () => {
   const {shape} = await import('/lookahead/web/core/branch_rows.js');
   const branch = {ids: [5, 0], logprobs: [0, -1], at: [0, 1], pieces: [], ended: true, healed: true};
   const asked = {k: 1, depth: 8, mode: 'likely', until: 'tokens'};
   return shape({branches: [branch], nodes: [], rest: [], asked}).rows[0];
-}"""
+}""")
 
 
 def test_after_a_word_that_was_typed_an_ending_is_all_that_its_row_shows(page: Any) -> None:
@@ -425,7 +425,7 @@ def test_it_fits_narrow_pages_and_axe_finds_nothing_serious(browser: Any, real_p
         assert [(one["id"], node["html"][:120]) for one in found for node in one["nodes"]] == []
 
 
-MOUNT = """async () => {
+MOUNT = importing("""async () => {
   const {Draft} = await import('/lookahead/web/ui/text_draft.js');
   const blank = {messages: [], role: 'user'}, other = {user: 'assistant', assistant: 'user'};
   const draft = new Draft(document.querySelector('#box'), {earlier: blank});
@@ -448,7 +448,7 @@ MOUNT = """async () => {
     moments: () => draft.moments.map(({kind, earlier, text}) => [kind, earlier ?? null, text]),
     reenter: index => draft.reenter(draft.moments[index]),
   };
-}"""
+}""")
 
 
 def test_turns_are_steps_of_the_one_history_whatever_is_done(page: Any) -> None:

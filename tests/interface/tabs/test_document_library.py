@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support import browser as browsers
+from tests.support.browser import importing
 from tests.support.workbench import workbench
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -22,7 +23,7 @@ FOLDER = Path(__file__).parents[3] / "interface" / "tabs" / "writer"
 PAPER = (FOLDER / "paper.html").read_text(encoding="utf-8")
 STYLES = [FOLDER.parents[1] / "web" / "ui" / "sheet.css", FOLDER / "paper.css"]
 STYLE = "\n".join(file.read_text(encoding="utf-8") for file in STYLES)
-MOUNT = """async () => {
+MOUNT = importing("""async () => {
   const {mountPaper} = await import('/lookahead/tabs/writer/paper.js');
   window.applied = [];
   window.settings = {k: 5, depth: 5, seed: 7};
@@ -38,7 +39,7 @@ MOUNT = """async () => {
     },
   });
   await paper.ready;
-}"""
+}""")
 BLOCKED = "Not saved: this browser keeps nothing here. Export before you leave."
 FULL = "Not saved: the browser's storage is full. Export now."
 NO_STORAGE = """for (const name of ['indexedDB', 'localStorage', 'sessionStorage']) {
@@ -578,10 +579,10 @@ def test_the_link_says_who_can_open_it(tab: Tab) -> None:
     assert link(tab).startswith("https://example.org/space/#t=")
     assert tab.find("#share-dialog .address").is_hidden()
     found = tab.page.evaluate(
-        """async hosts => {
+        importing("""async hosts => {
           const {publicAddress} = await import('/lookahead/tabs/writer/document_link.js');
           return hosts.map(host => publicAddress(new URL(`http://${host}:7860/?a=1#t=x`)).sentence.slice(0, 9));
-        }""",
+        }"""),
         ["localhost", "127.3.2.1", "[::1]", "0.0.0.0", "192.168.0.7", "127.example.org", "user.hf.space"],
     )
     assert found == ["Only this"] * 4 + ["Only comp", "", ""]

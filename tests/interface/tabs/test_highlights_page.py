@@ -15,7 +15,7 @@ from lookahead_core import Document, Model
 from lookahead_core.analysis.highlights import highlights
 from lookahead_core.analysis.replacements import drop_in
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, Visit
+from tests.support.browser import PATIENCE, Visit, importing
 from tests.support.requests_to_pages import PAGE, ask
 from tests.support.scripted_model import parrot
 
@@ -324,14 +324,16 @@ def test_typing_while_it_is_read_is_never_touched_and_the_last_text_is_the_one_s
     tiny.page.wait_for_function("text => document.querySelector('#highlights').textContent === text", arg=TEXT)
 
 
-PERCENT = "all => import('/lookahead/web/core/branch_sentences.js').then(({percent}) => all.map(p => percent({p})))"
-BESIDE = """async ([entry, fits]) => {
+PERCENT = importing(
+    "all => import('/lookahead/web/core/branch_sentences.js').then(({percent}) => all.map(p => percent({p})))"
+)
+BESIDE = importing("""async ([entry, fits]) => {
   const {paint} = await import('/lookahead/tabs/highlights/word_details.js');
   const element = document.createElement('div');
   paint(element, entry, fits);
   const rows = [...element.querySelectorAll('.after')].map(one => one.textContent);
   return [rows, element.querySelector('.following').textContent];
-}"""
+}""")
 
 
 @in_a_browser
@@ -382,13 +384,13 @@ def test_how_much_rarer_the_next_words_are_is_said_in_few_figures(tiny: Visit) -
     assert line.replace("\u00a0", " ") == "Then: your next words, “sat↵there”. After your own word 14 %."
 
 
-TOLD = """async entry => {
+TOLD = importing("""async entry => {
   const {paint} = await import('/lookahead/tabs/highlights/word_details.js');
   const element = document.createElement('div');
   paint(element, entry, null);
   const verdicts = [...element.querySelectorAll('.verdict')].map(one => one.textContent);
   return [element.querySelector('p').textContent, verdicts];
-}"""
+}""")
 
 
 @in_a_browser

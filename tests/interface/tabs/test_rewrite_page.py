@@ -11,7 +11,7 @@ import pytest
 
 from lookahead_core import Document, Model
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE
+from tests.support.browser import PATIENCE, importing
 from tests.support.families import greedy
 from tests.support.workbench import workbench
 
@@ -496,11 +496,11 @@ VIEW = {
     ],
     "nodes": [], "rest": [], "asked": {"k": 2, "depth": 3, "mode": "likely", "until": "tokens"},
 }  # fmt: skip
-SHAPED = """async ([view, settings]) => {
+SHAPED = importing("""async ([view, settings]) => {
   const {shape} = await import('/lookahead/web/core/branch_rows.js');
   const {choiceOf} = await import('/lookahead/web/core/choice.js');
   return shape(view, settings).rows.map((row, index) => choiceOf(row, index, row.pieces.length - 1));
-}"""
+}""")
 
 
 @pytest.mark.parametrize("one_word", [True, False])

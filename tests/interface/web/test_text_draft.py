@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.browser import importing
 from tests.support.workbench import workbench
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 BODY = "<textarea id=box></textarea><textarea id=other></textarea><button id=branch>a token</button>"
-MOUNT = """async () => {
+MOUNT = importing("""async () => {
   const {Draft} = await import('/lookahead/web/ui/text_draft.js');
   window.box = document.getElementById('box');
   window.now = 1e12;
@@ -22,7 +23,7 @@ MOUNT = """async () => {
   window.heard = [];
   window.draft = new Draft(box, {also: () => [document.getElementById('branch')]});
   draft.addEventListener('change', event => heard.push(event.detail));
-}"""
+}""")
 
 
 @pytest.fixture(scope="module")
