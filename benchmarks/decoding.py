@@ -161,14 +161,14 @@ def our_samples(model: Model, task: Task, ids: list[int]) -> Found:
     )
     for index, step in steps:
         texts[index].append(step.token_id)
-    return Found(tuple(map(tuple, texts)), (), *model.engine.usage(document.tree))
+    return Found(tuple(map(tuple, texts)), (), *model.engine.cache_usage(document.tree))
 
 
 def our_stream(model: Model, task: Task, ids: list[int]) -> Found:
     """One greedy text, cold."""
     document = Document(model, token_ids=ids)
     text = tuple(step.token_id for step in document.stream(max_new_tokens=task.new_tokens, speculate=False))
-    return Found((text,), (), *model.engine.usage(document.tree))
+    return Found((text,), (), *model.engine.cache_usage(document.tree))
 
 
 OURS: dict[str, Callable[[Model, Task, list[int]], Found]] = {

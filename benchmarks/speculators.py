@@ -157,8 +157,8 @@ def first_layers(model: PreTrainedModel, share: float) -> PreTrainedModel:
 @contextmanager
 def unheeded(engine: Any) -> Iterator[None]:
     """Drafts are as long as what is found for them, and what passes take is not learnt from them."""
-    costs, engine.costs = engine.costs, Unheeded()
+    costs, engine.pass_costs = engine.pass_costs, Unheeded()
     try:
         yield
     finally:
-        engine.costs = costs
+        engine.pass_costs = costs

@@ -13,7 +13,7 @@ from lookahead_core.analysis.token_facts import TokenFacts, observe
 from lookahead_core.document.document import Document
 from lookahead_core.document.generation_start import CostMeter
 from lookahead_core.document.results import Cost, LookaheadStep
-from lookahead_core.engines.engine import CHUNK, LAST_CHUNK
+from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK
 from lookahead_core.errors import LookaheadError
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.text.boundaries import WORD, ends
@@ -210,7 +210,7 @@ def _read(document: Document, window: _Window, k: int, told: dict[int, TokenFact
     # What comes after a node is told by its row.
     nodes = {node: at for at, node in enumerate(path, window.end - len(path)) if at >= window.begin}
     pending = [node for node, at in nodes.items() if _note(node, token_ids[at], k) is None]
-    due = dict.fromkeys([*engine.unread(pending[0]), *pending]) if pending else {}
+    due = dict.fromkeys([*engine.nodes_to_prefill(pending[0]), *pending]) if pending else {}
     for chunk in _chunks(list(due), document.model.vocabulary):
         asked = [node for node in chunk if node in nodes]
         if asked:
@@ -219,7 +219,7 @@ def _read(document: Document, window: _Window, k: int, told: dict[int, TokenFact
                 tree.note(node, ("highlight", token_id, k), facts)
             yield nodes[asked[-1]] + 1 - window.begin
         else:
-            engine.read(chunk)
+            engine.prefill(chunk)
             yield 0
     told |= {at: _note(node, token_ids[at], k) for node, at in nodes.items()}
 
@@ -231,7 +231,7 @@ def _note(node: Node, token_id: int, k: int) -> TokenFacts | None:
 def _chunks(nodes: list[Node], vocabulary: int) -> Iterator[list[Node]]:
     most = max(1, MOST_SCORES // vocabulary)
     while nodes:
-        size = min(most, len(nodes) if len(nodes) <= LAST_CHUNK else CHUNK)
+        size = min(most, len(nodes) if len(nodes) <= MAX_LAST_CHUNK else PREFILL_CHUNK)
         yield nodes[:size]
         nodes = nodes[size:]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lookahead_core.analysis.highlights import HighlightAlternative, HighlightEntry, node_at, spans
 from lookahead_core.document.document import Document
-from lookahead_core.engines.engine import read_in_chunks
+from lookahead_core.engines.engine import prefill_in_chunks
 from lookahead_core.errors import LookaheadError
 from lookahead_core.tree import Node
 from lookahead_core.validation import check_whole
@@ -67,7 +67,7 @@ def drop_in_steps(
 ) -> Iterator[list[ReplacementFit] | None]:
     """The same, a step for each chunk of what stands before and has to be read again; the last one has the result."""
     check_whole("words", words, 1, MOST_FOLLOWING)
-    for _ in read_in_chunks(document.model.engine, _origin(document, entry)):
+    for _ in prefill_in_chunks(document.model.engine, _origin(document, entry)):
         yield None
     yield _fits(document, entry, alternatives, words)
 

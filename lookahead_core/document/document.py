@@ -237,7 +237,7 @@ class Document:
 
     def prune(self) -> None:
         """Forget everything that is not in the latest view."""
-        self.model.engine.forget(self.tree.prune())
+        self.model.engine.free(self.tree.prune())
 
     def compact(self) -> None:
         """Close the gaps in the cache."""
@@ -293,7 +293,7 @@ class Document:
         meter = CostMeter(self.model.engine, self.tree)
         options.check_vocabulary(self.model.vocabulary)
         view, stop = self.tree.clock, self.model.end_token_ids
-        to_read = len(self.model.engine.unread(origin))
+        to_read = len(self.model.engine.nodes_to_prefill(origin))
         scene = ResultContext(origin, spot, stop, options, typed, seen_from)
         line = None
         if options.speculate:
@@ -311,7 +311,7 @@ class Document:
         self.tree.new_view()
         over = self.tree.size - self.tree.head.depth - MOST_NODES
         if over > 0:
-            self.model.engine.forget(self.tree.prune(over + MOST_NODES // 4))
+            self.model.engine.free(self.tree.prune(over + MOST_NODES // 4))
 
     def _ids_of(self, branch: Branch | Sequence[int]) -> Sequence[int]:
         if not isinstance(branch, Branch):

@@ -68,7 +68,7 @@ class DocumentDrafting:
 
     def _speculation(self, drafters: Sequence[Drafter], **how: Any) -> Speculation:
         model = self.model
-        return Speculation(drafters, self.trust, model.engine.costs, model.end_token_ids, model.vocabulary, **how)
+        return Speculation(drafters, self.trust, model.engine.pass_costs, model.end_token_ids, model.vocabulary, **how)
 
     def _require(self, options: StreamOptions) -> None:
         """Raise where something is given that this model cannot use, or that nobody would use, drafts wanted or not."""

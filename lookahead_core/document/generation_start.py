@@ -39,7 +39,7 @@ class CostMeter:
     def cost(self) -> Cost:
         work, before = self._tree.work, self._before
         passes, tokens = work.passes - before.passes, work.tokens - before.tokens
-        return Cost(passes, tokens, time.perf_counter() - self._began, *self._engine.usage(self._tree))
+        return Cost(passes, tokens, time.perf_counter() - self._began, *self._engine.cache_usage(self._tree))
 
 
 @dataclass

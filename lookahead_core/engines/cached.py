@@ -17,7 +17,7 @@ from lookahead_core.engines import engine as base
 from lookahead_core.engines import small_copy as twins
 from lookahead_core.engines.cache import FlatCache
 from lookahead_core.engines.cpu.prepare import Computation
-from lookahead_core.engines.engine import CHUNK, LAST_CHUNK, NodeScores, grouped, rows_kept
+from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK, NodeScores, grouped, rows_kept
 from lookahead_core.engines.joint_cache import joint_masks, joint_states
 from lookahead_core.engines.masks import MaskPlan, unpack
 from lookahead_core.engines.pass_costs import PassCosts
@@ -47,7 +47,7 @@ class CachedEngine:
         self.plan = MaskPlan.of(self.twin.config)
         self.cache_bytes = cache_bytes
         self.passes = 0
-        self.costs = PassCosts()
+        self.pass_costs = PassCosts()
         self.computation = Computation("as transformers computes them", "as transformers computes them")
         self._layers = self.twin.config.get_text_config(decoder=True).num_hidden_layers
         self._keeps_logits = "logits_to_keep" in inspect.signature(self.twin.forward).parameters
@@ -57,7 +57,7 @@ class CachedEngine:
         self._uses = 0
 
     @property
-    def steady_rows(self) -> int | None:
+    def batch_invariant_rows(self) -> int | None:
         return None if self.twin.dtype is torch.float32 else self.computation.exact_rows or None
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
@@ -68,7 +68,7 @@ class CachedEngine:
         with self._lock, torch.inference_mode():
             return NodeScores.joined(list(self._scored(nodes, hidden=hidden)))
 
-    def unread(self, node: Node) -> list[Node]:
+    def nodes_to_prefill(self, node: Node) -> list[Node]:
         with self._lock:
             slots = self._cache(node.tree).slots
             missing: list[Node] = []
@@ -79,20 +79,20 @@ class CachedEngine:
             missing.reverse()
             return missing
 
-    def read(self, nodes: Sequence[Node]) -> None:
+    def prefill(self, nodes: Sequence[Node]) -> None:
         with self._lock, torch.inference_mode():
             for tree, members in grouped(nodes).items():
                 self._claim([tree])
                 # Meanwhile another document may have needed the room: what is missing above comes along.
-                missing = {node: None for member in members for node in self.unread(member)}
+                missing = {node: None for member in members for node in self.nodes_to_prefill(member)}
                 due = [(tree, sorted(missing, key=lambda node: node.depth))]
-                for segments in _passes(due, set(), CHUNK):
+                for segments in _passes(due, set(), PREFILL_CHUNK):
                     self._pass(segments)
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
         return base.roll_out(self, nodes, depth, stop)
 
-    def forget(self, nodes: Sequence[Node]) -> None:
+    def free(self, nodes: Sequence[Node]) -> None:
         with self._lock, torch.inference_mode():
             for tree, members in grouped(nodes).items():
                 if tree.cache is not None:
@@ -106,14 +106,14 @@ class CachedEngine:
             if tree.cache is not None:
                 self._cache(tree).compact()
 
-    def usage(self, tree: TokenTree) -> tuple[int, int]:
+    def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
         cache = tree.cache
         return (len(cache.slots), cache.bytes) if isinstance(cache, FlatCache) else (0, 0)
 
     def weigh_a_slot(self) -> None:
         """Learn from one token what a slot takes, so that the bound on bytes holds from the first text on."""
         tree = TokenTree()
-        self.read([tree.expand(tree.root, 0)])
+        self.prefill([tree.expand(tree.root, 0)])
 
     def _cache(self, tree: TokenTree) -> FlatCache:
         if tree.cache is None:
@@ -131,7 +131,7 @@ class CachedEngine:
         """All that is missing above the nodes and the nodes themselves, parents first."""
         for node in nodes:
             tree.show(node)
-        fresh = {missing: None for node in nodes for missing in self.unread(node)}
+        fresh = {missing: None for node in nodes for missing in self.nodes_to_prefill(node)}
         # Nodes that have a slot but whose row is asked for again go last: their second copy is dropped after the pass.
         again = [node for node in dict.fromkeys(nodes) if node not in fresh]
         return [*sorted(fresh, key=lambda node: node.depth), *again]
@@ -140,7 +140,7 @@ class CachedEngine:
         """What is asked for, pass after pass."""
         groups = grouped(nodes)
         try:
-            yield from self._passed(groups, CHUNK if self.joins else 0, hidden)
+            yield from self._passed(groups, PREFILL_CHUNK if self.joins else 0, hidden)
         except CacheFull:
             if len(groups) == 1:
                 raise
@@ -234,7 +234,7 @@ class CachedEngine:
     def _forget_unseen(self, tree: TokenTree, cache: FlatCache, slots: int) -> None:
         """Prune what nobody can see, longest unseen first, until there is room for so many slots, and some over."""
         while (len(cache.slots) + slots) * 4 > self._allowed(cache) * 3:
-            gone = tree.prune(CHUNK)
+            gone = tree.prune(PREFILL_CHUNK)
             if not gone:
                 break
             cache.free(gone)
@@ -269,12 +269,12 @@ def _heads_input(twin: Any, wanted: bool) -> Iterator[list[torch.Tensor]]:
 
 
 def _passes(due: Iterable[tuple[TokenTree, list[Node]]], wanted: set[Node], joined: int) -> Iterator[list[PassSegment]]:
-    """Passes of at most `LAST_CHUNK` nodes; several trees share one that has no more than `joined`."""
+    """Passes of at most `MAX_LAST_CHUNK` nodes; several trees share one that has no more than `joined`."""
     waiting: list[PassSegment] = []
     size = 0
     for tree, nodes in due:
         while nodes:
-            chunk = nodes if len(nodes) <= LAST_CHUNK else nodes[:CHUNK]
+            chunk = nodes if len(nodes) <= MAX_LAST_CHUNK else nodes[:PREFILL_CHUNK]
             nodes = nodes[len(chunk) :]
             if waiting and size + len(chunk) > joined:
                 yield waiting

@@ -13,9 +13,9 @@ from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.errors import ModelError
 from lookahead_core.tree import Node, TokenTree
 
-CHUNK = 512
+PREFILL_CHUNK = 512
 """What one pass takes of a long text: it is read in pieces, with a point to stop at between them."""
-LAST_CHUNK = 768
+MAX_LAST_CHUNK = 768
 """The last piece may be so long: a short rest in a pass of its own would cost more than its share."""
 
 
@@ -23,12 +23,12 @@ class Engine(Protocol):
     """Where predictions come from. `evaluate` is the mechanism; the rest lets it be shared and stopped."""
 
     @property
-    def costs(self) -> PassCosts:
+    def pass_costs(self) -> PassCosts:
         """What passes of different sizes take."""
         ...
 
     @property
-    def steady_rows(self) -> int | None:
+    def batch_invariant_rows(self) -> int | None:
         """In passes of up to this many rows, a row's bits do not depend on the pass's other rows.
 
         None where there is no such limit, and where none is needed: in float32 rows differ by rounding only.
@@ -54,11 +54,11 @@ class Engine(Protocol):
         """
         ...
 
-    def unread(self, node: Node) -> list[Node]:
+    def nodes_to_prefill(self, node: Node) -> list[Node]:
         """The part of the path to `node` that `evaluate` would have to read, from the top."""
         ...
 
-    def read(self, nodes: Sequence[Node]) -> None:
+    def prefill(self, nodes: Sequence[Node]) -> None:
         """Take a chunk of a path into the cache without predicting anything."""
         ...
 
@@ -66,7 +66,7 @@ class Engine(Protocol):
         """Grow each node greedily down to that depth of the tree; yields after each pass, and may be left at any."""
         ...
 
-    def forget(self, nodes: Sequence[Node]) -> None:
+    def free(self, nodes: Sequence[Node]) -> None:
         """Give back what is kept for nodes that the tree has forgotten."""
         ...
 
@@ -74,7 +74,7 @@ class Engine(Protocol):
         """Close the gaps that forgotten nodes have left."""
         ...
 
-    def usage(self, tree: TokenTree) -> tuple[int, int]:
+    def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
         """Live slots, and bytes allocated for them."""
         ...
 
@@ -142,15 +142,15 @@ class NodeScores:
         return self._read.some([self._places[node] for node in nodes])
 
 
-def read_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
+def prefill_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
     """Take a long text into the cache, and tell after each chunk how much is left; the last one is not taken."""
     # As many rounds as there are chunks now: where two long texts take each other's room, the last one reads it all.
-    for _ in range(len(engine.unread(head)) // CHUNK):
-        unread = engine.unread(head)
-        if len(unread) <= LAST_CHUNK:
+    for _ in range(len(engine.nodes_to_prefill(head)) // PREFILL_CHUNK):
+        unread = engine.nodes_to_prefill(head)
+        if len(unread) <= MAX_LAST_CHUNK:
             return
-        engine.read(unread[:CHUNK])
-        yield len(unread) - CHUNK
+        engine.prefill(unread[:PREFILL_CHUNK])
+        yield len(unread) - PREFILL_CHUNK
 
 
 def evaluate(parts: Iterable[NodeScores], nodes: Sequence[Node]) -> torch.Tensor:

@@ -34,10 +34,10 @@ class UncachedEngine:
         self.same_length_only = bool(rope_types(self.twin.config) & GROWING_ROPES)
         self._takes = inspect.signature(self.twin.forward).parameters
         self._lock = threading.RLock()
-        self.steady_rows = None
+        self.batch_invariant_rows = None
         self.computation = Computation("a forward over each whole path", "a forward over each whole path")
         self.passes = 0
-        self.costs = PassCosts()
+        self.pass_costs = PassCosts()
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():
@@ -51,22 +51,22 @@ class UncachedEngine:
         for batch in self._batches(self._paths(nodes)):
             yield NodeScores([node for _, asked in batch for node in asked], self._pass(batch))
 
-    def unread(self, node: Node) -> list[Node]:
+    def nodes_to_prefill(self, node: Node) -> list[Node]:
         return []
 
-    def read(self, nodes: Sequence[Node]) -> None:
+    def prefill(self, nodes: Sequence[Node]) -> None:
         """Nothing is kept, so there is nothing to read ahead of time."""
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
         return base.roll_out(self, nodes, depth, stop)
 
-    def forget(self, nodes: Sequence[Node]) -> None:
+    def free(self, nodes: Sequence[Node]) -> None:
         """Nothing is kept."""
 
     def compact(self, tree: TokenTree) -> None:
         """Nothing is kept."""
 
-    def usage(self, tree: TokenTree) -> tuple[int, int]:
+    def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
         return 0, 0
 
     def try_a_pass(self) -> None:

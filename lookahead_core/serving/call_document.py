@@ -61,7 +61,7 @@ class CallDocument:
         over = tree.size - tree.head.depth - MOST_NODES
         if over > 0:
             tree.new_view()
-            self.document.model.engine.forget(tree.prune(over))
+            self.document.model.engine.free(tree.prune(over))
 
     def closed(self, result: R) -> R:
         """The same result, no branch of which goes on beyond the end of the message in progress."""

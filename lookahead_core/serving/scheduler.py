@@ -101,12 +101,12 @@ class Scheduler:
             thread.join()
 
     @property
-    def costs(self) -> PassCosts:
-        return self.engine.costs
+    def pass_costs(self) -> PassCosts:
+        return self.engine.pass_costs
 
     @property
-    def steady_rows(self) -> int | None:
-        return self.engine.steady_rows
+    def batch_invariant_rows(self) -> int | None:
+        return self.engine.batch_invariant_rows
 
     @property
     def passes(self) -> int:
@@ -127,25 +127,25 @@ class Scheduler:
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
         return self._call(functools.partial(self.engine.score, hidden=hidden), nodes)
 
-    def unread(self, node: Node) -> list[Node]:
-        return self._call(self.engine.unread, node)
+    def nodes_to_prefill(self, node: Node) -> list[Node]:
+        return self._call(self.engine.nodes_to_prefill, node)
 
-    def read(self, nodes: Sequence[Node]) -> None:
-        self._call(self.engine.read, nodes)
+    def prefill(self, nodes: Sequence[Node]) -> None:
+        self._call(self.engine.prefill, nodes)
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
         steps = self.engine.roll_out(nodes, depth, stop)
         while (frontier := self._call(next, steps, None)) is not None:
             yield frontier
 
-    def forget(self, nodes: Sequence[Node]) -> None:
-        self._call(self.engine.forget, nodes)
+    def free(self, nodes: Sequence[Node]) -> None:
+        self._call(self.engine.free, nodes)
 
     def compact(self, tree: TokenTree) -> None:
         self._call(self.engine.compact, tree)
 
-    def usage(self, tree: TokenTree) -> tuple[int, int]:
-        return self.engine.usage(tree)
+    def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
+        return self.engine.cache_usage(tree)
 
     def _call(self, function: Callable[..., T], *arguments: Any) -> T:
         """One turn for whoever calls from another thread; within the scheduler's own a turn is running already."""

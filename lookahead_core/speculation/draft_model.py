@@ -63,7 +63,7 @@ class DraftModelDrafter:
         self._ahead = {}
         self._run(top, list(path), min(reach, LONGEST))
         if self._tree.size > 2 * len(seen) + 256:
-            self.little.engine.forget(self._tree.prune())
+            self.little.engine.free(self._tree.prune())
         return top
 
     def _seen(self, path: Sequence[int]) -> Sequence[int]:

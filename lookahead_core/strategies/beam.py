@@ -308,7 +308,7 @@ def beam_search(engine: Engine, searches: Sequence[BeamSearch]) -> Iterator[None
         for (search, _), share in zip(waiting, shares, strict=True):
             search.take(share)
             if search.step % SHED_EVERY == 0:
-                engine.forget(search.head.tree.shed(search.head))
+                engine.free(search.head.tree.shed(search.head))
         yield
     for search in searches:
         if search.error is not None:

@@ -353,19 +353,21 @@ def look(lines: Sequence[Continuation], engine: Engine) -> None:
         # Those made below others first: what is left in the cache has its whole path there.
         _forget(engine, [node for speculation in _speculations(lines) for node in speculation.give_up()])
         if vain:
-            engine.forget(vain)
+            engine.free(vain)
 
 
 def _look(lines: Sequence[Continuation], engine: Engine) -> list[Node]:
     """The pass; returns the nodes that stood there before, unread, and were read in vain."""
     started = time.perf_counter()
     # The first pass reads a text, which says nothing about what a pass costs.
-    usual = all(len(engine.unread(line.node)) <= 1 for line in lines)
+    usual = all(len(engine.nodes_to_prefill(line.node)) <= 1 for line in lines)
     nodes: list[Node] = []
     company = PassLoad(len(lines), _room_for_drafts(engine, lines))
     for line in lines:
         nodes += line.draft(company)
-    found = [node for speculation in _speculations(lines) for node in speculation.found if engine.unread(node)]
+    found = [
+        node for speculation in _speculations(lines) for node in speculation.found if engine.nodes_to_prefill(node)
+    ]
     began = time.perf_counter()
     scores = _scored(engine, lines, list(dict.fromkeys(nodes)))
     stood = {id(line): line.agreeing(scores) for line in lines if line.plain}
@@ -379,15 +381,15 @@ def _look(lines: Sequence[Continuation], engine: Engine) -> list[Node]:
         line.learn(stood[id(line)], scores, seconds)
     if usual:
         # Drafting and telling are part of what it costs: the fewer passes, the less of them.
-        engine.costs.note(len(scores.nodes), time.perf_counter() - started)
+        engine.pass_costs.note(len(scores.nodes), time.perf_counter() - started)
     return [node for node in found if node.prediction is None]
 
 
 def _room_for_drafts(engine: Engine, lines: Sequence[Continuation]) -> float:
     """How many drafted nodes a pass may have without changing the bits of the lines' own rows."""
-    if engine.steady_rows is None:
+    if engine.batch_invariant_rows is None:
         return math.inf
-    return engine.steady_rows - sum(max(1, len(engine.unread(line.node))) for line in lines)
+    return engine.batch_invariant_rows - sum(max(1, len(engine.nodes_to_prefill(line.node))) for line in lines)
 
 
 def _speculations(lines: Sequence[Continuation]) -> list[Speculation]:
@@ -411,4 +413,4 @@ def _forget(engine: Engine, made: Sequence[Node]) -> None:
     """Let go of what was only drafted."""
     for tree, nodes in grouped(made).items():
         if gone := tree.cut(nodes):
-            engine.forget(gone)
+            engine.free(gone)

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
-from lookahead_core.engines.engine import Engine, read_in_chunks
+from lookahead_core.engines.engine import Engine, prefill_in_chunks
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth, GrowthContext, GrowthStep
 from lookahead_core.strategies.decode import look
 from lookahead_core.strategies.healing import ReopenedToken, healed
@@ -29,7 +29,7 @@ def lookahead(
     place: GrowthContext = HERE,
 ) -> Iterator[GrowthStep]:
     """Grow branches below `head`, or in place of it where it is re-opened; one step for each forward pass."""
-    for left in read_in_chunks(engine, head):
+    for left in prefill_in_chunks(engine, head):
         yield GrowthStep((), left)
     growth = Growth(engine, options, stop, place)
     for leaves in (sampled if options.mode == "sampled" else _grown)(growth, head, typed):

@@ -455,7 +455,7 @@ def test_a_word_that_the_model_was_taught_drops_in_and_another_does_not() -> Non
 def test_what_the_cache_has_lost_meanwhile_is_read_again_in_chunks_with_steps_between(
     byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("CHUNK", "LAST_CHUNK"):
+    for name in ("PREFILL_CHUNK", "MAX_LAST_CHUNK"):
         monkeypatch.setattr(f"lookahead_core.engines.engine.{name}", 4)
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
     document = Document(model, TEXT)

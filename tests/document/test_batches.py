@@ -190,7 +190,7 @@ def test_what_a_batch_costs_is_the_sum_of_its_documents_each_counted_once() -> N
     cost = streams.cost
     assert cost.passes == 4
     assert cost.tokens == one.tree.work.tokens + other.tree.work.tokens
-    slots, used = zip(*(model.engine.usage(each.tree) for each in (one, other)), strict=True)
+    slots, used = zip(*(model.engine.cache_usage(each.tree) for each in (one, other)), strict=True)
     assert (cost.live_slots, cost.cache_bytes) == (sum(slots), sum(used))
     assert min(slots) > 0
     assert cost.seconds > 0

@@ -49,7 +49,7 @@ def scattered(engine: CachedEngine) -> tuple[TokenTree, list[Node]]:
     tree.show(kept[-1])
     gone = tree.prune()
     assert set(gone) == set(unseen[6:])
-    engine.forget(gone)
+    engine.free(gone)
     return tree, kept
 
 

@@ -98,8 +98,8 @@ def test_passes_and_tokens_are_counted_for_each_tree_and_for_all() -> None:
     engine.evaluate([other])
     assert engine.passes == 2
     assert (one.tree.work.passes, other.tree.work.passes) == (1, 2)
-    assert engine.usage(one.tree) == (0, 0)
-    assert engine.unread(one) == []
+    assert engine.cache_usage(one.tree) == (0, 0)
+    assert engine.nodes_to_prefill(one) == []
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def apart(hf_model: Any, nodes: list[Node]) -> float:
     largest = 0.0
     for engine in (model.engine, UncachedEngine(hf_model)):
         together = engine.evaluate(nodes).clone()
-        engine.forget([node for node in nodes if node.depth > nodes[0].depth])
+        engine.free([node for node in nodes if node.depth > nodes[0].depth])
         alone = torch.cat([engine.evaluate([node]).clone() for node in nodes])
         largest = max(largest, float((together - alone).abs().max() / alone.abs().max()))
     return largest

@@ -163,7 +163,7 @@ def test_what_is_dropped_tidies_up_in_the_same_thread_and_may_use_the_engine(
             while True:
                 yield "step"
         finally:
-            scheduler.forget([document.tree.expand(document.head, 5)])
+            scheduler.free([document.tree.expand(document.head, 5)])
             tidied.append(threading.current_thread().name)
 
     for count, drop in enumerate((scheduler.stop, lambda who: submit(scheduler, iter(()), who).wait(), None), start=1):
@@ -222,7 +222,7 @@ def test_it_is_an_engine_around_the_real_one(tiny_model: Model, scheduler: Sched
         assert [branch.token_ids for branch in result.branches] == [branch.token_ids for branch in expected.branches]
     document = Document(shared, "The old")
     document.lookahead(k=2, depth=2)
-    assert scheduler.usage(document.tree)[0] > 0
+    assert scheduler.cache_usage(document.tree)[0] > 0
     document.prune()
     document.compact()
     document.check()
@@ -252,22 +252,22 @@ def test_everything_that_an_engine_does_is_done_in_the_schedulers_thread(tiny_mo
     scheduler = Scheduler(engine)  # type: ignore[arg-type]
     document = Document(replace(tiny_model, engine=scheduler), "The old keeper")
     head = document.head
-    scheduler.read(scheduler.unread(head)[:-1])
-    assert [node.token_id for node in scheduler.unread(head)] == [head.token_id]
+    scheduler.prefill(scheduler.nodes_to_prefill(head)[:-1])
+    assert [node.token_id for node in scheduler.nodes_to_prefill(head)] == [head.token_id]
     hidden = scheduler.score([head], hidden=True)
     assert hidden.hidden is not None and scheduler.score([head]).nodes == [head]
     row = scheduler.evaluate([head])[0]
     assert torch.equal(row.argmax(), document.predict(row=True).row.argmax())
     (leaf,) = [*scheduler.roll_out([head], head.depth + 3, frozenset())][-1]
     assert leaf.depth == head.depth + 3
-    scheduler.forget([leaf])
+    scheduler.free([leaf])
     scheduler.compact(document.tree)
-    names = {"read", "unread", "score", "evaluate", "forget", "compact"}
+    names = {"prefill", "nodes_to_prefill", "score", "evaluate", "free", "compact"}
     assert names <= {name for name, _ in engine.asked}
     assert {thread for name, thread in engine.asked if name in names} == {"scheduler"}
-    for name in ("costs", "passes", "steady_rows"):
+    for name in ("pass_costs", "passes", "batch_invariant_rows"):
         assert getattr(scheduler, name) == getattr(tiny_model.engine, name)
-    assert scheduler.usage(document.tree) == tiny_model.engine.usage(document.tree)
+    assert scheduler.cache_usage(document.tree) == tiny_model.engine.cache_usage(document.tree)
     scheduler.close()
 
 
@@ -358,7 +358,7 @@ def test_closing_tells_everybody_who_waits_and_lets_what_runs_finish(scheduler: 
 
     def call() -> None:
         try:
-            single.append(scheduler.unread(None))  # type: ignore[arg-type]
+            single.append(scheduler.nodes_to_prefill(None))  # type: ignore[arg-type]
         except LookaheadError as error:
             single.append(error)
 

@@ -118,7 +118,7 @@ class Table:
 
     def __init__(self, model: Model, prompt: Sequence[int], depth: int) -> None:
         self.rows: dict[tuple[int, ...], torch.Tensor] = {}
-        self.costs, self.passes, self.steady_rows = Cheap(), 0, None
+        self.pass_costs, self.passes, self.batch_invariant_rows = Cheap(), 0, None
         document = Document(model, token_ids=prompt)
         for size in range(depth):
             for tail in itertools.product(range(LETTERS), repeat=size):
@@ -133,13 +133,13 @@ class Table:
         scores.tell(scores.nodes)
         return scores.logprobs_of(scores.nodes)
 
-    def unread(self, node: Node) -> list[Node]:
+    def nodes_to_prefill(self, node: Node) -> list[Node]:
         return []
 
-    def forget(self, nodes: Sequence[Node]) -> None:
+    def free(self, nodes: Sequence[Node]) -> None:
         pass
 
-    def usage(self, tree: Any) -> tuple[int, int]:
+    def cache_usage(self, tree: Any) -> tuple[int, int]:
         return 0, 0
 
 

@@ -105,7 +105,7 @@ def test_an_end_that_was_drawn_comes_with_its_odds() -> None:
 @pytest.mark.slow
 def test_a_draw_comes_with_its_odds_where_another_drafter_may_have_guessed_the_same() -> None:
     model = small(eos_token_id=None)
-    model.engine.costs = Stepped()  # type: ignore[misc]
+    model.engine.pass_costs = Stepped()  # type: ignore[misc]
     assert abs(chi_square(counted(model, 2_000, drafters=[Sure(), Drawing()]), exact(model))) < 5
 
 

@@ -55,7 +55,7 @@ class Steady(PassCosts):
 @pytest.fixture
 def steady(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> Model:
     """The tiny model, with costs that do not change: the same drafts each time."""
-    monkeypatch.setattr(tiny_model.engine, "costs", Steady())
+    monkeypatch.setattr(tiny_model.engine, "pass_costs", Steady())
     return tiny_model
 
 
@@ -326,7 +326,7 @@ def test_a_draft_model_without_the_padding_of_the_big_one_changes_nothing(byte_t
 def test_under_rejection_a_draft_model_may_have_more_ids_or_fewer(byte_tokenizer: Any, extra: int) -> None:
     size = len(byte_tokenizer)
     big = load_model(padded(size, max(0, -extra), 1.0), tokenizer=byte_tokenizer)
-    big.engine.costs = Steady()  # type: ignore[misc]
+    big.engine.pass_costs = Steady()  # type: ignore[misc]
     little = load_model(padded(size, max(0, extra), 50.0), tokenizer=byte_tokenizer)
     given: dict[str, Any] = {"speculate": "rejection", "temperature": 1.0, "max_new_tokens": 40, "min_new_tokens": 40}
     stream = Document(big, token_ids=PROMPT).stream(drafters=(), draft_model=little, **given)
@@ -406,7 +406,7 @@ def test_a_draft_model_forgets_the_texts_that_stand_no_more() -> None:
         path = [(start + 5 * place) % 96 for place in range(60)]
         drafter.start(path, None, 4)
         assert drafter._tree.size <= 2 * len(path) + 256
-        assert drafter.little.engine.usage(drafter._tree)[0] <= 2 * len(path) + 256
+        assert drafter.little.engine.cache_usage(drafter._tree)[0] <= 2 * len(path) + 256
 
 
 def test_several_texts_with_drafts_are_those_without(tiny_model: Model) -> None:
@@ -431,7 +431,7 @@ def test_what_was_drafted_in_vain_leaves_nothing_in_tree_or_cache(tiny_model: Mo
     for _ in document.stream(max_new_tokens=20, speculate=True, drafters=hostile(tiny_model.vocabulary)):
         document.check()
     assert document.tree.size == len(PROMPT) + 20
-    assert tiny_model.engine.usage(document.tree)[0] <= len(PROMPT) + 20
+    assert tiny_model.engine.cache_usage(document.tree)[0] <= len(PROMPT) + 20
 
 
 def test_a_drafter_hears_of_every_token_also_of_those_that_took_no_pass(steady: Model) -> None:
@@ -497,7 +497,7 @@ def test_an_end_token_inside_a_draft_ends_the_text_there(byte_tokenizer: Any) ->
 def test_tokens_that_were_drafted_count_as_new_when_the_next_is_chosen(byte_tokenizer: Any) -> None:
     whole = plain(load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer))
     ending = load_model(tiny_llama(len(byte_tokenizer), eos_token_id=whole[5]), tokenizer=byte_tokenizer)
-    ending.engine.costs = Steady()  # type: ignore[misc]
+    ending.engine.pass_costs = Steady()  # type: ignore[misc]
     oracle = Oracle([*PROMPT, *whole], ending.vocabulary)
     assert drafted(ending, [oracle], min_new_tokens=5) == whole[:6] == plain(ending, min_new_tokens=5)
 
@@ -588,7 +588,7 @@ def test_branches_that_stand_in_the_text_are_grown_in_few_passes() -> None:
     ]
     words = sorted({f" {word}" for text in said for word in text.rstrip(".").split()[1:]})
     keeper = parrot(said, words)
-    keeper.engine.costs = Steady()  # type: ignore[misc]
+    keeper.engine.pass_costs = Steady()  # type: ignore[misc]
     text = " ".join([*said, "The old"])
     plainly, drafted = (
         Document(keeper, text).lookahead(k=5, depth=10, speculate=speculate) for speculate in (False, True)
@@ -624,7 +624,7 @@ def test_what_goes_wrong_at_a_drafted_token_is_no_rule_that_leaves_nothing(
 def test_a_rule_that_leaves_nothing_behind_a_draft_is_told_when_the_text_has_come_so_far(steady: Model) -> None:
     """No token may come twice, so that a text ends where every one has come; drafts reach that place before it does."""
     model = load_model(tiny_llama(24, eos_token_id=None), tokenizer=None)
-    model.engine.costs = Steady()  # type: ignore[misc]
+    model.engine.pass_costs = Steady()  # type: ignore[misc]
     given: dict[str, Any] = {"max_new_tokens": 60, "no_repeat_ngram_size": 1, "seed": 1}
     texts = []
     for drafters in ((), [Oracle(range(3), 24)]):
@@ -902,7 +902,7 @@ def test_nothing_that_one_document_taught_a_drafter_is_offered_in_another(
     taught = Document(steady, token_ids=told)
     for use in USES.values():
         use(taught)
-    assert steady.engine.usage(taught.tree)[0], "the other document is still there"
+    assert steady.engine.cache_usage(taught.tree)[0], "the other document is still there"
     after = offers(steady, monkeypatch, USES[way])
     assert [token_id for token_id, _ in after] == [token_id for token_id, _ in before]
     assert [odds for _, odds in after] == pytest.approx([odds for _, odds in before], abs=1e-4)

@@ -7,7 +7,7 @@ import torch
 
 from lookahead_core.engines import engine as base
 from lookahead_core.engines.cached import CachedEngine
-from lookahead_core.engines.engine import NodeScores, read_in_chunks
+from lookahead_core.engines.engine import NodeScores, prefill_in_chunks
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.tree import Node, TokenTree
 from tests.conftest import tiny_llama
@@ -89,8 +89,8 @@ def test_a_long_text_is_read_in_chunks_of_512_up_to_a_last_one_of_768(length: in
     engine = CachedEngine(tiny_llama(96, max_position_embeddings=4096), cache_bytes=2**30)
     tree = TokenTree()
     head = tree.descend(tree.root, [place % 96 for place in range(length)])
-    assert list(read_in_chunks(engine, head)) == left
-    assert len(engine.unread(head)) == (left[-1] if left else length)
+    assert list(prefill_in_chunks(engine, head)) == left
+    assert len(engine.nodes_to_prefill(head)) == (left[-1] if left else length)
     assert engine.passes == len(left)
 
 

@@ -83,9 +83,9 @@ class Between:
         self.before()
         return self.engine.evaluate(nodes)
 
-    def read(self, nodes: Sequence[Node]) -> None:
+    def prefill(self, nodes: Sequence[Node]) -> None:
         self.before()
-        self.engine.read(nodes)
+        self.engine.prefill(nodes)
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
         for frontier in self.engine.roll_out(nodes, depth, stop):

@@ -396,7 +396,7 @@ def test_a_loaded_model_says_how_it_computes(dtype: torch.dtype) -> None:
     hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED)).eval().bfloat16().to(dtype)
     engine: Any = load_model(hf_model, tokenizer=None).engine
     assert engine.computation.few_rows == "layers compiled by LLVM" and engine.computation.exact_rows == ROWS
-    assert engine.steady_rows == (ROWS if dtype is torch.bfloat16 else None)
+    assert engine.batch_invariant_rows == (ROWS if dtype is torch.bfloat16 else None)
     assert any(isinstance(one, FusedLayers) and one.compiled is not None for one in engine.twin.modules())
     assert isinstance(engine.twin.get_output_embeddings(), CompiledHead)
     _, nodes = random_tree(8, 1)
