@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from lookahead_core.analysis.token_facts import TokenFacts, observe
 from lookahead_core.document.document import Document
@@ -15,11 +15,17 @@ from lookahead_core.document.generation_start import CostMeter
 from lookahead_core.document.results import Cost, LookaheadStep
 from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK
 from lookahead_core.errors import LookaheadError
+from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.text.boundaries import WORD, ends
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node
 from lookahead_core.validation import check_whole
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from lookahead_core.strategies.keywords import LookaheadKeywords
 
 MOST_ALTERNATIVES = 20
 NONE_FOUND = "No possible edits found."
@@ -162,7 +168,9 @@ def highlights_steps(document: Document, k: int = 5) -> Iterator[HighlightsStep]
     if not document.text:
         raise LookaheadError("There is no text to read yet: write or paste one.")
     meter = CostMeter(document.model.engine, document.tree)
-    token_ids, told, seen = document.token_ids, {}, {}
+    token_ids = document.token_ids
+    told: dict[int, TokenFacts] = {}
+    seen: dict[int, int] = {}
     windows = _windows(document)
     total, before = sum(window.end - window.begin for window in windows), 0
     for window in windows:
@@ -176,8 +184,12 @@ def highlights_steps(document: Document, k: int = 5) -> Iterator[HighlightsStep]
     yield HighlightsStep(total, total, Highlights(tuple(_entries(document, told, seen)), meter.cost()))
 
 
-def branches_steps(document: Document, start: int, **options: Any) -> Iterator[LookaheadStep]:
-    """What `lookahead_steps` would give if the text ended before the token at a character; it stays as it is."""
+@takes_options(LookaheadOptions)
+def branches_steps(document: Document, start: int, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
+    """Yield the steps of a lookahead from the middle of the text, as if it ended before the token at character `start`.
+
+    The text stays as it is. The options are those of `Document.lookahead`.
+    """
     asked = LookaheadOptions.of(options)
     at = _token_at(document, start)
     window = next(window for window in _windows(document) if window.begin <= at < window.end)
@@ -221,7 +233,7 @@ def _read(document: Document, window: _Window, k: int, told: dict[int, TokenFact
         else:
             engine.prefill(chunk)
             yield 0
-    told |= {at: _note(node, token_ids[at], k) for node, at in nodes.items()}
+    told |= {at: cast(TokenFacts, _note(node, token_ids[at], k)) for node, at in nodes.items()}
 
 
 def _note(node: Node, token_id: int, k: int) -> TokenFacts | None:

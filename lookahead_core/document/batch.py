@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lookahead_core.document.document import Document
 from lookahead_core.document.generation_start import GenerationStart, guarded
@@ -14,17 +14,24 @@ from lookahead_core.document.stream import StreamReader, Streams, read_lines
 from lookahead_core.strategies.beam import BeamOptions, beam_search
 from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.strategies.grow_many import grow_together
+from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.rules import LogitRules
 from lookahead_core.validation import checked
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-def stream_batch(documents: Iterable[Document], **options: Any) -> Streams:
-    """One continuation of each document, side by side: which one has gone on, and its step.
+    from lookahead_core.strategies.keywords import BeamKeywords, LookaheadKeywords, StreamKeywords
 
-    A document given several times has several texts drawn: `stream_batch([document] * 5, temperature=0.8)` gives the
-    streams 0 to 4 of the seed. Where the options leave one of them nothing to go on with, the others go on, and its
-    error comes at the end.
+
+@takes_options(StreamOptions)
+def stream_batch(documents: Iterable[Document], **options: Unpack[StreamKeywords]) -> Streams:
+    """Return an iterator over one continuation of each document, side by side: pairs of a document's index and a step.
+
+    A document may be listed several times: `stream_batch([document] * 5, temperature=0.8)` draws the streams 0 to 4 of
+    the seed. If the options rule out every token for one document, the others go on; its error is raised at the end.
+    The options are those of `Document.stream`.
     """
     asked = checked(StreamOptions, options, "stream_batch")
     documents = _listed(documents)
@@ -39,8 +46,12 @@ def stream_batch(documents: Iterable[Document], **options: Any) -> Streams:
     return Streams(steps, _cost_of(documents, grounds), [reader.line.passes for reader in readers])
 
 
-def beam_search_batch(documents: Iterable[Document], **options: Any) -> list[Beams]:
-    """A beam search in each document, all of them in one pass a level."""
+@takes_options(BeamOptions)
+def beam_search_batch(documents: Iterable[Document], **options: Unpack[BeamKeywords]) -> list[Beams]:
+    """Return one beam search result per document; each level of all searches is one forward pass.
+
+    The options are those of `Document.beam_search`.
+    """
     asked = checked(BeamOptions, options, "beam_search_batch")
     documents = _listed(documents)
     grounds = _grounds(documents, asked)
@@ -50,8 +61,12 @@ def beam_search_batch(documents: Iterable[Document], **options: Any) -> list[Bea
     return [ground.found(search).result for ground, search in zip(grounds, searches, strict=True)]
 
 
-def lookahead_batch(documents: Iterable[Document], **options: Any) -> list[Lookahead]:
-    """A lookahead in each document; likely branches of all of them grow in the same passes."""
+@takes_options(LookaheadOptions)
+def lookahead_batch(documents: Iterable[Document], **options: Unpack[LookaheadKeywords]) -> list[Lookahead]:
+    """Return one lookahead result per document; with the mode `likely`, all branches grow in the same forward passes.
+
+    The options are those of `Document.lookahead`.
+    """
     asked = checked(LookaheadOptions, options, "lookahead_batch")
     documents = _listed(documents)
     grounds = _grounds(documents, LogitRules(max_new_tokens=asked.depth))
@@ -64,7 +79,7 @@ def lookahead_batch(documents: Iterable[Document], **options: Any) -> list[Looka
 
 def _listed(documents: Iterable[Document]) -> list[Document]:
     """The documents, which must have one model."""
-    listed = [documents] if isinstance(documents, Document) else list(documents)
+    listed: list[Document] = [documents] if isinstance(documents, Document) else list(documents)
     for document in listed:
         if not isinstance(document, Document):
             raise ValueError(f"documents holds {type(document).__name__}, and must hold documents.")

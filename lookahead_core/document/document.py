@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -22,12 +22,18 @@ from lookahead_core.strategies.beam import BeamOptions, beam_search
 from lookahead_core.strategies.branch_growth import GrowthContext
 from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.strategies.healing import ReopenedToken
+from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.rules import LogitRules
 from lookahead_core.text.context_window import left_out
 from lookahead_core.text.passage import Passage, TextEnd
 from lookahead_core.tree import Node, Prediction, TokenTree
 from lookahead_core.validation import checked, token_id_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from lookahead_core.strategies.keywords import BeamKeywords, LookaheadKeywords, StreamKeywords
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,46 +117,68 @@ class Document:
         """The end of the trunk."""
         return self.tree.head
 
-    def lookahead(self, **options: Any) -> Lookahead:
-        """Several continuations at once: `k` branches of `depth` tokens. See `strategies.LookaheadOptions` for all."""
+    @takes_options(LookaheadOptions)
+    def lookahead(self, **options: Unpack[LookaheadKeywords]) -> Lookahead:
+        """Return several continuations of the text at once: `k` branches of at most `depth` tokens, each with its odds.
+
+        The text stays as it is. `LookaheadKeywords` explains each option, `LookaheadOptions` holds the defaults.
+        """
         step = None
         for step in self.lookahead_steps(**options):  # noqa: B007
             pass
         assert step is not None
         return step.result
 
-    def lookahead_steps(self, **options: Any) -> Iterator[LookaheadStep]:
-        """The same, a step for each forward pass. It may be left at any step; what was computed is kept."""
+    @takes_options(LookaheadOptions)
+    def lookahead_steps(self, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
+        """Yield one step per forward pass of a lookahead; the last step has the result that `lookahead` returns.
+
+        The options are those of `lookahead`. The generator may be abandoned at any step: the tree keeps the predictions
+        made so far. It raises LookaheadError if the text changes meanwhile.
+        """
         return self._steps(LookaheadOptions.of(options))
 
-    def stream(self, **options: Any) -> Stream:
-        """One continuation, token by token, greedy or drawn; the text stays as it is. See `StreamOptions` for all.
+    @takes_options(StreamOptions)
+    def stream(self, **options: Unpack[StreamKeywords]) -> Stream:
+        """Return an iterator over one continuation, token by token, greedy or sampled; the text stays as it is.
 
-        `for step in document.stream(...)`, or `document.stream(...).write()`; it may be left at any step. It ends where
-        the model's context is full.
+        `for step in document.stream(...)`, or `document.stream(...).write()` to print it. It may be abandoned at any
+        step. It ends with an end token, a stop condition, `max_new_tokens`, or where the model's context is full, and
+        raises LookaheadError if the text changes meanwhile. `StreamKeywords` explains each option, `StreamOptions`
+        holds the defaults.
         """
         asked = checked(StreamOptions, options, "stream")
         ground = self.ground(asked)
         reader = ground.line(asked)
         steps = (step for _, step in read_lines(self.model.engine, [reader]))
-        steps = guarded([ground], steps, lambda: reader.line.over)
-        return Stream(steps, ground.cost, ground.seen_from, reader.line.passes)
+        checked_steps = guarded([ground], steps, lambda: reader.line.over)
+        return Stream(checked_steps, ground.cost, ground.seen_from, reader.line.passes)
 
-    def odds(self, **options: Any) -> torch.Tensor:
-        """The log-probabilities, by token id, that the first token of such a stream is drawn from."""
+    @takes_options(StreamOptions)
+    def odds(self, **options: Unpack[StreamKeywords]) -> torch.Tensor:
+        """Return the log-probabilities, by token id, that `stream` with these options draws its first token from."""
         asked = checked(StreamOptions, options, "odds")
         return self.ground(asked).odds(asked)
 
-    def beam_search(self, **options: Any) -> Beams:
-        """The best of several paths that grow side by side, best first. See `BeamOptions` for all."""
+    @takes_options(BeamOptions)
+    def beam_search(self, **options: Unpack[BeamKeywords]) -> Beams:
+        """Return the results of a beam search after the text, best first; the text stays as it is.
+
+        `BeamKeywords` explains each option, `BeamOptions` holds the defaults.
+        """
         step = None
         for step in self.beam_search_steps(**options):  # noqa: B007
             pass
         assert step is not None
         return step.result
 
-    def beam_search_steps(self, **options: Any) -> Iterator[BeamStep]:
-        """The same, a step for each level, which is one forward pass. It may be left at any step."""
+    @takes_options(BeamOptions)
+    def beam_search_steps(self, **options: Unpack[BeamKeywords]) -> Iterator[BeamStep]:
+        """Yield one step per level of a beam search, which is one forward pass; the last step has the final result.
+
+        The options are those of `beam_search`. The generator may be abandoned at any step. It raises LookaheadError if
+        the text changes meanwhile.
+        """
         asked = checked(BeamOptions, options, "beam_search")
         ground = self.ground(asked)
         search = ground.search(asked)
@@ -261,8 +289,12 @@ class Document:
         typed = self._reopened() if options.heal else None
         yield from self._grow(options, self.tree.head, self._passage.spot, seen_from, typed)
 
-    def steps_after(self, branch: Branch, tokens: int, **options: Any) -> Iterator[LookaheadStep]:
-        """What `lookahead_steps` would give once these tokens were accepted; the text stays as it is."""
+    @takes_options(LookaheadOptions)
+    def steps_after(self, branch: Branch, tokens: int, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
+        """Yield the steps that `lookahead_steps` would yield after accepting this many tokens of a branch.
+
+        The text stays as it is. Yields nothing where `after` returns None.
+        """
         checked, after = LookaheadOptions.of(options), self.after(branch, tokens)
         if after is not None:
             yield from self._grow(checked, *after, self._seen_from, None)

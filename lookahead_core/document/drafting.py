@@ -88,8 +88,12 @@ class DocumentDrafting:
                 raise ValueError(f"{name} is given, and only the drafter suffix looks into it: add it to drafters.")
 
     def _named(self, options: StreamOptions) -> list[Drafter]:
-        own = {"recycled": lambda: self._recycled, "suffix": lambda: self._suffix.beside(self._others(options))}
-        return [own[one]() if isinstance(one, str) else one for one in options.drafters]
+        def make(drafter: str | Drafter) -> Drafter:
+            if not isinstance(drafter, str):
+                return drafter
+            return self._recycled if drafter == "recycled" else self._suffix.beside(self._others(options))
+
+        return [make(drafter) for drafter in options.drafters]
 
     def _others(self, options: StreamOptions) -> list[NgramIndex]:
         """What was given to be quoted, beside the text itself."""

@@ -5,12 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lookahead_core.document.document import Document
 from lookahead_core.document.results import Branch, Lookahead
 from lookahead_core.strategies.grow_many import grow_together
+from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from lookahead_core.strategies.keywords import LookaheadKeywords
 
 WIDTH = 32
 """Nodes that one pass grows: so many cost little more than one, and nobody who asks meanwhile waits for longer."""
@@ -30,12 +36,15 @@ class _Click:
     tokens: int
 
 
+@takes_options(LookaheadOptions)
 def read_ahead(
-    document: Document, result: Lookahead, *, most_nodes: int = 512, **options: Any
+    document: Document, result: Lookahead, *, most_nodes: int = 512, **options: Unpack[LookaheadKeywords]
 ) -> Iterator[PreparedView | None]:
-    """A view of the document for each token that might be clicked; a step for each pass, and one for each view.
+    """Compute the lookahead that would follow each possible click in `result`, the likeliest click first.
 
-    It ends when so many tokens went through the model. The document must stand as it stood when the view was made.
+    Yields None after each forward pass, and a `PreparedView` for each finished lookahead. Ends once `most_nodes` tokens
+    went through the model. The document's text must be the one that `result` was computed for. The options are those of
+    `Document.lookahead`.
     """
     asked, work, model = LookaheadOptions.of(options), document.tree.work, document.model
     most = work.tokens + most_nodes
@@ -53,7 +62,7 @@ def read_ahead(
             yield from _view(document, click, options, most)
 
 
-def _view(document: Document, click: _Click, options: dict[str, Any], most: int) -> Iterator[PreparedView | None]:
+def _view(document: Document, click: _Click, options: LookaheadKeywords, most: int) -> Iterator[PreparedView | None]:
     """One of the views; none if it takes more than there is left."""
     work, last, over = document.tree.work, None, False
     began = work.tokens

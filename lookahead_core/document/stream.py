@@ -76,7 +76,7 @@ class StreamReader:
             raw, finish = ("", "words") if self._words.beyond else (raw, "words")
         text = self._stops.read(raw)
         path = self.line.path
-        ids_stop = any(tuple(path[-len(ids) :]) == ids for ids in options.stop_ids)
+        ids_stop = any(isinstance(ids, tuple) and tuple(path[-len(ids) :]) == ids for ids in options.stop_ids)
         if self._stops.found or ids_stop or (options.stop_when is not None and options.stop_when(tuple(path))):
             finish = "stop"
         if finish:

@@ -18,8 +18,11 @@ from lookahead_core.text.chat import ChatToken, conversation, most_before
 from lookahead_core.validation import check_whole
 
 if TYPE_CHECKING:
+    from lookahead_core.analysis.highlights import Highlights
     from lookahead_core.model import Model
     from lookahead_core.serving.call_document import CallDocument
+    from lookahead_core.strategies.keywords import LookaheadKeywords
+    from lookahead_core.strategies.lookahead_options import Mode, Until
 
 P = ParamSpec("P")
 Answer: TypeAlias = dict[str, Any]
@@ -29,8 +32,6 @@ Messages: TypeAlias = list[dict[str, str]]
 REWRITE = "Rewrite this document to be more concise."
 MOST_K = 50
 """How many alternatives may be asked for at each token."""
-REVISED = {"temperature": 0.5, "top_k": 50, "top_p": 0.95}
-"""How the prototype drew revisions."""
 
 
 def call(steps: Callable[P, Steps]) -> Callable[P, Answer]:
@@ -174,8 +175,16 @@ class Calls:
             heal: Whether a text that ends inside a word is finished: texts are then what is still to insert.
             messages: {"role", "content"} each; the last one is half written and goes on.
         """
-        options = {"k": k, "depth": depth, "mode": mode, "until": until, "heal": heal}
-        options |= {"temperature": temperature, "top_p": top_p, "seed": seed}
+        options: LookaheadKeywords = {
+            "k": k,
+            "depth": depth,
+            "mode": cast("Mode", mode),
+            "until": cast("Until", until),
+            "temperature": temperature,
+            "top_p": top_p,
+            "seed": seed,
+            "heal": heal,
+        }
         with self.place(text, messages) as place:
             for step in place.document.lookahead_steps(**options):  # noqa: B007
                 yield None
@@ -211,10 +220,14 @@ class Calls:
             stop: Strings that end the text and do not come into it.
             messages: {"role", "content"} each; the last one is half written and goes on.
         """
-        options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
         with self.place(text, messages) as place:
             stream = place.document.stream(
-                max_new_tokens=max_new_tokens, stop=[*_strings("stop", stop), *place.end_texts], **options
+                max_new_tokens=max_new_tokens,
+                temperature=temperature,
+                top_k=top_k,
+                top_p=top_p,
+                seed=seed,
+                stop=[*_strings("stop", stop), *place.end_texts],
             )
             yield from place.read()
             for _ in stream:
@@ -239,9 +252,10 @@ class Calls:
             length_penalty: Above 0 favours long ones, below it short ones.
             messages: {"role", "content"} each; the last one is half written and goes on.
         """
-        options = {"num_beams": num_beams, "max_new_tokens": max_new_tokens, "length_penalty": length_penalty}
         with self.place(text, messages) as place:
-            steps = place.document.beam_search_steps(**options)
+            steps = place.document.beam_search_steps(
+                num_beams=num_beams, max_new_tokens=max_new_tokens, length_penalty=length_penalty
+            )
             yield from place.read()
             for step in steps:  # noqa: B007
                 yield None
@@ -265,7 +279,13 @@ class Calls:
         check_whole("n", n, 1, 20)
         with self.place(messages=_rewriting(prompt, doc, "")) as place:
             streams = stream_batch(
-                [place.document] * n, max_new_tokens=max_length, seed=seed, stop=place.end_texts, **REVISED
+                [place.document] * n,
+                max_new_tokens=max_length,
+                temperature=0.5,
+                top_k=50,
+                top_p=0.95,
+                seed=seed,
+                stop=place.end_texts,
             )
             yield from place.read()
             for _ in streams:
@@ -292,7 +312,7 @@ class Calls:
         with self.place(messages=_rewriting(prompt, doc, written)) as place:
             for step in highlights_steps(place.document, k):  # noqa: B007
                 yield None
-            yield {"highlights": place.highlights(step.result)}
+            yield {"highlights": place.highlights(cast("Highlights", step.result))}
 
     @contextmanager
     def place(

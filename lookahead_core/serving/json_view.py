@@ -85,7 +85,8 @@ def _short(logprob: float) -> float:
 def _distinct(result: Lookahead, rest: int) -> list[Prediction]:
     """Every prediction that something shown passed, once; first the one where all of it begins."""
     said = [] if result.said is None else [result.said]
-    said += [one for path in (*result.branches, *result.rest[:rest]) for one in path.said]
+    paths: list[Branch | Other] = [*result.branches, *result.rest[:rest]]
+    said += [one for path in paths for one in path.said]
     return list({id(one): one for one in said}.values())
 
 

@@ -10,6 +10,7 @@ import heapq
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 
@@ -46,13 +47,13 @@ class BeamOptions(LogitRules):
     """How many of them to return; left out, all."""
     length_penalty: float = 1.0
     """A score is the sum of log-probabilities over the length to this power; 0 is the plain sum."""
-    early_stopping: bool | str = False
+    early_stopping: bool | Literal["never"] = False
     """True: over when enough have ended; False: when none that grows looks better; "never": when none can become so."""
     num_beam_groups: int = 1
     """Groups that search one after the other at each level, each kept away from what those before it took."""
     diversity_penalty: float = 0.0
     """What a token's score loses for each beam of an earlier group that took it at the same level."""
-    stopping: str = "transformers"
+    stopping: Literal["transformers", "seed"] = "transformers"
     """Whose rules: "transformers", or "seed"."""
 
     def __post_init__(self) -> None:

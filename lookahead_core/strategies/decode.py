@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -29,6 +29,12 @@ from lookahead_core.strategies.rules import (
 from lookahead_core.strategies.sampling import draw, noise_at, shaped
 from lookahead_core.tree import Node, Prediction
 from lookahead_core.validation import check_choice, check_number, check_whole
+
+if TYPE_CHECKING:
+    from lookahead_core.model import Model
+    from lookahead_core.speculation.corpus import Corpus
+    from lookahead_core.speculation.drafters import Drafter
+    from lookahead_core.speculation.heads_file import Heads
 
 REJECTION = "rejection"
 UNDRAWN = (
@@ -65,16 +71,16 @@ class StreamOptions(LogitRules):
     """Asked after each token with all ids so far; true ends the text."""
     max_words: int | None = None
     """How many words to add at most, one that the text had begun included."""
-    speculate: bool | str | None = None
+    speculate: bool | Literal["rejection"] | None = None
     """Whether tokens are drafted and verified, several a pass; left out, where the engine gains by it. The text is the
     same with and without; with "rejection" it is another one with the same odds (arXiv 2302.01318)."""
-    drafters: Collection[Any] = ("suffix", "recycled")
+    drafters: Collection[str | Drafter] = ("suffix", "recycled")
     """Who guesses: what came where the text's end stood before, what earlier passes thought likely, or one's own."""
-    draft_model: Any = None
+    draft_model: Model | None = None
     """A smaller model with the same tokenizer, loaded by `load_model`, that guesses as well."""
-    heads: Any = None
+    heads: Heads | None = None
     """Heads that were trained for this model, as `load_heads` gives them, that guess as well."""
-    corpus: Any = None
+    corpus: Corpus | None = None
     """Texts to guess from, as `load_corpus` gives them."""
     source: str = ""
     """A text that will probably be quoted, to guess from."""
@@ -125,7 +131,7 @@ class StreamOptions(LogitRules):
     @property
     def drawn_by(self) -> StreamOptions:
         """These options without those that end a text or save passes: what a token is chosen by."""
-        plain = {each.name: each.default for each in fields(self) if each.name in UNDRAWN}
+        plain: dict[str, Any] = {each.name: each.default for each in fields(self) if each.name in UNDRAWN}
         return replace(self, **plain)
 
     def odds(self, scores: torch.Tensor, ruling: ModelRules, path: Sequence[int], new: int) -> torch.Tensor:

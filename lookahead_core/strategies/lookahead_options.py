@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from lookahead_core.validation import check_choice, check_number, check_whole, checked
 
-MODES = ("likely", "every_level", "forks", "best_first", "sampled")
-UNTIL = ("tokens", "word", "clause", "sentence", "line")
+Mode: TypeAlias = Literal["likely", "every_level", "forks", "best_first", "sampled"]
+Until: TypeAlias = Literal["tokens", "word", "clause", "sentence", "line"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+UNTIL: tuple[Until, ...] = get_args(Until)
 MOST_BRANCHES = 400
 MOST_BANNED = 1000
 MOST_SEED = 2**53
@@ -34,9 +36,9 @@ class LookaheadOptions:
     """How many branches, 1 to 20."""
     depth: int = 5
     """How many tokens each, the first included, 1 to 100."""
-    mode: str = "likely"
+    mode: Mode = "likely"
     """likely, every_level, forks, best_first or sampled."""
-    until: str = "tokens"
+    until: Until = "tokens"
     """Branches end with this, where `depth` tokens reach so far: word, clause, sentence or line."""
     branch_levels: int = 2
     """every_level: at how many levels to branch."""
@@ -64,7 +66,7 @@ class LookaheadOptions:
     """Whether what branches go on with is drafted from the text, several tokens a pass; the branches are the same."""
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> LookaheadOptions:
+    def of(cls, given: Mapping[str, Any]) -> LookaheadOptions:
         """Options from keyword arguments, every name and value checked."""
         return checked(cls, given, "lookahead")
 

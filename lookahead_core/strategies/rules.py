@@ -6,7 +6,7 @@ import math
 from array import array
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import torch
 
@@ -15,8 +15,8 @@ from lookahead_core.text.boundaries import has_spaces
 from lookahead_core.text.codec import HALF, TextCodec
 from lookahead_core.validation import check_number, check_whole, token_id_of
 
-Word: TypeAlias = "str | tuple[int, ...]"
-"""Characters, or token ids in their order."""
+Word: TypeAlias = "str | int | Sequence[int]"
+"""A string, a token id, or token ids in their order. Checked options hold strings and tuples of ids only."""
 LONGEST = 65_536
 """The most tokens that may be asked for at once."""
 MOST_WORDS = 1000
@@ -56,14 +56,16 @@ class LogitRules:
             object.__setattr__(self, name, checked_words(name, getattr(self, name)))
         for word in set(self.forced) & set(self.forbidden):
             raise ValueError(f"{word!r} is both forced and forbidden; take it out of one of the two.")
+        size = self.no_repeat_ngram_size
         for word in self.forced:
-            size = self.no_repeat_ngram_size
-            runs = [word[start : start + size] for start in range(len(word) - size + 1)] if size else []
-            if isinstance(word, tuple) and len(set(runs)) < len(runs):
+            if not size or not isinstance(word, tuple):
+                continue
+            runs = [word[start : start + size] for start in range(len(word) - size + 1)]
+            if len(set(runs)) < len(runs):
                 raise ValueError(f"{word!r} is forced, and holds the same {size} tokens twice; allow longer n-grams.")
 
 
-def checked_words(name: str, given: Any) -> tuple[Word, ...]:
+def checked_words(name: str, given: Any) -> tuple[str | tuple[int, ...], ...]:
     """Words, each once: strings, sequences of ids, or single ids. A string or an id alone is a list of one."""
     listed = [given] if isinstance(given, str | int) else given
     if not isinstance(listed, Collection) or isinstance(listed, bytes):
@@ -73,7 +75,7 @@ def checked_words(name: str, given: Any) -> tuple[Word, ...]:
     return tuple(dict.fromkeys(_checked_word(name, word) for word in listed))
 
 
-def _checked_word(name: str, word: Any) -> Word:
+def _checked_word(name: str, word: Any) -> str | tuple[int, ...]:
     if isinstance(word, str):
         if not word:
             raise ValueError(f"{name} holds an empty string, which stands everywhere; leave it out.")
@@ -95,7 +97,7 @@ class ModelRules:
         self.codec = codec
         self.forbidden_ids = [word for word in rules.forbidden if isinstance(word, tuple)]
         self.forbidden_texts = [word.encode() for word in rules.forbidden if isinstance(word, str)]
-        self.forced = [word if isinstance(word, tuple) else self._spelled(word) for word in rules.forced]
+        self.forced = [word if isinstance(word, tuple) else self._spelled(cast(str, word)) for word in rules.forced]
         self._check(vocabulary)
         never = {word[0] for word in self.forbidden_ids if len(word) == 1}
         self._never = sorted(never.union(*map(codec.holding, self.forbidden_texts)))

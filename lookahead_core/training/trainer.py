@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import torch
 from torch.nn import functional
@@ -20,10 +20,14 @@ from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.speculation.heads import FILE, HeadsProduct, bend
 from lookahead_core.speculation.heads_file import Heads, embedded, output_matrix, untrained
+from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.training.checkpoint import Checkpoint
 from lookahead_core.training.dataset import HeadDataset, measure
 from lookahead_core.training.self_written_text import TREES, GrowingText, starts_of, write
 from lookahead_core.validation import check_number, check_whole, checked
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Report = Callable[[str, "float | None"], None]
 
@@ -40,20 +44,32 @@ FEWEST = 64
 """With fewer vectors to learn from, nothing is trained."""
 
 
+class TrainingKeywords(TypedDict, total=False):
+    """Options of `train_heads`. `TrainingPlan` holds their defaults."""
+
+    tokens: int
+    """Number of tokens that the model writes as training text."""
+    count: int
+    """Number of heads; the n-th predicts the token n + 1 positions ahead."""
+    epochs: int
+    """Number of passes over the training text."""
+    kept: int
+    """Size of the heads' vocabulary: this many of the most frequent tokens."""
+    minutes: float | None
+    """Approximate time limit; None sets none. With a limit, the same seed need not give the same heads."""
+    seed: int
+    """Seed of the written texts and of the initial weights."""
+
+
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How heads are trained."""
+    """The checked options of `train_heads`; `TrainingKeywords` explains each."""
 
     tokens: int = 300_000
-    """How many tokens the model writes."""
     count: int = 3
-    """How many heads."""
     epochs: int = 3
-    """How often each of them is learnt from."""
     kept: int = 4096
-    """Among how many tokens heads guess, the most frequent ones."""
     minutes: float | None = None
-    """About how long it may take; None sets no bound. With a bound, the same seed need not give the same heads."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -66,13 +82,14 @@ class TrainingPlan:
             check_number("minutes", self.minutes, 0, math.inf, above=True)
 
 
+@takes_options(TrainingPlan)
 def train_heads(
     model: Model,
     *,
     texts: Iterable[str] | None = None,
     into: str | os.PathLike[str] | None = None,
     report: Report = lambda sentence, fraction: None,
-    **options: Any,
+    **options: Unpack[TrainingKeywords],
 ) -> Heads:
     """Heads for this model, taught on texts that it writes: on from `texts`, or from openings of many kinds.
 

@@ -1,0 +1,164 @@
+"""Keyword arguments of the public functions, typed and explained for editors.
+
+Each class here belongs to an options dataclass, which holds the defaults and checks the values. A test compares the
+names and types of the two.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
+
+if TYPE_CHECKING:
+    from lookahead_core.model import Model
+    from lookahead_core.speculation.corpus import Corpus
+    from lookahead_core.speculation.drafters import Drafter
+    from lookahead_core.speculation.heads_file import Heads
+    from lookahead_core.strategies.lookahead_options import Mode, Until
+    from lookahead_core.strategies.rules import Word
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def takes_options(kind: type) -> Callable[[F], F]:
+    """Return a decorator: `help` and `inspect.signature` then list the fields of a dataclass instead of `**options`.
+
+    The function still gets its options as a dictionary, and checks their names and values itself.
+    """
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        listed = [
+            inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
+            for each in fields(kind)
+        ]
+        function.__signature__ = signature.replace(parameters=[*own, *listed])  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+class LookaheadKeywords(TypedDict, total=False):
+    """Options of a lookahead. `LookaheadOptions` holds their defaults."""
+
+    k: int
+    """Number of branches, 1 to 20. With `every_level`, number of branches at each of those levels."""
+    depth: int
+    """Maximum number of tokens per branch, the first included, 1 to 100."""
+    mode: Mode
+    """How branches are chosen. `likely`: the k likeliest first tokens, each continued greedily. `every_level`: k tokens
+    at each of the first `branch_levels` levels. `forks`: a new branch wherever another token has at least `cutoff`.
+    `best_first`: always extend the most probable paths, up to `budget` nodes. `sampled`: k independent samples."""
+    until: Until
+    """Where a branch ends if it gets there within `depth` tokens: at the end of a word, clause, sentence or line."""
+    branch_levels: int
+    """`every_level` only: number of levels that branch, 1 to 8."""
+    cutoff: float
+    """`forks` only: the probability from which another token starts a branch of its own, 0 to 1."""
+    slope: float
+    """`forks` only: the factor by which the cutoff grows with each level, 1 to 100."""
+    split_limit: int
+    """`forks` only: maximum number of branches at one node, 1 to 20."""
+    budget: int
+    """`best_first` only: maximum number of evaluated nodes, 1 to 4,096."""
+    width: int
+    """`best_first` only: nodes per forward pass, 1 to 256. Sixteen cost little more than one."""
+    temperature: float
+    """`sampled` only: 0 always takes the likeliest token; up to 2."""
+    top_p: float
+    """`sampled` only: sample among the likeliest tokens that together have this probability, above 0 and up to 1."""
+    seed: int
+    """`sampled` only: the same seed draws the same branches."""
+    banned: Collection[int]
+    """Token ids that no branch may contain, at most 1,000. All probabilities are renormalised without them."""
+    heal: bool
+    """Whether to re-open the last typed token if the text ends inside a word or in spaces."""
+    speculate: bool
+    """Whether to draft continuations from the text and verify several tokens per pass. The branches are the same."""
+
+
+class RuleKeywords(TypedDict, total=False):
+    """Options that streams and beam searches share. `LogitRules` holds their defaults."""
+
+    max_new_tokens: int
+    """Maximum number of new tokens, an end token included."""
+    min_new_tokens: int
+    """Number of new tokens before an end token is allowed. Stop strings do not wait for it."""
+    repetition_penalty: float
+    """Divides the positive scores of tokens that are in the text already and multiplies the negative ones; 1 is off."""
+    frequency_penalty: float
+    """Subtracted from a token's score once for each occurrence of the token in the text."""
+    presence_penalty: float
+    """Subtracted once from the score of each token that is in the text."""
+    no_repeat_ngram_size: int
+    """No n-gram of this many tokens occurs twice; 0 is off."""
+    forbidden: Collection[Word]
+    """Strings that the text must not come to contain, however they are tokenized; single token ids; or sequences of
+    token ids."""
+    forced: Collection[Word]
+    """Words or sequences of token ids that must come before an end token or the maximum length ends the text."""
+
+
+class StreamKeywords(RuleKeywords, total=False):
+    """Options of a stream. `StreamOptions` holds their defaults."""
+
+    temperature: float | None
+    """0 takes the likeliest token. None means 1 if a seed or one of the cuts below is set, and 0 otherwise."""
+    top_k: int
+    """Sample among this many likeliest tokens; 0 is off."""
+    top_p: float
+    """Sample among the likeliest tokens that together have this probability, the token that reaches it included."""
+    min_p: float
+    """Sample among tokens with at least this share of the likeliest token's probability."""
+    typical_p: float
+    """Sample among the tokens whose surprise is closest to the entropy, until they have this probability together."""
+    min_tokens_to_keep: int
+    """Minimum number of tokens that each cut leaves."""
+    seed: int | None
+    """The same seed draws the same text. None means 0."""
+    stream: int
+    """Number of the random stream of this seed: each draws a text of its own."""
+    stop: str | Collection[str]
+    """Strings that end the text. They may span tokens, and may begin before the new text; they are not part of it."""
+    stop_ids: Collection[Word]
+    """Sequences of token ids that end the text."""
+    stop_when: Callable[[Sequence[int]], bool] | None
+    """Called after each token with all ids so far, the prompt's included; True ends the text."""
+    max_words: int | None
+    """Maximum number of words, one that the text had begun included; None is off."""
+    speculate: bool | Literal["rejection"] | None
+    """Whether to draft tokens and verify several per pass, with the same text as without. None: if the engine gains by
+    it. "rejection": accept drafts by rejection sampling (arXiv 2302.01318), with another text of the same odds."""
+    drafters: Collection[str | Drafter]
+    """Who drafts: `suffix` (what followed earlier occurrences of the text's end), `recycled` (predictions of earlier
+    passes), or drafters of your own."""
+    draft_model: Model | None
+    """A smaller model with the same tokenizer, from `load_model`, that drafts as well."""
+    heads: Heads | None
+    """Draft heads trained for this model, from `load_heads`, that draft as well."""
+    corpus: Corpus | None
+    """Texts to draft from, from `load_corpus`."""
+    source: str
+    """A text that will probably be quoted, to draft from."""
+
+
+class BeamKeywords(RuleKeywords, total=False):
+    """Options of a beam search. `BeamOptions` holds their defaults."""
+
+    num_beams: int
+    """Number of beams, 1 to 100."""
+    num_return_sequences: int | None
+    """Number of beams to return; None returns all."""
+    length_penalty: float
+    """The sum of log-probabilities is divided by the length to this power; 0 leaves the plain sum."""
+    early_stopping: bool | Literal["never"]
+    """True: stop when enough beams have ended. False: when no growing beam looks better. "never": when none can."""
+    num_beam_groups: int
+    """Number of groups, searched one after another at each level; each avoids the tokens of the groups before it."""
+    diversity_penalty: float
+    """Subtracted from a token's score for each beam of an earlier group that took the token at this level."""
+    stopping: Literal["transformers", "seed"]
+    """Whose stopping rules apply: those of transformers, or those of the seed's prototype."""
