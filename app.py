@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
-OF_THE_MODEL = ("model", "device", "device_map", "dtype", "engine", "trust_remote_code")
-"""Arguments that stand above a setting of the same name."""
+MODEL_ARGUMENTS = ("model", "device", "device_map", "dtype", "engine", "trust_remote_code")
+"""Arguments that override the setting of the same name."""
 CHOICES = {
     "device": ("auto", "cpu", "cuda", "mps"),
     "dtype": ("auto", "float32", "bfloat16", "float16"),
@@ -29,57 +29,78 @@ EPILOG = """\
 examples:
   python app.py                                    the default model, fetched once and kept
   python app.py --model gpt2 --dtype float32       a model of the Hub
-  python app.py --model ./folder --host 0.0.0.0    one on this machine, for everybody on this network
+  python app.py --model ./folder --host 0.0.0.0    a local folder, for everybody on this network
 
 environment:
   LOOKAHEAD_MODEL, LOOKAHEAD_DEVICE, LOOKAHEAD_DEVICE_MAP, LOOKAHEAD_DTYPE, LOOKAHEAD_ENGINE and
-  LOOKAHEAD_TRUST_REMOTE_CODE (true or false) stand for the arguments of the same names.
-  LOOKAHEAD_COMPUTE (auto, packed or plain) is how passes are computed on a processor.
-  LOOKAHEAD_CACHE_DIR is where the default model is kept, LOOKAHEAD_CACHE_MB (2048) the most memory that the cache of
-  all documents may take, LOOKAHEAD_HUB_TIMEOUT (3) how many seconds to wait for the Hub before looking elsewhere,
-  LOOKAHEAD_ADDRESS where other people reach the page, for the links that it makes.
+  LOOKAHEAD_TRUST_REMOTE_CODE (true or false) set the defaults of the arguments of the same names.
+  LOOKAHEAD_COMPUTE (auto, packed or plain) selects how forward passes are computed on a CPU.
+  LOOKAHEAD_CACHE_DIR is the folder that keeps the default model.
+  LOOKAHEAD_CACHE_MB (2048) limits the memory of the KV caches of all documents together.
+  LOOKAHEAD_HUB_TIMEOUT (3) is how many seconds to wait for the Hub before the default model comes from elsewhere.
+  LOOKAHEAD_ADDRESS is the page's address for other people, used in the links that it makes.
 """
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence, without the page of usage before it."""
+    """An argument parser that reports an error in one sentence, without the usage text."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{message[:1].upper()}{message[1:]}; see python app.py --help.\n")
 
 
 def parser() -> Parser:
-    made = Parser(description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add = made.add_argument
-    add("--model", metavar="NAME", help="What to load: a name on the Hub, a folder or a .gguf file.")
-    add("--revision", metavar="NAME", help="Which branch, tag or commit of a model on the Hub.")
-    add("--device", choices=CHOICES["device"], help="Where the model runs; auto takes the best there is.")
-    add("--device-map", metavar="MAP", help="Spread it: auto, balanced, a device, or JSON from its modules to devices.")
-    add("--dtype", choices=CHOICES["dtype"], help="The type of its numbers; auto measures which is faster here.")
-    add("--engine", choices=CHOICES["engine"], help="How it is read; auto uses the cache wherever that is exact.")
-    trusted = "Run the code that comes with it, which may do anything on this machine."
+    """The parser of the command line."""
+    created = Parser(description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = created.add_argument
+    add("--model", metavar="NAME", help="The model to load: a name on the Hub, a folder or a .gguf file.")
+    add("--revision", metavar="NAME", help="The branch, tag or commit of a model on the Hub.")
+    add("--device", choices=CHOICES["device"], help="The device that the model runs on; auto takes the fastest.")
+    add(
+        "--device-map",
+        metavar="MAP",
+        help="Spread the model over devices: auto, balanced, a device, or JSON from modules to devices.",
+    )
+    add(
+        "--dtype",
+        choices=CHOICES["dtype"],
+        help="The type of the weights; auto takes half precision where the device multiplies it.",
+    )
+    add(
+        "--engine",
+        choices=CHOICES["engine"],
+        help="The engine; auto uses the cached one for every model where it is exact.",
+    )
+    trusted = "Run the Python code that comes with the model; it may do anything on this computer."
     add("--trust-remote-code", action="store_true", default=None, help=trusted)
-    add("--port", type=port, metavar="NUMBER", help="Where to listen; without it the first free one from 7860 on.")
-    add("--host", metavar="ADDRESS", help="Who may come: 127.0.0.1 is this computer only, 0.0.0.0 everybody.")
-    add("--share", action="store_true", help="Also open a public link, through a server of Gradio's.")
-    add("--mcp", action="store_true", help="Also offer the calls as tools for other programs' models, by MCP.")
-    return made
+    add(
+        "--port", type=port, metavar="NUMBER", help="The port to listen on; by default the first free one from 7860 on."
+    )
+    add(
+        "--host",
+        metavar="ADDRESS",
+        help="The address to listen on: 127.0.0.1 for this computer only, 0.0.0.0 for everybody.",
+    )
+    add("--share", action="store_true", help="Also open a public link through a server of Gradio.")
+    add("--mcp", action="store_true", help="Also offer the calls as MCP tools.")
+    return created
 
 
 def port(text: str) -> int:
+    """A port number from the command line."""
     if not text.isdigit() or not 1 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 1 to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port; give a number from 1 to 65535")
     return int(text)
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
-    """What the environment says, and above it what the arguments say."""
+    """The settings: from the environment, overridden by the arguments. Raises ValueError for an invalid one."""
     from lookahead_core import Settings
 
-    given = {name: getattr(arguments, name) for name in OF_THE_MODEL if getattr(arguments, name) is not None}
-    if "device" in given or "device_map" in given:
-        given = {"device": "auto", "device_map": ""} | given
-    settings = replace(Settings.from_env(), **given)
+    overrides = {name: getattr(arguments, name) for name in MODEL_ARGUMENTS if getattr(arguments, name) is not None}
+    if "device" in overrides or "device_map" in overrides:
+        overrides = {"device": "auto", "device_map": ""} | overrides
+    settings = replace(Settings.from_env(), **overrides)
     if settings.address and not settings.address.startswith(("http://", "https://")):
         raise ValueError(f"LOOKAHEAD_ADDRESS is {settings.address!r}, and must begin with http:// or https://.")
     if settings.device != "auto" and settings.device_map:
@@ -94,8 +115,8 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     return settings
 
 
-def loading(settings: Settings, revision: str | None) -> Callable[..., Model]:
-    """What the loader does in its thread; torch is imported there, so that the page need not wait for it."""
+def model_loader(settings: Settings, revision: str | None) -> Callable[..., Model]:
+    """The function that loads the model in the loader's thread. It imports torch there, so the page opens sooner."""
 
     def load(report: Callable[[str, float | None], None]) -> Model:
         from lookahead_core import load_model
@@ -106,6 +127,7 @@ def loading(settings: Settings, revision: str | None) -> Callable[..., Model]:
 
 
 def main() -> None:
+    """Read the arguments, start the server, then load the model."""
     arguments = parser().parse_args()
     try:
         settings = settings_of(arguments)
@@ -117,21 +139,21 @@ def main() -> None:
 
     quiet_import_logs()
     with suppress(ImportError):
-        import spaces  # noqa: F401  # on shared GPUs it has to come before torch
-    from interface import ModelLoader, answer_unreadable_requests, build, look
+        import spaces  # noqa: F401  # must be imported before torch on Hugging Face ZeroGPU
+    from interface import ModelLoader, answer_unreadable_requests, build, launch_options
 
-    loader = ModelLoader(loading(settings, arguments.revision))
+    loader = ModelLoader(model_loader(settings, arguments.revision))
     page = build(loader, settings.address or None)
-    where = {"server_name": arguments.host, "server_port": arguments.port, "share": arguments.share}
-    os.environ["GRADIO_DEBUG"] = "0"  # all it does is to keep `launch` from coming back
+    address = {"server_name": arguments.host, "server_port": arguments.port, "share": arguments.share}
+    os.environ["GRADIO_DEBUG"] = "0"  # else `launch` would block
     try:
-        page.launch(**where, mcp_server=arguments.mcp, prevent_thread_lock=True, **look(loader))
+        page.launch(**address, mcp_server=arguments.mcp, prevent_thread_lock=True, **launch_options(loader))
     except OSError:
-        place = f"port {arguments.port}" if arguments.port else "any port from 7860 on"
-        place += f" of {arguments.host}" if arguments.host else ""
-        sys.exit(f"Nothing can listen on {place}, since it is taken or not to be had: choose another one.")
+        ports = f"port {arguments.port}" if arguments.port else "any port from 7860 on"
+        ports += f" of {arguments.host}" if arguments.host else ""
+        sys.exit(f"The server cannot listen on {ports}: it is in use or not allowed. Choose another one.")
     answer_unreadable_requests(page.server)
-    loader.start()  # not before: a server that has not answered after five seconds is given up by Gradio
+    loader.start()  # after the launch: Gradio gives up a server that does not answer within five seconds
     page.block_thread()
 
 

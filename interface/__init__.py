@@ -1,4 +1,4 @@
-"""What a person sees: the page, its tabs, and how it looks."""
+"""The Gradio page: `build` lays it out, `launch_options` returns the options of its `launch`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from interface.web.header import Header
 from interface.web.theme import theme
 
 STYLE = Path(__file__).parent / "web" / "page.css"
-__all__ = ["ModelLoader", "answer_unreadable_requests", "build", "look"]
+__all__ = ["ModelLoader", "answer_unreadable_requests", "build", "launch_options"]
 
-POLL = 0.5
-"""Seconds between two looks at how far the model is."""
+STATUS_INTERVAL = 0.5
+"""Seconds between two updates of the model's status while it loads."""
 
 
 def build(loader: ModelLoader, address: str | None = None) -> gr.Blocks:
-    """The whole page, usable before the model is there. `address` is where others can reach it, if that is known."""
+    """The whole page; it can be used before the model is loaded. `address` is the base of shared links, or None."""
     with gr.Blocks(title="Lookahead", fill_width=True, analytics_enabled=False) as page:
         header = Header(loader.loading.as_json())
         service = PageService(loader)
@@ -41,14 +41,14 @@ def build(loader: ModelLoader, address: str | None = None) -> gr.Blocks:
             with gr.Tab("Internals"):
                 internals.build(loader)
         gradio_calls.build(loader)
-        timer = gr.Timer(POLL)
+        timer = gr.Timer(STATUS_INTERVAL)
 
-        def how_far() -> tuple[dict[str, Any], gr.Timer]:
+        def status() -> tuple[dict[str, Any], gr.Timer]:
             return loader.loading.as_json(), gr.Timer(active=not loader.loading.done)
 
         gr.on(
             [page.load, timer.tick],
-            how_far,
+            status,
             None,
             [header, timer],
             queue=False,
@@ -58,8 +58,8 @@ def build(loader: ModelLoader, address: str | None = None) -> gr.Blocks:
     return page.queue(max_size=1024, default_concurrency_limit=None)
 
 
-def look(loader: ModelLoader) -> dict[str, Any]:
-    """What `launch` has to be told so that the page looks as it should and keeps to itself."""
+def launch_options(loader: ModelLoader) -> dict[str, Any]:
+    """Keyword arguments of the page's `launch`: theme, styles, scripts, HTTP routes and middleware."""
     return {
         "theme": theme(),
         "css_paths": STYLE,
@@ -68,7 +68,7 @@ def look(loader: ModelLoader) -> dict[str, Any]:
         "run_history": False,
         "enable_monitoring": False,
         "ssr_mode": False,
-        "max_file_size": 1,  # nothing here is uploaded: files are opened in the page
+        "max_file_size": 1,  # in bytes: nothing is uploaded, the page opens files itself
         "app_kwargs": {
             "routes": [assets.route(), *endpoints.routes(loader)],
             "middleware": [Middleware(RequestGate)],

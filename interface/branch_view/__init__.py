@@ -1,9 +1,10 @@
-"""The branch view: branches and their odds as rows of buttons. Views go in, what was chosen comes out; no more.
+"""The branch view: a component that shows branches and their odds as rows of buttons. Views in, events out.
 
-On its element of the page stand `data-state`, `data-revision` (of the rows), `data-stale` and `data-ahead-ready`. It
-hears `show`, `expect`, `settings`, `state`, `ahead` and `refuse` there, and says `mounted` once it does. A choice is
-told by a cancelable `accept` event with the rows' revision, the text to insert and the ids that it stands for: whoever
-cancels it has the choice refused, visibly. `ban` and `point` tell what is not wanted again, and what is pointed at.
+Its element has the attributes `data-state`, `data-revision` (of the rows), `data-stale` and `data-ahead-ready`. It
+listens to the events `show`, `expect`, `settings`, `state`, `ahead` and `refuse`, and sends `mounted` when it is ready.
+A click sends a cancelable `accept` event with the rows' revision, the text to insert and its token ids; a listener that
+cancels it refuses the click, and the row shows that. `ban` names a token to be left out, `point` the token under the
+pointer.
 """
 
 from interface.branch_view.branch_view import BranchView

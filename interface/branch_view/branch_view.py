@@ -1,4 +1,4 @@
-"""The branch view as a Gradio component: views in, events of the page out."""
+"""The branch view as a Gradio component."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import gradio as gr
 from interface.http import assets
 
 FOLDER = Path(__file__).parent
-HINT = "Write something, and see here where it could go. Click a word to take it."
+HINT = "Write something to see here how it could continue. Click a word to insert it."
 
 
 class BranchView(gr.HTML):
-    """Rows of branches with their odds; what is built inside it stands between the cover and the rows.
+    """Rows of branches with their odds; components built inside it appear between the coverage bar and the rows.
 
-    Its value is what a `show` event would bring, or None. The template is static and the script sets text as text, so
-    that no text of a model or a person becomes markup. The ids of its elements begin with `prefix`; `hint` stands where
-    there is nothing to show yet.
+    `value` is a view to show at first, or None. The template is static and the script inserts text as text nodes, so
+    no text of a model or a person becomes markup. The ids of its elements begin with `prefix`. `hint` is shown while
+    there are no rows.
     """
 
     def __init__(

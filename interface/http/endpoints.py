@@ -1,4 +1,4 @@
-"""The calls over plain HTTP, under the paths, parameters and fields of the teacher's prototype."""
+"""The calls over plain HTTP under /api, with the paths, parameters and fields of the teacher's prototype."""
 
 from __future__ import annotations
 
@@ -20,76 +20,78 @@ from interface.server.model_loading import ModelLoader
 PATH = "/api"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "calls.md"
 SHOWN_ADDRESS = "http://127.0.0.1:7860"
-"""The address in the examples; a visitor sees the one that they came by."""
-BY_ADDRESS = ("next_token", "highlights", "gen_revisions")
-"""Calls that the prototype makes with GET; they take a body as well, since an address cannot be long."""
-ANY = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+"""The address in the examples; it is replaced by the one that the visitor has used."""
+GET_CALLS = ("next_token", "highlights", "gen_revisions")
+"""Calls that the prototype makes with GET. They also take POST, since the length of a URL is limited."""
+ALL_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 def routes(loader: ModelLoader) -> list[Route]:
-    """Routes for the server that Gradio starts."""
+    """Routes for Gradio's server: one for each call, the examples, and sentences for every other path and method."""
     calls = [Route(f"{PATH}/{name}", _endpoint(loader.caller, name), methods=_methods(name)) for name in NAMES]
-    others = [Route(path, _other, methods=ANY) for path in (PATH, f"{PATH}/{{name:path}}")]
+    others = [Route(path, _unknown, methods=ALL_METHODS) for path in (PATH, f"{PATH}/{{name:path}}")]
     return [Route(PATH, _examples, methods=["GET"]), *calls, *others]
 
 
 def _methods(name: str) -> list[str]:
-    return ["GET", "POST"] if name in BY_ADDRESS else ["POST"]
+    return ["GET", "POST"] if name in GET_CALLS else ["POST"]
 
 
 async def _examples(request: Request) -> Response:
-    """What can be called, with examples to copy."""
+    """docs/calls.md: all calls with examples to copy."""
     text = EXAMPLES.read_text(encoding="utf-8").replace(SHOWN_ADDRESS, str(request.base_url).rstrip("/"))
     return PlainTextResponse(text, headers={"X-Content-Type-Options": "nosniff"})
 
 
-async def _other(request: Request) -> Response:
-    """Whatever is no call, or no way to make it."""
+async def _unknown(request: Request) -> Response:
+    """404 for an unknown call, 405 for a wrong method, both with a sentence."""
     name = request.path_params.get("name", "").strip("/")
     if not name and request.method == "GET":
         return await _examples(request)
     if name and name not in NAMES:
-        return refusal(Refused(404, f"There is no such call; there are {', '.join(NAMES)}. Examples are at {PATH}."))
+        return refusal(
+            Refused(404, f"There is no such call. The calls are {', '.join(NAMES)}. Examples are at {PATH}.")
+        )
     methods = _methods(name) if name else ["GET"]
-    said = f"{PATH}/{name}".rstrip("/") + f" takes {' or '.join(methods)}, and not {request.method}."
-    return refusal(Refused(405, f"{said} Examples are at {PATH}."), Allow=", ".join(methods))
+    sentence = f"{PATH}/{name}".rstrip("/") + f" takes {' or '.join(methods)}, and not {request.method}."
+    return refusal(Refused(405, f"{sentence} Examples are at {PATH}."), Allow=", ".join(methods))
 
 
 def _endpoint(caller: CallRunner, name: str) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
             require_own_page(request.headers)
-            given = json_object(await request.body()) if request.method == "POST" else _query(name, request)
-            found = await _while_there(request, caller.answer(name, given))
+            arguments = json_object(await request.body()) if request.method == "POST" else _query(name, request)
+            result = await _while_connected(request, caller.answer(name, arguments))
         except Exception as error:
             return refusal(error)
         try:
-            return JSONResponse(found)
-        except ValueError as error:  # not the caller's mistake, but ours
-            return refusal(RuntimeError(f"The answer is no JSON: {error}"))
+            return JSONResponse(result)
+        except ValueError as error:  # a bug of the server, not a mistake of the caller
+            return refusal(RuntimeError(f"The result cannot be written as JSON: {error}"))
 
     return answer
 
 
-async def _while_there(request: Request, answer: Awaitable[dict[str, Any]]) -> dict[str, Any] | None:
-    """The answer; who hangs up waits for it no longer, and what they have asked for ends."""
-    asked, gone = asyncio.ensure_future(answer), asyncio.ensure_future(_hung_up(request))
+async def _while_connected(request: Request, answer: Awaitable[dict[str, Any]]) -> dict[str, Any] | None:
+    """The answer; cancels it and returns None where the client disconnects first."""
+    answering, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(_disconnected(request))
     try:
-        await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
-        return asked.result() if asked.done() else None
+        await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
+        return answering.result() if answering.done() else None
     finally:
-        asked.cancel()
-        gone.cancel()
+        answering.cancel()
+        leaving.cancel()
 
 
-async def _hung_up(request: Request) -> None:
-    """Once the request is read, nothing comes but its end."""
+async def _disconnected(request: Request) -> None:
+    """Wait until the client disconnects; the request's body must have been received."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 def _query(call: str, request: Request) -> dict[str, Any]:
-    """What the address says: text, and whole numbers where the call takes some."""
+    """The arguments in a URL: strings, and int where the call's parameter is an int."""
     kinds = {name: parameter.annotation for name, parameter in parameters_of(call).items()}
     whole = {name for name, kind in kinds.items() if int in (kind, *get_args(kind))}
     return {name: _whole(name, value) if name in whole else value for name, value in request.query_params.items()}

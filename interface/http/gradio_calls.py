@@ -1,4 +1,4 @@
-"""The same calls for `gradio_client` and as MCP tools, under the same names."""
+"""The calls for `gradio_client` and as MCP tools, under the same names as over HTTP."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ from interface.server.model_loading import ModelLoader
 
 
 def build(loader: ModelLoader) -> None:
-    """Add them to the page that is being laid out."""
+    """Add the calls as API endpoints to the page that is being laid out."""
     for name in NAMES:
         gr.api(_endpoint(loader.caller, name), api_name=name, concurrency_limit=None)
 
 
 def _endpoint(caller: CallRunner, name: str) -> Callable[..., Awaitable[dict[str, Any]]]:
-    """A function with the arguments, types and words of the core's own, but for the model."""
-    known = list(parameters_of(name).values())
-    bare = inspect.Signature(known)
+    """A function for `gr.api` with the parameters, types and docstring of the call."""
+    parameters = list(parameters_of(name).values())
+    signature = inspect.Signature(parameters)
 
     async def answer(request: gr.Request, *arguments: Any, **options: Any) -> dict[str, Any]:
         try:
             require_own_page(request.headers)
-            return await caller.answer(name, bare.bind(*arguments, **options).arguments)
+            return await caller.answer(name, signature.bind(*arguments, **options).arguments)
         except Exception as error:
             raise gr.Error(sentence(error), print_exception=False) from None
 
-    # Gradio looks at the signature for what it has to give itself: the request, which no caller sees.
-    asking = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)
+    # Gradio passes the request to the parameter with this annotation, and hides that parameter from callers.
+    request_parameter = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)
     answer.__name__, answer.__doc__ = name, function_of(name).__doc__
-    answer.__annotations__ = {one.name: one.annotation for one in (asking, *known)} | {"return": dict[str, Any]}
-    answer.__signature__ = inspect.Signature([asking, *known], return_annotation=dict[str, Any])  # type: ignore[attr-defined]
+    answer.__annotations__ = {each.name: each.annotation for each in (request_parameter, *parameters)} | {
+        "return": dict[str, Any]
+    }
+    answer.__signature__ = inspect.Signature([request_parameter, *parameters], return_annotation=dict[str, Any])  # type: ignore[attr-defined]
     return answer

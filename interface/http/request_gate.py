@@ -1,4 +1,4 @@
-"""ASGI middleware in front of every route: bounds request bodies, and answers in a sentence what Gradio would not."""
+"""ASGI middleware before every route: limits request bodies, and refuses invalid requests with a sentence."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 API = "/api/"
-DOORS = "/gradio_api"
+GRADIO = "/gradio_api"
 """The prefix of Gradio's own routes."""
-FOR_PAGES = (f"{DOORS}/component_server", f"{DOORS}/upload")
-"""Gradio's routes that only this server's own pages call."""
-BY_NAME = tuple(f"{DOORS}/{way}/" for way in ("run", "api", "call", "call/v2"))
-"""Gradio's routes that end with the name of a function."""
-JOIN = f"{DOORS}/queue/join"
+PAGE_ROUTES = (f"{GRADIO}/component_server", f"{GRADIO}/upload")
+"""Gradio's routes that only this server's own pages may call."""
+FUNCTION_ROUTES = tuple(f"{GRADIO}/{kind}/" for kind in ("run", "api", "call", "call/v2"))
+"""Gradio's routes that end with the name of an API function."""
+QUEUE_JOIN = f"{GRADIO}/queue/join"
 MOST_BYTES = {API: 1_000_000, "": 10_000_000}
-"""The largest body of a request, by how its path begins."""
+"""The largest body of a request in bytes, by the prefix of its path; the first match counts."""
 MOST_DISCARDED = 64_000_000
-"""Bytes of a larger body that are read and dropped: a client that still sends when it is answered loses the answer."""
-SILENCE = 5.0
-"""Seconds without a byte after which the rest of a body is not waited for."""
+"""Bytes of a too large body that are read before it is refused: a client that is still sending misses the answer."""
+BODY_TIMEOUT = 5.0
+"""Seconds without a byte of the body after which a request is refused."""
 
 
 class RequestGate:
-    """Reads the body of a request whole, checks what it names, and passes it on; or answers with a 4xx."""
+    """Reads the whole body of an HTTP request, checks it, and calls the app; or answers with a 4xx."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -46,7 +46,7 @@ class RequestGate:
         headers, path = Headers(scope=scope), route_of(scope)
         try:
             body = await _read(headers, receive, most_bytes(path))
-            _check(path, headers, body, scope["app"].get_blocks() if path.startswith(DOORS) else None)
+            _check(path, headers, body, scope["app"].get_blocks() if path.startswith(GRADIO) else None)
         except ClientDisconnect:
             return
         except Exception as error:
@@ -56,24 +56,24 @@ class RequestGate:
 
 
 def route_of(scope: Mapping[str, Any]) -> str:
-    """The path of a request as routes know it: without the prefix that a proxy adds, or a slash at the end."""
+    """The path of a request without a proxy's prefix and without a final slash."""
     path, root = scope["path"], scope.get("root_path", "").rstrip("/")
     return (path[len(root) :] if path.startswith(f"{root}/") else path).rstrip("/") or "/"
 
 
 def most_bytes(path: str) -> int:
-    """The size that the body of a request to this path may have."""
+    """The largest body in bytes of a request to this path."""
     return next(most for beginning, most in MOST_BYTES.items() if path.startswith(beginning))
 
 
 async def _read(headers: Headers, receive: Receive, most: int) -> bytes:
-    """The whole body. One that is too large is read to its end, or as far as that is bearable, before it is refused."""
+    """The whole body. A too large one is refused after it, or MOST_DISCARDED bytes of it, were read."""
     announced = headers.get("content-length", "0")
     if announced == "0" and "transfer-encoding" not in headers:
         return b""
     too_large = Refused(413, f"The request has more than {most:,} bytes: shorten the text.")
     if "expect" in headers and announced.isdecimal() and int(announced) > most:
-        raise too_large  # the client asks before it sends
+        raise too_large  # the client waits for permission before it sends the body
     held, size, more = bytearray(), 0, True
     while more and size <= MOST_DISCARDED:
         message = await _next(receive)
@@ -87,8 +87,9 @@ async def _read(headers: Headers, receive: Receive, most: int) -> bytes:
 
 
 async def _next(receive: Receive) -> Message:
+    """The next part of the body; raises where it does not come in time or the client disconnects."""
     try:
-        message = await asyncio.wait_for(receive(), SILENCE)
+        message = await asyncio.wait_for(receive(), BODY_TIMEOUT)
     except asyncio.TimeoutError:
         raise Refused(
             408, "The body of the request ends before its announced length: send all of it, or the right length."
@@ -99,63 +100,63 @@ async def _next(receive: Receive) -> Message:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives a body that was read already, and then what else comes: that the client has left."""
+    """An ASGI `receive` that first returns a body that was already read, and then what `receive` returns."""
     unread = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def given() -> Message:
+    async def replay() -> Message:
         return unread.pop() if unread else await receive()
 
-    return given
+    return replay
 
 
 def _check(path: str, headers: Headers, body: bytes, blocks: Blocks | None) -> None:
-    """Raise where Gradio would serve pages of other addresses, or fail with a traceback."""
-    if path in FOR_PAGES:
+    """Raise where Gradio would answer another site's page, or fail with a traceback."""
+    if path in PAGE_ROUTES:
         require_own_page(headers)
     if blocks is None:
         return
-    if path == FOR_PAGES[0]:
+    if path == PAGE_ROUTES[0]:
         _require_json_type(headers)
         _check_component(json_object(body), blocks)
-    elif path == JOIN or path.startswith(BY_NAME):
+    elif path == QUEUE_JOIN or path.startswith(FUNCTION_ROUTES):
         _check_function(path, json_object(body), blocks)
 
 
 def _require_json_type(headers: Headers) -> None:
-    """Other types can be sent by any page, without the browser asking this server first."""
+    """Raise for other content types: any page may send those without a preflight request."""
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "The request must have the content type application/json.")
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """The fields of a body."""
+    """The JSON object in a body; raises Refused where there is none."""
     try:
-        found = json.loads(body)
+        parsed = json.loads(body)
     except (ValueError, RecursionError):
         raise Refused(400, "The body of the request must be JSON.") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise Refused(400, "The body of the request must be a JSON object.")
-    return found
+    return parsed
 
 
-def _check_component(found: dict[str, Any], blocks: Blocks) -> None:
-    number, name = found.get("component_id"), found.get("fn_name")
-    if not isinstance(found.get("session_hash"), str) or "data" not in found:
+def _check_component(fields: dict[str, Any], blocks: Blocks) -> None:
+    number, name = fields.get("component_id"), fields.get("fn_name")
+    if not isinstance(fields.get("session_hash"), str) or "data" not in fields:
         raise Refused(400, "The request needs session_hash, a string, and data.")
     component = blocks.blocks.get(number) if type(number) is int else None
     function = getattr(component, name, None) if isinstance(name, str) else None
     if not getattr(function, "_is_server_fn", False):
-        raise Refused(404, "There is no such component, or it has no such function: load the page again.")
+        raise Refused(404, "There is no such component or function: load the page again.")
 
 
-def _check_function(path: str, found: dict[str, Any], blocks: Blocks) -> None:
-    number, names = found.get("fn_index"), {function.api_name for function in blocks.fns.values()}
+def _check_function(path: str, fields: dict[str, Any], blocks: Blocks) -> None:
+    number, names = fields.get("fn_index"), {function.api_name for function in blocks.fns.values()}
     if number is not None:
         known = type(number) is int and number in blocks.fns
     else:
-        known = path != JOIN and path.rsplit("/", 1)[-1] in names
+        known = path != QUEUE_JOIN and path.rsplit("/", 1)[-1] in names
     if not known:
-        raise Refused(404, f"There is no such function; there are {_listed(names)}.")
+        raise Refused(404, f"There is no such function. The functions are {_listed(names)}.")
 
 
 def _listed(names: Iterable[Any]) -> str:

@@ -1,4 +1,4 @@
-"""Whose pages may call: a browser does for any page what that page says, and a call takes a minute of this computer."""
+"""Refuse requests that a browser sends for a page of another site: one call may use a minute of computing time."""
 
 from __future__ import annotations
 
@@ -7,34 +7,35 @@ from urllib.parse import urlsplit
 
 from lookahead_core.errors import LookaheadError
 
-LOCAL = ("localhost", "127.0.0.1", "::1")
-OWN = (None, "none")
-"""What `Sec-Fetch-Site` says of a program, and of a person who has typed or kept an address."""
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+NO_PAGE = (None, "none")
+"""`Sec-Fetch-Site` of a program's request, and of an address that a person has typed or bookmarked."""
 
 
 class ForeignOrigin(LookaheadError):
-    """A page of somebody else's has called."""
+    """A page of another site has sent the request."""
 
     status = 403
 
 
 def require_own_page(headers: Mapping[str, str]) -> None:
-    """Let programs call, and pages of this very host, or both of this computer; no page of anybody else's.
+    """Raise ForeignOrigin where a page of another site has sent the request.
 
-    A browser names the page's address where the page may read the answer. Where it may not, as with an image, a frame
-    or a link, it tells only how near the page is. It may know better than the host that a proxy has named.
+    Allowed are programs, pages of the same host, and pages of this computer where the server is on this computer.
+    Browsers send `Origin` where the page may read the answer, and only `Sec-Fetch-Site` for images, frames and links.
+    `Sec-Fetch-Site: same-origin` is believed even where a proxy has changed the host.
     """
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-    own = site == "same-origin" or (site in OWN if origin is None else _near(origin, headers.get("host", "")))
+    own = site == "same-origin" or (site in NO_PAGE if origin is None else _same_host(origin, headers.get("host", "")))
     if not own:
         raise ForeignOrigin(
-            "Pages of other addresses may not call this server; call it from a program, or your own server."
+            "Pages of other sites may not call this server: call it from a program, or from your own server."
         )
 
 
-def _near(origin: str, host: str) -> bool:
+def _same_host(origin: str, host: str) -> bool:
     try:
         theirs, ours = urlsplit(origin).hostname, urlsplit(f"//{host}").hostname
-    except ValueError:  # no address at all
+    except ValueError:  # not a valid address
         return False
-    return theirs is not None and (theirs == ours or (theirs in LOCAL and ours in LOCAL))
+    return theirs is not None and (theirs == ours or (theirs in LOCAL_HOSTS and ours in LOCAL_HOSTS))

@@ -1,4 +1,4 @@
-"""Connections of the HTTP server: a request that cannot be read is answered before its connection is closed."""
+"""Answer malformed HTTP requests with a sentence before their connection closes. Replaces uvicorn's own answer."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import asyncio
 import json
 from typing import Any
 
-SENTENCE = "This is no HTTP request that can be read: it is malformed, cut off, or its first lines are too long."
+SENTENCE = "The server cannot read this HTTP request: it is malformed, cut off, or its headers are too long."
 _DETAIL = json.dumps({"detail": SENTENCE}).encode()
 _ANSWER = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n"
     b"content-length: %d\r\n\r\n%s" % (len(_DETAIL), _DETAIL)
 )
 LINGER = 5.0
-"""Seconds in which what still comes is read and dropped: closing a connection with unread bytes cuts the answer off."""
+"""Seconds until the connection closes; bytes that still come are dropped. Closing earlier may lose the answer."""
 
 
 class _Answering(asyncio.Protocol):
-    """What uvicorn's class of connections does otherwise where it closes one at once."""
+    """Overrides the methods of uvicorn's connection class that would close a connection at once."""
 
     transport: Any
     cycle: Any
@@ -26,11 +26,11 @@ class _Answering(asyncio.Protocol):
     _refused = False
 
     def send_400_response(self, msg: str) -> None:
-        """Called by uvicorn where it can make nothing of what has come."""
+        """Answer with 400 and close after LINGER seconds; uvicorn calls this for a malformed request."""
         self._refused = True
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
-            cycle.disconnected = True  # whoever waits for the rest of the body, or answers, need not
+            cycle.disconnected = True  # wakes the handler that waits for the body, and drops its answer
             cycle.message_event.set()
             if cycle.response_started:
                 self.transport.close()
@@ -41,11 +41,12 @@ class _Answering(asyncio.Protocol):
         self.loop.call_later(LINGER, self.transport.close)
 
     def data_received(self, data: bytes) -> None:
+        """Pass bytes on, unless the request was refused."""
         if not self._refused:
             super().data_received(data)
 
     def eof_received(self) -> bool | None:
-        """The client sends no more; it may still read why a body that is not whole is refused."""
+        """Refuse an incomplete body; the client, which sends no more, can still read the answer."""
         cycle = self.cycle
         if not self._refused and cycle is not None and cycle.more_body and not cycle.response_started:
             self.send_400_response("")
@@ -53,6 +54,6 @@ class _Answering(asyncio.Protocol):
 
 
 def answer_unreadable_requests(server: Any) -> None:
-    """Let a running server answer what it cannot read, on every connection from now on."""
+    """Make a running uvicorn server answer malformed requests on all connections from now on."""
     known = server.config.http_protocol_class
     server.config.http_protocol_class = type("Connection", (_Answering, known), {})

@@ -1,4 +1,4 @@
-"""What a page asks for, from whatever a page, or anybody else, has sent: checked, or refused in a sentence."""
+"""The request for branches: checks the JSON that a page sends and refuses invalid fields in plain sentences."""
 
 from __future__ import annotations
 
@@ -13,92 +13,99 @@ if TYPE_CHECKING:
     from lookahead_core.document.document import AcceptedTokens
 
 MOST_CHARACTERS = 200_000
+"""Characters of a text, and of all earlier messages together."""
 MOST_SOURCE = 100_000
-"""Of characters; a model's context may allow fewer."""
+"""Characters of a source text; the model's context may allow fewer."""
 MOST_BRANCHES = 20
 MOST_DEPTH = 40
+"""Tokens of a branch."""
 MOST_MESSAGES = 100
 MOST_ROWS = 100
-"""More than anybody reads; above it only the first level branches."""
+"""Rows of a view in mode `every_level`; with more, only the first level branches."""
 MOST_ACCEPTED = 10_000
-"""Pieces that were accepted since the last answer: as many as a page keeps, in case that the server starts anew."""
+"""Accepted pieces in one request: a page sends all that it keeps after the server was restarted."""
 MOST_NUMBER = 2**53
-"""Up to here a script counts without rounding."""
-WRITERS = ("user", "assistant")
-_PAGE = re.compile(r"[A-Za-z0-9_-]{16,64}")
+"""The largest integer that JavaScript represents exactly."""
+TURN_ROLES = ("user", "assistant")
+"""Roles in which a page can write a message."""
+_PAGE_ID = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
 @dataclass(frozen=True)
 class MessageContext:
     """A conversation up to the message that is being written."""
 
-    said: tuple[tuple[str, str], ...]
-    """Role and words of each earlier message."""
+    earlier: tuple[tuple[str, str], ...]
+    """Role and content of each earlier message."""
     role: str
-    """Whose turn it is."""
+    """The role of the message that is being written."""
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """All of it, the message that is being written at its very beginning."""
-        return [{"role": role, "content": content} for role, content in (*self.said, (self.role, ""))]
+        """All messages for the chat template; the last one has the role of the new message and no content."""
+        return [{"role": role, "content": content} for role, content in (*self.earlier, (self.role, ""))]
 
 
 @dataclass(frozen=True)
 class BranchRequest:
-    """Branches for what stands before the caret of a page."""
+    """A page's request for branches that continue the text before its caret."""
 
     page: str
-    """Whose document: a secret that the page has made up."""
+    """The page's id: a random secret that the page makes at its load."""
     number: int
-    """Counts a page's requests: a newer one takes the place of older ones."""
+    """The request's number within its page: a higher one supersedes lower ones."""
     revision: int
-    """Of the text: told back with every answer."""
+    """The text's revision in the page; every answer repeats it."""
     text: str
     accepted: tuple[AcceptedTokens, ...] = ()
-    """What was accepted, and not typed, since the last answer."""
+    """Parts of the text that were accepted from branches, with their token ids; new since the last answer."""
     instruction: str | None = None
     source: str | None = None
-    """What the text is a rewriting of."""
-    talk: MessageContext | None = None
-    """The conversation that the text is a message of."""
+    """The source text, if the text is a rewriting of it."""
+    conversation: MessageContext | None = None
+    """The conversation, if the text is a message in one."""
     ahead: bool = True
-    """Whether to go on with what might be clicked, once this is answered."""
+    """Whether to compute the views after likely clicks once this request is answered."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What is asked of the lookahead itself."""
+    """Options of `Document.lookahead`."""
 
     @classmethod
-    def of(cls, given: object) -> BranchRequest:
-        found = given if isinstance(given, dict) else {}
+    def from_json(cls, payload: object) -> BranchRequest:
+        """The request in a page's JSON; raises ValueError with a sentence where a field is invalid."""
+        fields = payload if isinstance(payload, dict) else {}
         return cls(
-            page=page_of(found),
-            number=whole("number", found.get("number"), 0, MOST_NUMBER),
-            revision=whole("revision", found.get("revision"), 0, MOST_NUMBER),
-            text=_text(found.get("text")),
-            accepted=_accepted(found.get("accepted")),
-            instruction=_told("instruction", found.get("instruction"), chat.LONGEST),
-            source=_told("source", found.get("source"), MOST_SOURCE),
-            talk=_talk(found.get("role"), found.get("messages")),
-            ahead=found.get("ahead") is not False,
-            options=_options(found),
+            page=page_id(fields),
+            number=whole("number", fields.get("number"), 0, MOST_NUMBER),
+            revision=whole("revision", fields.get("revision"), 0, MOST_NUMBER),
+            text=_text(fields.get("text")),
+            accepted=_accepted(fields.get("accepted")),
+            instruction=_optional_text("instruction", fields.get("instruction"), chat.LONGEST),
+            source=_optional_text("source", fields.get("source"), MOST_SOURCE),
+            conversation=_conversation(fields.get("role"), fields.get("messages")),
+            ahead=fields.get("ahead") is not False,
+            options=_options(fields),
         )
 
     @property
     def message(self) -> MessageContext | None:
-        """What the text is a message of, if of any: a conversation, or the answer to an instruction and a source."""
-        told = "\n\n".join(part for part in (self.instruction, self.source) if part is not None)
-        return self.talk or (MessageContext((("user", told),), "assistant") if told else None)
+        """The conversation whose last message the text is, or None for a plain text.
+
+        An instruction and a source make a conversation of their own: the user sends both, and the text is the answer.
+        """
+        user_message = "\n\n".join(part for part in (self.instruction, self.source) if part is not None)
+        return self.conversation or (MessageContext((("user", user_message),), "assistant") if user_message else None)
 
 
-def page_of(given: object) -> str:
-    """Whose request this is."""
-    page = given.get("page") if isinstance(given, dict) else None
-    if not isinstance(page, str) or not _PAGE.fullmatch(page):
-        raise ValueError("The page does not say which one it is; load it again.")
+def page_id(payload: object) -> str:
+    """The id of the page that sent this JSON; raises ValueError where there is none."""
+    page = payload.get("page") if isinstance(payload, dict) else None
+    if not isinstance(page, str) or not _PAGE_ID.fullmatch(page):
+        raise ValueError("The request lacks the id of its page: load the page again.")
     return page
 
 
 def whole(name: str, value: object, low: int, high: int) -> int:
-    """A whole number within its bounds, or a sentence."""
+    """`value` as an integer from `low` to `high`; raises ValueError with `name` in its sentence otherwise."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -106,21 +113,21 @@ def whole(name: str, value: object, low: int, high: int) -> int:
     return value
 
 
-def _options(found: dict[str, Any]) -> dict[str, Any]:
-    """LookaheadOptions of a lookahead. What is said of the odds matters only where tokens are drawn by them."""
+def _options(fields: dict[str, Any]) -> dict[str, Any]:
+    """The checked options of the lookahead. Temperature, top-p and seed are passed on in mode `sampled` only."""
     from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
     options = {
-        "k": whole("k", found.get("k", 5), 1, MOST_BRANCHES),
-        "depth": whole("depth", found.get("depth", 5), 1, MOST_DEPTH),
-        "mode": found.get("mode", "likely"),
-        "until": found.get("until", "tokens"),
-        "banned": tuple(found.get("banned") or ()) if isinstance(found.get("banned"), list | None) else None,
+        "k": whole("k", fields.get("k", 5), 1, MOST_BRANCHES),
+        "depth": whole("depth", fields.get("depth", 5), 1, MOST_DEPTH),
+        "mode": fields.get("mode", "likely"),
+        "until": fields.get("until", "tokens"),
+        "banned": tuple(fields.get("banned") or ()) if isinstance(fields.get("banned"), list | None) else None,
     }
     if options["mode"] == "every_level":
         options["branch_levels"] = 2 if options["k"] ** 2 <= MOST_ROWS else 1
     if options["mode"] == "sampled":
-        options |= {name: found[name] for name in ("temperature", "top_p", "seed") if name in found}
+        options |= {name: fields[name] for name in ("temperature", "top_p", "seed") if name in fields}
     LookaheadOptions.of(options)
     return options
 
@@ -130,68 +137,70 @@ def _text(value: object) -> str:
         raise ValueError("The text must be a string.")
     if len(value) > MOST_CHARACTERS:
         raise ValueError(
-            f"The text has {len(value):,} characters before the caret, and {MOST_CHARACTERS:,} are allowed here: "
-            "it stays as it is; to go on, shorten it or put the caret further up."
+            f"The text has {len(value):,} characters before the caret, and at most {MOST_CHARACTERS:,} are allowed. "
+            "It stays as it is: to continue, shorten it or move the caret up."
         )
     return value
 
 
-def _told(name: str, value: object, most: int) -> str | None:
-    """What the model is told; nothing where that is empty."""
+def _optional_text(name: str, value: object, most: int) -> str | None:
+    """A text of at most `most` characters; None where it is missing or empty."""
     if value is None or value == "":
         return None
     if not isinstance(value, str):
         raise ValueError(f"The {name} must be a text of at most {most:,} characters.")
     if len(value) > most:
-        raise ValueError(f"The {name} has {len(value):,} characters, and {most:,} are allowed here: shorten it.")
+        raise ValueError(f"The {name} has {len(value):,} characters, and at most {most:,} are allowed: shorten it.")
     return value
 
 
-def _talk(role: object, messages: object) -> MessageContext | None:
-    """A conversation, where a role says whose turn it is."""
+def _conversation(role: object, messages: object) -> MessageContext | None:
+    """The earlier messages and the new message's role; None where the request has no role."""
     if role is None:
         return None
-    if role not in WRITERS:
-        raise ValueError(f"role must be {' or '.join(WRITERS)}: it says who writes the text.")
+    if role not in TURN_ROLES:
+        raise ValueError(f"role must be {' or '.join(TURN_ROLES)}: it says who writes the text.")
     if not isinstance(messages, list):
         raise ValueError('messages must be a list of {"role": …, "content": …}.')
     if len(messages) > MOST_MESSAGES:
         raise ValueError(
-            f"There are {len(messages):,} messages, and {MOST_MESSAGES} are allowed here: "
+            f"There are {len(messages):,} messages, and at most {MOST_MESSAGES} are allowed: "
             "go back to an earlier one, or start a new conversation."
         )
-    said = tuple(_said(number, message) for number, message in enumerate(messages, start=1))
-    if (length := sum(len(content) for _, content in said)) > MOST_CHARACTERS:
+    earlier = tuple(_message(number, message) for number, message in enumerate(messages, start=1))
+    if (length := sum(len(content) for _, content in earlier)) > MOST_CHARACTERS:
         raise ValueError(
-            f"The messages have {length:,} characters, and {MOST_CHARACTERS:,} are allowed here: "
+            f"The messages have {length:,} characters, and at most {MOST_CHARACTERS:,} are allowed: "
             "go back to an earlier one, or start a new conversation."
         )
-    return MessageContext(said, str(role))
+    return MessageContext(earlier, str(role))
 
 
-def _said(number: int, message: object) -> tuple[str, str]:
+def _message(number: int, message: object) -> tuple[str, str]:
+    """Role and content of the message with this number, counted from 1."""
     match message:
         case {"role": str(role), "content": str(content)} if role in chat.ROLES:
             return role, content
     raise ValueError(
-        f'Message {number} must be {{"role": …, "content": …}}, a role of {", ".join(chat.ROLES)}, and a text.'
+        f'Message {number} must be {{"role": …, "content": …}}; role is one of {", ".join(chat.ROLES)}, '
+        "and content is a string."
     )
 
 
 def _accepted(value: object) -> tuple[AcceptedTokens, ...]:
-    """The newest accepted pieces, as far as they make sense; where this is no list of them, nothing was accepted."""
+    """The newest accepted pieces that are valid; the others are ignored, so that no page is stuck with them."""
     from lookahead_core.document.document import AcceptedTokens
 
-    found: list[AcceptedTokens] = []
+    pieces: list[AcceptedTokens] = []
     for entry in value[-MOST_ACCEPTED:] if isinstance(value, list) else ():
         match entry:
-            # Only ever further down the text: going back and forth in a long one would keep everybody waiting.
-            case [before, list(ids), bool(healed)] if _is_further(before, found):
+            # Positions must increase: moving back and forth in a long text would make everybody wait.
+            case [position, list(ids), bool(healed)] if _is_further(position, pieces):
                 if len(ids) <= MOST_DEPTH + 1 and all(type(token_id) is int for token_id in ids):
-                    found.append(AcceptedTokens(before, tuple(ids), healed))
-    return tuple(found)
+                    pieces.append(AcceptedTokens(position, tuple(ids), healed))
+    return tuple(pieces)
 
 
-def _is_further(before: object, found: Sequence[AcceptedTokens]) -> bool:
-    """Whether this is a number of characters, and more than the last piece has before it."""
-    return type(before) is int and before > (found[-1].before if found else -1)
+def _is_further(position: object, pieces: Sequence[AcceptedTokens]) -> bool:
+    """Whether this is a number of characters behind the position of the last piece."""
+    return type(position) is int and position > (pieces[-1].before if pieces else -1)

@@ -1,4 +1,4 @@
-"""Checks a call before it waits for the model: its steps up to where they would first need a pass."""
+"""Check a call before it queues for the model: run its steps up to the first one that needs a forward pass."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ if TYPE_CHECKING:
     from lookahead_core.serving.calls import Calls
 
 
-class _Reached(Exception):
-    """A call has come to where it needs the model: what can be checked before is right."""
+class _NeedsModel(Exception):
+    """Raised where a call first needs the model: everything that can be checked before is valid."""
 
 
 class _NoEngine:
-    """Stands for an engine, and has passed no node through the model."""
+    """An engine whose every use raises, except the count of its passes."""
 
     passes = 0
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise _Reached
+        raise _NeedsModel
 
 
 class CallCheck:
-    """Runs calls without a model, in a thread of its own and with a tokenizer of its own.
+    """Runs calls without a model, in its own thread and with its own copy of the tokenizer.
 
-    A tokenizer is used by one thread at a time, and the one that calls are answered with belongs to the scheduler's.
+    A tokenizer may be used by one thread at a time, and the model's tokenizer belongs to the scheduler's thread.
     """
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rehearsal")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="call-check")
 
     async def check(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Raise what the call would raise before its first pass."""
+        """Raise the error that the call would raise before its first pass, if any."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._run, name, arguments)
 
     def _run(self, name: str, arguments: Mapping[str, Any]) -> None:
         try:
             with closing(self._calls.steps(name, arguments)) as steps:
                 next(steps)
-        except _Reached:
+        except _NeedsModel:
             pass
 
     @cached_property
     def _calls(self) -> Calls:
-        """Made in the thread that uses it: a copy of a large tokenizer takes a while."""
+        """Made in the thread that uses it, since copying a large tokenizer takes long."""
         from lookahead_core.serving.calls import Calls
         from lookahead_core.serving.tree_pool import TreePool
         from lookahead_core.text.codec import TextCodec

@@ -1,4 +1,4 @@
-"""Whoever calls from code: each call takes its turns with everybody else's, and none may hold the model for long."""
+"""Run the calls of programs: check their arguments, queue their passes with everybody else's, and limit their time."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ NAMES = (
     "beam_search",
 )  # fmt: skip
 SECONDS = 60.0
-"""How long one call may hold the model, all its passes together."""
+"""Seconds of model time that one call may use, all its passes together."""
 AT_ONCE = 8
-"""How many calls may take turns at once: people who write wait for at most so many passes, and find room to ask."""
+"""Calls that may run at once: the pass of a person who writes waits for at most one pass of each."""
 MOST_CHECKED = 64
-"""How many calls may wait to be checked, each with all that it was sent."""
+"""Calls that may wait to be checked; each holds its arguments in memory."""
 CAPS = {
     "k": 20, "n_branch_tokens": 20, "depth": 40, "n_future_tokens": 40, "max_new_tokens": 512, "max_length": 1024,
     "n": 10, "num_beams": 20,
 }  # fmt: skip
-"""The most that may be asked for from outside; the functions themselves allow more."""
+"""Upper limits of arguments of calls from outside; the functions themselves allow more."""
 MOST_STOPS, LONGEST_STOP = 20, 200
-"""Strings to stop at are looked for after every token: so many at most, and so many characters each."""
+"""Number of stop strings and characters of each: they are searched for after every token."""
 
 
 class NotReady(LookaheadError):
-    """There is no model, or not yet."""
+    """The model is not loaded, or could not be."""
 
     status = 503
 
 
 class TooMany(LookaheadError):
-    """So many calls are running already."""
+    """Too many calls are running already."""
 
     status = 429
 
 
 class TooMuch(LookaheadError):
-    """A call has held the model for as long as it may."""
+    """A call has used up its model time."""
 
     status = 413
 
 
 class CallRunner:
-    """Answers calls by name, once the model is there."""
+    """Runs calls by name, once the model is loaded. At most AT_ONCE run at once."""
 
     def __init__(self, loader: ModelLoader, seconds: float = SECONDS) -> None:
         self.loader = loader
@@ -64,15 +64,17 @@ class CallRunner:
         self._running = self._checking = 0
 
     async def answer(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """What the call of that name gives; or an error whose text is a sentence."""
+        """The result of the call with that name; raises an error whose text is a sentence for the caller."""
         self._require_model()
-        given = checked(name, arguments)
-        await self._rehearse(name, given)
+        valid = checked(name, arguments)
+        await self._check(name, valid)
         if self._running >= AT_ONCE:
-            raise TooMany(f"{AT_ONCE} calls are running already, which is all: wait for an answer, and ask again.")
+            raise TooMany(
+                f"{AT_ONCE} calls are running already, which is the limit: wait for one to end and call again."
+            )
         self._running += 1
         try:
-            return await self._turns(self._held(name, given))
+            return await self._run(self._limited_steps(name, valid))
         finally:
             self._running -= 1
 
@@ -84,108 +86,115 @@ class CallRunner:
         return Calls(self.loader.model)
 
     @cached_property
-    def _rehearsal(self) -> CallCheck:
+    def _call_check(self) -> CallCheck:
         assert self.loader.model is not None
         return CallCheck(self.loader.model)
 
-    async def _rehearse(self, name: str, given: Mapping[str, Any]) -> None:
-        """Raise now what the call would only raise when it is its turn."""
+    async def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Raise now the errors that the call would raise at its first turn."""
         if self._checking >= MOST_CHECKED:
-            raise TooMany(f"{MOST_CHECKED} calls are waiting to be checked already: ask again soon.")
+            raise TooMany(f"{MOST_CHECKED} calls are waiting to be checked already: call again soon.")
         self._checking += 1
         try:
-            await self._rehearsal.check(name, given)
+            await self._call_check.check(name, arguments)
         finally:
             self._checking -= 1
 
     def _require_model(self) -> None:
         loading = self.loader.loading
         if loading.state == "error":
-            raise NotReady(f"There is no model to ask. {loading.sentence}")
+            raise NotReady(f"There is no model to answer. {loading.sentence}")
         if self.loader.model is None:
-            raise NotReady(f"The model is not there yet ({loading.sentence}): try again soon.")
+            raise NotReady(f"The model is not loaded yet ({loading.sentence}): try again soon.")
 
-    def _held(self, name: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any] | None]:
-        """The steps of a call, as long as it may go on."""
+    def _limited_steps(self, name: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any] | None]:
+        """The steps of a call; raises TooMuch once they have used up the call's model time."""
         spent, began = 0.0, time.perf_counter()
-        # What has held the model for too long gives back what it has borrowed now, and in this thread.
+        # Closing returns the call's tree to the pool at once, in the scheduler's thread.
         with closing(self._calls.steps(name, arguments)) as steps:
             for fact in steps:
                 spent += time.perf_counter() - began
                 if fact is None and spent > self._seconds:
                     raise TooMuch(
-                        f"This call has held the model for {self._seconds:g} seconds, which is all: ask for less."
+                        f"This call has used the model for {self._seconds:g} seconds, which is the limit: ask for less."
                     )
                 yield fact
                 began = time.perf_counter()
 
-    async def _turns(self, steps: Iterator[dict[str, Any] | None]) -> dict[str, Any]:
-        loop, person = asyncio.get_running_loop(), object()
+    async def _run(self, steps: Iterator[dict[str, Any] | None]) -> dict[str, Any]:
+        """Run the steps in the scheduler's thread and return the last result; stops them when it is cancelled."""
+        loop, caller = asyncio.get_running_loop(), object()
         answer: asyncio.Future[dict[str, Any]] = loop.create_future()
-        found: list[dict[str, Any]] = []
+        results: list[dict[str, Any]] = []
 
         def end(error: Exception | None) -> None:
-            # Whoever called may have left, and the server may have ended meanwhile.
+            # RuntimeError: the server has ended meanwhile.
             with suppress(RuntimeError):
-                loop.call_soon_threadsafe(_settle, answer, found, error)
+                loop.call_soon_threadsafe(_settle, answer, results, error)
 
         def step(fact: dict[str, Any] | None) -> None:
             if fact is not None:
-                found.append(fact)
+                results.append(fact)
 
-        self.loader.scheduler.submit(steps, person, step=step, end=end)
+        self.loader.scheduler.submit(steps, caller, step=step, end=end)
         try:
             return await answer
         finally:
-            self.loader.scheduler.stop(person)  # who has left waits for nothing any more
+            self.loader.scheduler.stop(caller)
 
 
-def _settle(answer: asyncio.Future[dict[str, Any]], found: list[dict[str, Any]], error: Exception | None) -> None:
+def _settle(answer: asyncio.Future[dict[str, Any]], results: list[dict[str, Any]], error: Exception | None) -> None:
+    """Set the future to the last result or the error, unless its caller has hung up."""
     if answer.done():
         return
     if error is not None:
         answer.set_exception(error)
     else:
-        answer.set_result(found[-1])
+        answer.set_result(results[-1])
 
 
 def function_of(name: str) -> Callable[..., dict[str, Any]]:
-    """The core's own function of that name."""
+    """The method of `Calls` with that name."""
     from lookahead_core.serving.calls import Calls
 
     return getattr(Calls, name)  # type: ignore[no-any-return]
 
 
 def parameters_of(name: str) -> dict[str, inspect.Parameter]:
-    """What the call of that name takes, with the types it is annotated with."""
-    taken = inspect.signature(function_of(name), eval_str=True).parameters
-    return dict(list(taken.items())[1:])
+    """The parameters of the call with that name, `self` left out, with their annotated types."""
+    parameters = inspect.signature(function_of(name), eval_str=True).parameters
+    return dict(list(parameters.items())[1:])
 
 
 def checked(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments that the call knows, within what may be asked for from outside; or a sentence."""
+    """The arguments of a call from outside, with whole numbers as int.
+
+    Raises ValueError with a sentence for an unknown, missing or too large argument.
+    """
     known = parameters_of(call)
     for name in arguments:
         if name not in known:
-            raise ValueError(f"{str(name)[:40]!r} is no argument of this call; it takes {', '.join(known)}.")
+            raise ValueError(f"{str(name)[:40]!r} is not an argument of this call; it takes {', '.join(known)}.")
     for name, parameter in known.items():
         if parameter.default is parameter.empty and name not in arguments:
             raise ValueError(f"{name} is missing; this call takes {', '.join(known)}.")
-    given = dict(arguments)
+    valid = dict(arguments)
     for name, value in arguments.items():
         if name in CAPS and value is not None:
-            given[name] = whole(name, value, 1, CAPS[name])
+            valid[name] = whole(name, value, 1, CAPS[name])
         if isinstance(value, str) and len(value) > MOST_CHARACTERS:
-            raise ValueError(f"{name} has {len(value):,} characters, and {MOST_CHARACTERS:,} are allowed: shorten it.")
+            raise ValueError(
+                f"{name} has {len(value):,} characters, and at most {MOST_CHARACTERS:,} are allowed: shorten it."
+            )
     _check_stops(arguments.get("stop"))
-    return given
+    return valid
 
 
 def _check_stops(stops: Any) -> None:
-    """What is no list of strings the call itself refuses."""
+    """Raise ValueError for too many or too long stop strings; the call itself refuses other types."""
     if not isinstance(stops, list):
         return
     if len(stops) > MOST_STOPS:
-        raise ValueError(f"stop has {len(stops):,} strings, and {MOST_STOPS} are allowed: leave some out.")
+        raise ValueError(f"stop has {len(stops):,} strings, and at most {MOST_STOPS} are allowed: leave some out.")
     if any(isinstance(one, str) and len(one) > LONGEST_STOP for one in stops):
         raise ValueError(f"stop has a string of more than {LONGEST_STOP} characters: shorten it.")

@@ -1,4 +1,4 @@
-"""What is told of a mistake, by whichever door it goes out."""
+"""Errors as people and programs see them: a sentence, an HTTP status, a response."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from starlette.responses import JSONResponse
 
 from lookahead_core.errors import LookaheadError
 
-UNFORESEEN = "Something went wrong on the server; your text is untouched. Change it a little to try again."
+UNEXPECTED = "Something went wrong on the server; your text is untouched. Change it a little to try again."
 
 
 class Refused(LookaheadError):
-    """A request that is not answered, and the sentence why."""
+    """A request that is refused with an HTTP status and a sentence."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -20,20 +20,20 @@ class Refused(LookaheadError):
 
 
 def sentence(error: Exception) -> str:
-    """What to tell a person: our own mistakes as they say it, others without their inner workings."""
+    """The text of an expected error; for any other, a general sentence, and its traceback in the log."""
     if isinstance(error, LookaheadError | ValueError):
         return str(error)
     logging.getLogger(__name__).error("A request could not be answered.", exc_info=error)
-    return UNFORESEEN
+    return UNEXPECTED
 
 
 def status(error: Exception) -> int:
-    """The same as a number of HTTP."""
+    """The HTTP status of an error."""
     if isinstance(error, LookaheadError):
         return error.status
     return 400 if isinstance(error, ValueError) else 500
 
 
 def refusal(error: Exception, **headers: str) -> JSONResponse:
-    """The same as an answer of HTTP."""
+    """The HTTP response for an error: its status, and its sentence as `detail`."""
     return JSONResponse({"detail": sentence(error)}, status_code=status(error), headers=headers)

@@ -1,4 +1,4 @@
-"""The model, loaded beside the page, so that the page is up at once and says how far it is."""
+"""Load the model in the background, so that the page opens at once and shows the progress."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from lookahead_core.serving.scheduler import Scheduler
 
 Report = Callable[[str, "float | None"], None]
-UNFORESEEN = "The model could not be loaded for a reason nobody foresaw ({}): look at the terminal, or choose another."
+"""Takes a sentence about the progress, and the fraction that is done or None."""
+UNEXPECTED = "The model could not be loaded because of an unexpected error ({}): see the terminal, or choose another."
 
 
 @dataclass(frozen=True)
 class LoadingState:
-    """How far the model is, as a state of the page: loading, downloading, ready or error."""
+    """The progress of loading. `state` is loading, downloading, ready or error; `fraction` is from 0 to 1, or None."""
 
     state: str
     sentence: str
@@ -31,6 +32,7 @@ class LoadingState:
 
     @property
     def done(self) -> bool:
+        """Whether loading has ended, with a model or an error."""
         return self.state in ("ready", "error")
 
     def as_json(self) -> dict[str, Any]:
@@ -38,42 +40,44 @@ class LoadingState:
 
 
 class ModelLoader:
-    """Loads a model in a thread of its own; whoever wants to know looks at `loading` and `model`."""
+    """Loads a model in its own thread. `loading` is the progress; `model` is None until it is ready."""
 
     def __init__(self, load: Callable[[Report], Model]) -> None:
         self._load = load
         self.model: Model | None = None
-        """The model, with the scheduler around its engine."""
+        """The model, its engine wrapped by the scheduler."""
         self.loading = LoadingState("loading", "Starting")
 
     def start(self) -> ModelLoader:
+        """Start loading in the background and return this loader."""
         threading.Thread(target=self.run, name="loader", daemon=True).start()
         return self
 
     def run(self) -> None:
-        """Load, and say on the terminal how it ended; nothing that goes wrong here may end the server."""
+        """Load the model and print how that ended. Raises nothing: without a model the server keeps running."""
         try:
-            model = _shared(self._load(self._report))
+            model = _with_scheduler(self._load(self._report))
             self._report("Warming up", None)
             _warm_up(model)
         except (LookaheadError, ValueError) as error:
             self._fail(str(error))
         except Exception as error:
             logging.getLogger(__name__).exception("The model could not be loaded.")
-            self._fail(UNFORESEEN.format(type(error).__name__))
+            self._fail(UNEXPECTED.format(type(error).__name__))
         else:
             self.model, self.loading = model, LoadingState("ready", model.describe())
             print(f"Ready: {model.describe()}", flush=True)
 
     @property
     def scheduler(self) -> Scheduler:
+        """The scheduler of the loaded model; only once `model` is set."""
         assert self.model is not None
         return cast("Scheduler", self.model.engine)
 
     @cached_property
     def caller(self) -> CallRunner:
-        """Whoever calls from code comes through here, by every door: what one has read, no other reads again."""
-        from interface.server.call_runner import CallRunner  # it knows this file
+        """The one runner of all calls from programs, over HTTP, gradio_client and MCP: they share one pool of trees."""
+        from interface.server.call_runner import CallRunner  # imported here, since it imports this module
 
         return CallRunner(self)
 
@@ -86,16 +90,16 @@ class ModelLoader:
         print(sentence, file=sys.stderr, flush=True)
 
 
-def _shared(model: Model) -> Model:
-    """The same model, with its passes given out in turns."""
-    from lookahead_core.serving.scheduler import Scheduler  # not before the page is up: it brings torch along
+def _with_scheduler(model: Model) -> Model:
+    """The same model, its engine wrapped by a scheduler."""
+    from lookahead_core.serving.scheduler import Scheduler  # imported late, since it imports torch
 
     return replace(model, engine=Scheduler(model.engine))
 
 
 def _warm_up(model: Model) -> None:
-    """Pay once, before anybody waits, for what is made at first use: word lists and the first passes."""
-    from lookahead_core import Document  # not before the page is up: it brings torch along
+    """Build what is built at first use, the vocabulary's index and the first passes, before anybody waits for it."""
+    from lookahead_core import Document  # imported late, since it imports torch
 
     model.codec.require()
     Document(model, "The first w").lookahead(k=2, depth=2, heal=True)

@@ -1,4 +1,4 @@
-"""What the page's scripts may ask of the server. Whatever goes wrong here comes out as a sentence."""
+"""The server functions that a page's scripts call: start, poll and stop a request, and export the tree."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from interface.server.branch_request import MOST_NUMBER, BranchRequest, page_of, whole
+from interface.server.branch_request import MOST_NUMBER, BranchRequest, page_id, whole
 from interface.server.error_sentences import sentence
 from interface.server.model_loading import ModelLoader
 from interface.server.page_session import PageSession
@@ -18,173 +18,174 @@ if TYPE_CHECKING:
     from lookahead_core import Model
 
 AHEAD_AFTER = 0.15
-"""Seconds of quiet before reading ahead: who types on is not made to wait for it."""
-
-
-MOST_PLACES = 64
-"""Pages that have a document here at once; where all of them wait for an answer, others are told to try again."""
+"""Seconds between the final view and the first prefetch: a pass for it would delay the answer to the next key."""
+MOST_PAGES = 64
+"""Pages that have a session at once; where all of them wait for an answer, a further page is refused."""
 
 
 class PageSlot:
-    """A page's document, and its latest request."""
+    """A page's session and its latest request."""
 
-    def __init__(self, desk: PageSession) -> None:
-        self.desk = desk
-        self.run: RequestProgress | None = None
+    def __init__(self, session: PageSession) -> None:
+        self.session = session
+        self.progress: RequestProgress | None = None
         self.stopped = -1
         """The highest number of a request that the page has stopped."""
 
-    def at(self, number: int) -> RequestProgress | None:
-        """The request of that number, if it is still the latest."""
-        return self.run if self.run is not None and self.run.asked.number == number else None
+    def progress_of(self, number: int) -> RequestProgress | None:
+        """The progress of the request with that number; None where it is not the latest."""
+        latest = self.progress
+        return latest if latest is not None and latest.request.number == number else None
 
     @property
     def busy(self) -> bool:
-        """Whether a page still waits for what is computed here."""
-        return self.run is not None and self.run.wanted
+        """Whether the page still waits for an answer."""
+        return self.progress is not None and self.progress.wanted
 
 
 class PageService:
-    """`ask` starts a request and gives the first news of it, `more` waits for further ones. Both never block."""
+    """One session for each page. `ask` starts a request and returns its first news, `more` its further news.
+
+    The functions are coroutines of the server's event loop, and none of them blocks it: passes run in the
+    scheduler's thread.
+    """
 
     def __init__(
         self,
         loader: ModelLoader,
-        asked: Callable[[Any], BranchRequest] = BranchRequest.of,
-        desk: Callable[[Model], PageSession] = PageSession,
-        most: int = MOST_PLACES,
+        parse: Callable[[Any], BranchRequest] = BranchRequest.from_json,
+        session: Callable[[Model], PageSession] = PageSession,
+        most: int = MOST_PAGES,
     ) -> None:
-        """`asked` makes a request of what a page has sent, and `desk` is where such requests are answered."""
+        """`parse` makes a request from a page's JSON; `session` makes the object that answers a page's requests."""
         self.loader = loader
-        self.places: ExpiringStore[PageSlot] = ExpiringStore(
-            self._place, most=most, busy=lambda place: place.busy, gone=self._leave
+        self.slots: ExpiringStore[PageSlot] = ExpiringStore(
+            self._new_slot, most=most, busy=lambda slot: slot.busy, gone=self._close_slot
         )
-        self._asked = asked
-        self._desk = desk
+        self._parse = parse
+        self._new_session = session
 
     @property
     def functions(self) -> list[Callable[[Any], Awaitable[Any]]]:
-        """What a page's script may call, by name."""
-        return [self._named(function) for function in (self.ask, self.more, self.stop, self.tree)]
+        """The functions that a page's script may call, by their names."""
+        return [self._with_sentences(function) for function in (self.ask, self.more, self.stop, self.tree)]
 
-    async def ask(self, given: Any) -> News:
-        """Branches for a text; gives what there is after the first pass."""
+    async def ask(self, payload: Any) -> News:
+        """Start the request in a page's JSON and return its first news, or the state of a model that still loads."""
         if self.loader.model is None:
-            return _known(given) | {"state": "waiting", "over": True, "loading": self.loader.loading.as_json()}
-        asked = self._asked(given)
+            loading = self.loader.loading.as_json()
+            return _request_id(payload) | {"state": "waiting", "over": True, "loading": loading}
+        request = self._parse(payload)
         try:
-            return await self._run_of(asked).news(0)
+            return await self._progress_of(request).news(0)
         except NoRoom as error:
-            return _known(given) | {"state": "full", "sentence": sentence(error), "over": True}
+            return _request_id(payload) | {"state": "full", "sentence": sentence(error), "over": True}
 
-    async def more(self, given: Any) -> News:
-        """What has come of a request since the page last heard of it."""
-        run = self._run(given)
-        seen = whole("seen", given.get("seen"), 0, MOST_NUMBER)
-        return _known(given) | {"unknown": True} if run is None else await run.news(seen)
+    async def more(self, payload: Any) -> News:
+        """The news of a request since the change number `seen`; waits for some."""
+        slot, number = self.slots.find(page_id(payload)), _request_number(payload)
+        progress = None if slot is None else slot.progress_of(number)
+        seen = whole("seen", payload.get("seen"), 0, MOST_NUMBER)
+        return _request_id(payload) | {"unknown": True} if progress is None else await progress.news(seen)
 
-    async def stop(self, given: Any) -> None:
-        """Leave the request of that number where it is, and older ones, also one that arrives only later."""
-        page, number = _page_and_number(given)
-        place = self.places.find(page)
-        if place is None:
+    async def stop(self, payload: Any) -> None:
+        """Stop the request with this number and older ones, also one that arrives later."""
+        page, number = page_id(payload), _request_number(payload)
+        slot = self.slots.find(page)
+        if slot is None:
             return
-        place.stopped = max(place.stopped, number)
-        run = place.run
-        if run is not None and run.asked.number <= number and not run.over:
+        slot.stopped = max(slot.stopped, number)
+        progress = slot.progress
+        if progress is not None and progress.request.number <= number and not progress.over:
             self.loader.scheduler.stop(page)
-            run.stop()
+            progress.stop()
 
-    async def tree(self, given: Any) -> Any:
-        """Everything known of a page's document, for a file."""
-        page = page_of(given)
-        place = self.places.find(page)
-        return None if place is None else await self.loader.scheduler.turn(place.desk.tree)
+    async def tree(self, payload: Any) -> Any:
+        """The tree of a page's document as JSON, for an exported file; None where the page has no document."""
+        slot = self.slots.find(page_id(payload))
+        return None if slot is None else await self.loader.scheduler.turn(slot.session.tree)
 
-    def _run(self, given: Any) -> RequestProgress | None:
-        page, number = _page_and_number(given)
-        place = self.places.find(page)
-        return None if place is None else place.at(number)
-
-    def _run_of(self, asked: BranchRequest) -> RequestProgress:
-        """The run of a request: a new one, unless it is there already or a newer one is."""
-        place = self.places.hold(asked.page)
-        before, run = place.run, RequestProgress(asked)
-        if before is not None and before.asked.number == asked.number:
-            return before  # the same request, sent twice by a browser or a network
-        if before is not None and before.asked.number > asked.number:
-            run.supersede()
-        elif asked.number <= place.stopped:
-            run.stop()
+    def _progress_of(self, request: BranchRequest) -> RequestProgress:
+        """The progress of a request, which is started unless it is a duplicate, superseded or stopped."""
+        slot = self.slots.hold(request.page)
+        latest, progress = slot.progress, RequestProgress(request)
+        if latest is not None and latest.request.number == request.number:
+            return latest  # browsers and networks may send a request twice
+        if latest is not None and latest.request.number > request.number:
+            progress.supersede()
+        elif request.number <= slot.stopped:
+            progress.stop()
         else:
-            if before is not None:
-                before.supersede()
-            place.run = None
-            self._begin(place.desk, run)
-            place.run = run
-        return run
+            if latest is not None:
+                latest.supersede()
+            slot.progress = None
+            self._start(slot.session, progress)
+            slot.progress = progress
+        return progress
 
-    def _begin(self, desk: PageSession, run: RequestProgress) -> None:
+    def _start(self, session: PageSession, progress: RequestProgress) -> None:
         def end(error: Exception | None) -> None:
-            run.in_loop(self._answered, desk, run, error)
+            progress.call_in_loop(self._answered, session, progress, error)
 
-        self.loader.scheduler.submit(desk.answers(run.asked), run.asked.page, step=run.told, end=end)
+        steps = session.answer_steps(progress.request)
+        self.loader.scheduler.submit(steps, progress.request.page, step=progress.add, end=end)
 
-    def _answered(self, desk: PageSession, run: RequestProgress, error: Exception | None) -> None:
-        """The view is there, or a mistake; from here on the page reads, and what it may click is read ahead."""
+    def _answered(self, session: PageSession, progress: RequestProgress, error: Exception | None) -> None:
+        """After the last step of an answer: report an error, or prefetch once the page has had a moment of quiet."""
         if error is not None:
-            run.finish(state="error", sentence=sentence(error))
-        elif run.asked.ahead and run.settled:
-            run.after(AHEAD_AFTER, lambda: self._read_ahead(desk, run))
+            progress.finish(state="error", sentence=sentence(error))
+        elif progress.request.ahead and progress.settled:
+            progress.call_later(AHEAD_AFTER, lambda: self._prefetch(session, progress))
         else:
-            run.finish()
+            progress.finish()
 
-    def _read_ahead(self, desk: PageSession, run: RequestProgress) -> None:
-        if run.over:
+    def _prefetch(self, session: PageSession, progress: RequestProgress) -> None:
+        if progress.over:
             return
 
         def end(error: Exception | None) -> None:
             if error is not None:
-                logging.getLogger(__name__).warning("Reading ahead has ended early: %s", error)
-            run.in_loop(run.finish)
+                logging.getLogger(__name__).warning("Prefetching views has ended early: %s", error)
+            progress.call_in_loop(progress.finish)
 
+        steps, page = session.ahead_steps(progress.request), progress.request.page
         try:
-            self.loader.scheduler.submit(desk.ahead(run.asked), run.asked.page, step=run.told, end=end, ahead=True)
+            self.loader.scheduler.submit(steps, page, step=progress.add, end=end, ahead=True)
         except LookaheadError:
-            run.finish()  # so many people are there that nobody is read ahead for
+            progress.finish()  # the scheduler's queue is full: nothing is prefetched
 
-    def _leave(self, page: str, place: PageSlot) -> None:
-        """A place that is forgotten: nothing more is computed there."""
+    def _close_slot(self, page: str, slot: PageSlot) -> None:
+        """End the work of a page whose session is dropped from the store."""
         self.loader.scheduler.stop(page)
-        if place.run is not None and not place.run.over:
-            place.run.finish()
+        if slot.progress is not None and not slot.progress.over:
+            slot.progress.finish()
 
-    def _place(self) -> PageSlot:
+    def _new_slot(self) -> PageSlot:
         assert self.loader.model is not None
-        return PageSlot(self._desk(self.loader.model))
+        return PageSlot(self._new_session(self.loader.model))
 
-    def _named(self, function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
-        """The function as Gradio wants it, with mistakes as sentences."""
+    def _with_sentences(self, function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+        """A server function of the same name that returns an error as a state with a sentence."""
 
-        async def answer(given: Any) -> Any:
+        async def answer(payload: Any) -> Any:
             try:
-                return await function(given)
+                return await function(payload)
             except Exception as error:
-                return _known(given) | {"state": "error", "sentence": sentence(error), "over": True}
+                return _request_id(payload) | {"state": "error", "sentence": sentence(error), "over": True}
 
         answer.__name__ = function.__name__
         return answer
 
 
-def _page_and_number(given: Any) -> tuple[str, int]:
-    return page_of(given), whole("number", given.get("number"), 0, MOST_NUMBER)
+def _request_number(payload: Any) -> int:
+    return whole("number", payload.get("number"), 0, MOST_NUMBER)
 
 
-def _known(given: Any) -> News:
-    """Number and revision of a request, as far as they make sense."""
-    found = given if isinstance(given, dict) else {}
-    return {name: found[name] if _countable(found.get(name)) else 0 for name in ("number", "revision")}
+def _request_id(payload: Any) -> News:
+    """Number and revision of a request, each 0 where it is missing or invalid."""
+    fields = payload if isinstance(payload, dict) else {}
+    return {name: fields[name] if _is_count(fields.get(name)) else 0 for name in ("number", "revision")}
 
 
-def _countable(value: object) -> bool:
+def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value <= MOST_NUMBER

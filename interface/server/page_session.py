@@ -1,4 +1,7 @@
-"""How a request is answered: a view after each pass, in the scheduler's thread, and then what might be clicked next."""
+"""The session of one page: its document, the views that answer its requests, and views prefetched for likely clicks.
+
+All of it runs in the scheduler's thread, one pass at a time.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +20,22 @@ if TYPE_CHECKING:
     from lookahead_core.document.results import LookaheadStep
     from lookahead_core.text.chat import Conversation
 
-PAINT = 0.03
-"""Seconds between two views that are worth painting."""
+PAINT_INTERVAL = 0.03
+"""Seconds at least between two views of one request: a page paints no faster."""
 AHEAD_BYTES = 64 * 1024
+"""Bytes of JSON of all prefetched views of one request."""
 AHEAD_KEPT = 16
-"""How many odds a view read ahead carries for each node, and how many words of everything else."""
+"""Tokens with odds that a prefetched view holds for each node, and entries of its list of other tokens."""
 AHEAD_NODES = 512
+"""Tokens that may be evaluated to prefetch views for one request."""
 AHEAD_FIRSTS = 300
-"""Nodes that the views after the first words may take, all together."""
-TOLD = ("Instruction and source", "shorten the source")
-"""What takes the room of a text that is the answer to them, and what helps."""
+"""Nodes that all views after the first words may have together."""
 
 View = dict[str, Any]
 
 
 class PageSession:
-    """One page's document, and what its last answer showed: from there it is read ahead."""
+    """One page's document and the last view that was sent, from which views are prefetched."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -41,50 +44,57 @@ class PageSession:
         self._conversation: Conversation | None = None
         self._shown: Lookahead | None = None
 
-    def answers(self, asked: BranchRequest) -> Iterator[View]:
-        """What is new after each pass: how far the reading is, or a view; the last one is settled."""
-        if not asked.text and asked.message is None:
+    def answer_steps(self, request: BranchRequest) -> Iterator[View]:
+        """Answer a request: a generator with one step for each pass.
+
+        A step holds the progress of the prefill, or a view, or nothing new; the last one has the state `settled`.
+        """
+        if not request.text and request.message is None:
             yield {"state": "empty"}
             return
-        document = self._take(asked)
-        # The typed token that healing re-opens counts as one of a branch's, and is none that a person sees.
-        options = {**asked.options, "depth": asked.options["depth"] + bool(document.reopens)}
-        if asked.source is not None:
-            options["speculate"] = True  # a new text often says what its source says
-        yield from self._grown(document.lookahead_steps(**options, heal=True), asked)
+        document = self._document_for(request)
+        # Healing re-opens a typed token; it counts for the depth of a branch, and the page does not show it.
+        options = {**request.options, "depth": request.options["depth"] + bool(document.reopens)}
+        if request.source is not None:
+            options["speculate"] = True  # a rewriting often repeats its source, which suffix drafts find
+        yield from self._views(document.lookahead_steps(**options, heal=True), request)
 
-    def _grown(self, steps: Iterator[LookaheadStep], asked: BranchRequest) -> Iterator[View]:
-        """The same of branches that grow."""
+    def _views(self, steps: Iterator[LookaheadStep], request: BranchRequest) -> Iterator[View]:
+        """The steps of a lookahead as JSON for the page."""
         step, next_paint, text = None, 0.0, "" if self.document is None else self.document.text
         for step in steps:
             if step.tokens_to_read:
                 yield {"state": "thinking", "reading": [step.tokens_read, step.tokens_read + step.tokens_to_read]}
             elif (began := time.perf_counter()) >= next_paint:
-                view = self._view(self._closed(step.result, text), asked)
-                # Large views are made less often: most of the time belongs to the model.
-                next_paint = time.perf_counter() + max(PAINT, 5 * (time.perf_counter() - began))
+                view = self._view(self._end_messages(step.result, text), request)
+                # At most a sixth of the time goes into making views: the rest belongs to the model.
+                next_paint = time.perf_counter() + max(PAINT_INTERVAL, 5 * (time.perf_counter() - began))
                 yield {"state": "thinking", "view": view}
             else:
                 yield {}
         assert step is not None
-        self._shown = self._closed(step.result, text)
-        yield {"state": "settled", "view": self._view(self._shown, asked), "note": _note(asked)}
+        self._shown = self._end_messages(step.result, text)
+        yield {"state": "settled", "view": self._view(self._shown, request), "note": _note(request)}
 
-    def ahead(self, asked: BranchRequest) -> Iterator[View]:
-        """Views that are a click away from the settled one, the likeliest first, within what a page is sent."""
+    def ahead_steps(self, request: BranchRequest) -> Iterator[View]:
+        """Prefetch the views after likely clicks on the last view: a generator with one step for each pass.
+
+        A step is empty, or holds one view and its key, the ids of the tokens that the click accepts. It ends where
+        the nodes or the bytes of one request are spent.
+        """
         from lookahead_core.document.read_ahead import read_ahead
         from lookahead_core.serving.json_view import as_json
 
-        document, shown, options = self.document, self._shown, asked.options
+        document, shown, options = self.document, self._shown, request.options
         assert document is not None
         assert shown is not None
         began, sent = document.tree.work.tokens, 0
         shallow = {**options, "depth": ahead_depth(options)}
-        for found in read_ahead(document, shown, most_nodes=AHEAD_NODES, **shallow):
-            if found is None:
+        for prepared in read_ahead(document, shown, most_nodes=AHEAD_NODES, **shallow):
+            if prepared is None:
                 yield {}
                 continue
-            result = self._closed(found.result, document.text + _inserted(shown, found.token_ids))
+            result = self._end_messages(prepared.result, document.text + _inserted(shown, prepared.token_ids))
             for kept in (AHEAD_KEPT, AHEAD_KEPT // 4, 0):
                 view = as_json(result, kept=kept, rest=kept)
                 size = len(json.dumps(view, separators=(",", ":")))
@@ -93,52 +103,57 @@ class PageSession:
             sent += size
             if sent > AHEAD_BYTES:
                 return
-            key = " ".join(map(str, found.token_ids))
+            key = " ".join(map(str, prepared.token_ids))
             yield {"ahead": (key, view), "tokens_ahead": document.tree.work.tokens - began}
 
     def tree(self) -> dict[str, Any] | None:
-        """All that is known of the document, for a file."""
+        """The document's tree as JSON, for an exported file; None where the page has no document yet."""
         from lookahead_core.serving.json_view import tree_as_json
 
         return None if self.document is None else tree_as_json(self.document)
 
-    def _take(self, asked: BranchRequest) -> Document:
-        """The document, brought to the text that the page has."""
-        if self.document is None or asked.message != self._message:
-            self.document = self._opened(asked)
-            self._message = asked.message
+    def _document_for(self, request: BranchRequest) -> Document:
+        """The session's document with the request's text; a new one where the conversation has changed."""
+        if self.document is None or request.message != self._message:
+            self.document = self._open_document(request)
+            self._message = request.message
         self._shown = None
-        self.document.follow(asked.text, asked.accepted)
+        self.document.follow(request.text, request.accepted)
         return self.document
 
-    def _opened(self, asked: BranchRequest) -> Document:
-        """A document for what the model is told, on the tree of the one before: what they share is not read again."""
+    def _open_document(self, request: BranchRequest) -> Document:
+        """A document behind the conversation's prompt. It keeps the old tree, so a common prefix stays cached."""
         from lookahead_core import Document
         from lookahead_core.text.chat import conversation
 
-        model, told, talk = self.model, None, None
-        if asked.message is not None:
-            talk = conversation(model.codec, asked.message.messages)
-            why = ("The messages before", "go back to an earlier one") if asked.talk else TOLD
-            told = self._fitting(talk.opening, *why)
+        model, opening, talk = self.model, None, None
+        if request.message is not None:
+            talk = conversation(model.codec, request.message.messages)
+            opening = talk.opening
+            self._require_room(opening, in_conversation=request.conversation is not None)
             model = replace(model, end_token_ids=model.end_token_ids | talk.end_ids)
         self._conversation = talk
-        return Document(model, opening=told, tree=None if self.document is None else self.document.tree)
+        return Document(model, opening=opening, tree=None if self.document is None else self.document.tree)
 
-    def _fitting(self, told: Sequence[int], what: str, remedy: str) -> Sequence[int]:
-        """What the model is told, where that leaves room for a text."""
+    def _require_room(self, prompt: Sequence[int], *, in_conversation: bool) -> None:
+        """Raise LookaheadError where a prompt leaves too little of the context for a text."""
         from lookahead_core.text.chat import most_before
 
         context = self.model.context_length
-        if context is not None and len(told) > (most := most_before(context)):
-            raise LookaheadError(
-                f"{what} are {len(told):,} tokens long, and this model sees {context:,} in all, the new text among "
-                f"them: {remedy} until there are at most {most:,}."
-            )
-        return told
+        if context is None or len(prompt) <= (most := most_before(context)):
+            return
+        subject, remedy = (
+            ("The earlier messages", "go back to an earlier one")
+            if in_conversation
+            else ("Instruction and source", "shorten the source")
+        )
+        raise LookaheadError(
+            f"{subject} have {len(prompt):,} tokens. This model's context has {context:,} tokens, and the new text "
+            f"needs some of them: {remedy} until there are at most {most:,}."
+        )
 
-    def _closed(self, result: Lookahead, text: str) -> Lookahead:
-        """Branches below a text; in a conversation, where one begins what ends a message, it ends."""
+    def _end_messages(self, result: Lookahead, text: str) -> Lookahead:
+        """In a conversation, branches cut where the chat template would end the message; otherwise `result` itself."""
         if self._conversation is None:
             return result
 
@@ -146,30 +161,31 @@ class PageSession:
 
         return closed(result, self._conversation, text)
 
-    def _view(self, result: Lookahead, asked: BranchRequest) -> View:
+    def _view(self, result: Lookahead, request: BranchRequest) -> View:
         from lookahead_core.serving.json_view import as_json
 
         view = as_json(result)
-        view["asked"]["depth"] = asked.options["depth"]
+        view["asked"]["depth"] = request.options["depth"]
         return view
 
 
 def ahead_depth(options: Mapping[str, Any]) -> int:
-    """How deep to read ahead: so deep that the first words of all branches get their views within the budget.
+    """The depth of prefetched views: small enough that the first words of all branches fit into AHEAD_FIRSTS nodes.
 
-    Modes whose rows depend on how deep they go cannot be cut short.
+    Modes whose rows depend on the depth keep theirs.
     """
     k, depth = options["k"], options["depth"]
     return min(depth, 1 + AHEAD_FIRSTS // k**2) if options["mode"] in ("likely", "sampled") else depth
 
 
 def _inserted(result: Lookahead, token_ids: Sequence[int]) -> str:
-    """The characters that these first tokens of one of the branches insert."""
+    """The text that the first tokens of one of the branches insert."""
     branch = next(one for one in result.branches if one.token_ids[: len(token_ids)] == tuple(token_ids))
     return "".join(piece.text for piece in branch.pieces if piece.tokens <= len(token_ids))
 
 
-def _note(asked: BranchRequest) -> str | None:
-    if asked.options.get("branch_levels") == 1:
+def _note(request: BranchRequest) -> str | None:
+    """A sentence for the page about a limit that has changed the request; None where there is none."""
+    if request.options.get("branch_levels") == 1:
         return f"With more than {math.isqrt(MOST_ROWS)} branches only the first level branches."
     return None

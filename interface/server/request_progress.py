@@ -1,4 +1,4 @@
-"""One request of a page and what has come of it so far, for the page to fetch as it comes."""
+"""The progress of one request: collects the results of its passes and hands new ones to the page by long polling."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ from typing import Any
 
 from interface.server.branch_request import BranchRequest
 
-PATIENCE = 20.0
-"""Seconds after which a page that waits for news is told that there is none; networks cut longer silences."""
+POLL_SECONDS = 20.0
+"""Seconds after which a waiting `news` returns without anything new; some networks cut connections that idle longer."""
 ABSENT = 30.0
-"""Seconds after which a page that does not ask for news is taken to be closed."""
+"""Seconds without a call of `news` after which the page is taken to be closed."""
 
 News = dict[str, Any]
 
 
 class RequestProgress:
-    """Collects, in the server's thread, what the scheduler's tells; `news` waits for what a page does not know yet."""
+    """One request's state, views and prefetched views. `add` may be called from any thread, the rest from the server's.
 
-    def __init__(self, asked: BranchRequest, clock: Callable[[], float] = time.monotonic) -> None:
-        self.asked = asked
+    Made inside the server's event loop. `over` is whether nothing more will come.
+    """
+
+    def __init__(self, request: BranchRequest, clock: Callable[[], float] = time.monotonic) -> None:
+        self.request = request
         self._clock = clock
         self._waiting = 0
-        self._present = clock()
+        self._last_poll = clock()
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self._number = 0
@@ -33,90 +36,91 @@ class RequestProgress:
         self._view: tuple[int, Any] = (0, None)
         self._ahead: list[tuple[int, str, Any]] = []
         self._tokens_ahead = 0
-        self._heard_all = False
+        self._end_delivered = False
         self.over = False
         self.superseded = False
 
     @property
     def settled(self) -> bool:
+        """Whether the final view is there; prefetched views may still follow."""
         return self._state["state"] == "settled"
 
     @property
     def wanted(self) -> bool:
-        """Whether a page has still to hear of it: what comes after the settled view it can do without."""
+        """Whether the page still needs this request: it is open, and has not yet received the final view."""
         if self.over:
-            return not self._heard_all and self._is_present
+            return not self._end_delivered and self._is_present
         return self._is_present and not (self.settled and self._waiting)
 
     @property
     def _is_present(self) -> bool:
-        return self._waiting > 0 or self._clock() - self._present <= ABSENT
+        return self._waiting > 0 or self._clock() - self._last_poll <= ABSENT
 
-    def after(self, seconds: float, function: Any) -> None:
+    def call_later(self, seconds: float, function: Any) -> None:
+        """Call `function` in the server's event loop after so many seconds."""
         self._loop.call_later(seconds, function)
 
-    def told(self, fact: News) -> None:
-        """Take what a step has brought; may be called from any thread."""
-        self.in_loop(self._take, fact)
+    def add(self, result: News) -> None:
+        """Add the result of one step; callable from any thread."""
+        self.call_in_loop(self._add, result)
 
     def finish(self, **state: Any) -> None:
-        """There will be no more."""
+        """End the request with these last fields of its state."""
         self._state |= state
         self.over = True
         self._change()
 
     def supersede(self) -> None:
-        """A newer request has taken this one's place: whoever waits for news of it need not."""
+        """End the request because the page has sent a newer one."""
         self.superseded = True
         self.finish()
 
     def stop(self) -> None:
-        """The page wants no more of it, and will not ask for its end."""
-        self._heard_all = True
+        """End the request because the page has stopped it; the page will not ask for its end."""
+        self._end_delivered = True
         self.finish(state="settled", stopped=True)
 
     async def news(self, seen: int) -> News:
-        """What has come since `seen`, as soon as there is something."""
+        """Everything newer than the change number `seen`; waits up to POLL_SECONDS for a change."""
         self._waiting += 1
         try:
-            await self._newer(seen)
+            await self._wait_for_change(seen)
         finally:
             self._waiting -= 1
-            self._present = self._clock()
-        self._heard_all = self.over
+            self._last_poll = self._clock()
+        self._end_delivered = self.over
         return self._since(seen)
 
-    async def _newer(self, seen: int) -> None:
-        """Until there is something newer, or patience ends."""
+    async def _wait_for_change(self, seen: int) -> None:
         while self._number <= seen and not self.over:
             changed = self._changed
             try:
-                await asyncio.wait_for(changed.wait(), PATIENCE)
+                await asyncio.wait_for(changed.wait(), POLL_SECONDS)
             except asyncio.TimeoutError:
                 break
 
     def _since(self, seen: int) -> News:
-        found: News = {"number": self.asked.number, "revision": self.asked.revision, "seen": self._number}
+        news: News = {"number": self.request.number, "revision": self.request.revision, "seen": self._number}
         if self.superseded:
-            return found | {"superseded": True}
-        found |= self._state | {"over": self.over, "tokens_ahead": self._tokens_ahead}
+            return news | {"superseded": True}
+        news |= self._state | {"over": self.over, "tokens_ahead": self._tokens_ahead}
         if self._view[0] > seen:
-            found["view"] = self._view[1]
-        found["ahead"] = {key: view for number, key, view in self._ahead if number > seen}
-        return found
+            news["view"] = self._view[1]
+        news["ahead"] = {key: view for number, key, view in self._ahead if number > seen}
+        return news
 
-    def _take(self, fact: News) -> None:
-        if not fact or self.over:
+    def _add(self, result: News) -> None:
+        if not result or self.over:
             return
         for name in ("state", "reading", "note"):
-            if name in fact:
-                self._state[name] = fact[name]
-        if "view" in fact:
+            if name in result:
+                self._state[name] = result[name]
+        if "view" in result:
             self._state.pop("reading", None)
-            self._view = self._number + 1, fact["view"]
-        if "ahead" in fact:
-            self._ahead.append((self._number + 1, *fact["ahead"]))
-            self._tokens_ahead = fact["tokens_ahead"]
+            self._view = self._number + 1, result["view"]
+        if "ahead" in result:
+            self._ahead.append((self._number + 1, *result["ahead"]))
+            self._tokens_ahead = result["tokens_ahead"]
         self._change()
 
     def _change(self) -> None:
@@ -124,7 +128,7 @@ class RequestProgress:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def in_loop(self, function: Any, *arguments: Any) -> None:
-        # The server may have ended while a pass was running: nobody is there to hear then.
+    def call_in_loop(self, function: Any, *arguments: Any) -> None:
+        """Call `function` in the server's event loop; does nothing where the server has ended during a pass."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, *arguments)

@@ -1,1 +1,1 @@
-"""Shared by the tabs: theme, header and scripts. `core` holds pure functions, `ui` elements, `net` requests."""
+"""Shared by the tabs: theme, header, layout, scripts (`core`: pure functions, `ui`: elements, `net`: requests)."""

@@ -1,4 +1,4 @@
-"""The page's header: its name, and the status of the model or the last mistake, as a state of the page."""
+"""The page's header: its name, and the status of the model or the last error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent
 
 
 class Header(gr.HTML):
-    """Shows a `Loading` as JSON; its script tells the rest of the page when the model is there."""
+    """Shows a `LoadingState` as JSON; its script sends an event to the page when the model is ready."""
 
     def __init__(self, value: dict[str, Any]) -> None:
         super().__init__(

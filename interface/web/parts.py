@@ -1,4 +1,4 @@
-"""What several tabs are made of: a person's draft, what steers it among branches, sheets and controls around it."""
+"""Parts that several tabs are laid out with: static markup, branch controls, style sheets, the footer note."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ FOLDER = Path(__file__).parent / "ui"
 SHEET = FOLDER / "sheet.css"
 CONTROLS = FOLDER / "controls.css"
 MOMENTS = FOLDER / "moments.css"
-COLOPHON = """<p class="colophon">What you write is computed on this server and not stored there.
-Branches are what a language model thinks likely, not what is true.</p>"""
+FOOTER_NOTE = """<p class="colophon">Your text is sent to this server for computing and is not stored there.
+Branches are what a language model finds likely, not what is true.</p>"""
 
 
-def part(template: Path, *styles: Path, prefix: str = "") -> gr.HTML:
-    """Markup of ours, which holds nothing of a model's or a person's, with its styles."""
+def static_html(template: Path, *styles: Path, prefix: str = "") -> gr.HTML:
+    """A component of fixed markup and style sheets; `{prefix}` in the markup's ids is replaced."""
     style = "\n".join(file.read_text(encoding="utf-8") for file in styles)
     markup = template.read_text(encoding="utf-8").replace("{prefix}", prefix)
     return gr.HTML(html_template=markup, css_template=style, apply_default_css=False)
 
 
-def choosing(prefix: str) -> gr.HTML:
-    """How many branches, how deep, and whether a click takes one word or several; its ids begin with `prefix`."""
-    return part(FOLDER / "controls.html", CONTROLS, prefix=prefix)
+def branch_controls(prefix: str) -> gr.HTML:
+    """The controls of a tab: number of branches, depth, one word or several at a click. Ids begin with `prefix`."""
+    return static_html(FOLDER / "controls.html", CONTROLS, prefix=prefix)
 
 
-def colophon() -> None:
-    """What everybody should know, at the foot of a tab."""
-    gr.HTML(html_template=COLOPHON, apply_default_css=False)
+def footer_note() -> None:
+    """Add the note about privacy and truth at the foot of a tab."""
+    gr.HTML(html_template=FOOTER_NOTE, apply_default_css=False)

@@ -1,4 +1,4 @@
-"""Colours and type of the page: paper, ink and one accent, from fonts that every system has."""
+"""Colours and fonts of the page, for light and dark mode. All fonts are installed on common systems."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ COLOURS = {
     "slider_color": ("#a64b26", "#e58e62"),
     "input_placeholder_color": ("#a49d93", "#7d766c"),
 }
+"""Each variable's colour in light and in dark mode."""
 FONT = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONOSPACE = ["ui-monospace", "Consolas", "monospace"]
 
 
 def theme() -> Base:
-    """The theme; everything of ours is drawn with its variables, so that dark mode follows."""
+    """The Gradio theme. Our own styles use its variables, so they follow dark mode."""
     values = {name: light for name, (light, _) in COLOURS.items()}
     values |= {f"{name}_dark": dark for name, (_, dark) in COLOURS.items()}
     return Base(font=FONT, font_mono=MONOSPACE).set(color_accent="#a64b26", **values)

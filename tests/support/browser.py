@@ -21,7 +21,7 @@ from urllib.parse import urlparse
 
 import pytest
 
-from interface import ModelLoader, answer_unreadable_requests, build, look
+from interface import ModelLoader, answer_unreadable_requests, build, launch_options
 from interface.http import assets
 from lookahead_core import Model
 from lookahead_core.serving.scheduler import _SCHEDULERS
@@ -127,7 +127,9 @@ def page_of(load: Callable[[Any], Model], **options: Any) -> Iterator[str]:
     """The page in this process, around a model loaded by this function; gives its address. Options are `launch`'s."""
     loader = ModelLoader(load)
     page = build(loader)
-    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=free_port(), **options, **look(loader))
+    _, url, _ = page.launch(
+        prevent_thread_lock=True, quiet=True, server_port=free_port(), **options, **launch_options(loader)
+    )
     answer_unreadable_requests(page.server)
     loader.start()
     try:

@@ -1,4 +1,4 @@
-"""The Type assistant tab: a conversation in which either side is written among branches."""
+"""The Type assistant tab: either side of a conversation is written with the help of branches."""
 
 from interface.tabs.assistant.tab import build
 

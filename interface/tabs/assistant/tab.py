@@ -1,4 +1,4 @@
-"""The Type assistant tab: the messages so far, the one in progress, and where it could go, whoever's turn it is."""
+"""Layout of the Type assistant tab: the messages, the one being written, and branches that continue it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import gradio as gr
 from interface.branch_view import BranchView
 from interface.http import assets
 from interface.server.page_service import PageService
-from interface.web.parts import MOMENTS, SHEET, choosing, colophon, part
+from interface.web.parts import MOMENTS, SHEET, branch_controls, footer_note, static_html
 
 FOLDER = Path(__file__).parent
-HINT = "See here how the message could begin, and go on. Click a word to take it."
+HINT = "How the message could begin or continue. Click a word to insert it."
 
 
 def build(service: PageService) -> None:
-    """Lay the tab out; its script asks the server what the writer's asks, and says of what the text is a message."""
+    """Lay out the tab. Its script uses the server functions of the Write tab and adds the conversation."""
     with gr.Row(elem_classes="desk assisting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):
-            part(FOLDER / "paper.html", SHEET, MOMENTS, FOLDER / "paper.css")
+            static_html(FOLDER / "paper.html", SHEET, MOMENTS, FOLDER / "paper.css")
         with gr.Column(elem_classes="card", scale=6, min_width=300), BranchView(prefix="chat-", hint=HINT):
-            choosing("chat-")
-    colophon()
+            branch_controls("chat-")
+    footer_note()
     gr.HTML(
         html_template="",
         js_on_load=assets.on_load("tabs/assistant/assistant.js", "start"),

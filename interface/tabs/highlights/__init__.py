@@ -1,4 +1,4 @@
-"""The Highlights tab: in a given text, the words where the model would have gone elsewhere."""
+"""The Highlights tab: marks the words of a text where the model expected another token."""
 
 from interface.tabs.highlights.tab import build
 

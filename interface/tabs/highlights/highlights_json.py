@@ -1,4 +1,4 @@
-"""Highlights as the page's script reads them."""
+"""Highlights and replacement fits as JSON for the page's script."""
 
 from __future__ import annotations
 
@@ -11,22 +11,26 @@ if TYPE_CHECKING:
     from lookahead_core.analysis.replacements import ReplacementFit
 
 DIGITS = 6
-"""Enough for whatever the page shows."""
+"""Significant digits of numbers: more than the page shows."""
 
 
-def as_json(found: Highlights) -> dict[str, Any]:
-    """All of it as plain JSON; what has no number has null."""
-    places = {id(entry): index for index, entry in enumerate(found.entries)}
+def as_json(highlights: Highlights) -> dict[str, Any]:
+    """Highlights as JSON: entries, indices of the marked ones, a sentence, the cost. Missing numbers are null."""
+    index_of = {id(entry): index for index, entry in enumerate(highlights.entries)}
     return {
-        "entries": [_entry_as_json(found, entry) for entry in found.entries],
-        "marks": [places[id(entry)] for entry in found.marks],
-        "sentence": found.sentence,
-        "cost": {"passes": found.cost.passes, "tokens": found.cost.tokens, "seconds": found.cost.seconds},
+        "entries": [_entry_as_json(highlights, entry) for entry in highlights.entries],
+        "marks": [index_of[id(entry)] for entry in highlights.marks],
+        "sentence": highlights.sentence,
+        "cost": {
+            "passes": highlights.cost.passes,
+            "tokens": highlights.cost.tokens,
+            "seconds": highlights.cost.seconds,
+        },
     }
 
 
 def fit_as_json(fit: ReplacementFit) -> dict[str, Any]:
-    """A verdict as plain JSON."""
+    """One replacement fit as JSON."""
     return {
         "id": fit.alternative.token_id,
         "drops_in": fit.drops_in,
@@ -37,7 +41,7 @@ def fit_as_json(fit: ReplacementFit) -> dict[str, Any]:
     }
 
 
-def _entry_as_json(found: Highlights, entry: HighlightEntry) -> dict[str, Any]:
+def _entry_as_json(highlights: Highlights, entry: HighlightEntry) -> dict[str, Any]:
     return {
         "start": entry.start,
         "end": entry.end,
@@ -46,7 +50,7 @@ def _entry_as_json(found: Highlights, entry: HighlightEntry) -> dict[str, Any]:
         "place": entry.place,
         "word": list(entry.word),
         "loss": number(entry.loss, DIGITS),
-        "relative": number(found.relative(entry), DIGITS),
+        "relative": number(highlights.relative(entry), DIGITS),
         "rank": entry.rank,
         "entropy": number(entry.entropy, DIGITS),
         "seen_from": entry.seen_from,

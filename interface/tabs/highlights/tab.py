@@ -1,4 +1,4 @@
-"""The Highlights tab: a text, its highlights, what they mean in figures, and branches at any of its words."""
+"""Layout of the Highlights tab: the text field, the text with its highlights, and branches at the clicked word."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from interface.branch_view import BranchView
 from interface.http import assets
 from interface.server.model_loading import ModelLoader
 from interface.tabs.highlights.text_analysis import HighlightsService
-from interface.web.parts import CONTROLS, SHEET, colophon, part
+from interface.web.parts import CONTROLS, SHEET, footer_note, static_html
 
 FOLDER = Path(__file__).parent
-HINT = "Click a word of the text as it was read, and see here where the text could have gone from there."
+HINT = "Click a word of the analysed text to see here how the text could have continued from it."
 
 
 def build(loader: ModelLoader) -> None:
-    """Lay the tab out and give its script what it may ask of the server; nothing here ever changes the text."""
+    """Lay out the tab and connect its script to the server functions. The script never changes the text."""
     with gr.Row(elem_classes="desk highlighting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):
-            part(FOLDER / "given.html", SHEET, FOLDER / "given.css")
+            static_html(FOLDER / "text_field.html", SHEET, FOLDER / "text_field.css")
         with gr.Column(elem_classes="pile", scale=6, min_width=300):
             with gr.Column(elem_classes="card"):
-                part(FOLDER / "read.html", CONTROLS, FOLDER / "read.css")
+                static_html(FOLDER / "analysed_text.html", CONTROLS, FOLDER / "analysed_text.css")
             with gr.Column(elem_classes="card"):
                 BranchView(prefix="highlights-", hint=HINT)
-    colophon()
+    footer_note()
     gr.HTML(
         html_template="",
         js_on_load=assets.on_load("tabs/highlights/highlights.js", "start"),

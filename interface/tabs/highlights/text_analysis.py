@@ -1,4 +1,4 @@
-"""What the Highlights tab may ask of the server: a text to be read, branches at one of its words, and what fits in."""
+"""The server side of the Highlights tab: analyse a text, grow branches at a word, and test its replacements."""
 
 from __future__ import annotations
 
@@ -18,91 +18,96 @@ if TYPE_CHECKING:
     from lookahead_core.analysis.highlights import Highlights
 
 MOST_TEXT = 60_000
-"""Characters: the figures of each token go to the page."""
+"""Characters of a text: the page receives several numbers for each token."""
 
 
 @dataclass(frozen=True)
 class HighlightsRequest(BranchRequest):
-    """A text to be read; or, with `start`, branches in place of what begins at that character."""
+    """A request to analyse a text; or, with `start`, for branches in place of the token at that character."""
 
     start: int | None = None
 
     @classmethod
-    def of(cls, given: object) -> HighlightsRequest:
-        """With an instruction the model is told it, and the text as what it is about, before it reads the text."""
-        found = given if isinstance(given, dict) else {}
-        text, start = found.get("text"), found.get("start")
+    def from_json(cls, payload: object) -> HighlightsRequest:
+        """The request in a page's JSON. With an instruction, a user message with it and the text precedes the text."""
+        fields = payload if isinstance(payload, dict) else {}
+        text, start = fields.get("text"), fields.get("start")
         if isinstance(text, str) and len(text) > MOST_TEXT:
-            raise ValueError(f"The text has {len(text):,} characters, and {MOST_TEXT:,} are allowed here: shorten it.")
-        source = text if found.get("instruction") else None
-        asked = cast("HighlightsRequest", super().of(found | {"source": source, "accepted": None, "ahead": False}))
-        return asked if start is None else replace(asked, start=whole("start", start, 0, MOST_TEXT))
+            raise ValueError(
+                f"The text has {len(text):,} characters, and at most {MOST_TEXT:,} are allowed here: shorten it."
+            )
+        source = text if fields.get("instruction") else None
+        fields = fields | {"source": source, "accepted": None, "ahead": False}
+        request = cast("HighlightsRequest", super().from_json(fields))
+        return request if start is None else replace(request, start=whole("start", start, 0, MOST_TEXT))
 
 
 class HighlightsSession(PageSession):
-    """One page's text, and what was read in it."""
+    """One page's text and its last analysis."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self._found: Highlights | None = None
+        self._highlights: Highlights | None = None
 
-    def answers(self, asked: BranchRequest) -> Iterator[View]:
-        """How far the reading is, and then what was found; or branches as they grow at a word."""
+    def answer_steps(self, request: BranchRequest) -> Iterator[View]:
+        """Analyse the text, or grow branches at its character `start`: a generator with one step for each pass."""
         from lookahead_core.analysis.highlights import branches_steps
 
-        assert isinstance(asked, HighlightsRequest)
-        document = self._take(asked)
-        if asked.start is None:
-            yield from self._read(document, asked)
+        assert isinstance(request, HighlightsRequest)
+        document = self._document_for(request)
+        if request.start is None:
+            yield from self._analyse(document, request)
         else:
-            yield from self._grown(branches_steps(document, asked.start, **asked.options), asked)
+            yield from self._views(branches_steps(document, request.start, **request.options), request)
 
-    def fit(self, asked: HighlightsRequest) -> Iterator[News | None]:
-        """Which of the alternatives at a place drop in; unknown where another text was read last.
+    def fit_steps(self, request: HighlightsRequest) -> Iterator[News | None]:
+        """Test which alternatives of the token at `start` fit the text behind it.
 
-        A step for each chunk that is to be read before, with nothing in it.
+        A generator: None for each chunk of the prefill, then one answer. The answer is `{"unknown": True}` where this
+        text was not the last one to be analysed.
         """
         from lookahead_core.analysis.replacements import drop_in_steps
 
-        document, found = self.document, self._found
-        if document is None or found is None or document.text != asked.text or self._message != asked.message:
+        document, highlights = self.document, self._highlights
+        is_last = document is not None and document.text == request.text and self._message == request.message
+        if document is None or highlights is None or not is_last:
             yield {"unknown": True}
             return
-        entry = next((entry for entry in found.entries if entry.start == asked.start), None)
+        entry = next((entry for entry in highlights.entries if entry.start == request.start), None)
         if entry is None:
             raise ValueError("start must be the character at which a token of the text begins.")
         for fits in drop_in_steps(document, entry, entry.alternatives):
             yield None if fits is None else {"fits": [fit_as_json(fit) for fit in fits]}
 
-    def _read(self, document: Document, asked: BranchRequest) -> Iterator[View]:
+    def _analyse(self, document: Document, request: BranchRequest) -> Iterator[View]:
         from lookahead_core.analysis.highlights import highlights_steps
 
-        self._found = None
-        for step in highlights_steps(document, asked.options["k"]):
+        self._highlights = None
+        for step in highlights_steps(document, request.options["k"]):
             if step.result is None:
                 yield {"state": "thinking", "reading": [step.read, step.total]}
             else:
-                self._found = step.result
+                self._highlights = step.result
                 yield {"state": "settled", "view": as_json(step.result)}
 
 
 class HighlightsService(PageService):
-    """Reads a page's text and grows branches in it, as every tab asks for such; `fit` takes short turns between."""
+    """The server functions of the Highlights tab: those of every tab but `tree`, and `fit`."""
 
     def __init__(self, loader: ModelLoader) -> None:
-        super().__init__(loader, HighlightsRequest.of, HighlightsSession)
+        super().__init__(loader, HighlightsRequest.from_json, HighlightsSession)
 
     @property
     def functions(self) -> list[Callable[[Any], Awaitable[Any]]]:
-        return [self._named(function) for function in (self.ask, self.more, self.stop, self.fit)]
+        return [self._with_sentences(function) for function in (self.ask, self.more, self.stop, self.fit)]
 
-    async def fit(self, given: Any) -> News:
-        """Whether the alternatives at a place drop in."""
-        asked = HighlightsRequest.of(given)
-        place = self.places.find(asked.page)
-        if place is None:
+    async def fit(self, payload: Any) -> News:
+        """Which alternatives of one token fit the text behind it. The scheduler runs it step by step between others."""
+        request = HighlightsRequest.from_json(payload)
+        slot = self.slots.find(request.page)
+        if slot is None:
             return {"unknown": True}
-        steps, found = cast("HighlightsSession", place.desk).fit(asked), None
-        while found is None:
-            found = await self.loader.scheduler.turn(next, steps)
-        return found
+        steps, answer = cast("HighlightsSession", slot.session).fit_steps(request), None
+        while answer is None:
+            answer = await self.loader.scheduler.turn(next, steps)
+        return answer

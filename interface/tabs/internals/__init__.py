@@ -1,4 +1,4 @@
-"""The Internals tab: every token of a text or a conversation, and what the model thought there."""
+"""The Internals tab: every token of a text or a conversation with its id and the model's odds."""
 
 from interface.tabs.internals.tab import build
 

@@ -1,4 +1,4 @@
-"""The Internals tab: a text or a conversation, its tokens beside it, and at each what the model thought."""
+"""Layout of the Internals tab: the text or conversation, its tokens, and the details of one token."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from interface.http import assets
 from interface.server.model_loading import ModelLoader
 from interface.server.page_service import PageService
 from interface.tabs.internals.token_odds import InternalsRequest, InternalsSession
-from interface.web.parts import CONTROLS, SHEET, colophon, part
+from interface.web.parts import CONTROLS, SHEET, footer_note, static_html
 
 FOLDER = Path(__file__).parent
 
 
 def build(loader: ModelLoader) -> None:
-    """Lay the tab out and give its script what it may ask of the server."""
+    """Lay out the tab and connect its script to the server functions."""
     with gr.Row(elem_classes="desk looking-inside"):
         with gr.Column(elem_classes="card", scale=4, min_width=300):
-            part(FOLDER / "asked.html", SHEET, FOLDER / "asked.css")
+            static_html(FOLDER / "text_field.html", SHEET, FOLDER / "text_field.css")
         with gr.Column(elem_classes="card", scale=7, min_width=300):
-            part(FOLDER / "tokens.html", CONTROLS, FOLDER / "tokens.css")
-    colophon()
+            static_html(FOLDER / "tokens.html", CONTROLS, FOLDER / "tokens.css")
+    footer_note()
     gr.HTML(
         html_template="",
         js_on_load=assets.on_load("tabs/internals/internals.js", "start"),
-        server_functions=PageService(loader, InternalsRequest.of, InternalsSession).functions,
+        server_functions=PageService(loader, InternalsRequest.from_json, InternalsSession).functions,
         apply_default_css=False,
         elem_classes="hand",
     )

@@ -1,4 +1,4 @@
-"""What the Internals tab may ask of the server: what the model thought at every token of a text or a conversation."""
+"""The server side of the Internals tab: every token of a text or a conversation with the model's odds there."""
 
 from __future__ import annotations
 
@@ -17,93 +17,99 @@ if TYPE_CHECKING:
     from lookahead_core.serving.call_document import CallDocument
 
 MOST_TEXT = 20_000
-"""Characters, of all messages together."""
+"""Characters of the text, or of all messages together."""
 MOST_TOKENS = 2_000
-"""Of each of them the page has a box, and the odds of what might have come."""
+"""Tokens of a text, each of which the page shows with its alternatives."""
 ALTERNATIVES = 10
+"""Likely tokens that are listed at each position."""
 DIGITS = 6
-"""Enough for whatever the page shows."""
+"""Significant digits of numbers: more than the page shows."""
 KEPT = 64
-"""Of how many tokens at each place the page can tell the odds at any temperature."""
+"""Tokens at each position whose odds the page can compute at any temperature."""
 
 
 @dataclass(frozen=True)
 class InternalsRequest(BranchRequest):
-    """A text, or else a conversation, to be looked into."""
+    """A request for the tokens of a text or of a conversation."""
 
     messages: Any = None
-    """As the page has sent them; whoever reads them checks them."""
+    """The messages as the page has sent them; `Calls` checks them."""
 
     @classmethod
-    def of(cls, given: object) -> InternalsRequest:
-        found = given if isinstance(given, dict) else {}
-        messages = found.get("messages")
+    def from_json(cls, payload: object) -> InternalsRequest:
+        fields = payload if isinstance(payload, dict) else {}
+        messages = fields.get("messages")
         plain = {"role": None, "instruction": None, "source": None, "accepted": None, "ahead": False}
-        text = found.get("text") if messages is None else ""
-        asked = replace(cast("InternalsRequest", super().of(found | plain | {"text": text})), messages=messages)
-        if (length := asked.length) > MOST_TEXT:
-            raise ValueError(f"There are {length:,} characters, and {MOST_TEXT:,} are allowed here: shorten the text.")
-        return asked
+        text = fields.get("text") if messages is None else ""
+        request = cast("InternalsRequest", super().from_json(fields | plain | {"text": text}))
+        request = replace(request, messages=messages)
+        if (length := request.length) > MOST_TEXT:
+            raise ValueError(
+                f"There are {length:,} characters, and at most {MOST_TEXT:,} are allowed here: shorten the text."
+            )
+        return request
 
     @property
     def length(self) -> int:
-        """How many characters a person has written, as far as they are any."""
+        """Characters of the text and of all messages that are strings."""
         messages = self.messages if isinstance(self.messages, list) else []
         contents = [message.get("content") for message in messages if isinstance(message, dict)]
         return len(self.text) + sum(len(content) for content in contents if isinstance(content, str))
 
 
 class InternalsSession(PageSession):
-    """What one page looks into: of what it has looked into last, a beginning is not read again."""
+    """One page's last text or conversation, whose tree is kept: a common prefix is not evaluated again."""
 
     def __init__(self, model: Model) -> None:
         from lookahead_core.serving.calls import Calls
         from lookahead_core.serving.tree_pool import TreePool
 
         super().__init__(model)
-        # One tree: the odds of two thousand tokens take some ten megabytes.
+        # One tree only: the odds of two thousand tokens take about ten megabytes.
         self._calls = Calls(model, TreePool(most=1))
 
-    def answers(self, asked: BranchRequest) -> Iterator[View]:
-        """How far the reading is, and then every token with what was thought there."""
+    def answer_steps(self, request: BranchRequest) -> Iterator[View]:
+        """Evaluate every token: a generator with one step for each chunk, the last one with all tokens and odds."""
         from lookahead_core.document.generation_start import CostMeter
 
-        assert isinstance(asked, InternalsRequest)
-        with self._calls.place(asked.text if asked.messages is None else None, asked.messages, grows=False) as place:
-            if (total := len(place.tokens)) > MOST_TOKENS:
+        assert isinstance(request, InternalsRequest)
+        text = request.text if request.messages is None else None
+        with self._calls.place(text, request.messages, grows=False) as call_document:
+            if (total := len(call_document.tokens)) > MOST_TOKENS:
                 raise LookaheadError(
-                    f"There are {total:,} tokens, and {MOST_TOKENS:,} are shown at most: shorten the text."
+                    f"There are {total:,} tokens, and at most {MOST_TOKENS:,} are shown: shorten the text."
                 )
-            meter = CostMeter(place.document.model.engine, place.document.tree)
-            for read in place.evaluated():
+            meter = CostMeter(call_document.document.model.engine, call_document.document.tree)
+            for read in call_document.evaluated():
                 yield {"state": "thinking", "reading": [read, total]}
-            yield {"state": "settled", "view": as_json(place, meter.cost())}
+            yield {"state": "settled", "view": as_json(call_document, meter.cost())}
 
 
-def as_json(place: CallDocument, cost: Cost) -> View:
-    """Every token, at last the one to come, with alternatives by their ids; and what those ids spell.
+def as_json(call_document: CallDocument, cost: Cost) -> View:
+    """Every token and the position after the last one, each with alternatives as ids; and the text of those ids.
 
-    `nodes[i]` are the odds after token i, packed so that a page can heat them itself.
+    `nodes[i]` are the odds after token i, packed so that the page can apply a temperature itself.
     """
     from lookahead_core.serving.json_view import pack
 
-    lines, said = place.entries(ALTERNATIVES), place.said
-    shown = [line["id"] for line in lines[:-1]] + [one["id"] for line in lines for one in line["alternatives"]]
+    entries, predictions = call_document.entries(ALTERNATIVES), call_document.said
+    shown = [entry["id"] for entry in entries[:-1]] + [one["id"] for entry in entries for one in entry["alternatives"]]
     return {
-        "tokens": [_token(line, place.text) for line in lines],
-        "nodes": pack(said, KEPT),
-        "entropies": [round(one.entropy, 4) for one in said],
-        "spelled": {str(token_id): place.spelled(token_id) for token_id in dict.fromkeys(shown)},
+        "tokens": [_token(entry, call_document.text) for entry in entries],
+        "nodes": pack(predictions, KEPT),
+        "entropies": [round(one.entropy, 4) for one in predictions],
+        "spelled": {str(token_id): call_document.spelled(token_id) for token_id in dict.fromkeys(shown)},
         "cost": {"passes": cost.passes, "tokens": cost.tokens, "seconds": cost.seconds},
     }
 
 
-def _token(line: dict[str, Any], text: str) -> View:
+def _token(entry: dict[str, Any], text: str) -> View:
+    """One token for the page; its alternatives are pairs of an id and a log-probability."""
     return {
-        "id": line["id"],
-        "text": text[line["start"] : line["end"]],
-        "message": line["message"],
-        "logprob": number(line["logprob"], DIGITS),
-        "rank": line["rank"],
-        "alternatives": [[one["id"], number(one["logprob"], DIGITS)] for one in line["alternatives"]],
+        "id": entry["id"],
+        "text": text[entry["start"] : entry["end"]],
+        "message": entry["message"],
+        "logprob": number(entry["logprob"], DIGITS),
+        "rank": entry["rank"],
+        "alternatives": [[one["id"], number(one["logprob"], DIGITS)] for one in entry["alternatives"]],
     }

@@ -1,4 +1,4 @@
-"""The Rewrite tab: a source, an instruction, and a new text that grows among branches."""
+"""The Rewrite tab: from a source and an instruction, a new text is written with the help of branches."""
 
 from interface.tabs.rewrite.tab import build
 

@@ -1,4 +1,4 @@
-"""The Rewrite tab: beside a source grows a new text, as the model would go on with it when told an instruction."""
+"""Layout of the Rewrite tab: source and instruction on the left, the new text and its branches on the right."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import gradio as gr
 from interface.branch_view import BranchView
 from interface.http import assets
 from interface.server.page_service import PageService
-from interface.web.parts import SHEET, choosing, colophon, part
+from interface.web.parts import SHEET, branch_controls, footer_note, static_html
 
 FOLDER = Path(__file__).parent
-HINT = "Paste a source or write an instruction, and see here how the new text could begin. Click a word to take it."
+HINT = "Paste a source or write an instruction to see here how the new text could begin. Click a word to insert it."
 
 
 def build(service: PageService) -> None:
-    """Lay the tab out; its script asks the server what the writer's asks, and says of what the text is a rewriting."""
+    """Lay out the tab. Its script uses the server functions of the Write tab and adds instruction and source."""
     with gr.Row(elem_classes="desk rewriting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):
-            part(FOLDER / "told.html", SHEET, FOLDER / "told.css")
+            static_html(FOLDER / "source.html", SHEET, FOLDER / "source.css")
         with gr.Column(elem_classes="pile", scale=6, min_width=300):
             with gr.Column(elem_classes="card"):
-                part(FOLDER / "paper.html", SHEET, FOLDER / "paper.css")
+                static_html(FOLDER / "paper.html", SHEET, FOLDER / "paper.css")
             with gr.Column(elem_classes="card"), BranchView(prefix="rewrite-", hint=HINT):
-                choosing("rewrite-")
-    colophon()
+                branch_controls("rewrite-")
+    footer_note()
     gr.HTML(
         html_template="",
         js_on_load=assets.on_load("tabs/rewrite/rewrite.js", "start"),

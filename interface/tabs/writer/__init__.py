@@ -1,4 +1,4 @@
-"""The writer's tab: a text on paper, and beside it where it could go."""
+"""The Write tab: a text, and branches that continue it at the caret."""
 
 from interface.tabs.writer.tab import build
 

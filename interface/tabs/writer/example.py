@@ -1,6 +1,6 @@
-"""The example of a first visit: a text with the branches that the default model gave it, stored.
+"""The example of a first visit: a text and the default model's branches, stored in example.json.
 
-`python -m interface.tabs.writer.example` makes it anew.
+`python -m interface.tabs.writer.example` computes it again.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ FILE = Path(__file__).parent / "example.json"
 TEXT = "The old lighthouse keeper climbed the stairs for the last time. At the top he"
 
 
-def made(model: Model) -> dict[str, Any]:
-    """Text, view, and the name of the model that it is of."""
+def example(model: Model) -> dict[str, Any]:
+    """The example for this model: the text, the model's name and the view as JSON."""
     from lookahead_core import Document
     from lookahead_core.serving.json_view import as_json
 
     result = Document(model, TEXT).lookahead(k=5, depth=7)
-    # What it cost is nothing that a person has waited for.
+    # The view's cost is left out: no visitor waits for this computation.
     view = {name: value for name, value in as_json(result, rest=16).items() if name not in ("cost", "alone")}
     return {"text": TEXT, "model": model.describe().split(" · ")[0], "view": view}
 
@@ -30,8 +30,8 @@ def made(model: Model) -> dict[str, Any]:
 def main() -> None:
     from lookahead_core import load_model
 
-    found = json.dumps(made(load_model(dtype="float32")), ensure_ascii=False, indent=1)
-    FILE.write_text(found + "\n", encoding="utf-8")
+    text = json.dumps(example(load_model(dtype="float32")), ensure_ascii=False, indent=1)
+    FILE.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The writer's tab: a text on paper, and beside it where it could go. All of the text's life is in the page."""
+"""Layout of the Write tab: the text, and branches that continue it. The text itself lives in the page's scripts."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ import gradio as gr
 from interface.branch_view import BranchView
 from interface.http import assets
 from interface.server.page_service import PageService
-from interface.web.parts import CONTROLS, MOMENTS, SHEET, colophon, part
+from interface.web.parts import CONTROLS, MOMENTS, SHEET, footer_note, static_html
 
 FOLDER = Path(__file__).parent
 
 
 def build(service: PageService, address: str | None = None) -> None:
-    """Lay the tab out and give its script what it may ask of the server: no event has the text among its outputs."""
+    """Lay out the tab and connect its script to the server functions. `address` is the base of shared links, or None.
+
+    No Gradio event has the text among its outputs, so the server cannot overwrite it.
+    """
     with gr.Row(elem_classes="desk"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):
-            part(FOLDER / "paper.html", SHEET, MOMENTS, FOLDER / "paper.css")
+            static_html(FOLDER / "paper.html", SHEET, MOMENTS, FOLDER / "paper.css")
         with gr.Column(elem_classes="card", scale=6, min_width=300), BranchView():
-            part(FOLDER / "controls.html", CONTROLS)
-    colophon()
+            static_html(FOLDER / "controls.html", CONTROLS)
+    footer_note()
     gr.HTML(
         value={"example": json.loads((FOLDER / "example.json").read_text(encoding="utf-8")), "address": address},
         html_template="",

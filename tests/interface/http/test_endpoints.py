@@ -16,10 +16,10 @@ import pytest
 from starlette.requests import Request
 
 from interface import ModelLoader
-from interface.http.endpoints import _while_there
+from interface.http.endpoints import _while_connected
 from interface.server import call_runner as callers
 from interface.server.call_runner import AT_ONCE, CallRunner, NotReady, TooMany, TooMuch, checked
-from interface.server.error_sentences import UNFORESEEN, status
+from interface.server.error_sentences import UNEXPECTED, status
 from lookahead_core import Model, ModelError
 from lookahead_core.errors import CacheFull, LookaheadError, NoRoom
 from lookahead_core.serving import scheduler
@@ -203,7 +203,7 @@ def test_a_blank_updated_document_is_none(address: str) -> None:
         ("GET", "/api/", 200, "# The calls"),
         ("POST", "/api/", 405, "takes GET, and not POST"),
         ("GET", "/api/lookahead/", 405, "takes POST, and not GET"),
-        ("GET", "/api/nothing/", 404, "There is no such call"),
+        ("GET", "/api/nothing/", 404, "There is no such call."),
     ],
 )
 def test_a_slash_at_the_end_makes_no_other_address(
@@ -243,7 +243,7 @@ def test_pages_of_other_addresses_may_not_call_and_pages_of_this_computer_may(ad
 def test_an_image_or_a_link_on_somebody_elses_page_asks_nothing(address: str, near: str, mode: str) -> None:
     path = "/api/gen_revisions?prompt=p&doc=d&n=1&max_length=1"
     refused = ask(address, "GET", path, **{"Sec-Fetch-Site": near, "Sec-Fetch-Mode": mode})
-    assert refused[0] == 403 and "Pages of other addresses" in refused[1]["detail"]
+    assert refused[0] == 403 and "Pages of other sites" in refused[1]["detail"]
 
 
 @pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin"}])
@@ -259,8 +259,8 @@ def test_a_page_of_this_computer_may_ask_by_its_other_name(address: str) -> None
 @pytest.mark.parametrize(
     ("method", "path", "status", "words"),
     [
-        ("GET", "/api/nothing", 404, "there are next_token, "),
-        ("POST", "/api/lookahead/deeper", 404, "there are next_token, "),
+        ("GET", "/api/nothing", 404, "The calls are next_token, "),
+        ("POST", "/api/lookahead/deeper", 404, "The calls are next_token, "),
         ("GET", "/api/lookahead", 405, "/api/lookahead takes POST, and not GET."),
         ("DELETE", "/api/highlights", 405, "/api/highlights takes GET or POST, and not DELETE."),
         ("POST", "/api", 405, "/api takes GET, and not POST."),
@@ -376,7 +376,7 @@ def test_a_call_is_charged_for_its_own_turns_and_not_for_those_of_others(
     def turns(held: float, others: float) -> list[Any]:
         """What a call gives whose passes take so long each, with turns of other people between them."""
         caller, found = CallRunner(loaded(around(model, lambda: clock.pass_by(held))), seconds=20), []
-        for fact in caller._held("lookahead", {"text": "The sea", "depth": 10}):
+        for fact in caller._limited_steps("lookahead", {"text": "The sea", "depth": 10}):
             found.append(fact)
             clock.pass_by(others)
         return found
@@ -384,7 +384,7 @@ def test_a_call_is_charged_for_its_own_turns_and_not_for_those_of_others(
     assert turns(1.0, 0.0)[-1]["branches"]
     assert turns(1.0, 1000.0)[-1]["branches"]
     began = clock.now
-    with pytest.raises(TooMuch, match="held the model for 20 seconds"):
+    with pytest.raises(TooMuch, match="used the model for 20 seconds"):
         turns(3.0, 0.0)
     assert clock.now - began <= 3 * 9, "two passes to get ready, and seven of its own"
 
@@ -403,7 +403,7 @@ class Clock:
 
 
 def test_a_caller_without_a_model_says_so() -> None:
-    with pytest.raises(NotReady, match="not there yet"):
+    with pytest.raises(NotReady, match="not loaded yet"):
         asyncio.run(CallRunner(ModelLoader(lambda report: None)).answer("lookahead", {"text": "a"}))
 
 
@@ -415,7 +415,7 @@ def test_a_model_that_failed_to_load_is_not_to_be_asked_again_soon() -> None:
     loader.run()
     with pytest.raises(NotReady) as caught:
         asyncio.run(loader.caller.answer("lookahead", {"text": "a"}))
-    assert str(caught.value) == "There is no model to ask. There is no such model: choose another."
+    assert str(caught.value) == "There is no model to answer. There is no such model: choose another."
 
 
 @pytest.mark.parametrize(
@@ -499,10 +499,10 @@ def test_nothing_goes_on_after_an_answer_or_after_whoever_asked_has_left() -> No
         return Request({"type": "http"}, receive)
 
     async def all_of_them() -> None:
-        assert await _while_there(await messages(), answered()) == {"text": "a"}
+        assert await _while_connected(await messages(), answered()) == {"text": "a"}
         with pytest.raises(ValueError, match="A sentence"):
-            await _while_there(await messages("http.request"), fails())
-        assert await _while_there(await messages("http.request", "http.disconnect"), never()) is None
+            await _while_connected(await messages("http.request"), fails())
+        assert await _while_connected(await messages("http.request", "http.disconnect"), never()) is None
         await asyncio.sleep(0)
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -515,7 +515,7 @@ def test_an_answer_that_is_no_json_is_the_servers_mistake(model: Model, monkeypa
 
     monkeypatch.setattr(CallRunner, "answer", answer)
     with page_of(lambda report: model) as url:
-        assert ask(url, "POST", "/api/lookahead", {"text": "a"}) == (500, {"detail": UNFORESEEN})
+        assert ask(url, "POST", "/api/lookahead", {"text": "a"}) == (500, {"detail": UNEXPECTED})
 
 
 def test_what_is_impossible_has_no_number_over_http(byte_tokenizer: Any) -> None:

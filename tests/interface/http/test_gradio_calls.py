@@ -89,7 +89,7 @@ def test_a_page_of_another_address_gets_nothing_by_gradios_doors_either(address:
 
     for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
         made = Client(address, verbose=False, headers=headers)
-        with pytest.raises(Exception, match="Pages of other addresses"):
+        with pytest.raises(Exception, match="Pages of other sites"):
             made.predict(text="a", api_name="/lookahead")
         made.close()
 

@@ -121,7 +121,7 @@ def test_a_client_that_asks_before_it_sends_need_not_send_what_is_too_large(addr
 def test_a_body_that_ends_too_early_is_not_waited_for_for_ever(
     address: str, path: str, headers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_gate, "SILENCE", 0.05)
+    monkeypatch.setattr(request_gate, "BODY_TIMEOUT", 0.05)
     for request in (
         head(path, f"Content-Length: {len(CALL) + 1}", *headers) + CALL,
         head(path, CHUNKED, *headers) + b"5\r\nabcde\r\n",
@@ -222,7 +222,7 @@ def test_pages_of_other_addresses_reach_no_document(
     for path in (COMPONENT, f"{COMPONENT}/", "/gradio_api/upload"):
         body = called(component, "ask", REQUEST)
         status, found = ask(address, "POST", path, body, **headers, **{"Content-Type": kind})
-        assert (status, found["detail"][:24]) == (403, "Pages of other addresses")
+        assert (status, found["detail"][:20]) == (403, "Pages of other sites")
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "", "application/x-www-form-urlencoded", "multipart/form-data"])
@@ -295,12 +295,12 @@ def test_unknown_components_and_functions_get_a_sentence_and_no_traceback(
         (COMPONENT, b"\xff\xfe", 400, "must be JSON"),
     ]
     for way in ("run", "api", "call", "call/v2"):
-        wrong.append((f"/gradio_api/{way}/nothing", {"data": []}, 404, "there are beam_search, "))
+        wrong.append((f"/gradio_api/{way}/nothing", {"data": []}, 404, "The functions are beam_search, "))
         for number in (99, -1, 10**40, "0", 0.5, True):
-            wrong.append((f"/gradio_api/{way}/lookahead", {"data": [], "fn_index": number}, 404, "there are "))
+            wrong.append((f"/gradio_api/{way}/lookahead", {"data": [], "fn_index": number}, 404, "The functions are "))
     for number in (99, -1, 10**40, "0", None, False):
         body = {"data": [], "fn_index": number, "session_hash": "a-session"}
-        wrong.append(("/gradio_api/queue/join", body, 404, "there are "))
+        wrong.append(("/gradio_api/queue/join", body, 404, "The functions are "))
     for path, body, status, words in wrong:
         found, answered = ask(address, "POST", path, body)
         assert found == status and words in answered["detail"], (path, body, answered)

@@ -14,7 +14,7 @@ import pytest
 
 from interface import ModelLoader
 from interface.server import request_progress
-from interface.server.page_service import MOST_PLACES, PageService
+from interface.server.page_service import MOST_PAGES, PageService
 from interface.server.page_session import PageSession
 from lookahead_core import Model, load_model
 from lookahead_core.errors import NoRoom
@@ -71,8 +71,8 @@ class Visitor:
             self.view = news["view"]
 
 
-class CountedDesk(PageSession):
-    """A desk that is seen as long as anything holds it."""
+class CountedSession(PageSession):
+    """A session that is counted as long as anything refers to it."""
 
     there: ClassVar[weakref.WeakSet[PageSession]] = weakref.WeakSet()
 
@@ -102,14 +102,14 @@ def loaded(model: Model) -> ModelLoader:
 
 @pytest.mark.parametrize(
     ("pages", "most", "characters"),
-    [(30, 4, 700), pytest.param(200, MOST_PLACES, 3000, marks=pytest.mark.slow)],
+    [(30, 4, 700), pytest.param(200, MOST_PAGES, 3000, marks=pytest.mark.slow)],
     ids=["a few", "a class"],
 )
 def test_more_pages_than_there_is_room_for_all_settle_and_no_text_is_read_twice(
     reader: Model, pages: int, most: int, characters: int
 ) -> None:
-    CountedDesk.there.clear()
-    service = PageService(loaded(reader), desk=CountedDesk, most=most)
+    CountedSession.there.clear()
+    service = PageService(loaded(reader), session=CountedSession, most=most)
     functions = {function.__name__: function for function in service.functions}
     texts = own_texts(pages, characters)
     visitors = [Visitor(functions, f"page-of-somebody-{place}", text) for place, text in enumerate(texts)]
@@ -117,7 +117,7 @@ def test_more_pages_than_there_is_room_for_all_settle_and_no_text_is_read_twice(
 
     async def visit(visitor: Visitor) -> None:
         await visitor.settle()
-        held.append(len(service.places))
+        held.append(len(service.slots))
 
     async def all_of_them() -> None:
         await asyncio.gather(*map(visit, visitors))
@@ -125,7 +125,7 @@ def test_more_pages_than_there_is_room_for_all_settle_and_no_text_is_read_twice(
 
     async def few_documents() -> None:
         # A document that was forgotten in the middle of a pass lives on until the pass ends.
-        while gc.collect() >= 0 and len(CountedDesk.there) > most:
+        while gc.collect() >= 0 and len(CountedSession.there) > most:
             await asyncio.sleep(0.05)
 
     asyncio.run(all_of_them())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from interface.server import page_session as desks
+from interface.server import page_session
 from interface.server.branch_request import BranchRequest
 from interface.server.page_session import PageSession
 from lookahead_core import Document, LookaheadError, Model, load_model
@@ -24,7 +24,7 @@ BASE = {"page": "a-page-of-somebody", "number": 1, "revision": 1}
 
 
 def asked(text: str, **given: Any) -> BranchRequest:
-    return BranchRequest.of(BASE | {"text": text} | given)
+    return BranchRequest.from_json(BASE | {"text": text} | given)
 
 
 class Clock:
@@ -43,19 +43,19 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(desks, "time", made)
+    monkeypatch.setattr(page_session, "time", made)
     return made
 
 
 def painted(model: Model, clock: Clock, each: float, view: float = 0.0) -> list[float]:
-    """When a desk gives views, where a pass takes so long, and to make a view so long; the settled one left out."""
+    """When a session gives views, where a pass takes so long, and to make a view so long; the settled one left out."""
 
     class Slow(PageSession):
         def _view(self, *arguments: Any) -> Any:
             clock.pass_by(view)
             return super()._view(*arguments)
 
-    steps = Slow(around(model, lambda: clock.pass_by(each))).answers(asked("The sea.", k=2, depth=12))
+    steps = Slow(around(model, lambda: clock.pass_by(each))).answer_steps(asked("The sea.", k=2, depth=12))
     facts = [(clock.now, fact) for fact in steps]
     assert facts[-1][1]["state"] == "settled"
     return [now for now, fact in facts[:-1] if "view" in fact]
@@ -63,10 +63,10 @@ def painted(model: Model, clock: Clock, each: float, view: float = 0.0) -> list[
 
 def test_a_view_is_painted_after_each_slow_pass_and_not_after_each_fast_one(tiny_model: Model, clock: Clock) -> None:
     assert len(painted(tiny_model, clock, 1.0)) >= 11
-    assert len(painted(tiny_model, clock, desks.PAINT)) >= 11
+    assert len(painted(tiny_model, clock, page_session.PAINT_INTERVAL)) >= 11
     assert len(painted(tiny_model, clock, 0.0)) == 1
-    times = painted(tiny_model, clock, desks.PAINT / 2.5)
-    assert {round((later - one) / desks.PAINT, 6) for one, later in itertools.pairwise(times)} == {1.2}
+    times = painted(tiny_model, clock, page_session.PAINT_INTERVAL / 2.5)
+    assert {round((later - one) / page_session.PAINT_INTERVAL, 6) for one, later in itertools.pairwise(times)} == {1.2}
 
 
 def test_views_that_take_long_to_make_are_made_less_often(tiny_model: Model, clock: Clock) -> None:
@@ -77,7 +77,7 @@ def test_views_that_take_long_to_make_are_made_less_often(tiny_model: Model, clo
 
 def test_a_settled_view_is_that_of_a_document_healed_and_as_deep_as_asked(tiny_model: Model) -> None:
     for text in ("The sea.", "The light"):
-        (*_, last) = PageSession(tiny_model).answers(asked(text, k=3, depth=4))
+        (*_, last) = PageSession(tiny_model).answer_steps(asked(text, k=3, depth=4))
         document = Document(tiny_model, text)
         healed = bool(document.reopens)
         found = document.lookahead(k=3, depth=4 + healed, heal=True)
@@ -89,20 +89,20 @@ def test_a_settled_view_is_that_of_a_document_healed_and_as_deep_as_asked(tiny_m
 
 @pytest.mark.parametrize(("k", "note"), [(10, None), (11, "With more than 10 branches only the first level branches.")])
 def test_a_note_says_where_not_all_levels_branch(tiny_model: Model, k: int, note: str | None) -> None:
-    (*_, last) = PageSession(tiny_model).answers(asked("The sea.", k=k, depth=2, mode="every_level"))
+    (*_, last) = PageSession(tiny_model).answer_steps(asked("The sea.", k=k, depth=2, mode="every_level"))
     assert last["note"] == note
 
 
 def test_without_a_text_and_a_message_there_is_no_view(tiny_model: Model) -> None:
-    (only,) = PageSession(tiny_model).answers(asked(""))
+    (only,) = PageSession(tiny_model).answer_steps(asked(""))
     assert only == {"state": "empty"}
 
 
 def read_ahead(model: Model, **given: Any) -> tuple[Any, list[Any]]:
     """The settled view of a text, and the facts of what is read ahead behind it."""
-    desk, request = PageSession(model), asked("The sea.", **given)
-    (*_, last) = desk.answers(request)
-    return last["view"], [fact for fact in desk.ahead(request) if fact]
+    session, request = PageSession(model), asked("The sea.", **given)
+    (*_, last) = session.answer_steps(request)
+    return last["view"], [fact for fact in session.ahead_steps(request) if fact]
 
 
 def size(view: Any) -> int:
@@ -112,7 +112,7 @@ def size(view: Any) -> int:
 def test_a_view_read_ahead_carries_sixteen_odds_and_words_where_there_is_room(tiny_model: Model) -> None:
     _, facts = read_ahead(tiny_model, k=3, depth=3)
     assert len(facts) >= 6
-    assert all(len(fact["ahead"][1]["rest"]) == desks.AHEAD_KEPT == 16 for fact in facts)
+    assert all(len(fact["ahead"][1]["rest"]) == page_session.AHEAD_KEPT == 16 for fact in facts)
 
 
 def test_views_read_ahead_are_made_smaller_before_they_are_left_out(
@@ -124,7 +124,7 @@ def test_views_read_ahead_are_made_smaller_before_they_are_left_out(
     whole = [size(fact["ahead"][1]) for fact in facts]
     rests = set()
     for most in (k * max(whole), k * max(whole) - 1, k * min(whole) * 2 // 3, k * min(whole) // 2, min(whole), 100):
-        monkeypatch.setattr(desks, "AHEAD_BYTES", most)
+        monkeypatch.setattr(page_session, "AHEAD_BYTES", most)
         _, fewer = read_ahead(tiny_model, k=k, depth=3)
         sizes = [size(fact["ahead"][1]) for fact in fewer]
         kept = [len(fact["ahead"][1]["rest"]) for fact in fewer]
@@ -138,14 +138,14 @@ def test_views_read_ahead_are_made_smaller_before_they_are_left_out(
 
 
 def test_how_many_tokens_were_read_ahead_is_told_and_bounded(tiny_model: Model) -> None:
-    desk, request = PageSession(tiny_model), asked("The sea.", k=9, depth=12)
-    for _ in desk.answers(request):
+    session, request = PageSession(tiny_model), asked("The sea.", k=9, depth=12)
+    for _ in session.answer_steps(request):
         pass
-    assert desk.document is not None
-    before = desk.document.tree.work.tokens
-    told = [fact["tokens_ahead"] for fact in desk.ahead(request) if fact]
+    assert session.document is not None
+    before = session.document.tree.work.tokens
+    told = [fact["tokens_ahead"] for fact in session.ahead_steps(request) if fact]
     assert told == sorted(told)
-    assert 0 < told[-1] <= desk.document.tree.work.tokens - before <= desks.AHEAD_NODES + 9 * 12
+    assert 0 < told[-1] <= session.document.tree.work.tokens - before <= page_session.AHEAD_NODES + 9 * 12
 
 
 @pytest.fixture
@@ -166,33 +166,33 @@ def test_what_the_model_is_told_may_take_three_quarters_of_what_it_sees(told: Mo
 
     fits = next(words for words in range(1, 400) if length(words + 1) > most)
     exact = length(fits) == most
-    (*_, last) = PageSession(told).answers(asked("The", instruction="a " * fits, k=1, depth=1))
+    (*_, last) = PageSession(told).answer_steps(asked("The", instruction="a " * fits, k=1, depth=1))
     assert last["state"] == "settled"
     assert exact, "the edge itself is tried"
     for given, words in (
         (
             {"instruction": "a " * (fits + 1)},
-            r"^Instruction and source are 30\d tokens long, .* shorten the source until",
+            r"^Instruction and source have 30\d tokens\. .* shorten the source until",
         ),
         (
             {"role": "assistant", "messages": [{"role": "user", "content": "a " * (fits + 1)}]},
-            r"^The messages before are 30\d",
+            r"^The earlier messages have 30\d",
         ),
     ):
         with pytest.raises(LookaheadError, match=words):
-            list(PageSession(told).answers(asked("The", **given)))
+            list(PageSession(told).answer_steps(asked("The", **given)))
 
 
 def test_another_message_opens_another_document_on_the_same_tree(told: Model) -> None:
-    desk = PageSession(told)
+    session = PageSession(told)
     opened: list[Document] = []
 
     def look(text: str, **given: Any) -> Document:
-        for _ in desk.answers(asked(text, k=1, depth=1, **given)):
+        for _ in session.answer_steps(asked(text, k=1, depth=1, **given)):
             pass
-        assert desk.document is not None
-        opened.append(desk.document)
-        return desk.document
+        assert session.document is not None
+        opened.append(session.document)
+        return session.document
 
     first, same, other = look("The"), look("The sea"), look("The sea", instruction="Shorten.")
     assert first is same
@@ -204,11 +204,11 @@ def test_another_message_opens_another_document_on_the_same_tree(told: Model) ->
 
 def test_branches_end_where_the_template_ends_a_message(told: Model) -> None:
     end = told.codec.require().convert_tokens_to_ids("<|end|>")
-    desk = PageSession(replace(told, end_token_ids=frozenset()))
-    for _ in desk.answers(asked("The", instruction="Shorten.", k=1, depth=1)):
+    session = PageSession(replace(told, end_token_ids=frozenset()))
+    for _ in session.answer_steps(asked("The", instruction="Shorten.", k=1, depth=1)):
         pass
-    assert desk.document is not None
-    assert desk.document.model.end_token_ids == {end}
+    assert session.document is not None
+    assert session.document.model.end_token_ids == {end}
 
 
 def test_the_tree_of_a_desk_that_was_never_asked_is_none(tiny_model: Model) -> None:

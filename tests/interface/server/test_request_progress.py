@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from interface.server import request_progress as runs
+from interface.server import request_progress
 from interface.server.branch_request import BranchRequest
 from interface.server.request_progress import RequestProgress
 
@@ -26,19 +26,19 @@ def told(talk: Callable[[RequestProgress], Awaitable[Any]]) -> Any:
 
 def test_each_thing_is_told_once() -> None:
     async def talk(run: RequestProgress) -> None:
-        run.told({"state": "thinking", "reading": [5, 9]})
+        run.add({"state": "thinking", "reading": [5, 9]})
         first = await run.news(0)
         assert first == {
             "number": 3, "revision": 8, "seen": 1, "state": "thinking", "over": False, "reading": [5, 9], "ahead": {},
             "tokens_ahead": 0,
         }  # fmt: skip
-        run.told({"state": "thinking", "view": "a view"})
+        run.add({"state": "thinking", "view": "a view"})
         second = await run.news(1)
         assert (second["seen"], second["view"]) == (2, "a view")
         assert "reading" not in second, "it is read"
-        run.told({"state": "settled", "view": "the view", "note": "a note"})
-        run.told({"ahead": ("1 2", "one"), "tokens_ahead": 4})
-        run.told({"ahead": ("3", "other"), "tokens_ahead": 6})
+        run.add({"state": "settled", "view": "the view", "note": "a note"})
+        run.add({"ahead": ("1 2", "one"), "tokens_ahead": 4})
+        run.add({"ahead": ("3", "other"), "tokens_ahead": 6})
         await asyncio.sleep(0)
         third = await run.news(2)
         assert (third["view"], third["ahead"], third["tokens_ahead"]) == ("the view", {"1 2": "one", "3": "other"}, 6)
@@ -57,17 +57,17 @@ def test_who_waits_hears_at_once_and_all_who_wait_hear() -> None:
     async def talk(run: RequestProgress) -> None:
         waiting = [asyncio.ensure_future(run.news(0)) for _ in range(3)]
         await asyncio.sleep(0)
-        run.told({})
+        run.add({})
         await asyncio.sleep(0)
         assert not any(one.done() for one in waiting), "nothing has come"
-        run.told({"state": "thinking", "view": 1})
+        run.add({"state": "thinking", "view": 1})
         assert [(await one)["view"] for one in waiting] == [1] * 3
 
     told(talk)
 
 
 def test_who_waits_in_vain_is_told_after_a_while_that_there_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "PATIENCE", 0.01)
+    monkeypatch.setattr(request_progress, "POLL_SECONDS", 0.01)
 
     async def talk(run: RequestProgress) -> Any:
         return await run.news(0)
@@ -79,7 +79,7 @@ def test_who_waits_in_vain_is_told_after_a_while_that_there_is_nothing(monkeypat
 def test_what_comes_after_the_end_is_not_told() -> None:
     async def talk(run: RequestProgress) -> Any:
         run.finish(state="error", sentence="A sentence.")
-        run.told({"state": "settled", "view": 1})
+        run.add({"state": "settled", "view": 1})
         await asyncio.sleep(0)
         return await run.news(0)
 
@@ -110,7 +110,7 @@ def test_a_run_that_is_stopped_is_settled_and_needs_no_place_any_more() -> None:
 
 def test_a_run_is_wanted_until_its_page_has_heard_its_end() -> None:
     async def talk(run: RequestProgress) -> None:
-        run.told({"state": "settled", "view": 1})
+        run.add({"state": "settled", "view": 1})
         await asyncio.sleep(0)
         assert run.settled and run.wanted
         await run.news(0)
@@ -136,9 +136,9 @@ def test_who_waits_is_there_however_long_it_takes() -> None:
         await asyncio.sleep(0)
         now = 1000.0
         assert run.wanted
-        run.told({"state": "thinking", "view": 1})
+        run.add({"state": "thinking", "view": 1})
         await waiting
-        now += runs.ABSENT
+        now += request_progress.ABSENT
         assert run.wanted
         now += 0.1
         assert not run.wanted
@@ -151,5 +151,5 @@ def test_a_server_that_has_ended_hears_nothing_and_fails_at_nothing() -> None:
         return run
 
     run = told(talk)
-    run.told({"state": "settled"})
+    run.add({"state": "settled"})
     assert not run.settled

@@ -47,7 +47,7 @@ def service(chatty: Model) -> PageService:
 def served(model: Model) -> PageService:
     loader = ModelLoader(lambda report: model)
     loader.run()
-    return PageService(loader, InternalsRequest.of, InternalsSession)
+    return PageService(loader, InternalsRequest.from_json, InternalsSession)
 
 
 def view_of(news: list[Any]) -> Any:
@@ -139,7 +139,7 @@ def test_bad_input_gets_a_sentence(service: PageService) -> None:
         ({"text": 5}, "must be a string"),
         ({"text": "a" * (MOST_TEXT + 1)}, "20,000 are allowed here: shorten the text"),
         ({"messages": [{"role": "user", "content": "a" * (MOST_TEXT + 1)}]}, "20,000 are allowed here"),
-        ({"text": "🦊" * MOST_TOKENS}, "2,000 are shown at most: shorten the text"),
+        ({"text": "🦊" * MOST_TOKENS}, "at most 2,000 are shown: shorten the text"),
         ({"text": "the \ud83d sea"}, "half of a pair"),
         ({"messages": []}, "At least one message must be provided."),
         ({"messages": "hello"}, "messages must be a list"),
@@ -150,7 +150,7 @@ def test_bad_input_gets_a_sentence(service: PageService) -> None:
     ]:
         news = asyncio.run(ask(service, **given))
         assert words in news[-1]["sentence"] and news[-1]["state"] == "error"
-        service.places._held.clear()
+        service.slots._held.clear()
     assert asyncio.run(ask(service, messages=TALK))[-1]["state"] == "settled"
 
 
@@ -165,7 +165,7 @@ def test_what_a_person_writes_is_never_taken_for_the_template(service: PageServi
 
 def test_a_model_that_is_not_there_yet_is_waited_for() -> None:
     loader = ModelLoader(lambda report: pytest.fail("Nobody has asked for it."))
-    (news,) = asyncio.run(ask(PageService(loader, InternalsRequest.of, InternalsSession), text="the sea"))
+    (news,) = asyncio.run(ask(PageService(loader, InternalsRequest.from_json, InternalsSession), text="the sea"))
     assert news["state"] == "waiting" and news["over"]
 
 
@@ -438,7 +438,7 @@ def test_too_long_a_text_and_an_empty_one_get_a_sentence(inside: Inside) -> None
     inside.page.locator("#internals-text").fill("a" * (MOST_TEXT + 1))
     says.filter(has_text="20,000 are allowed here").wait_for()
     inside.page.locator("#internals-text").fill("7 " * (MOST_TOKENS // 2 + 1))
-    says.filter(has_text="2,000 are shown at most").wait_for()
+    says.filter(has_text="at most 2,000 are shown").wait_for()
     assert inside.page.locator("#internals").get_attribute("data-state") == "error"
     inside.page.locator("#internals-text").fill("")
     says.filter(has_text="Write something").wait_for()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from interface.server.error_sentences import UNFORESEEN
+from interface.server.error_sentences import UNEXPECTED
 from lookahead_core import Model
 from tests.support import browser as browsers
 from tests.support.browser import PATIENCE, Visit
@@ -258,7 +258,7 @@ def test_a_model_that_fails_in_the_middle_leaves_the_text_and_the_next_edit_goes
     write(visit)
     faulty.fail_at(3, visit)
     visit.fill(TEXT + " saw")
-    assert visit.wait_for_status("error").strip() == UNFORESEEN
+    assert visit.wait_for_status("error").strip() == UNEXPECTED
     visit.wait_for_view("error")
     assert visit.text == TEXT + " saw"
     assert faulty.until <= 0
