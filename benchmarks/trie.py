@@ -203,8 +203,8 @@ class Unheeded:
 
     least = 0.0
 
-    def of(self, nodes: int) -> float:
+    def cost(self, nodes: int) -> float:
         return 1.0
 
-    def note(self, nodes: int, seconds: float) -> None:
+    def record(self, nodes: int, seconds: float) -> None:
         """It makes no difference."""

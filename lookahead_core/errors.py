@@ -35,6 +35,6 @@ def is_caused_by(
     return error is not None
 
 
-def out_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Torch on a CPU and the system say so in words only."""
     return is_caused_by(error, MemoryError) or is_caused_by(error, Exception, "allocate memory")

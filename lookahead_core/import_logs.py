@@ -7,9 +7,9 @@ import os
 import sys
 import warnings
 
-TALKERS = ("torchao", "torch.utils._pytree")
+NOISY_LOGGERS = ("torchao", "torch.utils._pytree")
 """Loggers that warn of what they lack when they are imported."""
-SOURCES = ("torch", "torchao", "transformers", "accelerate", "bitsandbytes", "lookahead_core")
+QUIET_PACKAGES = ("torch", "torchao", "transformers", "accelerate", "bitsandbytes", "lookahead_core")
 """Packages whose Python warnings are left out: ours stands for what torch says of a call that it makes."""
 
 
@@ -19,9 +19,9 @@ def quiet_import_logs() -> None:
     A library leaves the logs and warnings of others alone, so importing this package changes none of them. Whoever
     asks for them, by `python -W` or the variables of torch, has them.
     """
-    for name in TALKERS:
+    for name in NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)
     os.environ.setdefault("TORCH_LOGS", "-all")
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     if not sys.warnoptions:
-        warnings.filterwarnings("ignore", module=rf"({'|'.join(SOURCES)})(\.|$)")
+        warnings.filterwarnings("ignore", module=rf"({'|'.join(QUIET_PACKAGES)})(\.|$)")

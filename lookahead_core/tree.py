@@ -15,7 +15,7 @@ from typing import Any, Protocol
 TAIL_BIN = 0.125
 """Width, in nats, of a bin of the tail's histogram: shares re-heated to any temperature up to 2 stay within 1 %."""
 
-MOST_NOTES = 256
+MAX_MEMO = 256
 """How many notes a node keeps: twenty streams drawn again a dozen times."""
 
 NEVER = -1
@@ -75,7 +75,16 @@ class Node:
     """A token in the tree. Read it freely; only its tree's methods change it, and an engine sets its prediction."""
 
     __slots__ = (
-        "__weakref__", "born", "children", "depth", "notes", "parent", "prediction", "seen", "token_id", "tree",
+        "__weakref__",
+        "children",
+        "depth",
+        "first_view",
+        "last_view",
+        "memo",
+        "parent",
+        "prediction",
+        "token_id",
+        "tree",
     )  # fmt: skip
 
     def __init__(self, tree: TokenTree, parent: Node | None, token_id: int) -> None:
@@ -85,11 +94,11 @@ class Node:
         self.depth: int = parent.depth + 1 if parent else 0
         self.children: dict[int, Node] = {}
         self.prediction: Prediction | None = None
-        self.notes: dict[Hashable, Any] | None = None
+        self.memo: dict[Hashable, Any] | None = None
         """What was read off the full row and would cost a pass to read again; gone when the node is."""
-        self.born = tree.clock
+        self.first_view = tree.view
         """The view that made it."""
-        self.seen = NEVER
+        self.last_view = NEVER
         """The view that showed it last."""
 
     def __repr__(self) -> str:
@@ -100,7 +109,7 @@ class TreeGrower(Protocol):
     """Whatever grows in a tree step by step, and must find what it has grown the next time."""
 
     @property
-    def ends(self) -> Iterable[Node]:
+    def frontier(self) -> Iterable[Node]:
         """The ends that it goes on from; none once it is over."""
         ...
 
@@ -109,10 +118,10 @@ class TokenTree:
     """All that anybody has looked at, below one root. The root itself is no token; paths begin under it."""
 
     def __init__(self) -> None:
-        self.clock = 0
+        self.view = 0
         """Counts views; a node's `seen` is the last view that showed it."""
         self.root = Node(self, None, -1)
-        self.show(self.root)
+        self.mark_visible(self.root)
         self.head = self.root
         self.size = 0
         self.work = TreeWork()
@@ -128,7 +137,7 @@ class TokenTree:
         if child is None:
             child = parent.children[token_id] = Node(self, parent, token_id)
             self.size += 1
-        self.show(child)
+        self.mark_visible(child)
         return child
 
     def descend(self, start: Node, token_ids: Iterable[int]) -> Node:
@@ -138,13 +147,13 @@ class TokenTree:
             node = self.expand(node, token_id)
         return node
 
-    def note(self, node: Node, key: Hashable, value: Any) -> None:
+    def memoize(self, node: Node, key: Hashable, value: Any) -> None:
         """Keep something that was read off a node's full row; the oldest goes where there are too many."""
-        if node.notes is None:
-            node.notes = {}
-        node.notes[key] = value
-        if len(node.notes) > MOST_NOTES:
-            del node.notes[next(iter(node.notes))]
+        if node.memo is None:
+            node.memo = {}
+        node.memo[key] = value
+        if len(node.memo) > MAX_MEMO:
+            del node.memo[next(iter(node.memo))]
 
     def keep_row(self, node: Node, row: Any) -> None:
         """Keep the full row of log-probabilities after a node; a tree keeps one row, since rows are large."""
@@ -176,14 +185,14 @@ class TokenTree:
 
     def new_view(self) -> None:
         """Begin another view: what it does not show is older than what it shows."""
-        self.clock += 1
-        self.show(self.head)
+        self.view += 1
+        self.mark_visible(self.head)
 
-    def show(self, node: Node) -> None:
+    def mark_visible(self, node: Node) -> None:
         """Note that the path to `node` can be seen in the current view."""
         current: Node | None = node
-        while current is not None and current.seen != self.clock:
-            current.seen = self.clock
+        while current is not None and current.last_view != self.view:
+            current.last_view = self.view
             current = current.parent
 
     def nodes(self) -> Iterator[Node]:
@@ -200,26 +209,26 @@ class TokenTree:
 
     def _kept(self) -> set[Node]:
         """What must not be forgotten: the trunk, and the paths to where somebody is growing."""
-        ends = [self.head, *(end for grower in self.growers for end in grower.ends)]
+        ends = [self.head, *(end for grower in self.growers for end in grower.frontier)]
         return {node for end in ends for node in self.path(end)}
 
-    def shed(self, top: Node) -> list[Node]:
+    def prune_new(self, top: Node) -> list[Node]:
         """Forget what the current view has made below a node, and nobody grows from."""
         kept = self._kept()
         below = list(self._below(top))
         gone = []
         # From the bottom up: what an older view has grown further down keeps all that it hangs below.
         for node in reversed(below):
-            if node.born == self.clock and node not in kept and not node.children:
+            if node.first_view == self.view and node not in kept and not node.children:
                 assert node.parent is not None
                 del node.parent.children[node.token_id]
                 gone.append(node)
         self.size -= len(gone)
         return gone
 
-    def cut(self, nodes: Iterable[Node]) -> list[Node]:
+    def prune_unevaluated(self, nodes: Iterable[Node]) -> list[Node]:
         """Forget those of these nodes that nothing was predicted after, nothing hangs below and nobody grows from."""
-        ends = {self.head, *(end for grower in self.growers for end in grower.ends)}
+        ends = {self.head, *(end for grower in self.growers for end in grower.frontier)}
         gone = []
         for node in sorted(nodes, key=lambda node: -node.depth):
             if node not in ends and node.prediction is None and not node.children:
@@ -232,9 +241,9 @@ class TokenTree:
     def prune(self, count: int | None = None) -> list[Node]:
         """Forget what nobody can see, longest unseen first: all of it, or `count` nodes if there are as many."""
         kept = self._kept()
-        hidden = [node for node in self.nodes() if node.seen < self.clock and node not in kept]
+        hidden = [node for node in self.nodes() if node.last_view < self.view and node not in kept]
         # A parent is seen whenever its child is, so this order never removes a parent before its children.
-        hidden.sort(key=lambda node: (node.seen, -node.depth))
+        hidden.sort(key=lambda node: (node.last_view, -node.depth))
         gone = hidden if count is None else hidden[:count]
         for node in gone:
             assert node.parent is not None
@@ -251,6 +260,6 @@ class TokenTree:
             assert node.parent.children.get(node.token_id) is node
             assert node.depth == node.parent.depth + 1
             assert node.tree is self
-            assert node.parent.seen >= node.seen, "a parent is seen whenever its child is"
+            assert node.parent.last_view >= node.last_view, "a parent is seen whenever its child is"
         assert count == self.size, f"{count} nodes, {self.size} counted"
         assert self.path(self.head) is not None

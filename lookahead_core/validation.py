@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def checked(kind: type[T], given: Mapping[str, Any], verb: str) -> T:
+def parse_options(kind: type[T], given: Mapping[str, Any], verb: str) -> T:
     """The options of this kind, made from keyword arguments."""
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for name in given:
@@ -20,7 +20,7 @@ def checked(kind: type[T], given: Mapping[str, Any], verb: str) -> T:
     return kind(**given)
 
 
-def check_whole(name: str, value: object, low: int, high: int) -> None:
+def check_integer(name: str, value: object, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ValueError(f"{name} is {value!r}, and must be a whole number from {low} to {high:,}.")
 
@@ -34,7 +34,7 @@ def check_number(name: str, value: object, low: float, high: float, *, above: bo
         raise ValueError(f"{name} is {value!r}, and must be a number {bounds}.")
 
 
-def token_id_of(given: Any) -> int:
+def as_token_id(given: Any) -> int:
     """A token id, also from arrays that have whole numbers of their own kind; below 0 where it is none."""
     try:
         return -1 if isinstance(given, bool) else operator.index(given)

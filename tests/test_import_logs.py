@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lookahead_core.import_logs import TALKERS, quiet_import_logs
+from lookahead_core.import_logs import NOISY_LOGGERS, quiet_import_logs
 
 ROOT = Path(__file__).parents[1]
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 def test_other_libraries_tell_a_program_of_errors_only_and_a_library_user_all(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    others = [logging.getLogger(name) for name in TALKERS]
+    others = [logging.getLogger(name) for name in NOISY_LOGGERS]
     for logger in others:
         monkeypatch.setattr(logger, "level", logging.NOTSET)
         logger.warning("It lacks something.")

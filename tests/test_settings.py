@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from lookahead_core.errors import CacheFull, LookaheadError, ModelError, NoRoom, TextError, is_caused_by, out_of_memory
+from lookahead_core.errors import (
+    CacheFull,
+    LookaheadError,
+    ModelError,
+    NoRoom,
+    TextError,
+    is_caused_by,
+    is_out_of_memory,
+)
 from lookahead_core.settings import Settings
 
 DEFAULTS = {
@@ -160,7 +168,7 @@ def test_what_caused_an_error_is_found_by_its_kind_and_words(
     ],
 )
 def test_want_of_memory_is_known_by_kind_or_by_words(error: BaseException | None, said: bool) -> None:
-    assert out_of_memory(error) is said  # type: ignore[arg-type]
+    assert is_out_of_memory(error) is said  # type: ignore[arg-type]
 
 
 def test_a_setting_that_is_no_number_is_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

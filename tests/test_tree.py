@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from lookahead_core.tree import MOST_NOTES, Node, Prediction, TokenTree
+from lookahead_core.tree import MAX_MEMO, Node, Prediction, TokenTree
 
 Path = tuple[int, ...]
 
@@ -18,43 +18,43 @@ Path = tuple[int, ...]
 class Plain:
     """The same as a tree, as paths of token ids; the empty one is the root."""
 
-    clock: int = 0
+    view: int = 0
     head: Path = ()
-    born: dict[Path, int] = field(default_factory=lambda: {(): 0})
-    seen: dict[Path, int] = field(default_factory=lambda: {(): 0})
+    first_view: dict[Path, int] = field(default_factory=lambda: {(): 0})
+    last_view: dict[Path, int] = field(default_factory=lambda: {(): 0})
     predicted: set[Path] = field(default_factory=set)
     ends: list[Path] = field(default_factory=list)
 
-    def show(self, path: Path) -> None:
+    def mark_visible(self, path: Path) -> None:
         for length in range(len(path) + 1):
-            self.seen[path[:length]] = self.clock
+            self.last_view[path[:length]] = self.view
 
     def expand(self, path: Path) -> None:
         for length in range(len(path) + 1):
-            self.born.setdefault(path[:length], self.clock)
-        self.show(path)
+            self.first_view.setdefault(path[:length], self.view)
+        self.mark_visible(path)
 
     def children(self, path: Path) -> list[Path]:
-        return [other for other in self.born if other and other[:-1] == path]
+        return [other for other in self.first_view if other and other[:-1] == path]
 
     def held(self, path: Path) -> bool:
         """Whether it lies above the head, or above where somebody grows."""
         return any(end[: len(path)] == path for end in (self.head, *self.ends))
 
     def forget(self, path: Path) -> None:
-        del self.born[path], self.seen[path]
+        del self.first_view[path], self.last_view[path]
         self.predicted.discard(path)
 
-    def shed(self, top: Path) -> set[Path]:
+    def prune_new(self, top: Path) -> set[Path]:
         gone: set[Path] = set()
-        below = [path for path in self.born if path[: len(top)] == top and path != top]
+        below = [path for path in self.first_view if path[: len(top)] == top and path != top]
         for path in sorted(below, key=len, reverse=True):
-            if self.born[path] == self.clock and not self.held(path) and not self.children(path):
+            if self.first_view[path] == self.view and not self.held(path) and not self.children(path):
                 self.forget(path)
                 gone.add(path)
         return gone
 
-    def cut(self, paths: list[Path]) -> set[Path]:
+    def prune_unevaluated(self, paths: list[Path]) -> set[Path]:
         gone: set[Path] = set()
         for path in sorted(paths, key=len, reverse=True):
             if path not in (self.head, *self.ends) and path not in self.predicted and not self.children(path):
@@ -63,14 +63,14 @@ class Plain:
         return gone
 
     def hidden(self) -> list[Path]:
-        return [path for path in self.born if path and self.seen[path] < self.clock and not self.held(path)]
+        return [path for path in self.first_view if path and self.last_view[path] < self.view and not self.held(path)]
 
 
 class Ends:
     """Somebody who grows from these nodes."""
 
     def __init__(self, ends: list[Node]) -> None:
-        self.ends = ends
+        self.frontier = ends
 
 
 def path_of(node: Node) -> Path:
@@ -91,10 +91,10 @@ def node_at(tree: TokenTree, path: Path) -> Node:
 def assert_same(tree: TokenTree, plain: Plain) -> None:
     tree.check()
     nodes = {path_of(node): node for node in [tree.root, *tree.nodes()]}
-    assert nodes.keys() == plain.born.keys()
+    assert nodes.keys() == plain.first_view.keys()
     assert tree.size == len(nodes) - 1
-    assert {path: node.born for path, node in nodes.items()} == plain.born
-    assert {path: node.seen for path, node in nodes.items()} == plain.seen
+    assert {path: node.first_view for path, node in nodes.items()} == plain.first_view
+    assert {path: node.last_view for path, node in nodes.items()} == plain.last_view
     assert all(node.depth == len(path) for path, node in nodes.items())
     assert all(tree.token_ids(node) == list(path) for path, node in nodes.items())
     assert path_of(tree.head) == plain.head
@@ -106,7 +106,7 @@ def test_random_operations_do_to_a_tree_what_they_do_to_a_list_of_paths(seed: in
     tree, plain = TokenTree(), Plain()
     grower: Ends | None = None
     for _ in range(60):
-        paths = sorted(plain.born)
+        paths = sorted(plain.first_view)
         path = dice.choice(paths)
         action = dice.choice(["expand", "expand", "expand", "view", "head", "predict", "grow", "shed", "cut", "prune"])
         if action == "expand":
@@ -115,8 +115,8 @@ def test_random_operations_do_to_a_tree_what_they_do_to_a_list_of_paths(seed: in
             plain.expand(path + more)
         elif action == "view":
             tree.new_view()
-            plain.clock += 1
-            plain.show(plain.head)
+            plain.view += 1
+            plain.mark_visible(plain.head)
         elif action == "head":
             tree.move_head(node_at(tree, path))
             plain.head = path
@@ -130,10 +130,12 @@ def test_random_operations_do_to_a_tree_what_they_do_to_a_list_of_paths(seed: in
             if grower:
                 tree.growers.add(grower)
         elif action == "shed":
-            assert {path_of(node) for node in tree.shed(node_at(tree, path))} == plain.shed(path)
+            assert {path_of(node) for node in tree.prune_new(node_at(tree, path))} == plain.prune_new(path)
         elif action == "cut":
             some = [path for path in dice.sample(paths, min(5, len(paths))) if path]
-            assert {path_of(node) for node in tree.cut([node_at(tree, path) for path in some])} == plain.cut(some)
+            assert {
+                path_of(node) for node in tree.prune_unevaluated([node_at(tree, path) for path in some])
+            } == plain.prune_unevaluated(some)
         else:
             forget_some(tree, plain, dice.choice([None, 1, 3]))
         assert_same(tree, plain)
@@ -141,9 +143,9 @@ def test_random_operations_do_to_a_tree_what_they_do_to_a_list_of_paths(seed: in
 
 def forget_some(tree: TokenTree, plain: Plain, count: int | None) -> None:
     """Prune both, and see that those go that were unseen longest, from the bottom up."""
-    hidden = sorted((plain.seen[path], -len(path)) for path in plain.hidden())
+    hidden = sorted((plain.last_view[path], -len(path)) for path in plain.hidden())
     gone = [path_of(node) for node in tree.prune(count)]
-    ages = [(plain.seen[path], -len(path)) for path in gone]
+    ages = [(plain.last_view[path], -len(path)) for path in gone]
     assert ages == (hidden if count is None else hidden[:count])
     for path in gone:
         assert path in plain.hidden()
@@ -174,10 +176,10 @@ def test_a_node_that_does_not_hang_below_another_has_no_path_from_it() -> None:
 def test_a_node_keeps_the_latest_notes() -> None:
     tree = TokenTree()
     node = tree.expand(tree.root, 1)
-    assert node.notes is None
-    for number in range(MOST_NOTES + 3):
-        tree.note(node, number, str(number))
-    assert node.notes == {number: str(number) for number in range(3, MOST_NOTES + 3)}
+    assert node.memo is None
+    for number in range(MAX_MEMO + 3):
+        tree.memoize(node, number, str(number))
+    assert node.memo == {number: str(number) for number in range(3, MAX_MEMO + 3)}
 
 
 def test_a_node_says_what_it_is() -> None:
@@ -214,7 +216,7 @@ def test_a_tail_weighs_what_the_kept_tokens_leave_and_more_where_it_is_hotter() 
     ("broken", "spoil"),
     [
         ("counted", lambda tree: setattr(tree, "size", 1)),
-        ("a parent is seen", lambda tree: setattr(tree.head, "seen", 9)),
+        ("a parent is seen", lambda tree: setattr(tree.head, "last_view", 9)),
         (None, lambda tree: setattr(tree.head, "depth", 5)),
         (None, lambda tree: setattr(tree.head, "token_id", 5)),
         (None, lambda tree: setattr(tree.head, "tree", None)),

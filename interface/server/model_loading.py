@@ -101,5 +101,5 @@ def _warm_up(model: Model) -> None:
     """Build what is built at first use, the vocabulary's index and the first passes, before anybody waits for it."""
     from lookahead_core import Document  # imported late, since it imports torch
 
-    model.codec.require()
+    model.codec.require_tokenizer()
     Document(model, "The first w").lookahead(k=2, depth=2, heal=True)

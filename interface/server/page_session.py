@@ -124,23 +124,23 @@ class PageSession:
     def _open_document(self, request: BranchRequest) -> Document:
         """A document behind the conversation's prompt. It keeps the old tree, so a common prefix stays cached."""
         from lookahead_core import Document
-        from lookahead_core.text.chat import conversation
+        from lookahead_core.text.chat import tokenize_conversation
 
         model, opening, talk = self.model, None, None
         if request.message is not None:
-            talk = conversation(model.codec, request.message.messages)
+            talk = tokenize_conversation(model.codec, request.message.messages)
             opening = talk.opening
             self._require_room(opening, in_conversation=request.conversation is not None)
-            model = replace(model, end_token_ids=model.end_token_ids | talk.end_ids)
+            model = replace(model, end_token_ids=model.end_token_ids | talk.turn_end_ids)
         self._conversation = talk
         return Document(model, opening=opening, tree=None if self.document is None else self.document.tree)
 
     def _require_room(self, prompt: Sequence[int], *, in_conversation: bool) -> None:
         """Raise LookaheadError where a prompt leaves too little of the context for a text."""
-        from lookahead_core.text.chat import most_before
+        from lookahead_core.text.chat import max_opening_tokens
 
         context = self.model.context_length
-        if context is None or len(prompt) <= (most := most_before(context)):
+        if context is None or len(prompt) <= (most := max_opening_tokens(context)):
             return
         subject, remedy = (
             ("The earlier messages", "go back to an earlier one")

@@ -17,10 +17,10 @@ from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK
 from lookahead_core.errors import LookaheadError
 from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
-from lookahead_core.text.boundaries import WORD, ends
+from lookahead_core.text.boundaries import WORD, boundary_levels
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node
-from lookahead_core.validation import check_whole
+from lookahead_core.validation import check_integer
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -164,7 +164,7 @@ def highlights_steps(document: Document, k: int = 5) -> Iterator[HighlightsStep]
 
     A text that is longer than the context is read in windows: each token with at least half of one before it.
     """
-    check_whole("k", k, 1, MOST_ALTERNATIVES)
+    check_integer("k", k, 1, MOST_ALTERNATIVES)
     if not document.text:
         raise LookaheadError("There is no text to read yet: write or paste one.")
     meter = CostMeter(document.model.engine, document.tree)
@@ -193,7 +193,7 @@ def branches_steps(document: Document, start: int, **options: Unpack[LookaheadKe
     asked = LookaheadOptions.of(options)
     at = _token_at(document, start)
     window = next(window for window in _windows(document) if window.begin <= at < window.end)
-    context, first = document.model.context_length, document._passage.started
+    context, first = document.model.context_length, document._passage.start_count
     document._new_view()
     left = window.start if context is None else max(window.start, at - (context - first - asked.depth))
     origin = node_at(document, left, at)
@@ -204,7 +204,7 @@ def branches_steps(document: Document, start: int, **options: Unpack[LookaheadKe
 
 def _windows(document: Document) -> list[_Window]:
     """Which tokens are told of in which window; one has all of them where the context holds the text."""
-    length, first, context = len(document.token_ids), document._passage.started, document.model.context_length
+    length, first, context = len(document.token_ids), document._passage.start_count, document.model.context_length
     room = length if context is None else context - first
     if room < 2:
         raise LookaheadError("What the model is told fills its context: shorten the instruction.")
@@ -226,9 +226,9 @@ def _read(document: Document, window: _Window, k: int, told: dict[int, TokenFact
     for chunk in _chunks(list(due), document.model.vocabulary):
         asked = [node for node in chunk if node in nodes]
         if asked:
-            rows, came = engine.score(asked).rows_of(asked), [token_ids[nodes[node]] for node in asked]
+            rows, came = engine.score(asked).logits_of(asked), [token_ids[nodes[node]] for node in asked]
             for node, token_id, facts in zip(asked, came, observe(rows, came, k), strict=True):
-                tree.note(node, ("highlight", token_id, k), facts)
+                tree.memoize(node, ("highlight", token_id, k), facts)
             yield nodes[asked[-1]] + 1 - window.begin
         else:
             engine.prefill(chunk)
@@ -237,7 +237,7 @@ def _read(document: Document, window: _Window, k: int, told: dict[int, TokenFact
 
 
 def _note(node: Node, token_id: int, k: int) -> TokenFacts | None:
-    return (node.notes or {}).get(("highlight", token_id, k))
+    return (node.memo or {}).get(("highlight", token_id, k))
 
 
 def _chunks(nodes: list[Node], vocabulary: int) -> Iterator[list[Node]]:
@@ -274,7 +274,7 @@ def _entry(
         start=start,
         end=end,
         token=document.text[start:end],
-        token_ids=tuple(stand.token_id for stand in document._passage.stands[at:after]),
+        token_ids=tuple(stand.token_id for stand in document._passage.tokens[at:after]),
         word=word,
         loss=max(0.0, -math.fsum(one.logprob for one in known)) if fact else None,
         rank=fact.rank if fact else None,
@@ -291,14 +291,14 @@ def _alternatives(document: Document, at: int, fact: TokenFacts) -> Iterator[Hig
     spot = _spot(document, at)
     for token_id, logprob in fact.likeliest:
         ended = token_id in document.model.end_token_ids
-        text = "" if ended else spot.then(token_id)[0]
+        text = "" if ended else spot.decode(token_id)[0]
         whole = text if ended or (text and "\ufffd" not in text) else None
         yield HighlightAlternative(token_id, whole, math.exp(logprob), ended)
 
 
 def spans(document: Document) -> Iterator[tuple[int, int, int, int]]:
     """Tokens from one to before another, and the characters that they add: at least one each time."""
-    stands, begun = document._passage.stands, document._passage.started
+    stands, begun = document._passage.tokens, document._passage.start_count
     start = 0
     for index in range(begun, len(stands)):
         end = stands[index].end
@@ -326,26 +326,26 @@ def _complete(pieces: Sequence[str]) -> Iterator[bool]:
             "".join(pieces[max(0, start - BATCH) : start]),
             "".join(pieces[start + BATCH : start + 2 * BATCH]),
         )
-        yield from (end >= WORD for end in ends(pieces[start : start + BATCH], before, after))
+        yield from (end >= WORD for end in boundary_levels(pieces[start : start + BATCH], before, after))
 
 
 def node_at(document: Document, start: int, at: int) -> Node:
     """The node before a token, as it is read from another one on."""
     token_ids, tree = document.token_ids, document.tree
-    return tree.descend(tree.root, itertools.chain(token_ids[: document._passage.started], token_ids[start:at]))
+    return tree.descend(tree.root, itertools.chain(token_ids[: document._passage.start_count], token_ids[start:at]))
 
 
 def _spot(document: Document, at: int) -> TextEnd:
     """How text goes on before a token."""
     if not at:
         return TextEnd(document.model.codec, b"", at_start=True)
-    stand = document._passage.stands[at - 1]
-    return TextEnd(document.model.codec, stand.held, at_start=not (stand.end or stand.held))
+    stand = document._passage.tokens[at - 1]
+    return TextEnd(document.model.codec, stand.partial, at_start=not (stand.end or stand.partial))
 
 
 def _character(document: Document, at: int) -> int:
     """Where the text of a token begins."""
-    return document._passage.stands[at - 1].end if at else 0
+    return document._passage.tokens[at - 1].end if at else 0
 
 
 def _token_at(document: Document, start: int) -> int:

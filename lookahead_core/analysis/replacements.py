@@ -13,7 +13,7 @@ from lookahead_core.document.document import Document
 from lookahead_core.engines.engine import prefill_in_chunks
 from lookahead_core.errors import LookaheadError
 from lookahead_core.tree import Node
-from lookahead_core.validation import check_whole
+from lookahead_core.validation import check_integer
 
 DROPS = 4.0
 """An alternative drops in where the person's next words are at most so many times less likely after it."""
@@ -66,7 +66,7 @@ def drop_in_steps(
     document: Document, entry: HighlightEntry, alternatives: Sequence[HighlightAlternative], words: int = 3
 ) -> Iterator[list[ReplacementFit] | None]:
     """The same, a step for each chunk of what stands before and has to be read again; the last one has the result."""
-    check_whole("words", words, 1, MOST_FOLLOWING)
+    check_integer("words", words, 1, MOST_FOLLOWING)
     for _ in prefill_in_chunks(document.model.engine, _origin(document, entry)):
         yield None
     yield _fits(document, entry, alternatives, words)
@@ -126,7 +126,7 @@ def _odds_of(document: Document, ends: Sequence[Node], token_ids: Sequence[int])
     tree = document.tree
     paths = {end: [end, *tree.path(tree.descend(end, token_ids[:-1]), end)] for end in ends}
     nodes = list(dict.fromkeys(node for path in paths.values() for node in path))
-    rows = document.model.engine.score(nodes).rows_of(nodes).log_softmax(-1)
+    rows = document.model.engine.score(nodes).logits_of(nodes).log_softmax(-1)
     places = {node: place for place, node in enumerate(nodes)}
     return {
         end: math.fsum(float(rows[places[node], token_id]) for node, token_id in zip(path, token_ids, strict=True))

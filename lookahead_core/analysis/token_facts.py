@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from lookahead_core.engines.prediction_rows import likeliest
+from lookahead_core.engines.prediction_rows import top_k_sorted
 
 SLICE = 8
 """Rows that are worked on at once, so that they stay in the processor's cache."""
@@ -26,7 +26,7 @@ class TokenFacts:
 
 def observe(rows: torch.Tensor, came: Sequence[int], k: int) -> Iterator[TokenFacts]:
     """What rows of the model's scores say of the tokens that came: a few sweeps over each, and no more."""
-    own, top = torch.tensor(came, device=rows.device)[:, None], likeliest(rows, min(k, rows.shape[-1]))
+    own, top = torch.tensor(came, device=rows.device)[:, None], top_k_sorted(rows, min(k, rows.shape[-1]))
     mine, best = rows.gather(1, own), rows.gather(1, top)
     odds = torch.empty_like(rows[:SLICE])  # one place for all slices: fresh memory costs more than the sums in it
     slices = zip(rows.split(SLICE), top.split(SLICE), strict=True)

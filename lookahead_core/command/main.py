@@ -18,7 +18,7 @@ from lookahead_core.errors import LookaheadError
 from lookahead_core.import_logs import quiet_import_logs
 from lookahead_core.serving.json_values import plain
 from lookahead_core.strategies.lookahead_options import MODES, UNTIL
-from lookahead_core.validation import check_whole, checked
+from lookahead_core.validation import check_integer, parse_options
 
 if TYPE_CHECKING:
     from lookahead_core import Cost, Document, Model
@@ -313,7 +313,7 @@ class Command:
         self.method = asked["method"]
         self.given = given(asked)
         self.samples = asked.get("samples", 1)
-        check_whole("samples", self.samples, 1, 1000)
+        check_integer("samples", self.samples, 1, 1000)
         self.prompt = prompt_of(asked)
 
     def run(self) -> None:
@@ -338,7 +338,7 @@ class Command:
         kind: Any = (
             StreamOptions if self.method in STREAMS else BeamOptions if self.method in BEAMS else LookaheadOptions
         )
-        return checked(kind, self.given, self.method)
+        return parse_options(kind, self.given, self.method)
 
     def _stream(self, document: Document, options: Any) -> None:
         from lookahead_core.document.batch import stream_batch
@@ -439,7 +439,7 @@ def _asked_of(command: ModuleType, words: Sequence[str]) -> dict[str, Any]:
 def _screen(asked: dict[str, Any]) -> terminal.Screen:
     """Standard output, as wide as was asked for."""
     if "columns" in asked:
-        check_whole("width", asked["columns"], 20, 1000)
+        check_integer("width", asked["columns"], 20, 1000)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

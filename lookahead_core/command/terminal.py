@@ -355,7 +355,7 @@ def _spelled(prompt: str, token_ids: Sequence[int], model: Model) -> str:
 
     spot, text = TextEnd(model.codec, b"", at_start=not prompt), ""
     for token_id in token_ids:
-        piece, spot = spot.then(token_id)
+        piece, spot = spot.decode(token_id)
         text += piece
     return text
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lookahead_core.command import terminal
 from lookahead_core.settings import Settings
-from lookahead_core.validation import checked
+from lookahead_core.validation import parse_options
 
 if TYPE_CHECKING:
     from lookahead_core.model import Model
@@ -57,7 +57,7 @@ def run(asked: dict[str, Any], load: Callable[[dict[str, Any]], Model]) -> None:
     given = {name: asked[name] for name in ("tokens", "count", "seed") if name in asked}
     minutes = asked.get("minutes", MINUTES)
     given["minutes"] = None if minutes == float("inf") else minutes
-    checked(TrainingPlan, given, NAME)
+    parse_options(TrainingPlan, given, NAME)
     if "name" in asked and "output" in asked:
         raise ValueError("--name and --output are both given; the heads go to one place.")
     texts = [_read(asked["texts"])] if "texts" in asked else None

@@ -17,7 +17,7 @@ from lookahead_core.strategies.grow_many import grow_together
 from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.rules import LogitRules
-from lookahead_core.validation import checked
+from lookahead_core.validation import parse_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -33,7 +33,7 @@ def stream_batch(documents: Iterable[Document], **options: Unpack[StreamKeywords
     the seed. If the options rule out every token for one document, the others go on; its error is raised at the end.
     The options are those of `Document.stream`.
     """
-    asked = checked(StreamOptions, options, "stream_batch")
+    asked = parse_options(StreamOptions, options, "stream_batch")
     documents = _listed(documents)
     grounds = _grounds(documents, asked)
     readers: list[StreamReader] = []
@@ -52,7 +52,7 @@ def beam_search_batch(documents: Iterable[Document], **options: Unpack[BeamKeywo
 
     The options are those of `Document.beam_search`.
     """
-    asked = checked(BeamOptions, options, "beam_search_batch")
+    asked = parse_options(BeamOptions, options, "beam_search_batch")
     documents = _listed(documents)
     grounds = _grounds(documents, asked)
     searches = [ground.search(asked) for ground in grounds]
@@ -67,7 +67,7 @@ def lookahead_batch(documents: Iterable[Document], **options: Unpack[LookaheadKe
 
     The options are those of `Document.lookahead`.
     """
-    asked = checked(LookaheadOptions, options, "lookahead_batch")
+    asked = parse_options(LookaheadOptions, options, "lookahead_batch")
     documents = _listed(documents)
     grounds = _grounds(documents, LogitRules(max_new_tokens=asked.depth))
     if documents and asked.is_plain and not asked.heal:

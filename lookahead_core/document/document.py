@@ -25,10 +25,10 @@ from lookahead_core.strategies.healing import ReopenedToken
 from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.rules import LogitRules
-from lookahead_core.text.context_window import left_out
+from lookahead_core.text.context_window import window_start
 from lookahead_core.text.passage import Passage, TextEnd
 from lookahead_core.tree import Node, Prediction, TokenTree
-from lookahead_core.validation import checked, token_id_of
+from lookahead_core.validation import as_token_id, parse_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -79,17 +79,17 @@ class Document:
         self._room = 0
         """The most tokens that anybody looked ahead here: kept free, so that the window does not move to and fro."""
         if token_ids is not None:
-            self._passage.stand([_checked_id(token_id, model.vocabulary) for token_id in token_ids])
+            self._passage.append([_checked_id(token_id, model.vocabulary) for token_id in token_ids])
         elif model.tokenizer is not None:
             self.text = text
         elif text:
-            model.codec.require()
+            model.codec.require_tokenizer()
         self._move()
 
     @property
     def text(self) -> str:
         """What stands, as the person typed it and as the pieces were inserted."""
-        self.model.codec.require()
+        self.model.codec.require_tokenizer()
         return self._passage.text
 
     @text.setter
@@ -110,7 +110,7 @@ class Document:
     def reopens(self) -> str:
         """The typed characters that a healed view starts from; none unless the text ends in a word or in spaces."""
         head = self.tree.head
-        return self._passage.reopened().decode() if head.parent is not None and head.parent.depth else ""
+        return self._passage.reopened_bytes().decode() if head.parent is not None and head.parent.depth else ""
 
     @property
     def head(self) -> Node:
@@ -147,7 +147,7 @@ class Document:
         raises LookaheadError if the text changes meanwhile. `StreamKeywords` explains each option, `StreamOptions`
         holds the defaults.
         """
-        asked = checked(StreamOptions, options, "stream")
+        asked = parse_options(StreamOptions, options, "stream")
         ground = self.ground(asked)
         reader = ground.line(asked)
         steps = (step for _, step in read_lines(self.model.engine, [reader]))
@@ -157,7 +157,7 @@ class Document:
     @takes_options(StreamOptions)
     def odds(self, **options: Unpack[StreamKeywords]) -> torch.Tensor:
         """Return the log-probabilities, by token id, that `stream` with these options draws its first token from."""
-        asked = checked(StreamOptions, options, "odds")
+        asked = parse_options(StreamOptions, options, "odds")
         return self.ground(asked).odds(asked)
 
     @takes_options(BeamOptions)
@@ -179,7 +179,7 @@ class Document:
         The options are those of `beam_search`. The generator may be abandoned at any step. It raises LookaheadError if
         the text changes meanwhile.
         """
-        asked = checked(BeamOptions, options, "beam_search")
+        asked = parse_options(BeamOptions, options, "beam_search")
         ground = self.ground(asked)
         search = ground.search(asked)
         steps = (ground.found(search) for _ in beam_search(self.model.engine, [search]))
@@ -195,7 +195,7 @@ class Document:
         return GenerationStart(
             self.model,
             self.tree.head,
-            self._passage.spot,
+            self._passage.end,
             self._passage.text,
             tuple(self.token_ids),
             seen_from,
@@ -228,7 +228,7 @@ class Document:
         token_ids = token_ids[: ends[0]] if ends else token_ids
         if not token_ids:
             return ""
-        inserted = self._passage.append(token_ids, replace_last=healed)
+        inserted = self._passage.accept(token_ids, replace_last=healed)
         self._move()
         return inserted
 
@@ -248,16 +248,16 @@ class Document:
         self._passage.edit(text[: one.before])
         if one.healed:
             self._move()  # the last piece is re-opened below the head only
-            typed = self._passage.reopened() if self.reopens else b""
+            typed = self._passage.reopened_bytes() if self.reopens else b""
             if not (typed and self.model.codec.bytes_of(one.token_ids[0]).startswith(typed)):
                 return
-        self._passage.append(one.token_ids, replace_last=one.healed)
+        self._passage.accept(one.token_ids, replace_last=one.healed)
         if not text.startswith(self._passage.text):
             self._passage.pop(len(one.token_ids))
 
     def rewind(self, tokens: int = 1) -> None:
         """Take that many tokens back; a typed token that healing had replaced stands again."""
-        most = len(self.token_ids) - self._passage.started
+        most = len(self.token_ids) - self._passage.start_count
         if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens <= most:
             raise ValueError(f"tokens is {tokens!r}, and must be a whole number from 0 to {most}.")
         self._passage.pop(tokens)
@@ -281,13 +281,13 @@ class Document:
 
     def _steps(self, options: LookaheadOptions) -> Iterator[LookaheadStep]:
         context = self.model.context_length
-        if context is not None and options.depth + self._passage.started >= context:
+        if context is not None and options.depth + self._passage.start_count >= context:
             raise ValueError(f"depth is {options.depth}, and this model sees only {context} tokens in all.")
         seen_from = self._move(options.depth)
         self._require_tokens()
         self._new_view()
         typed = self._reopened() if options.heal else None
-        yield from self._grow(options, self.tree.head, self._passage.spot, seen_from, typed)
+        yield from self._grow(options, self.tree.head, self._passage.end, seen_from, typed)
 
     @takes_options(LookaheadOptions)
     def steps_after(self, branch: Branch, tokens: int, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
@@ -308,13 +308,13 @@ class Document:
         if self._left_out(length) != self._left_out(length + tokens - branch.healed):
             return None
         token_ids = self._ids_of(branch)[:tokens]
-        base, spot = self.tree.head, self._passage.spot
+        base, spot = self.tree.head, self._passage.end
         skip = 0
         if branch.healed:
             assert base.parent is not None
             base, skip = base.parent, len(self.reopens.encode())
         for token_id in token_ids:
-            _, spot = spot.then(token_id, skip)
+            _, spot = spot.decode(token_id, skip)
             skip = 0
         return self.tree.descend(base, token_ids), spot
 
@@ -324,7 +324,7 @@ class Document:
         """Branches below a node, or in place of it where it is re-opened."""
         meter = CostMeter(self.model.engine, self.tree)
         options.check_vocabulary(self.model.vocabulary)
-        view, stop = self.tree.clock, self.model.end_token_ids
+        view, stop = self.tree.view, self.model.end_token_ids
         to_read = len(self.model.engine.nodes_to_prefill(origin))
         scene = ResultContext(origin, spot, stop, options, typed, seen_from)
         line = None
@@ -335,7 +335,7 @@ class Document:
         for step in lookahead.lookahead(self.model.engine, origin, options, stop, typed, place):
             build = functools.partial(make_lookahead, step.leaves, meter.cost(), scene, step.start)
             yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
-            if self.tree.clock != view:
+            if self.tree.view != view:
                 raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
 
     def _new_view(self) -> None:
@@ -357,7 +357,7 @@ class Document:
         self._room = max(self._room, room)
         token_ids, start = self._window()
         self.tree.move_head(self.tree.descend(self.tree.root, token_ids))
-        self._seen_from = self._passage.stands[start - 1].end if start else 0
+        self._seen_from = self._passage.tokens[start - 1].end if start else 0
         return self._seen_from
 
     def _window(self) -> tuple[list[int], int]:
@@ -367,11 +367,11 @@ class Document:
         """
         token_ids = self.token_ids
         start = self._left_out(len(token_ids))
-        return ([*token_ids[: self._passage.started], *token_ids[start:]] if start else token_ids), start
+        return ([*token_ids[: self._passage.start_count], *token_ids[start:]] if start else token_ids), start
 
     def _left_out(self, length: int) -> int:
         """Up to where a text of so many tokens is left out."""
-        return left_out(length, self.model.context_length, self._room, self._passage.started)
+        return window_start(length, self.model.context_length, self._room, self._passage.start_count)
 
     def _reopened(self) -> ReopenedToken | None:
         """What healing has to begin with, or nothing where there is nothing to heal."""
@@ -379,7 +379,7 @@ class Document:
         if not text:
             return None
         if self._typed is None or self._typed[0] is not head:
-            self._typed = head, ReopenedToken(text, self.model.codec.starting_with(text))
+            self._typed = head, ReopenedToken(text, self.model.codec.tokens_starting_with(text))
         return self._typed[1]
 
     def _require_tokens(self) -> None:
@@ -393,6 +393,6 @@ def _said(node: Node) -> Prediction:
 
 
 def _checked_id(given: Any, vocabulary: int) -> int:
-    if not 0 <= (token_id := token_id_of(given)) < vocabulary:
+    if not 0 <= (token_id := as_token_id(given)) < vocabulary:
         raise ValueError(f"token_ids holds {given!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
     return token_id

@@ -86,7 +86,7 @@ class GenerationStart:
     def line(self, options: StreamOptions) -> StreamReader:
         """A line that grows here."""
         if options.stop or options.max_words:
-            self.model.codec.require()
+            self.model.codec.require_tokenizer()
         options = self._fitted(options)
         unread = len(self.token_ids) - self.head.depth
         speculation = self.memory.speculation(options, self.token_ids, unread)

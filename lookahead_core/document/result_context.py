@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
 from lookahead_core.document.results import Beam, BeamNode, Beams, Branch, Cost, Lookahead, Other, Piece
-from lookahead_core.engines.prediction_rows import KEPT
+from lookahead_core.engines.prediction_rows import TOP_TOKENS
 from lookahead_core.strategies.beam import BeamOptions, BeamPath, BeamTrace
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Complete
 from lookahead_core.strategies.healing import ReopenedToken
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
-from lookahead_core.text.boundaries import REACH, ends
+from lookahead_core.text.boundaries import CONTEXT_CHARACTERS, boundary_levels
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node, Prediction
 
@@ -38,7 +38,7 @@ class ResultContext:
         """The end of the text, as far as it matters to where words and sentences end."""
         spelled: list[bytes] = []
         node: Node | None = self.origin
-        while node is not None and node.depth and len(spelled) < REACH:
+        while node is not None and node.depth and len(spelled) < CONTEXT_CHARACTERS:
             spelled.append(self.spot.codec.bytes_of(node.token_id))
             node = node.parent
         return b"".join(reversed(spelled)).decode(errors="ignore")
@@ -47,12 +47,12 @@ class ResultContext:
         """How to tell that a path reaches the end of a word, a clause, a sentence or a line, if that is asked for."""
         if self.options.until == "tokens":
             return None
-        self.spot.codec.require()
+        self.spot.codec.require_tokenizer()
         level, before = ("word", "clause", "sentence", "line").index(self.options.until) + 1, self.before
 
         def complete(token_ids: Sequence[int], typed: bytes) -> int | None:
             pieces = _cut(token_ids, typed, self.spot, self.stop)
-            flags = ends([text for text, _ in pieces], before)
+            flags = boundary_levels([text for text, _ in pieces], before)
             return next((size for (_, size), flag in zip(pieces, flags, strict=True) if flag >= level), None)
 
         return complete
@@ -104,7 +104,7 @@ def _looked_at(traces: Sequence[tuple[BeamTrace, str]], scene: ResultContext) ->
     for place, (trace, fate) in enumerate(traces):
         parent = None if trace.parent is None else places[id(trace.parent)]
         ended = trace.token_id in scene.stop
-        text, spots[place] = ("", spots[parent]) if ended else spots[parent].then(trace.token_id)
+        text, spots[place] = ("", spots[parent]) if ended else spots[parent].decode(trace.token_id)
         places[id(trace)] = place
         nodes.append(BeamNode(parent, trace.token_id, text, trace.logprob, trace.total, trace.step, ended, fate))
     return tuple(nodes)
@@ -179,7 +179,7 @@ def _rest(paths: Sequence[tuple[int, ...]], scene: ResultContext, start: BranchS
     """What else could come first, likeliest first; after the typed token itself what goes on from it."""
     begun = {path[:length] for path in paths for length in (1, 2)}
     found = [other for other in _beginnings(scene, start) if other.token_ids not in begun]
-    return tuple(sorted(found, key=lambda other: -math.fsum(other.logprobs))[:KEPT])
+    return tuple(sorted(found, key=lambda other: -math.fsum(other.logprobs))[:TOP_TOKENS])
 
 
 def _beginnings(scene: ResultContext, start: BranchStart) -> Iterator[Other]:
@@ -214,7 +214,7 @@ def _whole(text: str) -> str | None:
 def _pieces(leaf: BranchLeaf, before: str, scene: ResultContext) -> tuple[Piece, ...]:
     """The branch cut where characters are whole; an end token, and a character never completed, are in no piece."""
     cuts = _cut((*leaf.token_ids, *leaf.beyond), leaf.typed, scene.spot, scene.stop)
-    flags = ends([text for text, _ in cuts], before, over=leaf.ended(scene.stop))
+    flags = boundary_levels([text for text, _ in cuts], before, final=leaf.ended(scene.stop))
     pieces: list[Piece] = []
     begun = 0
     for (text, end), flag in zip(cuts, flags, strict=True):
@@ -232,7 +232,7 @@ def _cut(token_ids: Sequence[int], typed: bytes, spot: TextEnd, stop: frozenset[
     for index, token_id in enumerate(token_ids):
         if token_id in stop:
             break
-        text, spot = spot.then(token_id, 0 if index else len(typed))
+        text, spot = spot.decode(token_id, 0 if index else len(typed))
         if text:
             cuts.append((text, index + 1))
     return cuts

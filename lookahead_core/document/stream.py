@@ -11,7 +11,7 @@ from lookahead_core.document.results import Cost, average_probability
 from lookahead_core.engines.engine import Engine
 from lookahead_core.speculation.draft_and_verify import Pass
 from lookahead_core.strategies.decode import Continuation, PickedToken, decode
-from lookahead_core.text.boundaries import REACH, WORD, ends
+from lookahead_core.text.boundaries import CONTEXT_CHARACTERS, WORD, boundary_levels
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Prediction
 
@@ -54,7 +54,7 @@ class StreamStep:
     def alternatives(self) -> tuple[StreamAlternative, ...]:
         """The likeliest tokens here, the one that came among them if it was one of them."""
         pairs = zip(self.said.token_ids[:SHOWN], self.said.logprobs, strict=False)
-        return tuple(StreamAlternative(token_id, self._spot.then(token_id)[0], value) for token_id, value in pairs)
+        return tuple(StreamAlternative(token_id, self._spot.decode(token_id)[0], value) for token_id, value in pairs)
 
 
 class StreamReader:
@@ -64,14 +64,14 @@ class StreamReader:
         self.line = line
         self.spot = spot
         self._stops = _StopStrings([stop for stop in line.options.stop if isinstance(stop, str)], before)
-        self._words = _WordCount(line.options.max_words, before[-REACH:])
+        self._words = _WordCount(line.options.max_words, before[-CONTEXT_CHARACTERS:])
 
     def read(self, pick: PickedToken) -> StreamStep:
         """The step of a token: what it shows, and whether it is the last one."""
         chosen, before, options, finish = pick.chosen, self.spot, self.line.options, pick.last
         raw = ""
         if finish != "end":
-            raw, self.spot = self.spot.then(chosen.token_id)
+            raw, self.spot = self.spot.decode(chosen.token_id)
         if self._words.full(raw):
             raw, finish = ("", "words") if self._words.beyond else (raw, "words")
         text = self._stops.read(raw)
@@ -142,11 +142,11 @@ class _WordCount:
         if self.most is None or not piece:
             return False
         former, self._piece = self._piece, piece
-        if former and ends([former], self._before, after=piece)[0] >= WORD:
+        if former and boundary_levels([former], self._before, after=piece)[0] >= WORD:
             self.beyond = self._end_word()
-        self._before = (self._before + former)[-REACH:]
+        self._before = (self._before + former)[-CONTEXT_CHARACTERS:]
         self._letters |= any(character.isalnum() for character in piece)
-        if not self.beyond and ends([piece], self._before)[0] >= WORD:
+        if not self.beyond and boundary_levels([piece], self._before)[0] >= WORD:
             return self._end_word()
         return self.beyond
 

@@ -20,7 +20,7 @@ def closed(result: R, conversation: Conversation, text: str) -> R:
     Shares, probabilities and coverage are those of the branches as they are left. Branches that have become equal are
     one, except for samples, where the streams that drew the same stay as many branches as they are.
     """
-    before = text[max(0, len(text) - len(conversation.end_text) + 1) :] if conversation.end_text else ""
+    before = text[max(0, len(text) - len(conversation.turn_end_text) + 1) :] if conversation.turn_end_text else ""
     branches = [_closed(branch, conversation, before) for branch in result.branches]
     if all(one is other for one, other in zip(branches, result.branches, strict=True)):
         return result
@@ -41,7 +41,7 @@ def _distinct(branches: list[B]) -> list[B]:
 
 def _closed(branch: B, conversation: Conversation, before: str) -> B:
     """The branch up to the piece with which the end begins, which stands for an end token then."""
-    place = conversation.ends_at(before + branch.text)
+    place = conversation.find_turn_end(before + branch.text)
     if place is None or not branch.pieces:
         return branch
     reaches = itertools.accumulate(len(piece.text) for piece in branch.pieces)

@@ -17,7 +17,7 @@ from lookahead_core.engines import engine as base
 from lookahead_core.engines import small_copy as twins
 from lookahead_core.engines.cache import FlatCache
 from lookahead_core.engines.cpu.prepare import Computation
-from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK, NodeScores, grouped, rows_kept
+from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK, NodeScores, group_by_tree, select_logits
 from lookahead_core.engines.joint_cache import joint_masks, joint_states
 from lookahead_core.engines.masks import MaskPlan, unpack
 from lookahead_core.engines.pass_costs import PassCosts
@@ -81,7 +81,7 @@ class CachedEngine:
 
     def prefill(self, nodes: Sequence[Node]) -> None:
         with self._lock, torch.inference_mode():
-            for tree, members in grouped(nodes).items():
+            for tree, members in group_by_tree(nodes).items():
                 self._claim([tree])
                 # Meanwhile another document may have needed the room: what is missing above comes along.
                 missing = {node: None for member in members for node in self.nodes_to_prefill(member)}
@@ -94,7 +94,7 @@ class CachedEngine:
 
     def free(self, nodes: Sequence[Node]) -> None:
         with self._lock, torch.inference_mode():
-            for tree, members in grouped(nodes).items():
+            for tree, members in group_by_tree(nodes).items():
                 if tree.cache is not None:
                     cache = self._cache(tree)
                     cache.free(members)
@@ -130,7 +130,7 @@ class CachedEngine:
     def _due(self, tree: TokenTree, nodes: Sequence[Node]) -> list[Node]:
         """All that is missing above the nodes and the nodes themselves, parents first."""
         for node in nodes:
-            tree.show(node)
+            tree.mark_visible(node)
         fresh = {missing: None for node in nodes for missing in self.nodes_to_prefill(node)}
         # Nodes that have a slot but whose row is asked for again go last: their second copy is dropped after the pass.
         again = [node for node in dict.fromkeys(nodes) if node not in fresh]
@@ -138,7 +138,7 @@ class CachedEngine:
 
     def _scored(self, nodes: Sequence[Node], *, hidden: bool) -> Iterator[NodeScores]:
         """What is asked for, pass after pass."""
-        groups = grouped(nodes)
+        groups = group_by_tree(nodes)
         try:
             yield from self._passed(groups, PREFILL_CHUNK if self.joins else 0, hidden)
         except CacheFull:
@@ -181,7 +181,7 @@ class CachedEngine:
         if self._keeps_logits:
             arguments["logits_to_keep"] = wanted
         with _heads_input(self.twin, hidden) as vectors:
-            logits = rows_kept(self.twin(**arguments).logits, wanted, len(nodes))[0]
+            logits = select_logits(self.twin(**arguments).logits, wanted, len(nodes))[0]
         self.passes += 1
         for (segment, cache), added in zip(pairs, fresh, strict=True):
             cache.add(added)
@@ -189,7 +189,7 @@ class CachedEngine:
             segment.tree.work.tokens += len(segment.nodes)
         if self._slot_bytes == 1:
             self._slot_bytes = max(1, caches[0].bytes // caches[0].capacity)
-        known = rows_kept(vectors[0], wanted, len(nodes))[0] if vectors else None
+        known = select_logits(vectors[0], wanted, len(nodes))[0] if vectors else None
         return logits.float(), known
 
     def _masks(self, cache: FlatCache, nodes: list[Node]) -> Any:

@@ -82,11 +82,11 @@ class Engine(Protocol):
 class NodeScores:
     """What the model gave for some nodes, before anything is made of it; log-probabilities only where asked for."""
 
-    def __init__(self, nodes: Sequence[Node], rows: torch.Tensor, hidden: torch.Tensor | None = None) -> None:
+    def __init__(self, nodes: Sequence[Node], logits: torch.Tensor, hidden: torch.Tensor | None = None) -> None:
         self.nodes = list(nodes)
-        self.rows = rows
+        self.logits = logits
         self.hidden = hidden
-        self._read = LogitRows(rows)
+        self._read = LogitRows(logits)
         self._places = {node: place for place, node in enumerate(self.nodes)}
         self._told: dict[Node, torch.Tensor] = {}
 
@@ -97,33 +97,33 @@ class NodeScores:
             return parts[0]
         vectors = [part.hidden for part in parts if part.hidden is not None]
         hidden = torch.cat(vectors) if len(vectors) == len(parts) else None
-        return cls([node for part in parts for node in part.nodes], torch.cat([part.rows for part in parts]), hidden)
+        return cls([node for part in parts for node in part.nodes], torch.cat([part.logits for part in parts]), hidden)
 
     @functools.cached_property
-    def best(self) -> list[int]:
+    def best_tokens(self) -> list[int]:
         """For each node the most likely token: the first of a tie, as in a prediction."""
         return self._read.best.tolist()
 
-    def after(self, node: Node) -> int:
+    def best_token(self, node: Node) -> int:
         """The most likely token after a node."""
-        return self.best[self._places[node]]
+        return self.best_tokens[self._places[node]]
 
-    def vector(self, node: Node) -> torch.Tensor | None:
+    def hidden_state(self, node: Node) -> torch.Tensor | None:
         """What the output matrix was multiplied with."""
         return None if self.hidden is None else self.hidden[self._places[node]]
 
-    def row(self, node: Node) -> torch.Tensor:
+    def logprob_row(self, node: Node) -> torch.Tensor:
         """One node's row of log-probabilities; its prediction is left as well, once for all who ask."""
         if node not in self._told:
-            self.tell([node])
+            self.store_predictions([node])
             self._told[node] = self.logprobs_of([node])[0]
         return self._told[node]
 
-    def likeliest(self, nodes: Sequence[Node], count: int) -> tuple[list[list[int]], list[list[float]]]:
+    def top_k(self, nodes: Sequence[Node], count: int) -> tuple[list[list[int]], list[list[float]]]:
         """For each of these nodes the likeliest tokens, and how likely they are among the likely ones."""
-        return self._of(nodes).likeliest(count)
+        return self._of(nodes).top_k(count)
 
-    def rows_of(self, nodes: Sequence[Node]) -> torch.Tensor:
+    def logits_of(self, nodes: Sequence[Node]) -> torch.Tensor:
         """The scores of these nodes, a row for each."""
         return self._of(nodes).scores
 
@@ -131,12 +131,12 @@ class NodeScores:
         """The log-probabilities after these nodes, a row for each."""
         return self._of(nodes).logprobs
 
-    def tell(self, nodes: Iterable[Node]) -> None:
+    def store_predictions(self, nodes: Iterable[Node]) -> None:
         """Leave predictions on these nodes."""
         told = list(nodes)
         for node, prediction in zip(told, self._of(told).predictions(), strict=True):
             node.prediction = prediction
-            node.tree.show(node)
+            node.tree.mark_visible(node)
 
     def _of(self, nodes: Sequence[Node]) -> LogitRows:
         return self._read.some([self._places[node] for node in nodes])
@@ -157,7 +157,7 @@ def evaluate(parts: Iterable[NodeScores], nodes: Sequence[Node]) -> torch.Tensor
     """What evaluating means, in terms of what passes give: every row told, in the order asked for."""
     rows: dict[Node, torch.Tensor] = {}
     for scores in parts:
-        scores.tell(scores.nodes)
+        scores.store_predictions(scores.nodes)
         rows.update(zip(scores.nodes, scores.logprobs_of(scores.nodes), strict=True))
     return torch.stack([rows[node] for node in nodes])
 
@@ -169,12 +169,12 @@ def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[
         pending = [node for node in frontier if node.prediction is None]
         if pending:
             engine.evaluate(pending)
-        frontier = [node.tree.expand(node, best(node)) for node in frontier]
+        frontier = [node.tree.expand(node, best_token(node)) for node in frontier]
         if pending:
             yield frontier
 
 
-def rows_kept(found: torch.Tensor, kept: torch.Tensor, length: int) -> torch.Tensor:
+def select_logits(found: torch.Tensor, kept: torch.Tensor, length: int) -> torch.Tensor:
     """The rows at positions `kept` of what a model returned, of shape (batch, positions, width).
 
     A model that honours `logits_to_keep` returns these rows, any other all `length` rows. Anything else is an error.
@@ -189,13 +189,13 @@ def rows_kept(found: torch.Tensor, kept: torch.Tensor, length: int) -> torch.Ten
     )
 
 
-def best(node: Node) -> int:
+def best_token(node: Node) -> int:
     """The most likely token after a node that has been evaluated."""
     assert node.prediction is not None
     return node.prediction.token_ids[0]
 
 
-def grouped(nodes: Sequence[Node]) -> dict[TokenTree, list[Node]]:
+def group_by_tree(nodes: Sequence[Node]) -> dict[TokenTree, list[Node]]:
     """Nodes by the tree they belong to: every tree has a cache of its own."""
     groups: dict[TokenTree, list[Node]] = {}
     for node in nodes:

@@ -24,7 +24,7 @@ class PassCosts:
         self._seen: dict[int, float] = {}
         self._curve = [_usual(place) for place in range(len(SIZES))]
 
-    def note(self, nodes: int, seconds: float) -> None:
+    def record(self, nodes: int, seconds: float) -> None:
         """A pass of so many nodes took so long."""
         if not 1 <= nodes <= SIZES[-1]:
             return
@@ -47,7 +47,7 @@ class PassCosts:
             if value > usual:
                 self._seen[other] = value + DOUBT * (usual - value)
 
-    def of(self, nodes: int) -> float:
+    def cost(self, nodes: int) -> float:
         """What a pass of so many nodes costs, in a unit that is the same for all sizes."""
         place = bisect.bisect_left(SIZES, nodes)
         if place == len(SIZES):
@@ -58,7 +58,7 @@ class PassCosts:
         return self._curve[place - 1] + (nodes - low) / (high - low) * (self._curve[place] - self._curve[place - 1])
 
     @property
-    def least(self) -> float:
+    def min_node_cost(self) -> float:
         """What one more node costs where it costs least."""
         steps = itertools.pairwise(zip(SIZES, self._curve, strict=True))
         return min((after - before) / (high - low) for (low, before), (high, after) in steps)

@@ -10,7 +10,7 @@ import torch
 
 from lookahead_core.tree import TAIL_BIN, Prediction
 
-KEPT = 64
+TOP_TOKENS = 64
 """How many of the most likely tokens a compact prediction keeps."""
 TAIL_BINS = 256
 BLOCK = 64
@@ -66,7 +66,7 @@ class LogitRows:
         """How likely each token is, as a logarithm."""
         return (self.scores - self._of_best(self.scores)).add_(self._of_best(self.odds).log())
 
-    def likeliest(self, count: int) -> tuple[list[list[int]], list[list[float]]]:
+    def top_k(self, count: int) -> tuple[list[list[int]], list[list[float]]]:
         """For each row so many of the likeliest tokens, and how likely they are among those that lie about them.
 
         That is more than among all, and much more where a row is undecided; all would be one more sweep over every row.
@@ -82,7 +82,7 @@ class LogitRows:
 
     def predictions(self) -> list[Prediction]:
         """Each row as a compact prediction."""
-        token_ids = likeliest(self.scores, min(KEPT, self.scores.shape[-1]), self)
+        token_ids = top_k_sorted(self.scores, min(TOP_TOKENS, self.scores.shape[-1]), self)
         best = token_ids[:, :1]
         highest, surety = self.scores.gather(1, best), self.odds.gather(1, best).log()
         # From the best score on: sums of large numbers would round what is left of them.
@@ -105,14 +105,14 @@ class LogitRows:
         return numbers.gather(1, self.best[:, None])
 
 
-def likeliest(scores: torch.Tensor, count: int, read: LogitRows | None = None) -> torch.Tensor:
+def top_k_sorted(scores: torch.Tensor, count: int, read: LogitRows | None = None) -> torch.Tensor:
     """The ids of the largest numbers of each row, largest first; of a tie, the lowest id first."""
-    token_ids = largest(scores, count, read).sort(-1).values
+    token_ids = top_k_ids(scores, count, read).sort(-1).values
     order = scores.gather(1, token_ids).sort(stable=True, dim=-1, descending=True).indices
     return token_ids.gather(1, order)
 
 
-def largest(scores: torch.Tensor, count: int, read: LogitRows | None = None) -> torch.Tensor:
+def top_k_ids(scores: torch.Tensor, count: int, read: LogitRows | None = None) -> torch.Tensor:
     """The ids of the largest numbers of each row, in any order; `read` is what is known of these rows."""
     places = _places(scores, count, read or LogitRows(scores))
     if places is None:

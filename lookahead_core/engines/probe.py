@@ -92,7 +92,7 @@ def _candidates(hf_model: Any) -> list[str]:
     return list(dict.fromkeys([*ours, plain, "eager"]))
 
 
-def small_copy(config: Any) -> Any:
+def small_config(config: Any) -> Any:
     """The same architecture, narrow and shallow, with every limit shrunk."""
     small = copy.deepcopy(config)
     text = small.get_text_config(decoder=True)
@@ -161,7 +161,7 @@ class ProbeKey:
 
 
 def _difference(hf_model: Any, attention: str, prepare: Callable[[Any], object] | None = None) -> float:
-    config = small_copy(hf_model.config)
+    config = small_config(hf_model.config)
     return difference(ProbeKey(type(hf_model), config, _text_of(config), attention, prepare))
 
 

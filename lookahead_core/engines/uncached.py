@@ -14,7 +14,7 @@ from lookahead_core.engines import small_copy as twins
 from lookahead_core.engines.cpu.prepare import Computation
 from lookahead_core.engines.engine import NodeScores
 from lookahead_core.engines.pass_costs import PassCosts
-from lookahead_core.errors import ModelError, out_of_memory
+from lookahead_core.errors import ModelError, is_out_of_memory
 from lookahead_core.tree import Node, TokenTree
 
 BATCH_TOKENS = 8192
@@ -75,7 +75,7 @@ class UncachedEngine:
         try:
             self.evaluate([tree.descend(tree.root, [0, 0, 0])])
         except Exception as error:
-            if isinstance(error, ModelError) or out_of_memory(error):
+            if isinstance(error, ModelError) or is_out_of_memory(error):
                 raise
             raise ModelError(f"The model fails on a text of three tokens ({type(error).__name__}: {error}).") from error
 
@@ -127,7 +127,7 @@ class UncachedEngine:
         }
         device = self.twin.device
         given = {name: _on(value, device) for name, value in arguments.items() if name in self._takes}
-        logits = base.rows_kept(self.twin(**given).logits, kept.to(device), len(positions))
+        logits = base.select_logits(self.twin(**given).logits, kept.to(device), len(positions))
         columns = torch.searchsorted(kept, places)
         for path in paths:
             path[-1].tree.work.tokens += len(path)

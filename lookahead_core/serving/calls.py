@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, cast
 from lookahead_core.errors import LookaheadError
 from lookahead_core.serving.json_values import plain
 from lookahead_core.serving.tree_pool import TreePool
-from lookahead_core.text.chat import ChatToken, conversation, most_before
-from lookahead_core.validation import check_whole
+from lookahead_core.text.chat import ChatToken, max_opening_tokens, tokenize_conversation
+from lookahead_core.validation import check_integer
 
 if TYPE_CHECKING:
     from lookahead_core.analysis.highlights import Highlights
@@ -141,7 +141,7 @@ class Calls:
             n_future_tokens: Taken, as the prototype sends it, and of no effect.
         """
         count = k if n_branch_tokens is None else n_branch_tokens
-        check_whole("k", count, 1, MOST_K)
+        check_integer("k", count, 1, MOST_K)
         with self.place(text, messages, grows=False) as place:
             for _ in place.evaluated():
                 yield None
@@ -276,7 +276,7 @@ class Calls:
         """
         from lookahead_core.document.batch import stream_batch
 
-        check_whole("n", n, 1, 20)
+        check_integer("n", n, 1, 20)
         with self.place(messages=_rewriting(prompt, doc, "")) as place:
             streams = stream_batch(
                 [place.document] * n,
@@ -328,10 +328,10 @@ class Calls:
         if isinstance(given, str):
             chat, written, tokens = None, given, self._plain(given)
         else:
-            chat = conversation(self.model.codec, given)
-            written, tokens = chat.written, list(chat.tokens)
+            chat = tokenize_conversation(self.model.codec, given)
+            written, tokens = chat.last_message, list(chat.tokens)
             if grows:
-                self._check_room(chat.opened)
+                self._check_room(chat.opening_length)
         with self.shelf.borrow([token.token_id for token in tokens]) as tree:
             place = CallDocument.of(self.model, written, tokens, chat, tree)
             try:
@@ -347,7 +347,7 @@ class Calls:
 
     def _check_room(self, opened: int) -> None:
         context = self.model.context_length
-        if context is not None and opened > (most := most_before(context)):
+        if context is not None and opened > (most := max_opening_tokens(context)):
             raise LookaheadError(
                 f"There are {opened:,} tokens before what is written, and this model sees {context:,} in all: "
                 f"shorten what stands before until it has at most {most:,}."

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lookahead_core.text.codec import split_bytes
-from lookahead_core.text.passage import PassageEnd, TextEnd
+from lookahead_core.text.passage import PassageToken, TextEnd
 from lookahead_core.tree import TAIL_BIN
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def tree_as_json(document: Document, most: int = 5000) -> dict[str, Any]:
         if not waiting:
             break
         node, spot, shown, siblings, level = waiting.popleft()
-        text, spot = spot.then(node.token_id)
+        text, spot = spot.decode(node.token_id)
         children: list[dict[str, Any]] = []
         siblings.append(shown | _shown(node, text) | {"children": children})
         if level < DEEPEST:
@@ -202,16 +202,16 @@ def _shown(node: Node, text: str) -> dict[str, Any]:
 def _trunk(document: Document) -> tuple[list[dict[str, Any]], list[tuple[int, Node, TextEnd]]]:
     """What stands, token by token; and each of its nodes, with how many tokens stand up to it and how text goes on."""
     token_ids, text, nodes = document.token_ids, document.text, document.tree.path(document.head)
-    stands = document._passage.stands or [PassageEnd(token_id, 0) for token_id in token_ids]
+    stands = document._passage.tokens or [PassageToken(token_id, 0) for token_id in token_ids]
     shown, begun = [], 0
     for stand in stands:
         shown.append({"id": stand.token_id, "text": text[begun : stand.end], "probability": None})
         begun = stand.end
     places = [(0, document.tree.root, TextEnd(document.model.codec, b"", at_start=True))]
-    for at, node in _placed(nodes, len(token_ids), document._passage.started):
+    for at, node in _placed(nodes, len(token_ids), document._passage.start_count):
         stand = stands[at - 1]
         shown[at - 1] |= {"probability": _shown(node, "")["probability"]}
-        places.append((at, node, TextEnd(document.model.codec, stand.held, not (stand.end or stand.held))))
+        places.append((at, node, TextEnd(document.model.codec, stand.partial, not (stand.end or stand.partial))))
     return shown, places
 
 

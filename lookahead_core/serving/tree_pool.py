@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from lookahead_core.tree import TokenTree
-from lookahead_core.validation import check_whole
+from lookahead_core.validation import check_integer
 
 
 class TreePool:
@@ -20,7 +20,7 @@ class TreePool:
     """
 
     def __init__(self, *, most: int = 8, seconds: float = 1800.0, clock: Callable[[], float] = time.monotonic) -> None:
-        check_whole("most", most, 0, 1_000_000)
+        check_integer("most", most, 0, 1_000_000)
         self._most = most
         self._seconds = seconds
         self._clock = clock

@@ -91,7 +91,7 @@ class PassLoad:
 
     def worth(self, costs: PassCosts) -> float:
         """Tokens expected for what the pass costs."""
-        return self.expected / costs.of(self.nodes)
+        return self.expected / costs.cost(self.nodes)
 
 
 class DrafterPayoff:
@@ -233,12 +233,12 @@ class Speculation:
         """Always the likeliest guess next, up to the size that wins most for what it costs."""
         waiting: list[_Waiting] = []
         put: list[tuple[DraftNode, DraftNode | None, float]] = []
-        best, worth, cheapest = 0, company.worth(self.costs), self.costs.least
+        best, worth, cheapest = 0, company.worth(self.costs), self.costs.min_node_cost
         self._offer(draft.top, waiting, luck)
         while waiting and company.spare > 0 and len(put) < min(MOST, best + self._further):
             odds, _, above, token_id, names, source = heapq.heappop(waiting)
             # A larger pass may pay where the next size does not; but not with guesses like this one, at any size.
-            if -odds < self.least or -odds * self.costs.of(company.nodes) <= company.expected * cheapest:
+            if -odds < self.least or -odds * self.costs.cost(company.nodes) <= company.expected * cheapest:
                 break
             guess = self._put(draft, above, token_id, -odds, names)
             above.tried.append((token_id, source))
@@ -335,7 +335,7 @@ class Speculation:
             if pay is not None:
                 alone = sum(draft.guesses[node].names == (drafter.name,) for node in stood[1:])
                 pay.hear(alone * seconds / len(stood))
-        self._vector = scores.vector(stood[-1])
+        self._vector = scores.hidden_state(stood[-1])
         names = tuple("+".join(draft.guesses[node].names) for node in stood[1:])
         return Pass(len(stood), len(draft.guesses), seconds, self._seconds, names)
 

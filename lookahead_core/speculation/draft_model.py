@@ -14,7 +14,7 @@ from lookahead_core.engines.engine import NodeScores
 from lookahead_core.errors import CacheFull
 from lookahead_core.model import Model
 from lookahead_core.speculation.drafters import Guess, GuessAccuracy, decile
-from lookahead_core.text.context_window import left_out
+from lookahead_core.text.context_window import window_start
 from lookahead_core.tree import Node, TokenTree
 
 Choose: TypeAlias = Callable[[torch.Tensor, Sequence[int]], tuple[int, torch.Tensor | None]]
@@ -72,7 +72,7 @@ class DraftModelDrafter:
         first = len(starts) if tuple(path[: len(starts)]) == starts else 0
         if context is not None and context <= first + LONGEST:
             return ()
-        start = left_out(len(path), context, LONGEST, first)
+        start = window_start(len(path), context, LONGEST, first)
         return [*path[:first], *path[start:]] if start else path
 
     def _run(self, node: Node, path: list[int], reach: int) -> None:

@@ -10,13 +10,13 @@ import torch
 
 from lookahead_core.engines.engine import NodeScores
 from lookahead_core.speculation.ngram_index import NgramIndex
-from lookahead_core.text.passage import same_beginning
+from lookahead_core.text.passage import common_prefix_length
 from lookahead_core.tree import Node
 
 RECYCLED = 4
 """How many of the likeliest tokens of an earlier pass are drafted again: measured in benchmarks/README.md."""
 LEAST_RECYCLED = 0.1
-"""Those less likely, as `Rows.likeliest` tells it, hardly ever pay for their place in a pass."""
+"""Those less likely, as `NodeScores.top_k` tells it, hardly ever pay for their place in a pass."""
 SAME = 16
 """So many tokens tell whether a path goes on from the text."""
 MOST_RECYCLED = 16_384
@@ -230,7 +230,7 @@ class SuffixDrafter:
         return other
 
     def read(self, token_ids: Sequence[int]) -> None:
-        same = same_beginning(self._read, list(token_ids))
+        same = common_prefix_length(self._read, list(token_ids))
         if same < len(self._read):
             # The text has changed: what follows the change is read again, with enough before it to be found.
             same = max(0, same - self.own.longest)
@@ -294,7 +294,7 @@ class SuccessorDrafter:
         """Nothing was computed for these."""
 
     def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
-        for node, ids, values in zip(nodes, *scores.likeliest(nodes, RECYCLED), strict=True):
+        for node, ids, values in zip(nodes, *scores.top_k(nodes, RECYCLED), strict=True):
             parent = node.parent
             assert parent is not None
             for key in ((node.token_id,), (parent.token_id, node.token_id)):

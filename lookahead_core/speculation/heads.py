@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from lookahead_core.engines.cpu.packed_matrix import PackedMatrix, packed, packs, product
 from lookahead_core.engines.engine import NodeScores
-from lookahead_core.engines.prediction_rows import likeliest
+from lookahead_core.engines.prediction_rows import top_k_sorted
 from lookahead_core.errors import ModelError, is_caused_by
 from lookahead_core.loading.from_transformers import hub_answers
 from lookahead_core.model import Model, model_and_source
@@ -213,7 +213,7 @@ class HeadGuesses:
     def guesses(self) -> tuple[tuple[Guess, ...], ...]:
         """What each head guesses."""
         scores = self._product(self._vector.reshape(1, -1), torch.tensor([self._token_id]), self.count)[:, 0]
-        places = likeliest(scores, min(GUESSES, scores.shape[-1]))
+        places = top_k_sorted(scores, min(GUESSES, scores.shape[-1]))
         odds = scores.softmax(-1).gather(1, places)
         token_ids = self._product.kept[places]
         return tuple(map(_ways, range(self.count), token_ids.tolist(), odds.tolist()))

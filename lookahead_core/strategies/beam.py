@@ -18,7 +18,7 @@ from lookahead_core.engines.engine import Engine
 from lookahead_core.strategies.branch_growth import BranchLeaf
 from lookahead_core.strategies.rules import LogitRules, ModelRules, RuledOutError
 from lookahead_core.tree import Node
-from lookahead_core.validation import check_choice, check_number, check_whole
+from lookahead_core.validation import check_choice, check_integer, check_number
 
 SHED_EVERY = 16
 """After so many levels the slots of beams that have died are given back."""
@@ -58,9 +58,9 @@ class BeamOptions(LogitRules):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole("num_beams", self.num_beams, 1, 100)
+        check_integer("num_beams", self.num_beams, 1, 100)
         if self.num_return_sequences is not None:
-            check_whole("num_return_sequences", self.num_return_sequences, 1, 100)
+            check_integer("num_return_sequences", self.num_return_sequences, 1, 100)
         if self.returned > self.num_beams:
             raise ValueError(
                 f"num_return_sequences is {self.returned}, and there are only {self.num_beams} beams; raise num_beams."
@@ -68,7 +68,7 @@ class BeamOptions(LogitRules):
         check_number("length_penalty", self.length_penalty, -10, 10)
         check_choice("early_stopping", self.early_stopping, (False, True, "never"))
         check_choice("stopping", self.stopping, ("transformers", "seed"))
-        check_whole("num_beam_groups", self.num_beam_groups, 1, self.num_beams)
+        check_integer("num_beam_groups", self.num_beam_groups, 1, self.num_beams)
         check_number("diversity_penalty", self.diversity_penalty, 0, 1000)
         if self.num_beams % self.num_beam_groups:
             raise ValueError(
@@ -160,7 +160,7 @@ class BeamSearch:
         return list(dict.fromkeys(beam.leaf.node for group in self._growing for beam in group.running))
 
     @property
-    def ends(self) -> list[Node]:
+    def frontier(self) -> list[Node]:
         """The ends of all paths that grow, or have ended well enough; while the search goes on."""
         if not self._growing:
             return []
@@ -309,7 +309,7 @@ def beam_search(engine: Engine, searches: Sequence[BeamSearch]) -> Iterator[None
         for (search, _), share in zip(waiting, shares, strict=True):
             search.take(share)
             if search.step % SHED_EVERY == 0:
-                engine.free(search.head.tree.shed(search.head))
+                engine.free(search.head.tree.prune_new(search.head))
         yield
     for search in searches:
         if search.error is not None:

@@ -141,12 +141,12 @@ class Growth:
         if not self.banned:
             return row
         left, said = among(row, without(torch.zeros_like(row), self.banned).isfinite().nonzero()[:, 0])
-        node.tree.note(node, self.banned, said)
+        node.tree.memoize(node, self.banned, said)
         return left
 
     def said(self, node: Node) -> Prediction | None:
         """The prediction after a node without banned tokens; None where that takes a pass to know."""
-        return (node.notes or {}).get(self.banned) if self.banned else node.prediction
+        return (node.memo or {}).get(self.banned) if self.banned else node.prediction
 
     def ways(self, leaf: BranchLeaf, count: int, said: Prediction | None = None) -> list[BranchLeaf]:
         """The most likely ways to go on from a leaf, none that is impossible: by this prediction, or the leaf's own."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from lookahead_core.engines.engine import Engine, NodeScores, grouped
+from lookahead_core.engines.engine import Engine, NodeScores, group_by_tree
 from lookahead_core.errors import CacheFull
 from lookahead_core.speculation.acceptance import agreeing, rejection
 from lookahead_core.speculation.draft_and_verify import Pass, PassLoad, Speculation, noise_adjustment
@@ -28,7 +28,7 @@ from lookahead_core.strategies.rules import (
 )
 from lookahead_core.strategies.sampling import draw, noise_at, shaped
 from lookahead_core.tree import Node, Prediction
-from lookahead_core.validation import check_choice, check_number, check_whole
+from lookahead_core.validation import check_choice, check_integer, check_number
 
 if TYPE_CHECKING:
     from lookahead_core.model import Model
@@ -89,16 +89,16 @@ class StreamOptions(LogitRules):
         super().__post_init__()
         if self.temperature is not None:
             check_number("temperature", self.temperature, 0, 100)
-        check_whole("top_k", self.top_k, 0, 10**9)
+        check_integer("top_k", self.top_k, 0, 10**9)
         check_number("top_p", self.top_p, 0, 1, above=True)
         check_number("min_p", self.min_p, 0, 1)
         check_number("typical_p", self.typical_p, 0, 1, above=True)
-        check_whole("min_tokens_to_keep", self.min_tokens_to_keep, 1, 10**9)
+        check_integer("min_tokens_to_keep", self.min_tokens_to_keep, 1, 10**9)
         if self.seed is not None:
-            check_whole("seed", self.seed, 0, MOST_SEED)
-        check_whole("stream", self.stream, 0, MOST_SEED)
+            check_integer("seed", self.seed, 0, MOST_SEED)
+        check_integer("stream", self.stream, 0, MOST_SEED)
         if self.max_words is not None:
-            check_whole("max_words", self.max_words, 1, LONGEST)
+            check_integer("max_words", self.max_words, 1, LONGEST)
         for name in ("stop", "stop_ids"):
             object.__setattr__(self, name, checked_words(name, getattr(self, name)))
         if not all(isinstance(word, str) for word in self.stop):
@@ -209,7 +209,7 @@ class Continuation:
         """What is chosen already, at the line's end and behind it."""
 
     @property
-    def ends(self) -> list[Node]:
+    def frontier(self) -> list[Node]:
         """Where it grows."""
         return [] if self.over else [self.node]
 
@@ -238,7 +238,7 @@ class Continuation:
         said = node.prediction
         if self.plain:
             return None if said is None else ChosenToken(said.token_ids[0], said.logprobs[0], 0.0, 1)
-        return self._ahead.get(node) or (None if self.rejects else (node.notes or {}).get(self._key))
+        return self._ahead.get(node) or (None if self.rejects else (node.memo or {}).get(self._key))
 
     def draft(self, company: PassLoad) -> list[Node]:
         """What to evaluate: its end, and what is guessed to follow."""
@@ -250,12 +250,12 @@ class Continuation:
 
     def agreeing(self, scores: NodeScores) -> list[Node]:
         """Where the most likely token is taken: the nodes that stand."""
-        return list(agreeing(self.node, scores.after, self._drafted))
+        return list(agreeing(self.node, scores.best_token, self._drafted))
 
     def listen(self, scores: NodeScores) -> list[Node]:
         """Choose at the line's end, and at what was drafted as long as that is what was chosen."""
         path = list(self.path)
-        return list(agreeing(self.node, lambda node: self._choose(node, path, scores.row(node)), self._drafted))
+        return list(agreeing(self.node, lambda node: self._choose(node, path, scores.logprob_row(node)), self._drafted))
 
     def learn(self, stood: Sequence[Node], scores: NodeScores, seconds: float) -> None:
         """Note what a pass has won; drafters learn from it."""
@@ -311,7 +311,7 @@ class Continuation:
         self._ahead[node] = chosen = ChosenToken(token_id, float(row[token_id]), float(odds[token_id]), rank)
         if not self.rejects:
             # For those who come here again.
-            node.tree.note(node, self._key, chosen)
+            node.tree.memoize(node, self._key, chosen)
         return token_id
 
     def _drawn(self, odds: torch.Tensor, node: Node) -> int:
@@ -379,7 +379,7 @@ def _look(lines: Sequence[Continuation], engine: Engine) -> list[Node]:
     stood = {id(line): line.agreeing(scores) for line in lines if line.plain}
     seconds = time.perf_counter() - began
     if agreed := [node for some in stood.values() for node in some]:
-        scores.tell(agreed)
+        scores.store_predictions(agreed)
     for line in lines:
         if not line.plain:
             stood[id(line)] = line.listen(scores)
@@ -387,7 +387,7 @@ def _look(lines: Sequence[Continuation], engine: Engine) -> list[Node]:
         line.learn(stood[id(line)], scores, seconds)
     if usual:
         # Drafting and telling are part of what it costs: the fewer passes, the less of them.
-        engine.pass_costs.note(len(scores.nodes), time.perf_counter() - started)
+        engine.pass_costs.record(len(scores.nodes), time.perf_counter() - started)
     return [node for node in found if node.prediction is None]
 
 
@@ -417,6 +417,6 @@ def _scored(engine: Engine, lines: Sequence[Continuation], nodes: list[Node]) ->
 
 def _forget(engine: Engine, made: Sequence[Node]) -> None:
     """Let go of what was only drafted."""
-    for tree, nodes in grouped(made).items():
-        if gone := tree.cut(nodes):
+    for tree, nodes in group_by_tree(made).items():
+        if gone := tree.prune_unevaluated(nodes):
             engine.free(gone)

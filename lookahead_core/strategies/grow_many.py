@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lookahead_core.engines.engine import Engine, best
+from lookahead_core.engines.engine import Engine, best_token
 from lookahead_core.tree import Node
 
 
@@ -19,7 +19,7 @@ def grow_together(engine: Engine, origins: Sequence[Node], k: int, depth: int, s
     while frontier := [(node, end) for node, end in frontier if node.depth < end and node.token_id not in stop]:
         if _evaluate(engine, [node for node, _ in frontier]):
             yield
-        frontier = [(_below(node, best(node)), end) for node, end in frontier]
+        frontier = [(_below(node, best_token(node)), end) for node, end in frontier]
 
 
 def _evaluate(engine: Engine, nodes: Sequence[Node]) -> bool:

@@ -40,7 +40,7 @@ def healed(growth: Growth, head: Node, typed: ReopenedToken) -> list[BranchLeaf]
 def known_start(growth: Growth, head: Node, typed: ReopenedToken) -> BranchStart | None:
     """Where branches begin that start with what was typed; None where that takes a pass to know."""
     assert head.parent is not None
-    return (head.parent.notes or {}).get(_key(growth, head, typed))
+    return (head.parent.memo or {}).get(_key(growth, head, typed))
 
 
 def evaluated_start(growth: Growth, head: Node, typed: ReopenedToken) -> tuple[BranchStart, torch.Tensor, torch.Tensor]:
@@ -55,7 +55,7 @@ def evaluated_start(growth: Growth, head: Node, typed: ReopenedToken) -> tuple[B
     fitting = [token_id for token_id in typed.token_ids if token_id < len(before) and token_id not in gone]
     first, said = among(before, torch.tensor(fitting, device=before.device))
     start = BranchStart(said, float(first[head.token_id]), after_typed)
-    head.tree.note(head.parent, _key(growth, head, typed), start)
+    head.tree.memoize(head.parent, _key(growth, head, typed), start)
     return start, first, after
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from lookahead_core.validation import check_choice, check_number, check_whole, checked
+from lookahead_core.validation import check_choice, check_integer, check_number, parse_options
 
 Mode: TypeAlias = Literal["likely", "every_level", "forks", "best_first", "sampled"]
 Until: TypeAlias = Literal["tokens", "word", "clause", "sentence", "line"]
@@ -68,11 +68,11 @@ class LookaheadOptions:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> LookaheadOptions:
         """Options from keyword arguments, every name and value checked."""
-        return checked(cls, given, "lookahead")
+        return parse_options(cls, given, "lookahead")
 
     def __post_init__(self) -> None:
         for name, (low, high) in WHOLE.items():
-            check_whole(name, getattr(self, name), low, high)
+            check_integer(name, getattr(self, name), low, high)
         for name, bounds in NUMBERS.items():
             check_number(name, getattr(self, name), *bounds)
         for name, allowed in (("mode", MODES), ("until", UNTIL)):

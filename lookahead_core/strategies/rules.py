@@ -11,9 +11,9 @@ from typing import Any, TypeAlias, cast
 import torch
 
 from lookahead_core.strategies.sampling import counted, only, repeated, repeats, without
-from lookahead_core.text.boundaries import has_spaces
-from lookahead_core.text.codec import HALF, TextCodec
-from lookahead_core.validation import check_number, check_whole, token_id_of
+from lookahead_core.text.boundaries import is_space_separated
+from lookahead_core.text.codec import SURROGATE, TextCodec
+from lookahead_core.validation import as_token_id, check_integer, check_number
 
 Word: TypeAlias = "str | int | Sequence[int]"
 """A string, a token id, or token ids in their order. Checked options hold strings and tuples of ids only."""
@@ -46,9 +46,9 @@ class LogitRules:
     when they just fit; stops do not wait for them."""
 
     def __post_init__(self) -> None:
-        check_whole("max_new_tokens", self.max_new_tokens, 1, LONGEST)
-        check_whole("min_new_tokens", self.min_new_tokens, 0, self.max_new_tokens)
-        check_whole("no_repeat_ngram_size", self.no_repeat_ngram_size, 0, LONGEST)
+        check_integer("max_new_tokens", self.max_new_tokens, 1, LONGEST)
+        check_integer("min_new_tokens", self.min_new_tokens, 0, self.max_new_tokens)
+        check_integer("no_repeat_ngram_size", self.no_repeat_ngram_size, 0, LONGEST)
         check_number("repetition_penalty", self.repetition_penalty, 0, 100, above=True)
         check_number("frequency_penalty", self.frequency_penalty, -1000, 1000)
         check_number("presence_penalty", self.presence_penalty, -1000, 1000)
@@ -79,10 +79,10 @@ def _checked_word(name: str, word: Any) -> str | tuple[int, ...]:
     if isinstance(word, str):
         if not word:
             raise ValueError(f"{name} holds an empty string, which stands everywhere; leave it out.")
-        if HALF.search(word):
+        if SURROGATE.search(word):
             raise ValueError(f"{name} holds {word!r}, half of a pair of characters that belong together; remove it.")
         return word
-    ids = tuple(map(token_id_of, word)) if isinstance(word, Iterable) else (token_id_of(word),)
+    ids = tuple(map(as_token_id, word)) if isinstance(word, Iterable) else (as_token_id(word),)
     if not ids or min(ids) < 0:
         raise ValueError(f"{name} holds {word!r}, and must hold strings or lists of token ids from 0.")
     return ids
@@ -100,7 +100,7 @@ class ModelRules:
         self.forced = [word if isinstance(word, tuple) else self._spelled(cast(str, word)) for word in rules.forced]
         self._check(vocabulary)
         never = {word[0] for word in self.forbidden_ids if len(word) == 1}
-        self._never = sorted(never.union(*map(codec.holding, self.forbidden_texts)))
+        self._never = sorted(never.union(*map(codec.tokens_containing, self.forbidden_texts)))
         """Tokens that are ruled out wherever they would stand."""
 
     @property
@@ -168,16 +168,18 @@ class ModelRules:
         found: set[int] = set()
         for size in range(1, min(len(text), len(tail) + 1)):
             if tail.endswith(text[:size]):
-                found.update(self.codec.starting_with(text[size:]))
+                found.update(self.codec.tokens_starting_with(text[size:]))
         return found
 
     def _spelled(self, word: str) -> tuple[int, ...]:
         """The tokens of a word within a text: with a space before it, in scripts that have spaces."""
-        return tuple(token.token_id for token in self.codec.encode(" " * has_spaces(word[0]) + word, continuing=True))
+        return tuple(
+            token.token_id for token in self.codec.encode(" " * is_space_separated(word[0]) + word, continuing=True)
+        )
 
     def _check(self, vocabulary: int) -> None:
         if self.forbidden_texts:
-            self.codec.require()
+            self.codec.require_tokenizer()
         for token_id in (one for word in (*self.forbidden_ids, *self.forced) for one in word):
             if token_id >= vocabulary:
                 raise ValueError(f"There is no token {token_id}; this model's ids go from 0 to {vocabulary - 1}.")

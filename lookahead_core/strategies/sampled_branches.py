@@ -99,10 +99,10 @@ class StreamDraws:
         options = self.growth.options
         odds = shaped(row, temperature=options.temperature, top_p=options.top_p)
         token_id = draw(odds, seed=options.seed, stream=stream, position=self._position(node))
-        node.tree.note(node, self._key(node, stream, typed), (token_id, float(row[token_id])))
+        node.tree.memoize(node, self._key(node, stream, typed), (token_id, float(row[token_id])))
 
     def _drawn(self, node: Node, stream: int, typed: bytes = b"") -> tuple[int, float] | None:
-        return (node.notes or {}).get(self._key(node, stream, typed))
+        return (node.memo or {}).get(self._key(node, stream, typed))
 
     def _position(self, node: Node) -> int:
         """Where in the whole text the token after a node stands."""

@@ -21,7 +21,7 @@ QUOTES = "\"'*_`"
 GLUE = "\u200d\ufe0f"
 ABBREVIATIONS = frozenset(("mr", "mrs", "ms", "dr", "prof", "st", "vs", "cf", "etc", "g", "e", "no", "vol", "fig"))
 """Words that a full stop belongs to; those of "e.g." and "i.e." by their last letter."""
-REACH = 24
+CONTEXT_CHARACTERS = 24
 """How many characters of what stood before are looked at."""
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -31,23 +31,23 @@ _UNSPACED = re.compile(
 _LAST_WORD = re.compile(r"(\w*)\.$")
 
 
-def has_spaces(character: str) -> bool:
+def is_space_separated(character: str) -> bool:
     """Whether a word that begins with it stands apart from the one before it by a space."""
     return character.isalnum() and not _UNSPACED.match(character)
 
 
-def ends(pieces: Sequence[str], before: str = "", after: str = "", over: bool = False) -> tuple[int, ...]:
+def boundary_levels(pieces: Sequence[str], before: str = "", after: str = "", final: bool = False) -> tuple[int, ...]:
     """What is complete after each piece, as far as known: 0 nothing, 1 a word, 2 a clause, 3 a sentence, 4 a line.
 
     `before` is what stood before the first piece, `after` what is known to follow the last; `over` says that nothing
     ever follows it. Where the next character decides and is not known, nothing is complete yet.
     """
-    head = before[-REACH:]
+    head = before[-CONTEXT_CHARACTERS:]
     text = head + "".join(pieces) + after
     flags, place = [], len(head)
     for piece in pieces:
         place += len(piece)
-        finished = over and place == len(text)
+        finished = final and place == len(text)
         flags.append(LINE if finished else _end(text, len(head), place, piece))
     return tuple(flags)
 

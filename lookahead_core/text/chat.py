@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lookahead_core.errors import LookaheadError, TextError
-from lookahead_core.text.codec import HALF, TextCodec, special_ids, split_bytes
+from lookahead_core.text.codec import SURROGATE, TextCodec, special_ids, split_bytes
 
 LONGEST = 4000
 """How many characters an instruction may have."""
@@ -45,13 +45,13 @@ class Conversation:
     text: str
     """All of it, the template included."""
     tokens: tuple[ChatToken, ...]
-    written: str
+    last_message: str
     """The last message, every character of it."""
-    opened: int
+    opening_length: int
     """How many tokens stand before the last message."""
-    end_ids: frozenset[int]
+    turn_end_ids: frozenset[int]
     """What would end the last message, where the template ends it with a token of its own."""
-    end_text: str
+    turn_end_text: str
     """What would end it, where the template does so in plain words."""
 
     @property
@@ -61,24 +61,24 @@ class Conversation:
     @property
     def opening(self) -> tuple[int, ...]:
         """What stands before the last message: a document that opens with it has the message as its text."""
-        return tuple(token.token_id for token in self.tokens[: self.opened])
+        return tuple(token.token_id for token in self.tokens[: self.opening_length])
 
-    def ends_at(self, text: str) -> int | None:
+    def find_turn_end(self, text: str) -> int | None:
         """Where, in what the model adds to the message, words of the template would begin."""
-        if not self.end_text:
+        if not self.turn_end_text:
             return None
-        name = re.escape(self.end_text.rstrip(":"))
-        found = re.search(f"{re.escape(self.end_text)}|{name}$", text)
+        name = re.escape(self.turn_end_text.rstrip(":"))
+        found = re.search(f"{re.escape(self.turn_end_text)}|{name}$", text)
         return found.start() if found else None
 
 
-def conversation(codec: TextCodec, messages: Sequence[Mapping[str, str]]) -> Conversation:
+def tokenize_conversation(codec: TextCodec, messages: Sequence[Mapping[str, str]]) -> Conversation:
     """These messages, `{"role": …, "content": …}` each, with the last one half written.
 
     A model without a template reads them under their roles (see `LAYOUT`). A template that knows no system message
     gets it at the beginning of the first message. Of the messages before the last one a template may trim white space.
     """
-    codec.require()
+    codec.require_tokenizer()
     roles, contents = _checked(messages)
     return _conversation(_Words(codec.tokenizer, codec), roles, contents)
 
@@ -97,7 +97,7 @@ def opening(tokenizer: Any, instruction: str) -> tuple[int, ...]:
     return _conversation(_Words(tokenizer), roles, contents).opening
 
 
-def most_before(context: int) -> int:
+def max_opening_tokens(context: int) -> int:
     """How many tokens may stand before a text: a quarter of what the model sees is left for it."""
     return context - context // 4
 
@@ -114,7 +114,7 @@ def _checked(messages: object) -> tuple[list[str], list[str]]:
             raise ValueError(f'Message {number} must be {{"role": …, "content": …}}, with a string as its content.')
         if message.get("role") not in ROLES:
             raise ValueError(f"The role of message {number} must be one of {', '.join(ROLES)}.")
-        if HALF.search(message["content"]):
+        if SURROGATE.search(message["content"]):
             raise TextError(f"Message {number} holds half of a pair of characters that belong together; remove it.")
     contents = [message["content"] for message in messages]
     if (length := sum(map(len, contents))) > MOST_CHARACTERS:

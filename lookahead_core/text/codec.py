@@ -14,9 +14,9 @@ from typing import Any
 from lookahead_core.errors import TextError
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-MOST_HELD = 1000
+MAX_SEARCHES = 1000
 """For how many strings the tokens that hold them are remembered."""
-HALF = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a pair of code units: no character, and not to be encoded."""
 
 
@@ -36,7 +36,7 @@ def split_bytes(held: bytes, more: bytes) -> tuple[str, bytes]:
     return text, decoder.getstate()[0]
 
 
-def is_whole(spelled: bytes) -> bool:
+def is_complete_utf8(spelled: bytes) -> bool:
     """Whether these bytes are whole characters and nothing else."""
     try:
         spelled.decode()
@@ -54,7 +54,7 @@ class TextCodec:
         self.start_ids: tuple[int, ...] = ()
         self.adds_space = False
         """Whether the tokenizer puts a space before every text."""
-        self._holding: dict[bytes, frozenset[int]] = {}
+        self._containing: dict[bytes, frozenset[int]] = {}
         if tokenizer is None:
             return
         self._spelled_by: dict[int, bytes] = {}
@@ -69,7 +69,7 @@ class TextCodec:
 
     def encode(self, text: str, continuing: bool = False) -> list[TypedToken]:
         """The tokens of a typed text, or of one that goes on where another ends; their spans tile the text."""
-        if half := HALF.search(text):
+        if half := SURROGATE.search(text):
             raise TextError(f"Character {half.start()} of the text is half of a pair that belongs together; remove it.")
         if not text:
             return []
@@ -93,22 +93,22 @@ class TextCodec:
             return b""
         return spelled[1:] if self.adds_space and spelled.startswith(b" ") else spelled
 
-    def starting_with(self, prefix: bytes) -> Sequence[int]:
+    def tokens_starting_with(self, prefix: bytes) -> Sequence[int]:
         """All tokens whose text begins with these bytes."""
         spelled, token_ids = self._vocabulary
         low = bisect.bisect_left(spelled, prefix)
         high = bisect.bisect_left(spelled, prefix + b"\xff" * 8)
         return token_ids[low:high]
 
-    def holding(self, text: bytes) -> frozenset[int]:
+    def tokens_containing(self, text: bytes) -> frozenset[int]:
         """All tokens whose text has these bytes in it."""
-        found = self._holding.get(text)
+        found = self._containing.get(text)
         if found is None:
-            if len(self._holding) >= MOST_HELD:
-                self._holding.clear()
+            if len(self._containing) >= MAX_SEARCHES:
+                self._containing.clear()
             spelled, token_ids = self._vocabulary
             pairs = zip(spelled, token_ids, strict=True)
-            found = self._holding[text] = frozenset(token_id for piece, token_id in pairs if text in piece)
+            found = self._containing[text] = frozenset(token_id for piece, token_id in pairs if text in piece)
         return found
 
     @functools.cached_property
@@ -117,31 +117,33 @@ class TextCodec:
         return [spelled for spelled, _ in pairs], [token_id for _, token_id in pairs]
 
     def _spell(self, token_id: int) -> bytes:
-        token = self.require().convert_ids_to_tokens(token_id)
+        token = self.require_tokenizer().convert_ids_to_tokens(token_id)
         if self._byte_level:
             return _spell_byte_level(token)
         if match := _BYTE_TOKEN.fullmatch(token):
             return bytes([int(match[1], 16)])
         return self._decode([*self._anchor, token_id])[len(self._anchor_text) :].encode()
 
-    def require(self) -> Any:
+    def require_tokenizer(self) -> Any:
         """The tokenizer, or a sentence where there is none."""
         if self.tokenizer is None:
             raise TextError("This model was given without a tokenizer, so there are token ids and no text.")
         return self.tokenizer
 
     def _plain(self, text: str) -> list[int]:
-        return list(self.require()(text, add_special_tokens=False, split_special_tokens=True).input_ids)
+        return list(self.require_tokenizer()(text, add_special_tokens=False, split_special_tokens=True).input_ids)
 
     def _decode(self, token_ids: Sequence[int]) -> str:
         return str(
-            self.require().decode(list(token_ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
+            self.require_tokenizer().decode(
+                list(token_ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
+            )
         )
 
     def _start_ids(self) -> tuple[int, ...]:
         """What the tokenizer puts before every text."""
         bare = self._plain("a")
-        full = list(self.require()("a").input_ids)
+        full = list(self.require_tokenizer()("a").input_ids)
         for start in range(len(full) - len(bare) + 1):
             if full[start : start + len(bare)] == bare:
                 return tuple(full[:start])
@@ -149,8 +151,8 @@ class TextCodec:
 
     def _tokens(self, text: str) -> list[TypedToken]:
         """Tokens with the tokenizer's own offsets, or with offsets by spelling where it has none."""
-        if self.require().is_fast:
-            encoded = self.require()(
+        if self.require_tokenizer().is_fast:
+            encoded = self.require_tokenizer()(
                 text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True, verbose=False
             )
             pairs = zip(encoded.input_ids, encoded.offset_mapping, strict=True)

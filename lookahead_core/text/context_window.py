@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def left_out(length: int, context: int | None, room: int, first: int) -> int:
+def window_start(length: int, context: int | None, room: int, first: int) -> int:
     """Up to where a text of so many tokens is left out, its first ones kept, so that there is room behind it.
 
     What is left out grows by a quarter of the context at a time, so that a cache lives through many steps.

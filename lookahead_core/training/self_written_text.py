@@ -85,7 +85,7 @@ def starts_of(model: Model, texts: Iterable[str] | None, seed: int) -> list[list
 
 def _own_starts(model: Model) -> list[list[int]]:
     """Openings of many kinds; instructions as well, as many of them, where the model takes any."""
-    model.codec.require()
+    model.codec.require_tokenizer()
     starts = [Document(model, words.format(topic)).token_ids for words, topic in itertools.product(OPENINGS, TOPICS)]
     if not getattr(model.tokenizer, "chat_template", None):
         return starts
@@ -132,7 +132,7 @@ def _go_on(model: Model, texts: Sequence[GrowingText], dice: torch.Generator) ->
         )
     vectors = dict(zip(scores.nodes, scores.hidden.cpu(), strict=True))
     temperatures = torch.tensor([text.temperature for text in texts])
-    rows = scores.rows_of([text.node for text in texts]).cpu()
+    rows = scores.logits_of([text.node for text in texts]).cpu()
     drawn = _draw(rows, temperatures, dice)
     odds, ids = rows.softmax(-1).topk(min(THOUGHTS, rows.shape[-1]))
     for text, token_id, thought in zip(texts, drawn.tolist(), zip(ids, odds, strict=True), strict=True):

@@ -24,7 +24,7 @@ from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.training.checkpoint import Checkpoint
 from lookahead_core.training.dataset import HeadDataset, measure
 from lookahead_core.training.self_written_text import TREES, GrowingText, starts_of, write
-from lookahead_core.validation import check_number, check_whole, checked
+from lookahead_core.validation import check_integer, check_number, parse_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -73,11 +73,11 @@ class TrainingPlan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole("tokens", self.tokens, FEWEST * 4, 1_000_000_000)
-        check_whole("count", self.count, 1, 16)
-        check_whole("epochs", self.epochs, 1, 1000)
-        check_whole("kept", self.kept, 8, 1_000_000)
-        check_whole("seed", self.seed, 0, 2**63 - 1)
+        check_integer("tokens", self.tokens, FEWEST * 4, 1_000_000_000)
+        check_integer("count", self.count, 1, 16)
+        check_integer("epochs", self.epochs, 1, 1000)
+        check_integer("kept", self.kept, 8, 1_000_000)
+        check_integer("seed", self.seed, 0, 2**63 - 1)
         if self.minutes is not None:
             check_number("minutes", self.minutes, 0, math.inf, above=True)
 
@@ -96,7 +96,7 @@ def train_heads(
     `into` is the folder that gets `heads.safetensors`. What is unfinished is kept there, and the same call goes on with
     it. The options are those of `TrainingPlan`.
     """
-    plan = checked(TrainingPlan, options, "train_heads")
+    plan = parse_options(TrainingPlan, options, "train_heads")
     folder = None if into is None else Path(into).expanduser()
     starts = starts_of(model, texts, plan.seed)
     unfinished = Checkpoint(folder)

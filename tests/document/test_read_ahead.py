@@ -12,7 +12,7 @@ from lookahead_core import Document, Model, load_model
 from lookahead_core.document.document import AcceptedTokens
 from lookahead_core.document.read_ahead import PreparedView, read_ahead
 from lookahead_core.strategies.lookahead_options import MODES, LookaheadOptions
-from lookahead_core.text.context_window import left_out
+from lookahead_core.text.context_window import window_start
 from tests.conftest import tiny_llama
 
 TEXTS = ["The old keeper said", "The old keeper sa", "The sea and ", "The sea."]
@@ -283,14 +283,14 @@ def test_what_is_left_out_of_a_long_text_is_the_fewest_strides_that_leave_room(f
         stride = max(1, min(context // 4, context - room - first))
         for length in range(first, 4 * context):
             steps = next(n for n in itertools.count() if length - n * stride + room <= context)
-            assert left_out(length, context, room, first) == (steps * stride + first if steps else 0)
-    assert left_out(10**6, None, 100, first) == 0
+            assert window_start(length, context, room, first) == (steps * stride + first if steps else 0)
+    assert window_start(10**6, None, 100, first) == 0
 
 
 def test_some_of_a_text_is_left_whatever_room_is_asked_for() -> None:
     for context, first, room in itertools.product((8, 16), (0, 2, 7), (1, 7, 15, 40)):
         for length in range(context - 2, 60):
-            left = left_out(length, context, room, first)
+            left = window_start(length, context, room, first)
             assert left < length or room + first >= context
 
 

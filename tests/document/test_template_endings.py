@@ -12,7 +12,7 @@ from lookahead_core import Document, Model
 from lookahead_core.document.results import Lookahead
 from lookahead_core.document.template_endings import closed
 from lookahead_core.serving.calls import Calls
-from lookahead_core.text.chat import conversation
+from lookahead_core.text.chat import tokenize_conversation
 from tests.support.scripted_model import parrot
 from tests.text.test_chat import WORDS_ONLY
 
@@ -54,8 +54,8 @@ def expected_shares(paths: list[tuple[int, ...]], logprobs: list[list[float]]) -
 
 def views(model: Model, **options: Any) -> tuple[Lookahead, Lookahead, list[int]]:
     """A view, the same with branches ended by the template, and the ids before them."""
-    talk = conversation(model.codec, TALK)
-    document = Document(model, talk.written, opening=talk.opening)
+    talk = tokenize_conversation(model.codec, TALK)
+    document = Document(model, talk.last_message, opening=talk.opening)
     result = document.lookahead(**options)
     return result, closed(result, talk, document.text), document.token_ids
 

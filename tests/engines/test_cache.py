@@ -46,7 +46,7 @@ def scattered(engine: CachedEngine) -> tuple[TokenTree, list[Node]]:
     engine.evaluate(unseen[6:])
     engine.evaluate(kept)
     tree.new_view()
-    tree.show(kept[-1])
+    tree.mark_visible(kept[-1])
     gone = tree.prune()
     assert set(gone) == set(unseen[6:])
     engine.free(gone)

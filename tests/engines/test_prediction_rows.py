@@ -7,10 +7,10 @@ import math
 import pytest
 import torch
 
-from lookahead_core.engines.prediction_rows import BLOCK, KEPT, TAIL_BINS, LogitRows, largest, likeliest
+from lookahead_core.engines.prediction_rows import BLOCK, TAIL_BINS, TOP_TOKENS, LogitRows, top_k_ids, top_k_sorted
 from lookahead_core.tree import TAIL_BIN
 
-WIDTHS = (3, BLOCK, 300, 4 * KEPT * BLOCK, 20_000, 20_000 + BLOCK // 2)
+WIDTHS = (3, BLOCK, 300, 4 * TOP_TOKENS * BLOCK, 20_000, 20_000 + BLOCK // 2)
 
 
 def scores(width: int, rows: int = 6) -> torch.Tensor:
@@ -25,7 +25,7 @@ def scores(width: int, rows: int = 6) -> torch.Tensor:
 def test_the_best_token_is_the_first_of_the_likeliest(width: int) -> None:
     rows = scores(width)
     expected = [row.tolist().index(float(row.max())) for row in rows]
-    assert LogitRows(rows).best.tolist() == expected == likeliest(rows, 1 if width < BLOCK else 3)[:, 0].tolist()
+    assert LogitRows(rows).best.tolist() == expected == top_k_sorted(rows, 1 if width < BLOCK else 3)[:, 0].tolist()
     last = rows.clone()
     last[:, -1] += 1
     assert LogitRows(last).best.tolist() == [width - 1] * len(rows)
@@ -34,18 +34,18 @@ def test_the_best_token_is_the_first_of_the_likeliest(width: int) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_likeliest_come_in_order_and_of_a_tie_the_lowest_first(width: int) -> None:
     rows = scores(width)
-    count = min(KEPT, width)
+    count = min(TOP_TOKENS, width)
     expected = [sorted(range(width), key=lambda place, row=row: (-row[place], place)) for row in rows.tolist()]
-    assert likeliest(rows, count).tolist() == [order[:count] for order in expected]
-    assert [sorted(ids) for ids in largest(rows, count).tolist()] == [sorted(order[:count]) for order in expected]
+    assert top_k_sorted(rows, count).tolist() == [order[:count] for order in expected]
+    assert [sorted(ids) for ids in top_k_ids(rows, count).tolist()] == [sorted(order[:count]) for order in expected]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("count", [1, 4, KEPT])
+@pytest.mark.parametrize("count", [1, 4, TOP_TOKENS])
 def test_what_is_likeliest_is_told_with_its_odds_among_the_likely(width: int, count: int) -> None:
     rows = scores(width)
     exact = rows.double().softmax(-1)
-    token_ids, odds = LogitRows(rows).likeliest(count)
+    token_ids, odds = LogitRows(rows).top_k(count)
     for ids, said, true in zip(token_ids, odds, exact, strict=True):
         expected = true.topk(min(count, width)).values
         assert len(set(ids)) == len(ids)

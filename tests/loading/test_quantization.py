@@ -17,7 +17,7 @@ from torch import nn
 
 from lookahead_core import Document, Model, ModelError, load_model
 from lookahead_core.engines.cpu.packed_matrix import FlippedLinear, PackedLinear
-from lookahead_core.engines.probe import small_copy
+from lookahead_core.engines.probe import small_config
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.loading import device as placement
 from lookahead_core.loading.quantization import QUANTIZE, configuration
@@ -197,7 +197,7 @@ def test_the_rounded_model_in_hand_behaves_afterwards_as_it_did_before(folder: P
 
 def test_the_small_copy_that_an_engine_is_tried_on_is_not_rounded(folder: Path) -> None:
     config = load_model(str(folder), quantize="8bit").hf_model.config
-    assert config.quantization_config and not hasattr(small_copy(config), "quantization_config")
+    assert config.quantization_config and not hasattr(small_config(config), "quantization_config")
 
 
 def assert_unchanged(hf_model: Any, model: Model | None = None) -> None:

@@ -102,14 +102,14 @@ def test_odds_with_known_dice_are_on_average_the_odds_without() -> None:
 class Cheap(PassCosts):
     """Passes whose size hardly matters, however many texts share them: what is drafted at all is tried."""
 
-    def note(self, nodes: int, seconds: float) -> None:
+    def record(self, nodes: int, seconds: float) -> None:
         pass
 
-    def of(self, nodes: int) -> float:
+    def cost(self, nodes: int) -> float:
         return 1 + 1e-5 * nodes
 
     @property
-    def least(self) -> float:
+    def min_node_cost(self) -> float:
         return 1e-5
 
 
@@ -123,14 +123,14 @@ class Table:
         for size in range(depth):
             for tail in itertools.product(range(LETTERS), repeat=size):
                 node = document.tree.descend(document.head, tail)
-                self.rows[(*prompt, *tail)] = model.engine.score([node]).rows[0].clone()
+                self.rows[(*prompt, *tail)] = model.engine.score([node]).logits[0].clone()
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
         return NodeScores(nodes, torch.stack([self.rows[tuple(node.tree.token_ids(node))] for node in nodes]))
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         scores = self.score(nodes)
-        scores.tell(scores.nodes)
+        scores.store_predictions(scores.nodes)
         return scores.logprobs_of(scores.nodes)
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:

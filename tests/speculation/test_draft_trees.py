@@ -28,15 +28,15 @@ class Table(PassCosts):
         super().__init__()
         self.steps = list(steps)
 
-    def note(self, nodes: int, seconds: float) -> None:
+    def record(self, nodes: int, seconds: float) -> None:
         pass
 
-    def of(self, nodes: int) -> float:
+    def cost(self, nodes: int) -> float:
         known = self.steps[: nodes - 1] + [self.steps[-1]] * (nodes - 1 - len(self.steps))
         return 1 + sum(known)
 
     @property
-    def least(self) -> float:
+    def min_node_cost(self) -> float:
         return min(self.steps)
 
 
@@ -91,17 +91,17 @@ def expected_tree(
 
     open_below((), 1.0)
     chosen: list[tuple[int, ...]] = []
-    expected, best, worth = float(lines), 0, lines / costs.of(lines)
+    expected, best, worth = float(lines), 0, lines / costs.cost(lines)
     while open_ones and len(chosen) < min(64, best + further):
         path = max(open_ones, key=lambda one: open_ones[one])
         odds = open_ones.pop(path)
-        if odds < least or odds * costs.of(lines + len(chosen)) <= expected * costs.least:
+        if odds < least or odds * costs.cost(lines + len(chosen)) <= expected * costs.min_node_cost:
             break
         chosen.append(path)
         expected += odds
         open_below(path, odds)
-        if expected / costs.of(lines + len(chosen)) > worth:
-            best, worth = len(chosen), expected / costs.of(lines + len(chosen))
+        if expected / costs.cost(lines + len(chosen)) > worth:
+            best, worth = len(chosen), expected / costs.cost(lines + len(chosen))
     return chosen[:best]
 
 

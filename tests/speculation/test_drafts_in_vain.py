@@ -22,14 +22,14 @@ from tests.support.drafting import Scripted
 class Stepped(PassCosts):
     """A second node costs nothing, a third as much as both."""
 
-    def note(self, nodes: int, seconds: float) -> None:
+    def record(self, nodes: int, seconds: float) -> None:
         """Whatever a pass takes."""
 
-    def of(self, nodes: int) -> float:
+    def cost(self, nodes: int) -> float:
         return {1: 1.0, 2: 1.01}.get(nodes, 2.0)
 
     @property
-    def least(self) -> float:
+    def min_node_cost(self) -> float:
         return 0.001
 
 

@@ -48,7 +48,7 @@ WAYS: dict[str, dict[str, Any]] = {
 class Steady(PassCosts):
     """What passes usually cost, whatever a busy machine makes of them."""
 
-    def note(self, nodes: int, seconds: float) -> None:
+    def record(self, nodes: int, seconds: float) -> None:
         pass
 
 
@@ -670,12 +670,12 @@ def test_where_the_cache_has_no_room_for_drafts_the_text_comes_without_them(byte
 
 def test_a_size_that_was_slow_once_is_tried_again() -> None:
     costs = PassCosts()
-    costs.note(1, 0.01)
-    costs.note(8, 1.0)
-    assert costs.of(8) <= 8 * costs.of(1), "more than a pass for each of them it never is"
+    costs.record(1, 0.01)
+    costs.record(8, 1.0)
+    assert costs.cost(8) <= 8 * costs.cost(1), "more than a pass for each of them it never is"
     for _ in range(1000):
-        costs.note(1, 0.01)
-    assert costs.of(8) < 1.3 * costs.of(1)
+        costs.record(1, 0.01)
+    assert costs.cost(8) < 1.3 * costs.cost(1)
 
 
 def seen_often(seconds: dict[int, float], times: int = 200) -> PassCosts:
@@ -683,107 +683,107 @@ def seen_often(seconds: dict[int, float], times: int = 200) -> PassCosts:
     costs = PassCosts()
     for _ in range(times):
         for nodes, each in seconds.items():
-            costs.note(nodes, each)
+            costs.record(nodes, each)
     return costs
 
 
 def test_what_was_dear_is_believed_half_after_139_passes_of_another_size() -> None:
     """What is told of a size fades towards what it usually costs beside the size that is seen: 1.45 of one for 16."""
     costs = seen_often({1: 0.01, 16: 0.1})
-    dear = costs.of(16) / costs.of(1)
+    dear = costs.cost(16) / costs.cost(1)
     assert 9 < dear < 10.1
     for halves in (1, 2, 3):
         for _ in range(139):
-            costs.note(1, 0.01)
+            costs.record(1, 0.01)
         expected = 1.45 + (dear - 1.45) / 2**halves
-        assert costs.of(16) / costs.of(1) == pytest.approx(expected, rel=0.01)
-    assert costs.of(1) == pytest.approx(0.01)
+        assert costs.cost(16) / costs.cost(1) == pytest.approx(expected, rel=0.01)
+    assert costs.cost(1) == pytest.approx(0.01)
 
 
 def test_a_size_that_is_seen_to_be_dear_again_and_again_stays_dear() -> None:
     costs = seen_often({1: 0.01, 16: 0.1})
     for _ in range(500):
-        costs.note(16, 0.1)
-    assert costs.of(16) == pytest.approx(0.1, rel=0.01)
-    assert costs.of(1) == pytest.approx(0.01), "what is not dearer than usual beside it is left as it is"
+        costs.record(16, 0.1)
+    assert costs.cost(16) == pytest.approx(0.1, rel=0.01)
+    assert costs.cost(1) == pytest.approx(0.01), "what is not dearer than usual beside it is left as it is"
 
 
 def test_what_is_cheaper_than_usual_stays_so_while_other_sizes_are_seen() -> None:
     costs = seen_often({1: 0.01, 16: 0.011})
-    cheap = costs.of(16)
+    cheap = costs.cost(16)
     for _ in range(500):
-        costs.note(1, 0.01)
-    assert costs.of(16) == pytest.approx(cheap) == pytest.approx(0.011, rel=0.01)
+        costs.record(1, 0.01)
+    assert costs.cost(16) == pytest.approx(cheap) == pytest.approx(0.011, rel=0.01)
 
 
 def test_a_size_that_nobody_has_seen_costs_what_it_usually_does_beside_the_nearest_one() -> None:
     costs = PassCosts()
     for nodes in (1, 2, 3, 6, 16, 64, 128):
-        assert costs.of(nodes) == pytest.approx(1 + 0.03 * (min(nodes, 64) - 1) if nodes <= 64 else 2 * 2.89)
-    costs.note(1, 0.02)
+        assert costs.cost(nodes) == pytest.approx(1 + 0.03 * (min(nodes, 64) - 1) if nodes <= 64 else 2 * 2.89)
+    costs.record(1, 0.02)
     for nodes in (2, 4, 16, 64):
-        assert costs.of(nodes) == pytest.approx(0.02 * (1 + 0.03 * (nodes - 1)))
-    costs.note(8, 0.03)
-    assert costs.of(16) / costs.of(8) == pytest.approx(1.45 / 1.21)
-    assert costs.of(4) == pytest.approx(costs.of(8) * 1.09 / 1.21), "the nearest size that was seen counts"
-    assert costs.least == pytest.approx(min(
-        (costs.of(high) - costs.of(low)) / (high - low) for low, high in itertools.pairwise(SIZES)
+        assert costs.cost(nodes) == pytest.approx(0.02 * (1 + 0.03 * (nodes - 1)))
+    costs.record(8, 0.03)
+    assert costs.cost(16) / costs.cost(8) == pytest.approx(1.45 / 1.21)
+    assert costs.cost(4) == pytest.approx(costs.cost(8) * 1.09 / 1.21), "the nearest size that was seen counts"
+    assert costs.min_node_cost == pytest.approx(min(
+        (costs.cost(high) - costs.cost(low)) / (high - low) for low, high in itertools.pairwise(SIZES)
     ))  # fmt: skip
 
 
 def test_more_nodes_never_cost_less_than_fewer_and_the_largest_size_is_learnt_too() -> None:
     costs = seen_often({1: 0.01, 4: 0.03, 16: 0.02, 64: 0.05})
-    assert costs.of(16) == costs.of(8) > costs.of(4) > 0.025
-    assert costs.of(64) == pytest.approx(0.05, rel=0.05)
-    assert costs.of(40) == pytest.approx((costs.of(32) * 24 + costs.of(64) * 8) / 32)
-    assert costs.of(96) == pytest.approx(1.5 * costs.of(64))
+    assert costs.cost(16) == costs.cost(8) > costs.cost(4) > 0.025
+    assert costs.cost(64) == pytest.approx(0.05, rel=0.05)
+    assert costs.cost(40) == pytest.approx((costs.cost(32) * 24 + costs.cost(64) * 8) / 32)
+    assert costs.cost(96) == pytest.approx(1.5 * costs.cost(64))
 
 
 def test_passes_of_no_size_or_a_large_one_say_nothing_of_what_others_cost() -> None:
     costs = seen_often({1: 0.01})
-    before = [costs.of(nodes) for nodes in SIZES]
+    before = [costs.cost(nodes) for nodes in SIZES]
     for nodes in (0, 65, 1000):
-        costs.note(nodes, 5.0)
-    assert [costs.of(nodes) for nodes in SIZES] == before
+        costs.record(nodes, 5.0)
+    assert [costs.cost(nodes) for nodes in SIZES] == before
 
 
 def test_faster_is_believed_three_times_as_soon_as_slower() -> None:
     costs = PassCosts()
     for seconds, expected in ((0.04, 0.04), (0.05, 0.041), (0.03, 0.0377)):
-        costs.note(2, seconds)
-        assert costs.of(2) == pytest.approx(expected)
+        costs.record(2, seconds)
+        assert costs.cost(2) == pytest.approx(expected)
 
 
 def test_so_many_nodes_never_cost_more_than_so_many_passes() -> None:
     costs = PassCosts()
     for seconds in (0.1, 0.2, 0.3):
-        costs.note(1, seconds)
-    assert costs.of(1) == pytest.approx(0.1), "what a busy machine adds is not believed"
+        costs.record(1, seconds)
+    assert costs.cost(1) == pytest.approx(0.1), "what a busy machine adds is not believed"
     for _ in range(400):
-        costs.note(4, 9.0)
-    assert costs.of(4) == pytest.approx(0.4, rel=0.01)
+        costs.record(4, 9.0)
+    assert costs.cost(4) == pytest.approx(0.4, rel=0.01)
 
 
 def test_the_first_pass_of_a_size_is_not_believed_whole() -> None:
     costs = PassCosts()
     for _ in range(5):
-        costs.note(1, 0.01)
-    usual = costs.of(16) / costs.of(1)
-    costs.note(16, 0.16)
-    assert usual < costs.of(16) / costs.of(1) < 2.1 * usual
+        costs.record(1, 0.01)
+    usual = costs.cost(16) / costs.cost(1)
+    costs.record(16, 0.16)
+    assert usual < costs.cost(16) / costs.cost(1) < 2.1 * usual
     for _ in range(50):
-        costs.note(16, 0.16)
-    assert costs.of(16) / costs.of(1) > 12
+        costs.record(16, 0.16)
+    assert costs.cost(16) / costs.cost(1) > 12
 
 
 def test_a_pass_is_only_made_larger_where_that_pays() -> None:
     costs = PassCosts()
     for _ in range(60):
         for size in SIZES:
-            costs.note(size, 0.01 * size)
-    assert costs.of(8) == pytest.approx(0.08, rel=0.1)
-    assert costs.of(6) == pytest.approx(0.06, rel=0.1)
-    assert [costs.of(size) for size in range(1, 70)] == sorted(costs.of(size) for size in range(1, 70))
+            costs.record(size, 0.01 * size)
+    assert costs.cost(8) == pytest.approx(0.08, rel=0.1)
+    assert costs.cost(6) == pytest.approx(0.06, rel=0.1)
+    assert [costs.cost(size) for size in range(1, 70)] == sorted(costs.cost(size) for size in range(1, 70))
 
 
 class Nameless:

@@ -234,9 +234,9 @@ def test_a_sampled_view_asked_for_again_costs_no_pass_and_keeps_nothing_alive(ti
     again = [document.lookahead(**asked, seed=seed) for seed in range(60)][1]
     assert again.branches == first.branches and again.cost.passes == 0
     assert document.lookahead(**asked, seed=59).cost.passes == 0
-    assert len(document.head.notes or ()) <= 256, "the oldest of sixty times six go"
+    assert len(document.head.memo or ()) <= 256, "the oldest of sixty times six go"
     document.text = "something else"
-    gone = [weakref.ref(node) for node in document.tree.nodes() if node.notes and node is not document.head]
+    gone = [weakref.ref(node) for node in document.tree.nodes() if node.memo and node is not document.head]
     document.prune()
     gc.collect()
     assert gone and not any(node() for node in gone)

@@ -11,7 +11,7 @@ from lookahead_core.strategies.beam import BeamOptions
 from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.rules import LogitRules
-from lookahead_core.validation import check_choice, check_number, check_whole, checked, token_id_of
+from lookahead_core.validation import as_token_id, check_choice, check_integer, check_number, parse_options
 
 SAFE = 2**53
 WHOLE: list[tuple[type[Any], str, int, int, dict[str, Any]]] = [
@@ -215,17 +215,17 @@ def test_checks_say_what_is_wrong_and_what_is_right() -> None:
     with pytest.raises(ValueError, match=r"^n is -1, and must be a number from 0 to 3\.$"):
         check_number("n", -1, 0, 3)
     with pytest.raises(ValueError, match=r"^n is 2000, and must be a whole number from 1 to 1,000\.$"):
-        check_whole("n", 2000, 1, 1000)
+        check_integer("n", 2000, 1, 1000)
     with pytest.raises(ValueError, match=r"^n is 1, and must be one of True, never\.$"):
         check_choice("n", 1, (True, "never"))
     check_choice("n", "".join(["nev", "er"]), (True, "never"))
     with pytest.raises(ValueError, match=r"^deep is not an option of lookahead; the options are k, depth, "):
-        checked(LookaheadOptions, {"k": 3, "deep": 2}, "lookahead")
+        parse_options(LookaheadOptions, {"k": 3, "deep": 2}, "lookahead")
 
 
 def test_token_ids_are_whole_numbers_of_any_kind() -> None:
     import numpy as np
     import torch
 
-    assert [token_id_of(one) for one in (7, np.int64(7), torch.tensor(7))] == [7, 7, 7]
-    assert [token_id_of(one) for one in (True, 7.0, "7", None, torch.tensor(7.0))] == [-1] * 5
+    assert [as_token_id(one) for one in (7, np.int64(7), torch.tensor(7))] == [7, 7, 7]
+    assert [as_token_id(one) for one in (True, 7.0, "7", None, torch.tensor(7.0))] == [-1] * 5

@@ -32,7 +32,7 @@ def test_scores_of_several_passes_are_those_of_one() -> None:
     ]
     joined = NodeScores.joined(parts)
     assert joined.nodes == nodes
-    assert torch.equal(joined.rows, rows)
+    assert torch.equal(joined.logits, rows)
     assert joined.hidden is not None
     assert torch.equal(joined.hidden, hidden)
     assert NodeScores.joined(parts[:1]) is parts[0]
@@ -45,16 +45,16 @@ def test_scores_answer_for_each_node_in_any_order() -> None:
     scores = NodeScores(nodes, rows, hidden)
     exact = rows.double().log_softmax(-1)
     some = [nodes[3], nodes[0], nodes[4]]
-    assert [scores.after(node) for node in nodes] == scores.best == rows.argmax(-1).tolist()
-    assert torch.equal(scores.rows_of(some), rows[[3, 0, 4]])
+    assert [scores.best_token(node) for node in nodes] == scores.best_tokens == rows.argmax(-1).tolist()
+    assert torch.equal(scores.logits_of(some), rows[[3, 0, 4]])
     assert torch.allclose(scores.logprobs_of(some).double(), exact[[3, 0, 4]], atol=1e-5)
-    token_ids, odds = scores.likeliest(some, 3)
+    token_ids, odds = scores.top_k(some, 3)
     assert token_ids == rows[[3, 0, 4]].topk(3).indices.tolist()
     assert [len(each) for each in odds] == [3, 3, 3]
-    vector = scores.vector(nodes[2])
+    vector = scores.hidden_state(nodes[2])
     assert vector is not None
     assert torch.equal(vector, hidden[2])
-    assert NodeScores(nodes, rows).vector(nodes[2]) is None
+    assert NodeScores(nodes, rows).hidden_state(nodes[2]) is None
     assert all(node.prediction is None for node in nodes), "nothing was told"
 
 
@@ -62,15 +62,15 @@ def test_a_row_is_told_once_and_leaves_a_prediction_on_its_node_alone() -> None:
     nodes, rows = some_nodes(4), drawn(4)
     scores = NodeScores(nodes, rows)
     nodes[1].tree.new_view()
-    row = scores.row(nodes[1])
+    row = scores.logprob_row(nodes[1])
     assert torch.allclose(row.double(), rows[1].double().log_softmax(-1), atol=1e-5)
-    assert scores.row(nodes[1]) is row
+    assert scores.logprob_row(nodes[1]) is row
     assert [node.prediction is not None for node in nodes] == [False, True, False, False]
     prediction = nodes[1].prediction
     assert prediction is not None
     assert prediction.token_ids[0] == int(rows[1].argmax())
-    assert nodes[1].seen == nodes[1].tree.clock
-    assert nodes[0].seen < nodes[1].seen, "who is told can be seen"
+    assert nodes[1].last_view == nodes[1].tree.view
+    assert nodes[0].last_view < nodes[1].last_view, "who is told can be seen"
 
 
 @pytest.mark.parametrize(

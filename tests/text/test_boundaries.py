@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from lookahead_core.text.boundaries import CLAUSE, LINE, NOTHING, SENTENCE, WORD, ends
+from lookahead_core.text.boundaries import CLAUSE, LINE, NOTHING, SENTENCE, WORD, boundary_levels
 from tests.text.test_codec import random_text
 
 SIGNS = {"": NOTHING, "¹": WORD, "²": CLAUSE, "³": SENTENCE, "⁴": LINE}
@@ -83,7 +83,7 @@ def read(written: str) -> tuple[list[str], tuple[int, ...]]:
 )
 def test_what_is_complete_after_each_piece(written: str) -> None:
     pieces, flags = read(written)
-    assert ends(pieces) == flags
+    assert boundary_levels(pieces) == flags
 
 
 @pytest.mark.parametrize(
@@ -102,25 +102,25 @@ def test_what_is_complete_after_each_piece(written: str) -> None:
 )
 def test_what_stood_before_the_first_piece_counts(before: str, written: str) -> None:
     pieces, flags = read(written)
-    assert ends(pieces, before) == flags
+    assert boundary_levels(pieces, before) == flags
 
 
 def test_what_follows_decides_and_the_end_of_all_text_completes_everything() -> None:
-    assert ends([" keeper"]) == (NOTHING,)
-    assert ends([" keeper"], after=" s") == ends([" keeper"], after=",") == (WORD,)
-    assert ends([" keeper"], after="s") == (NOTHING,)
-    assert ends([" keeper"], over=True) == (LINE,)
-    assert ends([" the", " keeper"], over=True) == (WORD, LINE)
-    assert ends([], "before", over=True) == ()
+    assert boundary_levels([" keeper"]) == (NOTHING,)
+    assert boundary_levels([" keeper"], after=" s") == boundary_levels([" keeper"], after=",") == (WORD,)
+    assert boundary_levels([" keeper"], after="s") == (NOTHING,)
+    assert boundary_levels([" keeper"], final=True) == (LINE,)
+    assert boundary_levels([" the", " keeper"], final=True) == (WORD, LINE)
+    assert boundary_levels([], "before", final=True) == ()
 
 
 def test_what_is_known_to_be_complete_stays_so_whatever_comes_unless_it_clings() -> None:
     dice = random.Random(0)
     for _ in range(2000):
         pieces = [piece for _ in range(6) if (piece := random_text(dice)[: dice.randrange(1, 4)])]
-        all_known = ends(pieces)
+        all_known = boundary_levels(pieces)
         for count in range(1, len(pieces)):
-            some = ends(pieces[:count])
+            some = boundary_levels(pieces[:count])
             for place, (flag, later) in enumerate(zip(some, all_known, strict=False)):
                 clings = unicodedata.category(pieces[place + 1][0])[0] in "MC" or pieces[place + 1][0] in "\ufe0f"
                 assert later >= flag or clings, (pieces, place)

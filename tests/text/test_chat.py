@@ -11,7 +11,7 @@ from transformers import AddedToken
 
 from lookahead_core import Document, LookaheadError, Model, load_model
 from lookahead_core.document.document import AcceptedTokens
-from lookahead_core.text.chat import conversation, most_before, opening
+from lookahead_core.text.chat import max_opening_tokens, opening, tokenize_conversation
 from lookahead_core.text.codec import TextCodec
 from tests.conftest import tiny_llama
 
@@ -202,11 +202,11 @@ def test_the_last_message_is_continued_and_neither_answered_nor_closed_nor_trimm
     byte_tokenizer: Any, template: str | None, half: str, earlier: tuple[str, ...]
 ) -> None:
     tokenizer = told(byte_tokenizer, template)
-    found = conversation(TextCodec(tokenizer), talk(*earlier, half))
-    assert found.text.endswith(half) and found.written == half
-    assert found.token_ids[found.opened :] == ids_apart(byte_tokenizer, half)
+    found = tokenize_conversation(TextCodec(tokenizer), talk(*earlier, half))
+    assert found.text.endswith(half) and found.last_message == half
+    assert found.token_ids[found.opening_length :] == ids_apart(byte_tokenizer, half)
     last = [token for token in found.tokens if token.message == len(earlier)]
-    assert [token.token_id for token in last] == found.token_ids[found.opened :]
+    assert [token.token_id for token in last] == found.token_ids[found.opening_length :]
     assert tokenizer.decode(found.token_ids, skip_special_tokens=False) == found.text
 
 
@@ -216,7 +216,7 @@ def test_every_token_knows_its_characters_and_whose_they_are(
     byte_tokenizer: Any, template: str | None, system: str | None
 ) -> None:
     messages = talk("The 🙂 sea.", "Hello <|end|> you", "  Again ", system=system)
-    found = conversation(TextCodec(told(byte_tokenizer, template)), messages)
+    found = tokenize_conversation(TextCodec(told(byte_tokenizer, template)), messages)
     spans = [(token.start, token.end) for token in found.tokens]
     assert spans[0][0] == 0 and spans[-1][1] == len(found.text)
     assert all(one[1] == other[0] for one, other in itertools.pairwise(spans)), "they tile the text"
@@ -235,29 +235,31 @@ def test_where_the_assistant_writes_the_beginning_is_what_the_model_was_trained_
     tokenizer = told(byte_tokenizer, TEMPLATES[name])
     messages = talk("Hello.", "Hi!", "How are you?", "")
     expected = tokenizer.apply_chat_template(messages[:-1], add_generation_prompt=True, return_dict=False)
-    assert conversation(TextCodec(tokenizer), messages).token_ids == list(expected)
+    assert tokenize_conversation(TextCodec(tokenizer), messages).token_ids == list(expected)
 
 
 @pytest.mark.parametrize("name", ["plain", "default_system", "dated", "never_asked"])
 def test_where_the_user_writes_nothing_follows_what_is_written(byte_tokenizer: Any, name: str) -> None:
     tokenizer = told(byte_tokenizer, TEMPLATES[name])
     whole = tokenizer.apply_chat_template(talk("Hello.", "Hi!", "The sea"), tokenize=False)
-    assert conversation(TextCodec(tokenizer), talk("Hello.", "Hi!", "The sea")).text == whole.removesuffix("<|end|>\n")
+    assert tokenize_conversation(TextCodec(tokenizer), talk("Hello.", "Hi!", "The sea")).text == whole.removesuffix(
+        "<|end|>\n"
+    )
 
 
 def test_a_template_without_a_system_role_gets_its_words_before_the_first_message(byte_tokenizer: Any) -> None:
     codec = TextCodec(told(byte_tokenizer, FIRST_TRIMMED))
-    found = conversation(codec, talk("Hello.", "", system="Be kind."))
+    found = tokenize_conversation(codec, talk("Hello.", "", system="Be kind."))
     assert found.text == "<|start|>user\nBe kind.\n\nHello.<|end|>\n<|start|>model\n"
-    assert conversation(codec, [{"role": "system", "content": "Be "}]).text == "<|start|>user\nBe "
+    assert tokenize_conversation(codec, [{"role": "system", "content": "Be "}]).text == "<|start|>user\nBe "
 
 
 def test_a_model_without_a_template_reads_messages_under_their_roles(byte_tokenizer: Any) -> None:
-    found = conversation(TextCodec(byte_tokenizer), talk("Hello.", "Hi"))
+    found = tokenize_conversation(TextCodec(byte_tokenizer), talk("Hello.", "Hi"))
     assert found.text == "User:\nHello.\n\nAssistant:\nHi"
-    assert found.ends_at(" there.\n\nUser:\nWhat") == len(" there.")
-    assert found.ends_at(" there.\n\nUser") == len(" there.")
-    assert found.ends_at(" there, User: what") is None
+    assert found.find_turn_end(" there.\n\nUser:\nWhat") == len(" there.")
+    assert found.find_turn_end(" there.\n\nUser") == len(" there.")
+    assert found.find_turn_end(" there, User: what") is None
 
 
 @pytest.mark.parametrize(
@@ -275,8 +277,8 @@ def test_a_model_without_a_template_reads_messages_under_their_roles(byte_tokeni
     ],
 )
 def test_what_ends_a_turn_is_known(byte_tokenizer: Any, name: str, who: Any, ids: set[int], text: str) -> None:
-    found = conversation(TextCodec(told(byte_tokenizer, TEMPLATES[name])), talk(*who))
-    assert (set(found.end_ids), found.end_text) == (ids, text)
+    found = tokenize_conversation(TextCodec(told(byte_tokenizer, TEMPLATES[name])), talk(*who))
+    assert (set(found.turn_end_ids), found.turn_end_text) == (ids, text)
 
 
 @pytest.mark.parametrize(
@@ -296,20 +298,20 @@ def test_what_ends_a_turn_is_known(byte_tokenizer: Any, name: str, who: Any, ids
 )
 def test_messages_that_are_none_get_a_sentence(byte_tokenizer: Any, messages: Any, sentence: str) -> None:
     with pytest.raises((ValueError, LookaheadError), match=sentence):
-        conversation(TextCodec(told(byte_tokenizer, PLAIN)), messages)
+        tokenize_conversation(TextCodec(told(byte_tokenizer, PLAIN)), messages)
 
 
 def test_as_much_may_be_said_as_is_allowed(byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     codec = TextCodec(told(byte_tokenizer, PLAIN))
     for name, value in (("MOST_CHARACTERS", 20), ("MOST_MESSAGES", 4)):
         monkeypatch.setattr(f"lookahead_core.text.chat.{name}", value)
-    assert conversation(codec, talk("x" * 12, "y" * 8)).written == "y" * 8
+    assert tokenize_conversation(codec, talk("x" * 12, "y" * 8)).last_message == "y" * 8
     with pytest.raises(ValueError, match="The messages have 21 characters, and may have at most 20"):
-        conversation(codec, talk("x" * 12, "y" * 9))
-    assert conversation(codec, talk(*["x"] * 4)).tokens
+        tokenize_conversation(codec, talk("x" * 12, "y" * 9))
+    assert tokenize_conversation(codec, talk(*["x"] * 4)).tokens
     with pytest.raises(ValueError, match="There are 5 messages, and 4 are allowed"):
-        conversation(codec, talk(*["x"] * 5))
-    assert (most_before(100), most_before(7), most_before(4)) == (75, 6, 3)
+        tokenize_conversation(codec, talk(*["x"] * 5))
+    assert (max_opening_tokens(100), max_opening_tokens(7), max_opening_tokens(4)) == (75, 6, 3)
 
 
 @pytest.mark.parametrize(
@@ -326,20 +328,20 @@ def test_a_template_that_gives_up_is_quoted_and_one_that_breaks_is_named(
     byte_tokenizer: Any, template: str, reason: str
 ) -> None:
     with pytest.raises(LookaheadError, match=rf"cannot be used for these messages \({reason}\); let"):
-        conversation(TextCodec(told(byte_tokenizer, template)), talk("a", "b"))
+        tokenize_conversation(TextCodec(told(byte_tokenizer, template)), talk("a", "b"))
 
 
 def test_a_template_that_wants_other_turns_says_so_in_a_sentence(byte_tokenizer: Any) -> None:
     twice = [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
     with pytest.raises(LookaheadError, match=r"cannot be used for these messages \(Roles must alternate\); let user"):
-        conversation(TextCodec(told(byte_tokenizer, FIRST_TRIMMED)), twice)
+        tokenize_conversation(TextCodec(told(byte_tokenizer, FIRST_TRIMMED)), twice)
 
 
 @pytest.mark.parametrize("half", HALVES)
 def test_a_document_that_opens_with_the_conversation_holds_its_tokens(byte_tokenizer: Any, half: str) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=told(byte_tokenizer, TRIMMING))
-    found = conversation(model.codec, talk("Hello.", half))
-    document = Document(model, found.written, opening=found.opening)
+    found = tokenize_conversation(model.codec, talk("Hello.", half))
+    document = Document(model, found.last_message, opening=found.opening)
     assert document.token_ids == found.token_ids and document.text == half
 
 
@@ -347,7 +349,7 @@ def test_a_tokenizer_that_puts_spaces_before_texts_keeps_messages_apart(fallback
     template = BRACKETS.replace("<|end|>", "</s>")
     tokenizer = told(fallback_tokenizer, "<s>" + template)
     for content in ("the old keeper", "the </s> keeper"):
-        found = conversation(TextCodec(tokenizer), talk(content, "again", "and"))
+        found = tokenize_conversation(TextCodec(tokenizer), talk(content, "again", "and"))
         assert found.text == f"<s>[INST] {content} [/INST] again</s>[INST] and"
         assert [one for one in found.token_ids if one in tokenizer.all_special_ids] == [1, 2]
         own = "".join(found.text[one.start : one.end] for one in found.tokens if one.message == 0)
@@ -371,18 +373,18 @@ def test_a_tokenizer_that_does_not_tell_where_tokens_begin_gives_the_same_conver
 ) -> None:
     messages = talk(content, "Hello 🫠 again", "And <s> now 🫠")
     fast, slow = (TextCodec(told(each, template)) for each in (fallback_tokenizer, slow_tokenizer))
-    expected, found = conversation(fast, messages), conversation(slow, messages)
+    expected, found = tokenize_conversation(fast, messages), tokenize_conversation(slow, messages)
     # Where no template says what stands first, the tokenizer does, and the one in Python puts nothing there.
     starts = () if template else fast.start_ids
     assert starts in ((), (1,)) and slow.start_ids == ()
     assert found.tokens == expected.tokens[len(starts) :] and found.text == expected.text
-    assert (found.end_ids, found.end_text) == (expected.end_ids, expected.end_text)
+    assert (found.turn_end_ids, found.turn_end_text) == (expected.turn_end_ids, expected.turn_end_text)
 
 
 def test_white_space_that_such_a_tokenizer_drops_beside_a_control_token_belongs_to_it(slow_tokenizer: Any) -> None:
     tokenizer = told(slow_tokenizer, "<s> \n {{ messages[0]['content'] }}</s>")
     tokenizer.add_special_tokens({"bos_token": AddedToken("<s>", rstrip=True)})
-    found = conversation(TextCodec(tokenizer), talk("sea 🫠 sky", "")[:1])
+    found = tokenize_conversation(TextCodec(tokenizer), talk("sea 🫠 sky", "")[:1])
     shown = [found.text[token.start : token.end] for token in found.tokens]
     assert shown[0] == "<s> \n " and "".join(shown) == found.text == "<s> \n sea 🫠 sky"
 
@@ -390,11 +392,11 @@ def test_white_space_that_such_a_tokenizer_drops_beside_a_control_token_belongs_
 @pytest.mark.parametrize("half", ["", "Hello  ", "a <|im_end|> b"])
 def test_the_default_models_template_is_split_exactly(default_model: Model, half: str) -> None:
     tokenizer, earlier = default_model.tokenizer, talk("Tell <b> me.", "Once", "More\n")
-    found = conversation(default_model.codec, [*earlier, {"role": "assistant", "content": half}])
+    found = tokenize_conversation(default_model.codec, [*earlier, {"role": "assistant", "content": half}])
     trained = tokenizer.apply_chat_template(earlier, add_generation_prompt=True, return_dict=False)
     assert list(found.opening) == list(trained)
-    assert found.token_ids[found.opened :] == ids_apart(tokenizer, half)
-    assert found.end_ids == {2}
+    assert found.token_ids[found.opening_length :] == ids_apart(tokenizer, half)
+    assert found.turn_end_ids == {2}
 
 
 def test_the_first_token_accepted_after_an_opening_is_all_that_the_text_says(tiny_model: Model) -> None:

@@ -344,19 +344,19 @@ def test_tokens_that_begin_with_or_hold_some_bytes_are_found_as_by_looking_at_ea
     pieces = {piece[:length] for piece in spelled.values() for length in (1, 2, 3)} - {b""}
     for piece in [*sorted(pieces), b"zzzz", b"\xff"]:
         beginning = {token_id for token_id, one in spelled.items() if one.startswith(piece)}
-        assert set(codec.starting_with(piece)) == beginning
-        assert codec.holding(piece) == {token_id for token_id, one in spelled.items() if piece in one}
-        assert codec.holding(piece) == codec.holding(piece)
+        assert set(codec.tokens_starting_with(piece)) == beginning
+        assert codec.tokens_containing(piece) == {token_id for token_id, one in spelled.items() if piece in one}
+        assert codec.tokens_containing(piece) == codec.tokens_containing(piece)
 
 
 def test_strings_that_tokens_hold_are_remembered_up_to_a_bound(
     byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lookahead_core.text.codec.MOST_HELD", 3)
+    monkeypatch.setattr("lookahead_core.text.codec.MAX_SEARCHES", 3)
     codec = TextCodec(byte_tokenizer)
     for letter in "abcdefg":
         expected = {i for i in range(len(byte_tokenizer)) if letter.encode() in codec.bytes_of(i)}
-        assert codec.holding(letter.encode()) == expected and len(codec._holding) <= 3
+        assert codec.tokens_containing(letter.encode()) == expected and len(codec._containing) <= 3
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

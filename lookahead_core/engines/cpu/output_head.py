@@ -7,7 +7,7 @@ from torch import nn
 
 from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, addresses, paired, room
 from lookahead_core.engines.cpu.packed_matrix import flipped_linear, packed, product
-from lookahead_core.engines.prediction_rows import KEPT, largest
+from lookahead_core.engines.prediction_rows import TOP_TOKENS, top_k_ids
 
 ROWS_AT_ONCE = 64
 """Rows whose largest logits are recomputed in one batch."""
@@ -48,7 +48,7 @@ class RefinedHead(nn.Module):
 
     def _recompute_largest(self, rows: torch.Tensor, logits: torch.Tensor) -> None:
         """Replace the KEPT largest logits of each row by their values in float32, in place."""
-        ids = largest(logits, min(KEPT, logits.shape[-1]))
+        ids = top_k_ids(logits, min(TOP_TOKENS, logits.shape[-1]))
         weights = self.weight[ids.flatten()].view(*ids.shape, -1).float()
         exact = torch.bmm(weights, rows[..., None])[..., 0]
         if self.bias is not None:

@@ -23,7 +23,7 @@ from lookahead_core.engines.cpu.packed_matrix import (
     silu_product,
     stacked,
 )
-from lookahead_core.engines.prediction_rows import KEPT
+from lookahead_core.engines.prediction_rows import TOP_TOKENS
 from lookahead_core.engines.small_copy import twin_of
 from tests.conftest import tiny_llama
 
@@ -109,9 +109,9 @@ def test_the_largest_logits_are_in_float32_and_the_others_rounded_to_bfloat16(
         exact = hidden[0].double() @ head.weight.double().t() + (head.bias.double() if bias else 0)
     assert (found.shape, found.dtype) == ((rows, height), torch.float32)
     assert torch.allclose(found.double(), exact, rtol=2**-8, atol=1e-2)
-    likeliest = exact.topk(min(KEPT // 2, height)).indices
+    likeliest = exact.topk(min(TOP_TOKENS // 2, height)).indices
     assert torch.allclose(found.double().gather(1, likeliest), exact.gather(1, likeliest), rtol=1e-6, atol=1e-4)
-    assert height <= KEPT or not rows or not torch.allclose(found.double(), exact, rtol=1e-6, atol=1e-4)
+    assert height <= TOP_TOKENS or not rows or not torch.allclose(found.double(), exact, rtol=1e-6, atol=1e-4)
 
 
 @pytest.mark.parametrize("compute", prepare.COMPUTE)

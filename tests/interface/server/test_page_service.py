@@ -625,7 +625,7 @@ def test_a_new_text_grows_as_the_calls_say_whatever_the_template_and_ends_where_
 ) -> None:
     end = "\n\nUser:" if template is None else "<|start|>"
     model = parrot([f"The sea{end}and"], [end])
-    model.tokenizer.chat_template = model.codec.require().chat_template = template
+    model.tokenizer.chat_template = model.codec.require_tokenizer().chat_template = template
     loader = ModelLoader(lambda report: model)
     loader.run()
     view = asyncio.run(Page(PageService(loader)).view("The", instruction="Shorten.", source="The sea", k=2, depth=9))

@@ -15,7 +15,7 @@ from interface.server.branch_request import BranchRequest
 from interface.server.page_session import PageSession
 from lookahead_core import Document, LookaheadError, Model, load_model
 from lookahead_core.document import generation_start
-from lookahead_core.text.chat import conversation, most_before
+from lookahead_core.text.chat import max_opening_tokens, tokenize_conversation
 from tests.conftest import tiny_llama
 from tests.interface.server.test_page_service import TEMPLATE
 from tests.support.witness import around
@@ -157,12 +157,12 @@ def told(byte_tokenizer: Any) -> Model:
 
 
 def test_what_the_model_is_told_may_take_three_quarters_of_what_it_sees(told: Model) -> None:
-    most = most_before(400)
+    most = max_opening_tokens(400)
     assert most == 300
 
     def length(words: int) -> int:
         messages = [{"role": "user", "content": "a " * words}, {"role": "assistant", "content": ""}]
-        return len(conversation(told.codec, messages).opening)
+        return len(tokenize_conversation(told.codec, messages).opening)
 
     fits = next(words for words in range(1, 400) if length(words + 1) > most)
     exact = length(fits) == most
@@ -203,7 +203,7 @@ def test_another_message_opens_another_document_on_the_same_tree(told: Model) ->
 
 
 def test_branches_end_where_the_template_ends_a_message(told: Model) -> None:
-    end = told.codec.require().convert_tokens_to_ids("<|end|>")
+    end = told.codec.require_tokenizer().convert_tokens_to_ids("<|end|>")
     session = PageSession(replace(told, end_token_ids=frozenset()))
     for _ in session.answer_steps(asked("The", instruction="Shorten.", k=1, depth=1)):
         pass

@@ -75,7 +75,7 @@ def test_branches_at_a_word_come_from_the_cache_and_what_fits_between_them_is_on
 
 
 def test_with_an_instruction_the_model_is_told_it_and_the_text_first(byte_tokenizer: Any, tiny_model: Model) -> None:
-    tokenizer = tiny_model.codec.require()
+    tokenizer = tiny_model.codec.require_tokenizer()
     before, tokenizer.chat_template = tokenizer.chat_template, "{{ messages[0].content }} --->"
     try:
         loader = ModelLoader(lambda report: tiny_model)
