@@ -1,13 +1,13 @@
 // The branch view on its element of the page: it hears what to show, and tells what was chosen. It knows of no other
 // part of the page, and asks nobody for anything.
-import {banOf, choiceOf, choiceOfOther, nextWord, textUpTo} from '../web/core/choice.js';
+import {tokenToBan, choiceOf, choiceOfOther, nextWordEnd, textUpTo} from '../web/core/choice.js';
 import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
-import {focusAt, keepTabStop, listenToKeys, placeOf} from './row_keys.js';
+import {focusAt, keepTabStop, listenToRowKeys, placeOf} from './row_keys.js';
 import {set, write} from './dom.js';
 import {markAhead, markInert, paintRows} from './paint_rows.js';
 import {Pointing} from './pointing.js';
 import {listenToPresses} from './presses.js';
-import {shape, shapePinned} from '../web/core/branch_rows.js';
+import {shapeRows, shapePinnedRow} from '../web/core/branch_rows.js';
 import * as words from '../web/core/branch_sentences.js';
 
 const REFUSED_FOR = 2500;   // milliseconds
@@ -42,8 +42,8 @@ class Branches {
     this.rows.addEventListener('scroll', ({target}) => set(target, 'data-scrolled', target.scrollLeft !== 0), {capture: true, passive: true});
     this.pointing = new Pointing(root, () => this.paintNote());
     listenToPresses(this);
-    listenToKeys(root, {
-      takeWord: branch => this.choose(branch, nextWord(this.drawn.rows[branch] || {pieces: []}), {byKeyboard: true}),
+    listenToRowKeys(root, {
+      takeWord: branch => this.choose(branch, nextWordEnd(this.drawn.rows[branch] || {pieces: []}), {byKeyboard: true}),
       ban: button => this.ban(button),
     });
     root.branchView = {
@@ -51,7 +51,7 @@ class Branches {
       choiceOf: (branch, token) => this.choiceOf(branch, token),
       choose: (branch, token, options) => this.choose(branch, token, options),
       choosePointed: () => this.accept(this.pointing.current && this.meaningOf(this.pointing.current), {byKeyboard: true, pointer: null}),
-      nextWord: branch => nextWord(this.drawn.rows[branch] || {pieces: []}),
+      nextWord: branch => nextWordEnd(this.drawn.rows[branch] || {pieces: []}),
     };
   }
 
@@ -66,7 +66,7 @@ class Branches {
     else if (pinned && revision !== this.seen?.revision) this.pin = {pinned, revision};
     if (newer && (view || pinned)) this.startAnew(revision);
     this.paint();
-    if (state === 'settled' && view) write(this.announcement, words.announcement(this.drawn));
+    if (state === 'settled' && view) write(this.announcement, words.announcementSentence(this.drawn));
   }
 
   forget() {
@@ -115,9 +115,9 @@ class Branches {
 
   draw() {
     const {view, pinned, revision, growing} = this.seen || {};
-    const drawn = view ? shape(view, this.settings, pinned, growing) : {...NOTHING, wanted: this.settings};
+    const drawn = view ? shapeRows(view, this.settings, pinned, growing) : {...NOTHING, wanted: this.settings};
     const rows = drawn.rows.map(row => ({...row, revision}));
-    if (this.pin) rows.unshift({...shapePinned(this.pin.pinned, drawn.wanted), revision: this.pin.revision});
+    if (this.pin) rows.unshift({...shapePinnedRow(this.pin.pinned, drawn.wanted), revision: this.pin.revision});
     return {...drawn, rows};
   }
 
@@ -157,7 +157,7 @@ class Branches {
   // The line under the rows: a refusal, what is pointed at, or what there is to say of the whole.
   paintNote() {
     const pointed = this.about(this.pointing.current), from = this.seen?.view.seen_from;
-    const sentence = this.refusing ? this.because : pointed ? pointed.sentence : words.summary(this.said, this.drawn, from);
+    const sentence = this.refusing ? this.because : pointed ? pointed.sentence : words.summarySentence(this.said, this.drawn, from);
     write(this.note.querySelector('.words'), sentence);
     write(this.note.querySelector('.progress'), this.refusing || pointed ? '' : this.progress());
     this.note.querySelector('.ban').hidden = !pointed?.bannable || Boolean(this.refusing);
@@ -169,11 +169,11 @@ class Branches {
     if (!button || button.closest('[data-inert]')) return null;
     if (button.dataset.rest) {
       const other = this.drawn.others[button.dataset.rest];
-      return other && {...banOf(other, other.ids.length < 2, this.seen), text: other.text, sentence: words.aboutOther(other)};
+      return other && {...tokenToBan(other, other.ids.length < 2, this.seen), text: other.text, sentence: words.describeOther(other)};
     }
     const row = this.drawn.rows[button.closest('.branch').dataset.branch], token = Number(button.dataset.token);
     const piece = row?.pieces[token];
-    return piece && {...banOf(piece, row.healed && !token, this.seen), text: textUpTo(row, token), sentence: words.aboutToken(row, piece)};
+    return piece && {...tokenToBan(piece, row.healed && !token, this.seen), text: textUpTo(row, token), sentence: words.describePiece(row, piece)};
   }
 
   tellPointed(text) {
@@ -184,7 +184,7 @@ class Branches {
 
   progress() {
     const {state, reading} = this.said, growing = state === 'thinking' && this.seen?.revision === this.expected;
-    return words.progress(reading, growing && this.drawn.rows, this.seen?.view.asked);
+    return words.progressSentence(reading, growing && this.drawn.rows, this.seen?.view.asked);
   }
 
   choiceOf(branch, token) {

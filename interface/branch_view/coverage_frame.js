@@ -1,15 +1,15 @@
 // What stands around the rows: what they hold together, everything else, and the meter.
 import {make, set, trim, write} from './dom.js';
-import {costs, howMany, likeliest, ofWhat, percent, spelled} from '../web/core/branch_sentences.js';
+import {costFigures, coverageSubject, likeliestLabels, coverageCaption, formatPercent, continuationLabel} from '../web/core/branch_sentences.js';
 
 export function paintCover(cover, drawn, stored) {
   const own = drawn.rows.filter(row => !row.extra), stack = cover.querySelector('.stack');
   cover.hidden = !drawn.count;
   set(cover, 'data-coverage', drawn.coverage.p);
   set(cover, 'data-stored', stored || null);
-  write(cover.querySelector('.count'), howMany(drawn.count));
-  write(cover.querySelector('.held'), percent(drawn.coverage));
-  write(cover.querySelector('.of'), ofWhat(drawn));
+  write(cover.querySelector('.count'), coverageSubject(drawn.count));
+  write(cover.querySelector('.held'), formatPercent(drawn.coverage));
+  write(cover.querySelector('.of'), coverageCaption(drawn));
   trim(stack, own.length);
   own.forEach((row, index) => {
     const slice = stack.children[index] || make('i', '', stack);
@@ -23,8 +23,8 @@ export function paintRest(rest, drawn) {
   const {others} = drawn, more = rest.querySelector('.more');
   rest.hidden = !drawn.count;
   set(rest, 'data-share', drawn.rest.p);
-  write(more.querySelector('.figure'), percent(drawn.rest));
-  write(more.querySelector('.likely'), likeliest(others));
+  write(more.querySelector('.figure'), formatPercent(drawn.rest));
+  write(more.querySelector('.likely'), likeliestLabels(others));
   more.disabled = !others.length;
   if (!others.length) set(more, 'aria-expanded', 'false');
   const list = rest.querySelector('.others');
@@ -65,8 +65,8 @@ function paintOther(node, other, index) {
   set(node, 'data-p', odds.p);
   set(node, 'data-cut', odds.p === 0 || null);
   set(node, 'data-end', end || null);
-  write(node.firstChild, spelled(other));
-  write(node.lastChild, percent(odds));
+  write(node.firstChild, continuationLabel(other));
+  write(node.lastChild, formatPercent(odds));
 }
 
 export function paintMeter(meter, view, ahead) {
@@ -74,7 +74,7 @@ export function paintMeter(meter, view, ahead) {
   set(meter, 'data-ahead', ahead);
   if (meter.hidden) return;
   for (const name of ['passes', 'tokens', 'seconds']) set(meter, `data-${name}`, view.cost[name]);
-  const figures = costs(view, ahead);
+  const figures = costFigures(view, ahead);
   trim(meter, figures.length);
   figures.forEach(([figure, what], index) => {
     const item = meter.children[index] || make('span', '', meter);

@@ -1,6 +1,6 @@
 // Rows of branches as elements of the page. What is there is used again, so that a paint is quick and focus stays.
 import {make, set, trim, write} from './dom.js';
-import {PART, percent, visible} from '../web/core/branch_sentences.js';
+import {PARTIAL_TOKEN_SIGN, formatPercent, visibleText} from '../web/core/branch_sentences.js';
 
 const KEYS = 9;   // rows that a key of their own chooses
 
@@ -23,7 +23,7 @@ function makeRow(container, index) {
 }
 
 function paintRow(node, row, index, widest) {
-  const [key, share, tokens] = node.children, figure = percent(row.share);
+  const [key, share, tokens] = node.children, figure = formatPercent(row.share);
   set(node, 'data-share', row.share.p);
   set(node, 'data-path-probability', row.path.p);
   set(node, 'data-end', String(row.ended));
@@ -65,8 +65,8 @@ function paintToken(button, {text, ids, odds}) {
   set(button, 'data-ids', ids.join(' '));
   set(button, 'data-p', odds.p);
   set(button, 'data-cut', odds.p === 0 || null);
-  write(button, visible(text));
-  set(button, 'aria-label', `${visible(text)}, ${percent(odds)}`);
+  write(button, visibleText(text));
+  set(button, 'aria-label', `${visibleText(text)}, ${formatPercent(odds)}`);
   set(button, 'style', underline(odds.p));
 }
 
@@ -83,7 +83,7 @@ function makeOpen() {
 function makeSign(count) {
   const sign = document.createElement('span');
   sign.className = 'sign';
-  sign.textContent = PART.repeat(Math.min(count, 3));
+  sign.textContent = PARTIAL_TOKEN_SIGN.repeat(Math.min(count, 3));
   sign.title = 'The model’s token here holds no whole character: there is nothing to insert.';
   return sign;
 }
@@ -91,7 +91,7 @@ function makeSign(count) {
 function makeEnd(odds) {
   const chip = document.createElement('span');
   chip.className = 'end';
-  chip.textContent = `end ${percent(odds)}`;
+  chip.textContent = `end ${formatPercent(odds)}`;
   chip.title = 'Here the model would stop. An ending inserts nothing.';
   return chip;
 }

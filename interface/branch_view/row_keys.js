@@ -47,7 +47,7 @@ export function keepTabStop(root) {
 }
 
 // `actions`: takeWord(branch) and ban(button), for the digits and for Delete.
-export function listenToKeys(root, actions) {
+export function listenToRowKeys(root, actions) {
   root.addEventListener('keydown', event => {
     const node = focused(root), found = node && branchKey(event);
     if (!found) return;

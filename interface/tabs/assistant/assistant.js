@@ -1,18 +1,18 @@
 // The Type assistant tab: a conversation of which either side is steered among branches. The text box holds the message
 // in progress; the messages before it belong to the same history.
-import {Bans} from '../../web/ui/ban_chips.js';
-import {Choosing} from '../../web/ui/branch_settings.js';
-import {Draft} from '../../web/ui/text_draft.js';
-import {BLANK, NAMES, OTHER, onceAgain, said, whole} from './conversation_state.js';
-import {Messages} from './message_list.js';
+import {BanChips} from '../../web/ui/ban_chips.js';
+import {BranchSettings} from '../../web/ui/branch_settings.js';
+import {TextDraft} from '../../web/ui/text_draft.js';
+import {EMPTY_CONVERSATION, ROLE_NAMES, OTHER_ROLE, conversationReviver, conversationFields, allMessages} from './conversation_state.js';
+import {MessageList} from './message_list.js';
 import {Notice} from '../../web/ui/notice.js';
-import {Paper} from '../../web/ui/text_mirror.js';
-import {Steering} from '../../web/ui/branch_controller.js';
+import {TextMirror} from '../../web/ui/text_mirror.js';
+import {BranchController} from '../../web/ui/branch_controller.js';
 import {isSend} from '../../web/core/shortcuts.js';
-import {keepOverReloads} from '../../web/net/tab_storage.js';
-import {listBefore} from './sent_list.js';
-import {there} from '../../web/ui/page_elements.js';
-import {travelling} from '../../web/ui/sheet_buttons.js';
+import {keepAcrossReloads} from '../../web/net/tab_storage.js';
+import {listTurns} from './sent_list.js';
+import {pageElements} from '../../web/ui/page_elements.js';
+import {connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 
 const EMPTY = 'There is nothing to send yet: write the message, or take its first words among the branches.';
 const OVER = 'The message would end here; an ending inserts nothing. Send passes the turn.';
@@ -21,28 +21,28 @@ const ANEW = 'A new conversation. The one before is kept under “What was sent,
 const BEGUN = 'This is a new conversation already.';
 
 export async function start({server}) {
-  const page = await there({paper: '.sheet.talking', controls: '#chat-controls', branches: '#chat-branches'});
-  new Assistant(page, server).start();
+  const page = await pageElements({paper: '.sheet.talking', controls: '#chat-controls', branches: '#chat-branches'});
+  new AssistantTab(page, server).start();
 }
 
-class Assistant {
+class AssistantTab {
   constructor({paper, controls, branches}, server) {
     const find = selector => paper.querySelector(selector);
     Object.assign(this, {paper, branches, whose: find('.whose'), does: find('.does'), sender: find('#send')});
-    this.choosing = new Choosing(controls);
-    this.bans = new Bans(controls.querySelector('.never'));
+    this.choosing = new BranchSettings(controls);
+    this.bans = new BanChips(controls.querySelector('.never'));
     this.notice = new Notice(find('.notice'));
-    this.draft = new Draft(find('#chat-text'), {also: () => [paper, branches], earlier: BLANK});
-    this.messages = new Messages(find('#chat'), index => this.edit(index));
-    this.steering = new Steering({
+    this.draft = new TextDraft(find('#chat-text'), {also: () => [paper, branches], earlier: EMPTY_CONVERSATION});
+    this.messages = new MessageList(find('#chat'), index => this.edit(index));
+    this.steering = new BranchController({
       branches, draft: this.draft, server, controls,
-      paper: new Paper(this.draft, {mirror: find('.mirror'), strip: find('.strip'), count: find('.count')}),
+      paper: new TextMirror(this.draft, {mirror: find('.mirror'), strip: find('.strip'), count: find('.count')}),
       settings: () => this.choosing.settings,
       drawn: () => this.choosing.drawn,
-      told: () => ({...said(this.draft.earlier), banned: this.bans.ids}),
+      told: () => ({...conversationFields(this.draft.earlier), banned: this.bans.ids}),
     });
-    travelling(this.draft, find('.undo'), find('.redo'));
-    listBefore(find('.before'), this);
+    connectUndoButtons(this.draft, find('.undo'), find('.redo'));
+    listTurns(find('.before'), this);
     find('#chat-new').addEventListener('click', event => this.anew(event));
     this.sender.addEventListener('click', event => this.send(event));
   }
@@ -56,9 +56,9 @@ class Assistant {
     draft.box.addEventListener('keydown', event => { if (isSend(event)) this.send(event); });
     const holds = () => draft.text || draft.earlier.messages.length;
     // The Internals tab asks what there is to look into.
-    document.addEventListener('conversation', ({detail}) => { if (holds()) detail.messages = whole(draft); });
-    keepOverReloads('assistant', {
-      holds, take: () => draft.state(), give: state => draft.load(state), revive: onceAgain(),
+    document.addEventListener('conversation', ({detail}) => { if (holds()) detail.messages = allMessages(draft); });
+    keepAcrossReloads('assistant', {
+      holds, take: () => draft.state(), give: state => draft.load(state), revive: conversationReviver(),
     });
     this.show();
     this.steering.start();
@@ -69,7 +69,7 @@ class Assistant {
     const {draft} = this, {messages, role} = draft.earlier;
     if (!draft.text.trim()) return this.notice.say(EMPTY);
     const message = {role, content: draft.text, spans: draft.spans};
-    this.turn(event, 'send', {messages: [...messages, message], role: OTHER[role]});
+    this.turn(event, 'send', {messages: [...messages, message], role: OTHER_ROLE[role]});
   }
 
   // One of the messages is in progress again.
@@ -81,7 +81,7 @@ class Assistant {
   anew(event) {
     const {draft} = this;
     if (!draft.text && !draft.earlier.messages.length) return this.notice.say(BEGUN);
-    if (this.turn(event, 'anew', BLANK)) this.say(ANEW);
+    if (this.turn(event, 'anew', EMPTY_CONVERSATION)) this.say(ANEW);
   }
 
   // A finger on a button leaves the keyboard down; from keys and mouse one goes on writing.
@@ -98,8 +98,8 @@ class Assistant {
     const {messages, role} = this.draft.earlier;
     this.messages.show(messages);
     this.paper.dataset.role = role;
-    this.whose.textContent = NAMES[role];
+    this.whose.textContent = ROLE_NAMES[role];
     this.does.textContent = messages.length ? 'writes now' : 'writes first';
-    this.sender.setAttribute('aria-label', `Send to the ${OTHER[role]}`);
+    this.sender.setAttribute('aria-label', `Send to the ${OTHER_ROLE[role]}`);
   }
 }

@@ -1,19 +1,19 @@
 // A conversation as data: `earlier` holds the messages before the one in progress, and whose turn it is.
-import {counted} from '../../web/core/branch_sentences.js';
+import {formatCount} from '../../web/core/branch_sentences.js';
 
-export const NAMES = {user: 'User', assistant: 'Assistant'};
-export const OTHER = {user: 'assistant', assistant: 'user'};
-export const BLANK = {messages: [], role: 'user'};
+export const ROLE_NAMES = {user: 'User', assistant: 'Assistant'};
+export const OTHER_ROLE = {user: 'assistant', assistant: 'user'};
+export const EMPTY_CONVERSATION = {messages: [], role: 'user'};
 
 // The conversation as fields of a request.
-export const said = ({messages, role}) => ({messages: messages.map(({role, content}) => ({role, content})), role});
+export const conversationFields = ({messages, role}) => ({messages: messages.map(({role, content}) => ({role, content})), role});
 
 // All of it, the message in progress last.
-export const whole = ({earlier, text}) => [...said(earlier).messages, {role: earlier.role, content: text}];
+export const allMessages = ({earlier, text}) => [...conversationFields(earlier).messages, {role: earlier.role, content: text}];
 
 // For `JSON.parse`: what stands before a message is one object wherever a history tells of it, as it was before it was kept.
-export function onceAgain() {
-  const known = new Map([[JSON.stringify(BLANK), BLANK]]);
+export function conversationReviver() {
+  const known = new Map([[JSON.stringify(EMPTY_CONVERSATION), EMPTY_CONVERSATION]]);
   return (name, value) => {
     if (!value?.messages) return value;
     const text = JSON.stringify(value);
@@ -24,13 +24,13 @@ export function onceAgain() {
 
 // Of all moments of a history those where the turn was passed, and what was left behind, if anything stood there; each by
 // its last message.
-export const turnsOf = moments => moments
+export const turnMoments = moments => moments
   .filter(({kind, earlier, text}) => kind !== 'accepted' && kind !== 'undone' && (text || earlier?.messages.length))
   .map(described);
 
 function described(moment) {
   if (!moment.earlier) return moment;
   const {messages, role} = moment.earlier, all = moment.text ? [...messages, {role, content: moment.text}] : messages;
-  const last = all.at(-1), before = all.length > 1 ? `${counted(all.length - 1, 'message')}, then ` : '';
-  return {...moment, before: `${before}${NAMES[last.role]}:`, text: last.content};
+  const last = all.at(-1), before = all.length > 1 ? `${formatCount(all.length - 1, 'message')}, then ` : '';
+  return {...moment, before: `${before}${ROLE_NAMES[last.role]}:`, text: last.content};
 }

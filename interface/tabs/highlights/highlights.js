@@ -1,16 +1,16 @@
 // The Highlights tab: a text goes to the server to be read, and what comes back is drawn over it. Nothing here writes
 // into the text.
 import * as header from '../../web/ui/header.js';
-import {READY} from '../rewrite/ready_instructions.js';
-import {Reading} from '../../web/ui/reading_progress.js';
-import {Requests, inTime} from '../../web/net/requests.js';
-import {plain, visible} from '../../web/core/branch_sentences.js';
-import {forks, wordsOf} from './marked_words.js';
-import {keepOverReloads} from '../../web/net/tab_storage.js';
+import {READY_INSTRUCTIONS} from '../rewrite/ready_instructions.js';
+import {ReadingProgress} from '../../web/ui/reading_progress.js';
+import {ServerRequests, withTimeout} from '../../web/net/requests.js';
+import {formatNumber, visibleText} from '../../web/core/branch_sentences.js';
+import {relativeEntropies, markedWords} from './marked_words.js';
+import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {make} from '../../web/ui/elements.js';
-import {paint, place} from './word_details.js';
-import {table} from './token_table.js';
-import {there} from '../../web/ui/page_elements.js';
+import {paintWordDetails, placeBesideWord} from './word_details.js';
+import {tokenTable} from './token_table.js';
+import {pageElements} from '../../web/ui/page_elements.js';
 
 const SETTLES = 400;    // milliseconds without a key before a text is read
 const POINTS = 150;     // milliseconds on a word before it is asked what fits there
@@ -25,11 +25,11 @@ const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
 const MARKS = {ArrowUp: -1, ArrowDown: 1};   // to the highlight before, and to the next
 
 export async function start({server}) {
-  const page = await there({given: '.sheet.given', read: '.read', branches: '#highlights-branches'});
-  new Highlights(page, server).start();
+  const page = await pageElements({given: '.sheet.given', read: '.read', branches: '#highlights-branches'});
+  new HighlightsTab(page, server).start();
 }
 
-class Highlights {
+class HighlightsTab {
   revision = 0;     // of the text and what the model is told of it
   opened = 0;       // counts what the branch view was asked to show
   at = null;        // the word whose branches are asked for, or null: the text is to be read
@@ -47,11 +47,11 @@ class Highlights {
     Object.assign(this, {
       server, branches, text: given.querySelector('#highlights-text'), prompt: given.querySelector('#highlights-prompt'),
       shown: find('#highlights'), count: find('#highlights-count'), output: find('output'), of: find('.of'),
-      line: new Reading(find('.says'), {waiting: WAITING}),
+      line: new ReadingProgress(find('.says'), {waiting: WAITING}),
       legend: find('.legend'), about: find('.about'), figures: find('.figures'),
     });
-    given.querySelector('datalist').append(...READY.map(value => make('option', {value})));
-    this.requests = new Requests({
+    given.querySelector('datalist').append(...READY_INSTRUCTIONS.map(value => make('option', {value})));
+    this.requests = new ServerRequests({
       server,
       given: () => this.given(),
       heard: (news, request) => this.heard(news, request),
@@ -69,7 +69,7 @@ class Highlights {
       event.preventDefault();
     });
     document.addEventListener('lookahead:ready', () => this.look());
-    keepOverReloads('highlights', {
+    keepAcrossReloads('highlights', {
       holds: () => this.text.value,
       take: () => ({text: this.text.value, prompt: this.prompt.value}),
       give: ({text = '', prompt = ''}) => { [this.text.value, this.prompt.value] = [text, prompt]; },
@@ -121,7 +121,7 @@ class Highlights {
   heard(news, request) {
     if (request.revision !== this.revision) return;
     if (news.state === 'waiting') return this.line.wait(news);
-    header.answered(this);
+    header.clearErrors(this);
     if (request.start !== undefined) this.grown(news, request);
     else if (news.state === 'error') this.clear(news.sentence, 'error');
     else if (news.view) this.take(news.view);
@@ -140,7 +140,7 @@ class Highlights {
     const count = this.found && !this.stale ? this.count.valueAsNumber : null;   // the same text, read once more
     this.point(null);
     this.#fits.clear();
-    this.found = {...view, words: wordsOf(view)};
+    this.found = {...view, words: markedWords(view)};
     this.shown.replaceChildren(...this.#drawn());
     this.shown.removeAttribute('data-stale');
     this.shown.dataset.state = 'settled';
@@ -158,12 +158,12 @@ class Highlights {
   }
 
   #drawn() {
-    const bands = forks(this.found.words), nodes = [];
+    const bands = relativeEntropies(this.found.words), nodes = [];
     this.found.words.forEach(({text}, index) => {
       const [, before, inner, after] = /^(\s*)(.*?)(\s*)$/su.exec(text), blank = !inner;
       const word = make('span', {text: blank ? text : inner, className: blank ? 'word blank' : 'word', tabIndex: index ? -1 : 0});
       Object.assign(word.dataset, {word: index, fork: bands[index].toFixed(3)});
-      if (blank) word.dataset.sign = visible(text);
+      if (blank) word.dataset.sign = visibleText(text);
       word.setAttribute('role', 'button');
       word.style.setProperty('--fork', `${Math.round(STRONGEST * bands[index])}%`);
       nodes.push(...(blank ? [word] : [before, word, after].filter(Boolean)));
@@ -175,7 +175,7 @@ class Highlights {
   mark() {
     const most = this.found?.marks.length ?? 0, count = this.count.valueAsNumber;
     this.output.value = most ? count : 0;
-    this.of.textContent = most ? `of ${plain(most)}, the most surprising first` : '';
+    this.of.textContent = most ? `of ${formatNumber(most)}, the most surprising first` : '';
     for (const word of this.shown.querySelectorAll('.word')) word.toggleAttribute('data-marked', this.wordOf(word).rank < count);
   }
 
@@ -183,7 +183,7 @@ class Highlights {
 
   tabulate() {
     const {figures, found} = this;
-    if (figures.open && found) figures.querySelector('.wide').replaceChildren(table(found));
+    if (figures.open && found) figures.querySelector('.wide').replaceChildren(tokenTable(found));
   }
 
   clear(sentence, state) {
@@ -206,9 +206,9 @@ class Highlights {
     if (!word || !this.found || this.stale) return;
     this.#shown = word;
     const {entry} = this.wordOf(word);
-    paint(this.about, entry, this.#fits.get(entry.start));
+    paintWordDetails(this.about, entry, this.#fits.get(entry.start));
     this.about.showPopover();
-    place(this.about, word);
+    placeBesideWord(this.about, word);
     word.setAttribute('aria-describedby', this.about.id);
     if (entry.alternatives.length && !this.#fits.has(entry.start)) this.#pointing = setTimeout(() => { this.#fitting = this.fit(word); }, POINTS);
   }
@@ -220,7 +220,7 @@ class Highlights {
     this.about.hidePopover();
   }
 
-  #follow() { if (this.#shown) place(this.about, this.#shown); }
+  #follow() { if (this.#shown) placeBesideWord(this.about, this.#shown); }
 
   get stale() { return this.shown.hasAttribute('data-stale'); }
 
@@ -229,15 +229,15 @@ class Highlights {
     const {revision} = this, {entry} = this.wordOf(word);
     const {text, instruction} = this.given();
     const request = {...ASKED, page: this.requests.page, number: 0, revision, text, instruction, start: entry.start};
-    const {fits, unknown, sentence} = await inTime(this.server.fit(request)).catch(() => ({}));
+    const {fits, unknown, sentence} = await withTimeout(this.server.fit(request)).catch(() => ({}));
     if (revision !== this.revision) return;
     if (unknown) this.look();
     if (sentence) this.line.say(sentence, 'error');
     if (!fits) return;
     this.#fits.set(entry.start, fits);
     if (word !== this.#shown) return;
-    paint(this.about, entry, fits);
-    place(this.about, word);
+    paintWordDetails(this.about, entry, fits);
+    placeBesideWord(this.about, word);
   }
 
   // Branches in place of a word and all that follows it.

@@ -1,6 +1,6 @@
 // The words of a text that was read, each with the entry of it that is shown: where the model would first have gone
 // elsewhere, else its first one.
-export function wordsOf({entries, marks}) {
+export function markedWords({entries, marks}) {
   const words = [], ranks = new Map(marks.map((index, rank) => [index, rank]));
   entries.forEach((entry, index) => {
     if (!words.length || words.at(-1).from !== entry.word[0]) words.push({from: entry.word[0], entries: [], rank: Infinity});
@@ -16,7 +16,7 @@ export function wordsOf({entries, marks}) {
 }
 
 // Entropies as shares of the highest.
-export function forks(words) {
+export function relativeEntropies(words) {
   const found = words.map(({entries}) => entries[0].entropy ?? 0), highest = Math.max(...found) || 1;
   return found.map(entropy => entropy / highest);
 }

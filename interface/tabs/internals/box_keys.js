@@ -2,7 +2,7 @@
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
 const LINES = {ArrowUp: -1, ArrowDown: 1};
 
-export function listenToKeys(element) {
+export function listenToBoxKeys(element) {
   element.addEventListener('keydown', event => {
     const box = event.target.closest('.box');
     if (!box || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -10,14 +10,14 @@ export function listenToKeys(element) {
     const next = MOVES[event.key] ? beside(all, box, MOVES[event.key]) : LINES[event.key] && above(all, box, LINES[event.key]);
     if (!next) return;
     event.preventDefault();
-    stopAt(element, next);
+    moveTabStop(element, next);
     next.focus({preventScroll: true});
     next.scrollIntoView({block: 'nearest'});
   });
 }
 
 // One box is where Tab leads.
-export function stopAt(element, box) {
+export function moveTabStop(element, box) {
   for (const other of element.querySelectorAll('[tabindex="0"]')) other.tabIndex = -1;
   box.tabIndex = 0;
 }

@@ -1,15 +1,15 @@
 // The Internals tab: a text or a conversation goes to the server, and every token comes back with what the model thought
 // there. The sliders ask nobody.
 import * as header from '../../web/ui/header.js';
-import {Conversation} from './conversation.js';
-import {Reading} from '../../web/ui/reading_progress.js';
-import {Requests} from '../../web/net/requests.js';
-import {counted} from '../../web/core/branch_sentences.js';
-import {keepOverReloads} from '../../web/net/tab_storage.js';
-import {lines} from './token_boxes.js';
-import {listenToKeys, stopAt} from './box_keys.js';
-import {paint} from './token_details.js';
-import {there} from '../../web/ui/page_elements.js';
+import {MessageEditor} from './message_editor.js';
+import {ReadingProgress} from '../../web/ui/reading_progress.js';
+import {ServerRequests} from '../../web/net/requests.js';
+import {formatCount} from '../../web/core/branch_sentences.js';
+import {keepAcrossReloads} from '../../web/net/tab_storage.js';
+import {lineElements} from './token_boxes.js';
+import {listenToBoxKeys, moveTabStop} from './box_keys.js';
+import {paintDetails} from './token_details.js';
+import {pageElements} from '../../web/ui/page_elements.js';
 
 const SETTLES = 400;   // milliseconds without a key before a text is looked into
 const ASKED = {k: 1, depth: 1};
@@ -18,11 +18,11 @@ const NO_CHAT = 'There is no conversation in “Type assistant” yet.';
 const WAITING = 'Your text is looked into when the model is ready.';
 
 export async function start({server}) {
-  const page = await there({asked: '.sheet.asked', shown: '#internals'});
-  new Internals(page, server).start();
+  const page = await pageElements({asked: '.sheet.asked', shown: '#internals'});
+  new InternalsTab(page, server).start();
 }
 
-class Internals {
+class InternalsTab {
   revision = 0;    // of what is looked into
   view = null;     // what was found: every token, and the odds behind it
   roles = null;    // of the messages that were looked into; null for a text
@@ -34,10 +34,10 @@ class Internals {
     Object.assign(this, {
       asked, shown, lines: find('.lines'), legend: find('.legend'), thought: find('.thought'),
       temperature: find('#internals-temperature'), topP: find('#internals-top-p'),
-      text: asked.querySelector('#internals-text'), conversation: new Conversation(asked.querySelector('.talk')),
-      line: new Reading(find('.says'), {waiting: WAITING, marked: shown}),
+      text: asked.querySelector('#internals-text'), conversation: new MessageEditor(asked.querySelector('.talk')),
+      line: new ReadingProgress(find('.says'), {waiting: WAITING, marked: shown}),
     });
-    this.requests = new Requests({
+    this.requests = new ServerRequests({
       server,
       given: () => this.given,
       heard: (news, {revision}) => { if (revision === this.revision) this.heard(news); },
@@ -53,7 +53,7 @@ class Internals {
     this.asked.querySelector('.take').addEventListener('click', () => this.take());
     for (const slider of [this.temperature, this.topP]) slider.addEventListener('input', () => this.heat(slider));
     document.addEventListener('lookahead:ready', () => this.look());
-    keepOverReloads('internals', {
+    keepAcrossReloads('internals', {
       holds: () => this.text.value || !this.conversation.empty,
       take: () => ({talks: this.talks, text: this.text.value, messages: this.conversation.messages}),
       give: kept => this.load(kept),
@@ -72,7 +72,7 @@ class Internals {
 
   listen() {
     const boxAt = ({target}) => target.closest('.box'), stretchAt = ({target}) => target.closest('[data-of]');
-    listenToKeys(this.lines);
+    listenToBoxKeys(this.lines);
     this.lines.addEventListener('click', event => {
       const stretch = stretchAt(event), box = boxAt(event) ?? (stretch && this.box(stretch.dataset.of.split(' ').at(-1)));
       if (box) this.tell(box);
@@ -127,7 +127,7 @@ class Internals {
 
   heard(news) {
     if (news.state === 'waiting') return this.line.wait(news);
-    header.answered(this);
+    header.clearErrors(this);
     if (news.state === 'error') this.clear(news.sentence, 'error');
     else if (news.view) this.show(news.view);
     else if (news.reading) this.line.progress(news.reading);
@@ -137,13 +137,13 @@ class Internals {
   show(view) {
     this.view = view;
     this.roles = this.talks ? this.conversation.messages.map(({role}) => role) : null;
-    this.lines.replaceChildren(...lines(view));
+    this.lines.replaceChildren(...lineElements(view));
     this.shown.removeAttribute('data-stale');
     this.legend.hidden = this.thought.hidden = false;
     this.tell(this.box(view.tokens.length - 1));
     const {passes, tokens} = view.cost;
-    const cost = passes ? `${counted(tokens, 'token')} read in ${counted(passes, 'pass', 'passes')}` : 'all of it was known';
-    this.line.say(`${counted(view.tokens.length - 1, 'token')} · ${cost}`, 'settled');
+    const cost = passes ? `${formatCount(tokens, 'token')} read in ${formatCount(passes, 'pass', 'passes')}` : 'all of it was known';
+    this.line.say(`${formatCount(view.tokens.length - 1, 'token')} · ${cost}`, 'settled');
   }
 
   box(place) { return this.lines.querySelector(`[data-token="${place}"]`); }
@@ -152,14 +152,14 @@ class Internals {
   tell(box) {
     this.lines.querySelector('[aria-current]')?.removeAttribute('aria-current');
     box.setAttribute('aria-current', 'true');
-    stopAt(this.lines, box);
+    moveTabStop(this.lines, box);
     this.at = Number(box.dataset.token);
     this.paint();
   }
 
   paint() {
     const wanted = {temperature: this.temperature.valueAsNumber, topP: this.topP.valueAsNumber};
-    paint(this.thought, this.view, this.at, wanted, this.roles);
+    paintDetails(this.thought, this.view, this.at, wanted, this.roles);
   }
 
   heat(slider) {

@@ -1,13 +1,13 @@
 // Tokens as boxes, line by line beside the text that they stand for.
-import {BLANK, written} from './visible_signs.js';
-import {linesOf} from './token_lines.js';
+import {NEXT_TOKEN_LABEL, tokenInText} from './visible_signs.js';
+import {tokenLines} from './token_lines.js';
 import {make} from '../../web/ui/elements.js';
 
 // The lines of a view as elements.
-export function lines(view) {
+export function lineElements(view) {
   const {tokens, spelled} = view, last = tokens.length - 1;
   const boxOf = index => (index === last ? blank(index) : box(tokens[index], spelled[tokens[index].id], index));
-  return linesOf(view).map(line => {
+  return tokenLines(view).map(line => {
     const text = make('p', {className: 'text', dir: 'auto'}, ...line.stretches.map(stretch));
     return make('div', {className: 'line'}, text, make('div', {className: 'boxes'}, ...line.tokens.map(boxOf)));
   });
@@ -23,7 +23,7 @@ function stretch({text, template, tokens}) {
 
 function box(token, spelled, index) {
   const {id, text, message, logprob} = token, part = spelled.bytes !== null;
-  const shown = written(token, spelled), made = button(index, shown, id);
+  const shown = tokenInText(token, spelled), made = button(index, shown, id);
   const told = [message === null && 'of the template', part && 'part of a character', spelled.ended && 'an ending'];
   made.title = `position ${index}, id ${id}`;
   made.ariaLabel = [`“${shown}”`, made.title, ...told].filter(Boolean).join(', ');
@@ -37,7 +37,7 @@ function box(token, spelled, index) {
 }
 
 function blank(index) {
-  const made = button(index, BLANK, '');
+  const made = button(index, NEXT_TOKEN_LABEL, '');
   made.title = made.ariaLabel = 'The token to come';
   made.toggleAttribute('data-next', true);
   return made;

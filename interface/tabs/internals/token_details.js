@@ -1,20 +1,20 @@
 // What the model thought at a token: the odds of what came and of the likeliest, as the model gives them, and processed.
 import {make} from '../../web/ui/elements.js';
-import {facts, left, odds, settings, summary} from './token_figures.js';
-import {named, written} from './visible_signs.js';
-import {percent, plain} from '../../web/core/branch_sentences.js';
+import {tokenFacts, oddsOfRest, oddsRows, processingSentence, tokenSummary} from './token_figures.js';
+import {tokenLabel, tokenInText} from './visible_signs.js';
+import {formatPercent, formatNumber} from '../../web/core/branch_sentences.js';
 
 const HEADS = ['Choice', 'Token', 'Id', 'Raw', 'Processed'];
 const NO_ODDS = 'Nothing stands before it, so the model has no odds for it.';
 const BOUND = '≤: top-p reaches past the 64 likeliest tokens that are kept here, so only a bound can be told.';
 
 // `wanted`: temperature and topP of the processed odds. `roles`: of the messages; null for a plain text.
-export function paint(element, view, index, wanted, roles) {
+export function paintDetails(element, view, index, wanted, roles) {
   const find = selector => element.querySelector(selector), token = view.tokens[index];
-  const rows = index ? odds(view, index, wanted) : [], processed = settings(wanted);
-  find('.what').textContent = token.id === null ? 'What would come next' : `“${written(token, view.spelled[token.id])}”`;
-  find('.facts').textContent = facts(view, token, index, roles);
-  find('.came').textContent = index ? summary(view, token, index, rows) : NO_ODDS;
+  const rows = index ? oddsRows(view, index, wanted) : [], processed = processingSentence(wanted);
+  find('.what').textContent = token.id === null ? 'What would come next' : `“${tokenInText(token, view.spelled[token.id])}”`;
+  find('.facts').textContent = tokenFacts(view, token, index, roles);
+  find('.came').textContent = index ? tokenSummary(view, token, index, rows) : NO_ODDS;
   find('.controls').hidden = find('.about').hidden = !rows.length;
   find('.wide').replaceChildren(...(rows.length ? [table(rows)] : []));
   const bound = rows.some(row => row.processed.bound) ? ` ${BOUND}` : '';
@@ -27,11 +27,11 @@ function table(rows) {
 }
 
 function row({id, text, bytes, ended, came, rank, raw: before, processed}) {
-  const token = make('td', {className: 'token'}, make('span', {text: named({text, bytes}), className: 'spelled', dir: 'auto'}));
+  const token = make('td', {className: 'token'}, make('span', {text: tokenLabel({text, bytes}), className: 'spelled', dir: 'auto'}));
   if (ended) token.append(' ', make('span', {text: 'end', className: 'end'}));
   if (came) token.append(' ', make('span', {text: 'came', className: 'mark'}));
-  const made = make('tr', {}, make('td', {text: plain(rank)}), token, make('td', {text: id}),
-    make('td', {text: percent(before), className: 'raw'}), make('td', {text: percent(processed), className: 'processed'}));
+  const made = make('tr', {}, make('td', {text: formatNumber(rank)}), token, make('td', {text: id}),
+    make('td', {text: formatPercent(before), className: 'raw'}), make('td', {text: formatPercent(processed), className: 'processed'}));
   Object.assign(made.dataset, {id, p: before.p, processed: processed.p, bound: processed.bound});
   made.toggleAttribute('data-came', came);
   made.toggleAttribute('data-end', ended);
@@ -41,7 +41,7 @@ function row({id, text, bytes, ended, came, rank, raw: before, processed}) {
 function others(rows) {
   const cells = [
     {}, {text: 'all others together', className: 'token'}, {},
-    {text: percent(left(rows, 'raw'))}, {text: percent(left(rows, 'processed'))},
+    {text: formatPercent(oddsOfRest(rows, 'raw'))}, {text: formatPercent(oddsOfRest(rows, 'processed'))},
   ];
   return make('tr', {className: 'others'}, ...cells.map(cell => make('td', cell)));
 }

@@ -7,7 +7,7 @@ const newLine = () => ({stretches: [], tokens: []});
 
 // Lines up to each line break: their tokens by index, and their text as stretches {text, template, tokens}. The last token
 // of a view is the one to come. The parts of a character lead up to its text.
-export function linesOf({tokens, spelled}) {
+export function tokenLines({tokens, spelled}) {
   const last = tokens.length - 1, lines = [newLine()];
   let waiting = [];
   tokens.forEach(({id, text, message}, index) => {

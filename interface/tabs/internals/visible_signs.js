@@ -1,13 +1,13 @@
 // How a token is written where every character of it counts.
-import {visible} from '../../web/core/branch_sentences.js';
+import {visibleText} from '../../web/core/branch_sentences.js';
 
 // With all white space as signs.
-const signed = text => visible(text.replace(/ /g, '␣'));
+const signed = text => visibleText(text.replace(/ /g, '␣'));
 
 // A token by what it spells alone: text, a name, or the bytes of a part of a character.
-export const named = ({text, bytes}) => (bytes === null ? signed(text) : bytes);
+export const tokenLabel = ({text, bytes}) => (bytes === null ? signed(text) : bytes);
 
 // A token at its place: the characters that it stands for there, where it stands for whole ones alone.
-export const written = ({text}, spelled) => (spelled.bytes !== null || !text ? named(spelled) : signed(text));
+export const tokenInText = ({text}, spelled) => (spelled.bytes !== null || !text ? tokenLabel(spelled) : signed(text));
 
-export const BLANK = '[____]';
+export const NEXT_TOKEN_LABEL = '[____]';

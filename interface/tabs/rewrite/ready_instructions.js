@@ -4,7 +4,7 @@ const REWRITINGS = [
   'more technical and precise', 'more creative and imaginative', 'more persuasive and compelling',
 ];
 
-export const READY = [
+export const READY_INSTRUCTIONS = [
   ...REWRITINGS.map(ending => `Rewrite this document to be ${ending}.`),
   'Summarize this document in one sentence.',
   'Translate this document into Spanish.',

@@ -1,12 +1,12 @@
 // The sliders and choices above the branches: plain settings in, plain settings out.
-import {Bans} from '../../web/ui/ban_chips.js';
+import {BanChips} from '../../web/ui/ban_chips.js';
 
 const NUMBERS = {k: 'k', depth: 'depth', temperature: 'temperature', top_p: 'top-p'};
 const CHOICES = {mode: 'mode', until: 'length', order: 'order'};
 const MOST_SEED = 1e9;
 
 // Event `change` whenever a person, or `set`, has changed something.
-export class Controls extends EventTarget {
+export class BranchOptions extends EventTarget {
   constructor(element) {
     super();
     this.element = element;
@@ -14,7 +14,7 @@ export class Controls extends EventTarget {
     this.at('seed').value = Math.floor(Math.random() * MOST_SEED);
     element.addEventListener('input', () => this.#changed());
     this.at('again').addEventListener('click', () => this.set({seed: Math.floor(Math.random() * MOST_SEED)}));
-    this.bans = new Bans(element.querySelector('.never'));
+    this.bans = new BanChips(element.querySelector('.never'));
     this.bans.addEventListener('change', () => this.#changed());
     this.#paint();
   }

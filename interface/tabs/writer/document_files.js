@@ -1,5 +1,5 @@
 // A document as a file: JSON with everything, or plain text; and back, checked field by field.
-import {documentFrom, plain} from './document_record.js';
+import {documentFrom, isPlainObject} from './document_record.js';
 
 const FORMAT = 'lookahead';
 const VERSION = 1;
@@ -15,7 +15,7 @@ export function fileName(name, ending) {
 }
 
 // Everything, as text of a JSON file. `document` is as the shelf keeps it; `view` and `tree` may be null.
-export function exported(document, {view = null, tree = null} = {}) {
+export function exportDocument(document, {view = null, tree = null} = {}) {
   const {name, text, caret, history, left, spans, settings, model, instruction, instructed} = document;
   const seed = settings?.seed ?? null, from = {format: FORMAT, version: VERSION, exported: new Date().toISOString()};
   const kept = {name, text, caret, spans, history, left, settings, seed, model, instruction, instructed};
@@ -23,7 +23,7 @@ export function exported(document, {view = null, tree = null} = {}) {
 }
 
 // The document of a file, or an Error whose message is a sentence.
-export async function read(file) {
+export async function readDocumentFile(file) {
   if (file.size > MOST_BYTES) throw new Error(`“${file.name}” is larger than 5 MB, so it was not opened.`);
   const text = decoded(await bytesOf(file), file.name);
   const ours = parsed(text), name = file.name.replace(/\.[^.]*$/, '');
@@ -52,7 +52,7 @@ function decoded(bytes, name) {
 function parsed(text) {
   try {
     const value = JSON.parse(text);
-    return plain(value) ? value : null;
+    return isPlainObject(value) ? value : null;
   } catch {
     return undefined;
   }

@@ -1,10 +1,10 @@
 // The documents of this browser: by name, saved as they are written, one of them open in this tab.
 //
 // Events: `state` {state, sentence} (saved, saving, unsaved), `copied` {sentence}, `forgotten`.
-import {Changed, Store} from './document_store.js';
-import {Tabs, newId} from './other_tabs.js';
-import {attempt, forgetKept} from '../../web/net/tab_storage.js';
-import {cardOf, copyOf, title} from './document_titles.js';
+import {VersionConflict, DocumentStore} from './document_store.js';
+import {OtherTabs, newId} from './other_tabs.js';
+import {orNull, forgetKept} from '../../web/net/tab_storage.js';
+import {cardOf, copyName, titleOf} from './document_titles.js';
 
 const DEBOUNCE = 300;   // milliseconds
 const KEY = 'lookahead:document';
@@ -21,7 +21,7 @@ const storages = () => ['sessionStorage', 'localStorage'].flatMap(name => {
   }
 });
 
-export class Shelf extends EventTarget {
+export class DocumentLibrary extends EventTarget {
   state = 'saved';
   sentence = '';
   current = null;     // {id, name, created, version, stored}
@@ -31,10 +31,10 @@ export class Shelf extends EventTarget {
   #claim = Promise.resolve();
 
   // `snapshot` gives the fields of the open document as they are now.
-  constructor({snapshot, store = new Store()}) {
+  constructor({snapshot, store = new DocumentStore()}) {
     super();
     Object.assign(this, {snapshot, store});
-    this.tabs = new Tabs({onForget: () => this.#emptied()});
+    this.tabs = new OtherTabs({onForget: () => this.#emptied()});
     document.addEventListener('visibilitychange', () => document.visibilityState === 'hidden' && this.flush());
     addEventListener('pagehide', () => this.#leave());
   }
@@ -74,7 +74,7 @@ export class Shelf extends EventTarget {
   async last() {
     const left = this.#takeLeft();
     if (left && left.edited >= ((await this.store.read(left.id))?.edited ?? 0)) return left;
-    for (const id of storages().map(storage => attempt(() => storage.getItem(KEY)))) {
+    for (const id of storages().map(storage => orNull(() => storage.getItem(KEY)))) {
       const record = id && await this.store.read(id);
       if (record) return record;
     }
@@ -129,7 +129,7 @@ export class Shelf extends EventTarget {
 
   async duplicate(id) {
     const record = id === this.current?.id ? this.#record() : await this.store.read(id);
-    return record ? this.keep(record, copyOf(title(record))) : null;
+    return record ? this.keep(record, copyName(titleOf(record))) : null;
   }
 
   // Take a document away; a function that puts it back.
@@ -158,7 +158,7 @@ export class Shelf extends EventTarget {
 
   #emptied() {
     this.#close();
-    for (const storage of storages()) attempt(() => storage.removeItem(KEY));
+    for (const storage of storages()) orNull(() => storage.removeItem(KEY));
     forgetKept();
     this.dispatchEvent(new CustomEvent('forgotten'));
   }
@@ -183,7 +183,7 @@ export class Shelf extends EventTarget {
   }
 
   async #failed(error, fields, current) {
-    if (error instanceof Changed) {
+    if (error instanceof VersionConflict) {
       this.#becomeCopy(current, 'was changed in another tab');
       return this.#save(fields, current);
     }
@@ -196,8 +196,8 @@ export class Shelf extends EventTarget {
   }
 
   #becomeCopy(current, why) {
-    const known = title({...current, text: this.snapshot().text});
-    Object.assign(current, {id: newId(), name: copyOf(known), version: undefined, stored: false});
+    const known = titleOf({...current, text: this.snapshot().text});
+    Object.assign(current, {id: newId(), name: copyName(known), version: undefined, stored: false});
     if (current === this.current) this.tabs.hold(current.id);
     this.dispatchEvent(new CustomEvent('copied', {detail: {sentence: `“${known}” ${why}, so this is a copy of it.`}}));
   }
@@ -212,16 +212,16 @@ export class Shelf extends EventTarget {
   }
 
   // A database may not finish while a page is closed; this is there at once when the same tab comes back.
-  #leaveHere(record) { attempt(() => sessionStorage.setItem(LEFT, JSON.stringify(record))); }
+  #leaveHere(record) { orNull(() => sessionStorage.setItem(LEFT, JSON.stringify(record))); }
 
   #takeLeft() {
-    const left = attempt(() => JSON.parse(sessionStorage.getItem(LEFT)));
-    attempt(() => sessionStorage.removeItem(LEFT));
+    const left = orNull(() => JSON.parse(sessionStorage.getItem(LEFT)));
+    orNull(() => sessionStorage.removeItem(LEFT));
     return left && typeof left.id === 'string' && typeof left.text === 'string' ? left : null;
   }
 
   #remember() {
-    for (const storage of storages()) attempt(() => storage.setItem(KEY, this.current.id));
+    for (const storage of storages()) orNull(() => storage.setItem(KEY, this.current.id));
   }
 
   #say(state, sentence) {

@@ -1,5 +1,5 @@
 // A document as a link: text, settings, seed, instruction and model in the part of the address that no server sees.
-import {plain, settingsFrom} from './document_record.js';
+import {isPlainObject, settingsFrom} from './document_record.js';
 
 const MARK = '#t=';
 const VERSION = 1;
@@ -48,7 +48,7 @@ function fromBase64(text) {
 }
 
 // The fragment, with its number sign.
-export async function encode({text, settings = null, seed = null, instruction = null, model = null}) {
+export async function encodeLink({text, settings = null, seed = null, instruction = null, model = null}) {
   if (!('CompressionStream' in globalThis)) throw new Error(NO_LINKS);
   const packed = JSON.stringify({version: VERSION, text, settings, seed, instruction, model});
   const bytes = new TextEncoder().encode(packed);
@@ -56,7 +56,7 @@ export async function encode({text, settings = null, seed = null, instruction = 
 }
 
 // The document of a fragment, or an Error whose message is a sentence for the person who opened it.
-export async function decode(fragment) {
+export async function decodeLink(fragment) {
   if (!isLink(fragment)) throw new Error(STRANGE);
   if (fragment.length > MOST_CARRIED) throw new Error(HUGE);
   const packed = fromBase64(fragment.slice(MARK.length));
@@ -73,7 +73,7 @@ function read(bytes) {
   } catch {
     throw new Error(BROKEN);
   }
-  if (!plain(value) || typeof value.text !== 'string') throw new Error(STRANGE);
+  if (!isPlainObject(value) || typeof value.text !== 'string') throw new Error(STRANGE);
   if (Number.isFinite(value.version) && value.version > VERSION) throw new Error(NEWER);
   const orNull = field => (typeof value[field] === 'string' && value[field] ? value[field] : null);
   return {

@@ -5,7 +5,7 @@ const MOST_LABEL = 200;
 
 const whole = value => Number.isSafeInteger(value) && value >= 0;
 const string = value => (typeof value === 'string' ? value : '');
-export const plain = value => typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isPlainObject = value => typeof value === 'object' && value !== null && !Array.isArray(value);
 const list = value => (Array.isArray(value) ? value : []);
 const label = value => string(value).slice(0, MOST_LABEL);
 
@@ -22,10 +22,10 @@ function spansFrom(value, most) {
   }).map(([from, to]) => [from, to]);
 }
 
-const changed = value => plain(value) && whole(value.start) && typeof value.removed === 'string'
+const changed = value => isPlainObject(value) && whole(value.start) && typeof value.removed === 'string'
   && typeof value.inserted === 'string' && Number.isFinite(value.time);
 
-const marked = value => plain(value) && whole(value.from)
+const marked = value => isPlainObject(value) && whole(value.from)
   && [value.before, value.after].every(spans => Array.isArray(spans) && spans.every(span => pair(span)));
 
 const idsFrom = value => (Array.isArray(value) && value.length && value.every(whole) ? [...value] : null);
@@ -48,12 +48,12 @@ function leftFrom(value, steps) {
 // A history is believed as a whole or not at all: its steps build on each other.
 function historyFrom(value) {
   const steps = list(value?.steps).map(stepFrom);
-  if (!plain(value) || steps.includes(null) || !whole(value.position) || value.position > steps.length) return {steps: [], position: 0};
+  if (!isPlainObject(value) || steps.includes(null) || !whole(value.position) || value.position > steps.length) return {steps: [], position: 0};
   return {steps, position: value.position};
 }
 
 export function settingsFrom(value) {
-  if (!plain(value)) return null;
+  if (!isPlainObject(value)) return null;
   const text = JSON.stringify(value);
   return text.length <= MOST_SETTINGS ? JSON.parse(text) : null;
 }

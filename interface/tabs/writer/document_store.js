@@ -22,9 +22,9 @@ function opened() {
   });
 }
 
-export class Changed extends Error {}
+export class VersionConflict extends Error {}
 
-export class Store {
+export class DocumentStore {
   #database = null;
   #memory = new Map();   // id -> {record, card}
   #refused = {at: -Infinity, error: null};
@@ -49,13 +49,13 @@ export class Store {
     try {
       await this.#run('readwrite', async ({records, cards}) => {
         const found = await settled(cards.get(card.id));
-        if (found && found.version !== over) throw new Changed();
+        if (found && found.version !== over) throw new VersionConflict();
         records.put(record);
         cards.put(card);
       });
       this.#memory.delete(card.id);
     } catch (error) {
-      if (!(error instanceof Changed)) this.#memory.set(card.id, {record, card});
+      if (!(error instanceof VersionConflict)) this.#memory.set(card.id, {record, card});
       throw error;
     }
   }

@@ -1,11 +1,11 @@
 // What a document is called, what its copy is called, and its card in the list.
-import {count, excerpt} from '../../web/core/text_words.js';
+import {countWords, excerpt} from '../../web/core/text_words.js';
 
 const TITLE = 48;   // characters
 
-export const title = ({name, text}) => name || excerpt(text, TITLE) || 'Untitled';
+export const titleOf = ({name, text}) => name || excerpt(text, TITLE) || 'Untitled';
 
-export function copyOf(name) {
+export function copyName(name) {
   const [, stem, number] = /^(.*?)(?: \(copy(?: (\d+))?\))?$/su.exec(name);
   return stem === name ? `${name} (copy)` : `${stem} (copy ${Number(number ?? 1) + 1})`;
 }
@@ -13,5 +13,5 @@ export function copyOf(name) {
 // So that the list is made without reading texts.
 export function cardOf(record) {
   const {id, version, name, edited, text, spans} = record;
-  return {id, version, name, edited, title: title(record), words: count(text, spans).words};
+  return {id, version, name, edited, title: titleOf(record), words: countWords(text, spans).words};
 }

@@ -2,7 +2,7 @@
 const BEGIN = 'Click any word to begin with it, or write something of your own.';
 const PLACEHOLDER = 'Once upon a time …';
 
-export class Example {
+export class FirstVisitExample {
   // `stored` is {text, model, view}, or null where there is none; `tell` shows it in the branch view.
   constructor(box, stored, tell) { Object.assign(this, {box, stored, tell}); }
 

@@ -1,6 +1,6 @@
 // The two dialogs that list things: what was accepted and left, and the documents.
-import {make, when} from '../../web/ui/elements.js';
-import {momentOf} from '../../web/ui/history_entry.js';
+import {make, formatTime} from '../../web/ui/elements.js';
+import {historyEntry} from '../../web/ui/history_entry.js';
 import {nameKey} from '../../web/core/shortcuts.js';
 
 export function historyDialog(dialog, {draft, notice}) {
@@ -10,7 +10,7 @@ export function historyDialog(dialog, {draft, notice}) {
     if (!draft.reenter(moment)) notice.say('The text of that moment is no longer known.');
   };
   return () => {
-    list.replaceChildren(...draft.moments.map(moment => momentOf(moment, () => go(moment))));
+    list.replaceChildren(...draft.moments.map(moment => historyEntry(moment, () => go(moment))));
     dialog.showModal();
   };
 }
@@ -49,7 +49,7 @@ export class DocumentsDialog {
   #row(card) {
     const {id, open, title, words, edited} = card, {keeping} = this, shelf = keeping.shelf;
     const name = make('span', {className: 'name', dir: 'auto', text: title});
-    const figures = make('small', {text: `${words} ${words === 1 ? 'word' : 'words'} · ${when(edited)}${open ? ' · open here' : ''}`});
+    const figures = make('small', {text: `${words} ${words === 1 ? 'word' : 'words'} · ${formatTime(edited)}${open ? ' · open here' : ''}`});
     const opener = this.#button('', () => this.#leave(() => keeping.switchTo(id)), {className: 'open'});
     opener.append(name, figures);
     opener.setAttribute('aria-current', Boolean(open));

@@ -12,7 +12,7 @@ function channel() {
   }
 }
 
-export class Tabs {
+export class OtherTabs {
   #me = newId();
   #channel = channel();
   #open = null;      // the document that is open here

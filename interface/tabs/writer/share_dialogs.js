@@ -1,6 +1,6 @@
 // The dialog with the link, and the one that shows an instruction that came with a link.
-import {MOST_LINK, encode, publicAddress} from './document_link.js';
-import {copy, make} from '../../web/ui/elements.js';
+import {MOST_LINK, encodeLink, publicAddress} from './document_link.js';
+import {copyText, make} from '../../web/ui/elements.js';
 
 const OVER = length => `As a link this text would be ${Math.ceil(length / 1024)} KB long, and many programs cut links `
   + 'after 8 KB. Send a file instead.';
@@ -12,7 +12,7 @@ const withCommand = sentence =>
 async function linkOf(document, address) {
   const {text, settings, model, instruction, instructed} = document;
   const seed = settings?.seed ?? null;
-  return address + await encode({text, settings, seed, model, instruction: instructed ? instruction : null});
+  return address + await encodeLink({text, settings, seed, model, instruction: instructed ? instruction : null});
 }
 
 export function shareDialog(dialog, {keeping, hooks}) {
@@ -28,7 +28,7 @@ export function shareDialog(dialog, {keeping, hooks}) {
     copying.textContent = 'Copy';
   };
   copying.addEventListener('click', async () => {
-    copying.textContent = await copy(field.value, dialog) ? 'Copied' : 'Press Ctrl+C';
+    copying.textContent = await copyText(field.value, dialog) ? 'Copied' : 'Press Ctrl+C';
     field.select();
   });
   field.addEventListener('focus', () => field.select());

@@ -1,34 +1,34 @@
 // The writer's tab: the person's paper and the controls, steered among the branches.
 import * as header from '../../web/ui/header.js';
-import {Controls} from './branch_options.js';
-import {mountPaper} from './paper.js';
-import {Example} from './first_visit.js';
-import {Steering} from '../../web/ui/branch_controller.js';
-import {there} from '../../web/ui/page_elements.js';
+import {BranchOptions} from './branch_options.js';
+import {mountSheet} from './writer_sheet.js';
+import {FirstVisitExample} from './first_visit.js';
+import {BranchController} from '../../web/ui/branch_controller.js';
+import {pageElements} from '../../web/ui/page_elements.js';
 
 const MOST_DEPTH = 40;
 
 export async function start({props, server}) {
-  const page = await there({paper: '.writer', controls: '#controls', branches: '#branches'});
-  await new Writer(page, server, props.value || {}).start();
+  const page = await pageElements({paper: '.writer', controls: '#controls', branches: '#branches'});
+  await new WriterTab(page, server, props.value || {}).start();
 }
 
-class Writer {
+class WriterTab {
   constructor({paper, controls, branches}, server, {example, address}) {
     this.branches = branches;
-    this.controls = new Controls(controls);
-    this.paper = mountPaper({element: paper, hooks: {
+    this.controls = new BranchOptions(controls);
+    this.paper = mountSheet({element: paper, hooks: {
       settings: () => this.controls.settings,
       applySettings: settings => this.controls.set(settings),
       view: () => this.steering.view,
       tree: () => this.steering.requests.tree(),
-      model: header.model,
+      model: header.modelName,
       publicAddress: () => address,
       also: () => [branches],
     }});
     this.draft = this.paper.draft;
-    this.example = new Example(this.draft.box, example, detail => this.steering.tell('show', detail));
-    this.steering = new Steering({
+    this.example = new FirstVisitExample(this.draft.box, example, detail => this.steering.tell('show', detail));
+    this.steering = new BranchController({
       branches, draft: this.draft, paper: this.paper, server, controls,
       settings: () => this.settings,
       told: () => ({instruction: this.paper.instruction(), banned: this.controls.bans.ids}),

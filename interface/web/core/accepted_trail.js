@@ -1,7 +1,7 @@
 // What was chosen lately and stands untouched: the model need not guess again into which tokens it falls.
 const MOST = 10000;   // as many as the server takes, should it have started anew
 
-export class Trail {
+export class AcceptedTrail {
   #pieces = [];
 
   clear() { this.#pieces = []; }
@@ -11,7 +11,7 @@ export class Trail {
   }
 
   // A piece that a change reaches into is dropped; one that lies behind it moves along.
-  edited({start, removed, inserted}) {
+  applyChange({start, removed, inserted}) {
     const end = start + removed.length, by = inserted.length - removed.length;
     this.#pieces = this.#pieces
       .filter(piece => start >= piece.end || end < piece.start)

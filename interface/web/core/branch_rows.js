@@ -1,6 +1,6 @@
 // What to draw of a view under the sliders' settings: pure, so that no slider needs the server where the data is there.
-import {oddsAfter, product, raw, unpack} from './odds.js';
-import {apart, setShares, total} from './shares.js';
+import {oddsAfter, oddsOfAll, rawOdds, unpackNode} from './odds.js';
+import {distinctLengths, setShares, sumOf} from './shares.js';
 
 const ENDS = {word: 1, clause: 2, sentence: 3, line: 4};
 const CUTTABLE = ['likely', 'sampled'];   // of these, fewer and shorter rows are what a smaller request would give
@@ -8,7 +8,7 @@ const collator = new Intl.Collator();
 const unpacked = new WeakMap();
 
 // Whether a view's data is enough for these settings; what they do not name is as it was asked for.
-export function covers(view, settings) {
+export function coversSettings(view, settings) {
   const asked = view.asked, wanted = {...asked, ...settings};
   if (wanted.mode !== asked.mode) return false;
   if (asked.mode === 'sampled' && !['temperature', 'top_p', 'seed'].every(name => wanted[name] === asked[name])) return false;
@@ -32,15 +32,15 @@ function sameRows(view, wanted) {
 
 const isLength = until => !(until in ENDS);
 // How many levels down the rows of a tree still part.
-const levels = view => Math.max(0, ...apart(view.branches.map(branch => branch.ids)));
+const levels = view => Math.max(0, ...distinctLengths(view.branches.map(branch => branch.ids)));
 
 // Rows in order with the odds of all their pieces, what they hold together, and what else there was. `pinned` is what is
 // left of an accepted branch; `growing`: rows may still be shorter than they will be. `oneWord` among the settings shows
 // of each row its first word, as one piece.
-export function shape(view, settings = {}, pinned = null, growing = false) {
+export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   const wanted = {order: 'share', ...view.asked, ...settings}, odds = oddsOf(view, wanted);
   const shown = shownBranches(view, wanted).map(branch => makeRow(branch, view, wanted, odds));
-  const pin = pinned && shapePinned(pinned, wanted);
+  const pin = pinned && shapePinnedRow(pinned, wanted);
   const top = pin && placePinned(shown, pin, growing);
   const whole = setShares(shown);
   if (pin && top === pin) setShares([...shown, pin], [pin]);
@@ -54,7 +54,7 @@ export function shape(view, settings = {}, pinned = null, growing = false) {
 }
 
 // What is left of an accepted branch as a row, by the odds that it brought along, else by raw ones.
-export function shapePinned(pinned, wanted) {
+export function shapePinnedRow(pinned, wanted) {
   const row = makeRow(pinned, pinned, wanted, oddsOf(pinned, wanted));
   setShares([row]);
   return Object.assign(row, {pinned: true, extra: true});
@@ -65,17 +65,17 @@ const shownBranches = (view, wanted) =>
 
 // A function (node's index, raw log-probability) -> figure.
 function oddsOf(view, {temperature = 1, top_p: topP = 1}) {
-  if (temperature === 1 && topP >= 1) return (_, logprob) => raw(logprob);
+  if (temperature === 1 && topP >= 1) return (_, logprob) => rawOdds(logprob);
   const nodes = nodesOf(view), known = [];
   return (index, logprob) => {
-    if (!nodes[index]) return {...raw(logprob), raw: true};
+    if (!nodes[index]) return {...rawOdds(logprob), raw: true};
     known[index] ??= oddsAfter(nodes[index], temperature, topP);
     return known[index](logprob);
   };
 }
 
 function nodesOf(view) {
-  if (!unpacked.has(view)) unpacked.set(view, (view.nodes || []).map(unpack));
+  if (!unpacked.has(view)) unpacked.set(view, (view.nodes || []).map(unpackNode));
   return unpacked.get(view);
 }
 
@@ -88,7 +88,7 @@ function makeRow(branch, source, wanted, odds) {
   const held = pieces.length ? pieces.at(-1).tokens : Number(ended && Boolean(branch.healed));
   return {
     branch, nodes: source.nodes, ids: branch.ids.slice(0, length), figures, pieces, ended, healed: Boolean(branch.healed),
-    path: product(figures), rawPath: total(branch.logprobs.slice(0, length)),
+    path: oddsOfAll(figures), rawPath: sumOf(branch.logprobs.slice(0, length)),
     end: ended ? figures.at(-1) : null, unsaid: length - held - Number(ended), raw: figures.some(figure => figure.raw),
     pinned: false, extra: false, open: !ended && !isLength(endOf(wanted)) && !pieces.some(piece => piece.ends >= ENDS[endOf(wanted)]),
   };
@@ -111,7 +111,7 @@ function makePieces(branch, length, figures) {
     const own = figures.slice(begun, tokens), ids = branch.ids.slice(begun, tokens);
     begun = tokens;
     const typed = Number(Boolean(branch.healed) && tokens === ids.length);
-    return {text, tokens, ends, ids, odds: product(own), upTo: product(figures.slice(0, tokens)), unsaid: unsaidBefore(text, ids, typed)};
+    return {text, tokens, ends, ids, odds: oddsOfAll(own), upTo: oddsOfAll(figures.slice(0, tokens)), unsaid: unsaidBefore(text, ids, typed)};
   });
 }
 
@@ -155,7 +155,7 @@ function others(view, rows, odds) {
     const key = entry.ids.join(' ');
     if (found.has(key) || rows.some(row => begins(row.ids, entry.ids))) continue;
     const figures = entry.logprobs.map((logprob, index) => odds(entry.at?.[index] ?? 0, logprob));
-    found.set(key, {...entry, odds: product(figures), raw: total(entry.logprobs)});
+    found.set(key, {...entry, odds: oddsOfAll(figures), raw: sumOf(entry.logprobs)});
   }
   return [...found.values()].sort((one, other) => other.raw - one.raw);
 }

@@ -28,7 +28,7 @@ function restOf({branch, nodes}, tokens) {
 }
 
 // Which piece of a row completes its next word; the last where none is known to; -1 where there is nothing to insert.
-export function nextWord({pieces}) {
+export function nextWordEnd({pieces}) {
   const found = pieces.findIndex(piece => piece.ends >= 1);
   return found < 0 ? pieces.length - 1 : found;
 }
@@ -36,7 +36,7 @@ export function nextWord({pieces}) {
 // What never to offer again: a token, which is the last one of a piece. `first`: nothing of a row stands before the piece. One
 // that stands in place of what was typed is named whole; of a character of several tokens none can be left out without
 // leaving out others; of a view that was stored none can.
-export function banOf({text, ids}, first, {stored = false, view}) {
+export function tokenToBan({text, ids}, first, {stored = false, view}) {
   const healed = view.branches.some(branch => branch.healed) && first, typed = healed && ids.length === 1 ? view.given : '';
   return {own: typed + text, id: ids.at(-1), bannable: !stored && ids.length <= 1 + Number(healed)};
 }

@@ -1,13 +1,13 @@
 // A change of a text, as one stretch that was replaced: {start, removed, inserted}.
 
-export const apply = (text, {start, removed, inserted}) =>
+export const applyChange = (text, {start, removed, inserted}) =>
   text.slice(0, start) + inserted + text.slice(start + removed.length);
 
-export const inverse = ({start, removed, inserted}) => ({start, removed: inserted, inserted: removed});
+export const inverseChange = ({start, removed, inserted}) => ({start, removed: inserted, inserted: removed});
 
-export const fits = (text, {start, removed}) => text.startsWith(removed, start) && start <= text.length;
+export const changeFits = (text, {start, removed}) => text.startsWith(removed, start) && start <= text.length;
 
-export const growth = ({removed, inserted}) => inserted.length - removed.length;
+export const lengthDifference = ({removed, inserted}) => inserted.length - removed.length;
 
 const isHigh = unit => unit >= 0xd800 && unit < 0xdc00;
 const isLow = unit => unit >= 0xdc00 && unit < 0xe000;
@@ -27,7 +27,7 @@ function commonEnd(old, now, most) {
 }
 
 // The smallest change that leads from one text to another.
-export function between(old, now) {
+export function changeBetween(old, now) {
   const start = commonStart(old, now);
   const tail = commonEnd(old, now, Math.min(old.length, now.length) - start);
   return {start, removed: old.slice(start, old.length - tail), inserted: now.slice(start, now.length - tail)};
@@ -35,8 +35,8 @@ export function between(old, now) {
 
 // The change that a person made who had this selection, and has the caret here now. In "aaa" the texts alone do not
 // tell which a is the new one; the caret does.
-export function typed(old, now, selection, caret) {
+export function changeTyped(old, now, selection, caret) {
   const start = Math.min(selection[0], caret), end = old.length - (now.length - caret);
   const same = start <= end && old.slice(end) === now.slice(caret) && old.slice(0, start) === now.slice(0, start);
-  return same ? {start, removed: old.slice(start, end), inserted: now.slice(start, caret)} : between(old, now);
+  return same ? {start, removed: old.slice(start, end), inserted: now.slice(start, caret)} : changeBetween(old, now);
 }

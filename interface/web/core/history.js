@@ -1,7 +1,7 @@
 // The one history of a document: steps as differences, where in them the text stands, and what was left behind.
-import {apply, between, fits, growth, inverse} from './difference.js';
-import {edited, patch, redone, undone, within} from './chosen_spans.js';
-import {joined, joins} from './history_grouping.js';
+import {applyChange, changeBetween, changeFits, lengthDifference, inverseChange} from './difference.js';
+import {spansAfterChange, spansPatch, redoSpans, undoSpans, spansWithin} from './chosen_spans.js';
+import {joinSteps, canJoin} from './history_grouping.js';
 import {excerpt} from './text_words.js';
 
 const MOST_STEPS = 2000;
@@ -14,16 +14,16 @@ const CONTEXT = 48;   // characters before a piece, for the list
 const size = ({removed, inserted}) => removed.length + inserted.length;
 
 // The state after a step, and the state before it.
-export const forward = ({text, spans, earlier}, step) => ({
-  text: apply(text, step), spans: redone(spans, step.marks, growth(step)), earlier: step.turn ? step.turn.after : earlier,
+export const stateAfter = ({text, spans, earlier}, step) => ({
+  text: applyChange(text, step), spans: redoSpans(spans, step.marks, lengthDifference(step)), earlier: step.turn ? step.turn.after : earlier,
 });
-export const back = ({text, spans, earlier}, step) => ({
-  text: apply(text, inverse(step)), spans: undone(spans, step.marks, growth(step)), earlier: step.turn ? step.turn.before : earlier,
+export const stateBefore = ({text, spans, earlier}, step) => ({
+  text: applyChange(text, inverseChange(step)), spans: undoSpans(spans, step.marks, lengthDifference(step)), earlier: step.turn ? step.turn.before : earlier,
 });
 
 // The state that an entry of what was left leads to.
 const tipOf = (then, entry) => ({
-  text: apply(then.text, entry), spans: edited(then.spans, entry, entry.marks), earlier: entry.turn ? entry.turn.after : then.earlier,
+  text: applyChange(then.text, entry), spans: spansAfterChange(then.spans, entry, entry.marks), earlier: entry.turn ? entry.turn.after : then.earlier,
 });
 
 // The end of what stands before a piece, from the beginning of a word on.
@@ -34,15 +34,15 @@ function context(text, start) {
 
 // What leads from one state to another, with the marks of what it inserts.
 function way(from, to) {
-  const change = between(from.text, to.text), {start, inserted} = change;
-  return {...change, marks: within(to.spans, start, start + inserted.length), ...turning(from.earlier, to.earlier)};
+  const change = changeBetween(from.text, to.text), {start, inserted} = change;
+  return {...change, marks: spansWithin(to.spans, start, start + inserted.length), ...turnFields(from.earlier, to.earlier)};
 }
 
 // What a step has beside the change of the text, where what stands before the text is another after it.
-export const turning = (before, after) => (before === after ? {} : {turn: {before, after}});
+export const turnFields = (before, after) => (before === after ? {} : {turn: {before, after}});
 
 // A state is {text, spans, earlier}: `earlier` is what stands before the text, in a conversation. The steps after `position` were undone and can be redone.
-export class History {
+export class EditHistory {
   steps = [];
   position = 0;
   left = [];
@@ -52,12 +52,12 @@ export class History {
   // `marks` are the spans of what the step inserts, counted from its start; `goal` all spans after it, where they are known.
   // What could be redone until now is left behind.
   add(step, state, {marks = [], goal = null} = {}) {
-    const last = this.#goesOn(step), whole = last ? joined(last, step) : step;
-    const base = last ? undone(state.spans, last.marks, growth(last)) : state.spans;
-    const spans = goal ?? edited(base, whole, marks);
+    const last = this.#goesOn(step), whole = last ? joinSteps(last, step) : step;
+    const base = last ? undoSpans(state.spans, last.marks, lengthDifference(last)) : state.spans;
+    const spans = goal ?? spansAfterChange(base, whole, marks);
     this.#leave(state);
     if (last) this.steps.pop();
-    this.steps.push({...whole, marks: patch(base, spans, growth(whole))});
+    this.steps.push({...whole, marks: spansPatch(base, spans, lengthDifference(whole))});
     this.position = this.steps.length;
     this.#open = true;
     this.#bound();
@@ -99,7 +99,7 @@ export class History {
   goal(moment, state) {
     if (moment.kind !== 'left') return this.#at(moment.at, state);
     const entry = this.left[moment.index], then = entry && this.#at(entry.at, state);
-    if (!then || !fits(then.text, entry)) return null;
+    if (!then || !changeFits(then.text, entry)) return null;
     return {...tipOf(then, entry), caret: entry.caret};
   }
 
@@ -115,7 +115,7 @@ export class History {
   // The step that this one goes on with, if any.
   #goesOn(step) {
     const last = this.steps[this.position - 1];
-    return this.#open && joins(last, step) ? last : null;
+    return this.#open && canJoin(last, step) ? last : null;
   }
 
   #accepted(state) {
@@ -124,14 +124,14 @@ export class History {
     const goesOn = index => index >= 0 && (found.length < MOST_MOMENTS || (firstTurn >= 0 && index >= firstTurn));
     for (let index = this.position - 1; goesOn(index); index -= 1) {
       const step = this.steps[index];
-      text = apply(text, inverse(step));
+      text = applyChange(text, inverseChange(step));
       if (step.turn) found.push({kind: step.kind, at: index, time: step.time, before: '', text, earlier: step.turn.before});
       if (step.kind === 'accept') found.push(this.#moment('accepted', index, text));
     }
     ({text} = state);
     for (let index = this.position; index < this.steps.length; index += 1) {
       if (this.steps[index].kind === 'accept') found.push(this.#moment('undone', index, text));
-      text = apply(text, this.steps[index]);
+      text = applyChange(text, this.steps[index]);
     }
     return found;
   }
@@ -143,8 +143,8 @@ export class History {
 
   #at(position, state) {
     let then = state;
-    for (let index = this.position; index > position; index -= 1) then = back(then, this.steps[index - 1]);
-    for (let index = this.position; index < position; index += 1) then = forward(then, this.steps[index]);
+    for (let index = this.position; index > position; index -= 1) then = stateBefore(then, this.steps[index - 1]);
+    for (let index = this.position; index < position; index += 1) then = stateAfter(then, this.steps[index]);
     return {...then, caret: this.steps[position - 1]?.after ?? [0, 0]};
   }
 

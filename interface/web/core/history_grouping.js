@@ -18,14 +18,14 @@ function deletesOn(last, step) {
 }
 
 // Whether a step goes on with what the last one does.
-export function joins(last, step) {
+export function canJoin(last, step) {
   if (!last || last.kind !== step.kind || Math.abs(step.time - last.time) >= PAUSE) return false;
   if (!alone(last.after, step.before)) return false;
   return step.kind === 'type' ? typesOn(last, step) : step.kind === 'delete' && deletesOn(last, step);
 }
 
 // Both as one step.
-export function joined(last, step) {
+export function joinSteps(last, step) {
   const {after, time} = step;
   if (step.kind === 'type') return {...last, inserted: last.inserted + step.inserted, after, time};
   const forward = step.start === last.start;

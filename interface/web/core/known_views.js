@@ -1,11 +1,11 @@
 // Views that the page has: the one of the text as it stands, those a click away, and those of texts shown lately.
-import {covers} from './branch_rows.js';
+import {coversSettings} from './branch_rows.js';
 
 const MOST_RECENT = 40;
 
-export const keyOf = ids => ids.join(' ');
+export const idsKey = ids => ids.join(' ');
 
-export class Known {
+export class KnownViews {
   #recent = new Map();
 
   constructor() { this.forget(); }
@@ -28,7 +28,7 @@ export class Known {
   add(key, view) { this.ahead.set(key, view); }
 
   // The view after accepting tokens of the one that is shown; its rows may be shorter than they are to be.
-  after(ids, settings) { return begun(this.ahead.get(keyOf(ids)), settings); }
+  after(ids, settings) { return begun(this.ahead.get(idsKey(ids)), settings); }
 
   // Of which tokens that is there.
   ready(settings) { return [...this.ahead].filter(([, view]) => begun(view, settings)).map(([key]) => key); }
@@ -46,17 +46,17 @@ export class Known {
 }
 
 // Whether a view is all that was asked for.
-export const isWhole = (view, settings) =>
-  covers(view, settings) && (view.asked.until === 'tokens' || view.asked.depth >= settings.depth);
+export const isComplete = (view, settings) =>
+  coversSettings(view, settings) && (view.asked.until === 'tokens' || view.asked.depth >= settings.depth);
 
 // Whether a view that still grows shows something that another one does not.
-export const tellsMore = (view, had) => view.asked.mode !== had.asked.mode || view.branches.length > had.branches.length
+export const showsMore = (view, had) => view.asked.mode !== had.asked.mode || view.branches.length > had.branches.length
   || depthOf(view) > depthOf(had);
 
 // How deep all rows of a view are at least.
 const depthOf = ({branches}) => Math.min(...branches.filter(({ended}) => !ended).map(({ids}) => ids.length));
 
 const begun = (view, settings) =>
-  (view && covers(view, {...settings, depth: Math.min(settings.depth, view.asked.depth)}) ? view : null);
+  (view && coversSettings(view, {...settings, depth: Math.min(settings.depth, view.asked.depth)}) ? view : null);
 
-const enough = (view, settings) => (view && isWhole(view, settings) ? view : null);
+const enough = (view, settings) => (view && isComplete(view, settings) ? view : null);

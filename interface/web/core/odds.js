@@ -9,7 +9,7 @@ const ROUNDING = 0.5 / DROP_UNIT + 0.5 / HEAT_UNIT;   // by how much a token can
 
 // A node: heats[i] = log of the sum of exp((l - l0) / T) over the vocabulary at T = 0.1 (i + 1), where l0 is the
 // likeliest token's log-probability; drops = l0 - l of the likeliest tokens, rising from 0.
-export function unpack(packed) {
+export function unpackNode(packed) {
   const characters = atob(packed);
   const number = index => characters.charCodeAt(2 * index) + 256 * characters.charCodeAt(2 * index + 1);
   const kept = characters.length / 2 - HEATS;
@@ -29,16 +29,16 @@ export function oddsAfter(node, temperature, topP) {
   return logprob => (likeliest(node) - logprob <= edge ? {p: Math.min(1, odds(logprob) / mass), bound} : NEVER);
 }
 
-export const raw = logprob => ({p: Math.exp(logprob), bound: false});
+export const rawOdds = logprob => ({p: Math.exp(logprob), bound: false});
 
 // The odds of all of these one after the other.
-export function product(figures) {
+export function oddsOfAll(figures) {
   const p = figures.reduce((all, figure) => all * figure.p, 1);
   return {p, bound: p > 0 && figures.some(figure => figure.bound)};
 }
 
 // The odds of any of these, which exclude each other.
-export function sum(figures) {
+export function oddsOfAny(figures) {
   const p = figures.reduce((all, figure) => all + figure.p, 0);
   return {p: Math.min(1, p), bound: figures.some(figure => figure.bound)};
 }

@@ -1,8 +1,8 @@
 // What sets rows apart from each other, and what they hold together.
-import {product, sum} from './odds.js';
+import {oddsOfAll, oddsOfAny} from './odds.js';
 
 // For each path, the length of the shortest beginning that no other shares; all of it where there is none.
-export function apart(paths) {
+export function distinctLengths(paths) {
   const lengths = paths.map(path => path.length);
   const part = (indices, depth) => {
     for (const [id, group] of grouped(indices, index => paths[index][depth])) {
@@ -27,17 +27,17 @@ function grouped(items, keyOf) {
 
 // Gives each of `targets` its share, the odds of what sets it apart among `rows`; returns what all rows hold together.
 export function setShares(rows, targets = rows) {
-  const lengths = apart(rows.map(row => row.ids)), shares = new Map();
+  const lengths = distinctLengths(rows.map(row => row.ids)), shares = new Map();
   rows.forEach((row, index) => {
-    const length = lengths[index], share = product(row.figures.slice(0, length));
+    const length = lengths[index], share = oddsOfAll(row.figures.slice(0, length));
     shares.set(row.ids.join(' '), share);
     if (targets.includes(row))
-      Object.assign(row, {apart: length, share, cut: share.p === 0, rawShare: total(row.branch.logprobs.slice(0, length))});
+      Object.assign(row, {apart: length, share, cut: share.p === 0, rawShare: sumOf(row.branch.logprobs.slice(0, length))});
   });
-  return sum([...shares.keys()].filter(key => !goesOn(key, shares)).map(key => shares.get(key)));
+  return oddsOfAny([...shares.keys()].filter(key => !goesOn(key, shares)).map(key => shares.get(key)));
 }
 
-export const total = numbers => numbers.reduce((all, one) => all + one, 0);
+export const sumOf = numbers => numbers.reduce((all, one) => all + one, 0);
 
 // Whether a path goes on with another one: then what it holds is counted there.
 function goesOn(key, paths) {

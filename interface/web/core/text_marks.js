@@ -11,14 +11,14 @@ const adjoining = spans => spans.reduce((runs, [from, to]) => {
 }, []);
 
 // Where the mirrored part of a text begins, or null where it has no paragraphs that are short enough.
-export function beginning(text) {
+export function mirrorStart(text) {
   if (text.length <= LONG) return 0;
   const line = text.indexOf('\n', text.length - LONG);
   return line < 0 ? null : line + 1;
 }
 
 // The text from `start` on as {text, chosen}; spaces around a piece are not of it.
-export function* stretches(text, spans, start = 0) {
+export function* markedStretches(text, spans, start = 0) {
   let done = start;
   for (const [from, to] of adjoining(spans)) {
     const piece = text.slice(Math.max(from, start), to), lead = piece.length - piece.trimStart().length;
@@ -32,7 +32,7 @@ export function* stretches(text, spans, start = 0) {
 
 // The strip from left to right as {share, chosen}: shares of the length of the text, none of those that were chosen too
 // narrow to be seen.
-export function* stripes(length, spans) {
+export function* stripCells(length, spans) {
   const cell = Math.max(1, length / CELLS), round = place => Math.round(place / cell) * cell;
   let done = 0;
   for (const [from, to] of adjoining(spans.map(([from, to]) => [round(from), Math.max(round(to), round(from) + cell)]))) {

@@ -2,7 +2,7 @@
 const WORD = /\p{Ideographic}\p{M}*|(?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])+(?:['’-](?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])+)*/gu;
 
 // How many words there are, and how many of them were chosen: those whose first character was.
-export function count(text, spans) {
+export function countWords(text, spans) {
   let words = 0, chosen = 0, span = 0;
   for (const {index} of text.matchAll(WORD)) {
     while (span < spans.length && spans[span][1] <= index) span += 1;
@@ -20,7 +20,7 @@ export function excerpt(text, most = 80) {
 }
 
 // Pieces [start, …] in the order of a text, with their starts counted in characters, as Python does.
-export function inCharacters(text, pieces) {
+export function withCharacterStarts(text, pieces) {
   let from = 0, count = 0;
   return pieces.map(([start, ...piece]) => {
     count += [...text.slice(from, start)].length;

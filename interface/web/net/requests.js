@@ -9,7 +9,7 @@ const SILENT = 'The server does not answer. Your text is safe here; trying again
 const secret = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
 
 // The same promise, which fails where it is not kept in time.
-export function inTime(promise, patience = PATIENCE) {
+export function withTimeout(promise, patience = PATIENCE) {
   let timer = 0;
   const late = new Promise((_, fail) => { timer = setTimeout(() => fail(new Error('No answer came in time.')), patience); });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
@@ -18,7 +18,7 @@ export function inTime(promise, patience = PATIENCE) {
 // `given()` tells what to ask when the request leaves; `heard(news, request)` gets what comes; `lost(sentence)` is told
 // when the server does not answer, or has no room, `unknown()` when it has forgotten this page. Where there is nothing to
 // ask now, `given()` gives null, and whoever has held it back asks again.
-export class Requests {
+export class ServerRequests {
   #number = 0;
   #sent = 0;
   #timer = 0;
@@ -54,9 +54,9 @@ export class Requests {
     const request = {...given, page: this.page, number};
     this.#sent = performance.now();
     try {
-      let news = await inTime(this.server.ask(request));
+      let news = await withTimeout(this.server.ask(request));
       while (this.#hear(news, request)) {
-        news = await inTime(this.server.more({page: this.page, number, seen: news.seen}));
+        news = await withTimeout(this.server.more({page: this.page, number, seen: news.seen}));
       }
     } catch {
       this.#retry(number, SILENT);

@@ -7,7 +7,7 @@ const MOST = 1_000_000;    // characters: what the writer leaves here must find 
 const KEPT = 'lookahead:kept:';
 
 // What cannot be kept, or read again, is forgotten.
-export const attempt = work => {
+export const orNull = work => {
   try {
     return work();
   } catch {
@@ -19,27 +19,27 @@ const brief = state => JSON.stringify(state, withoutHistory);
 
 // Of tabs that were not opened since as well.
 export function forgetKept() {
-  attempt(() => Object.keys(sessionStorage).filter(key => key.startsWith(KEPT)).forEach(key => sessionStorage.removeItem(key)));
+  orNull(() => Object.keys(sessionStorage).filter(key => key.startsWith(KEPT)).forEach(key => sessionStorage.removeItem(key)));
   document.dispatchEvent(new CustomEvent('forgotten'));
 }
 
 // `take` gives what stands there; `give` puts it back, unless something stands there already, which `holds` tells. With
 // `revive`, objects are made of what was kept as JSON makes them.
-export function keepOverReloads(name, {take, give, holds, revive}) {
+export function keepAcrossReloads(name, {take, give, holds, revive}) {
   const key = `${KEPT}${FORM}:${name}`;
   let unwanted = null;
-  const keep = () => attempt(() => {
+  const keep = () => orNull(() => {
     sessionStorage.removeItem(key);
     const state = take();
     if (brief(state) === unwanted) return;
     const text = [JSON.stringify(state), brief(state)].find(({length}) => length <= MOST);
     if (text) sessionStorage.setItem(key, text);
   });
-  const kept = attempt(() => JSON.parse(sessionStorage.getItem(key), revive));
-  attempt(() => sessionStorage.removeItem(key));
-  if (kept && !holds()) attempt(() => give(kept));
+  const kept = orNull(() => JSON.parse(sessionStorage.getItem(key), revive));
+  orNull(() => sessionStorage.removeItem(key));
+  if (kept && !holds()) orNull(() => give(kept));
   addEventListener('beforeunload', event => { if (holds()) event.preventDefault(); });
   addEventListener('pagehide', keep);
   document.addEventListener('visibilitychange', () => { if (document.visibilityState === 'hidden') keep(); });
-  document.addEventListener('forgotten', () => { unwanted = attempt(() => brief(take())); });
+  document.addEventListener('forgotten', () => { unwanted = orNull(() => brief(take())); });
 }

@@ -2,7 +2,7 @@
 const MOST = 100;
 
 // Event `change` whenever there are others.
-export class Bans extends EventTarget {
+export class BanChips extends EventTarget {
   #list = [];
 
   constructor(element) {

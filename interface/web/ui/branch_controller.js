@@ -1,11 +1,11 @@
 // Between a person's draft, the branches and the server. The server is told what stands before the caret, and answers
 // with views; only a person's hand changes the text.
 import * as header from './header.js';
-import {Ghost} from './ghost_text.js';
-import {listenToKeys} from './text_keys.js';
-import {Known, isWhole, keyOf, tellsMore} from '../core/known_views.js';
-import {Requests} from '../net/requests.js';
-import {inCharacters} from '../core/text_words.js';
+import {GhostText} from './ghost_text.js';
+import {listenToTextKeys} from './text_keys.js';
+import {KnownViews, isComplete, idsKey, showsMore} from '../core/known_views.js';
+import {ServerRequests} from '../net/requests.js';
+import {withCharacterStarts} from '../core/text_words.js';
 
 const WAITING = 'Branches appear here when the model is ready.';
 const SELECTION = 'A selection pauses branching.';
@@ -20,7 +20,7 @@ const HOOKS = {
   rests: () => {},          // nothing is written, so nothing follows: (revision)
 };
 
-export class Steering {
+export class BranchController {
   paused = false;
   pinned = null;
   #heardOf = 0;   // the newest revision of which the server has answered
@@ -31,16 +31,16 @@ export class Steering {
   // buttons that stop and pause.
   constructor({branches, draft, paper, server, controls, settings, drawn = settings, ...hooks}) {
     Object.assign(this, {branches, draft, drawn, asked: settings, hooks: {...HOOKS, ...hooks}});
-    this.known = new Known();
+    this.known = new KnownViews();
     this.buttons = {stop: controls.querySelector('.stop'), pause: controls.querySelector('.pause')};
-    this.requests = new Requests({
+    this.requests = new ServerRequests({
       server,
       given: () => this.given(),
       heard: (news, request) => this.heard(news, request),
-      lost: sentence => header.complain(this, sentence),
+      lost: sentence => header.showError(this, sentence),
       unknown: () => { this.#heardOf = 0; },
     });
-    this.ghost = new Ghost({branches, draft, show: text => paper.ghost(text), shown: () => paper.ghostShown});
+    this.ghost = new GhostText({branches, draft, show: text => paper.ghost(text), shown: () => paper.ghostShown});
   }
 
   start() {
@@ -64,7 +64,7 @@ export class Steering {
     document.addEventListener('lookahead:ready', () => this.look());
     buttons.pause.addEventListener('click', () => this.pause());
     buttons.stop.addEventListener('click', () => this.stop());
-    listenToKeys({box: draft.box, draft, does: {
+    listenToTextKeys({box: draft.box, draft, does: {
       word: branch => this.choose(branch, branches.branchView.nextWord(branch)),
       whole: branch => this.choose(branch, (branches.branchView.rows()[branch]?.pieces.length ?? 0) - 1),
       ghost: () => this.ghost.take(),
@@ -105,7 +105,7 @@ export class Steering {
   rest(revision) {
     this.requests.drop();
     this.halting(false);
-    if (header.state() !== 'error') header.answered(this);
+    if (header.loadingState() !== 'error') header.clearErrors(this);
     this.known.take(revision, '', null, false);
     this.tell('show', {revision, state: 'empty', view: null});
     if (!this.draft.text) this.hooks.rests(revision);
@@ -125,7 +125,7 @@ export class Steering {
     if (draft.composing || (!text && !opens(told))) return null;
     return {
       ...this.settings, revision: draft.revision, text, ...told,
-      accepted: inCharacters(text, draft.trail(this.#heardOf)),
+      accepted: withCharacterStarts(text, draft.trail(this.#heardOf)),
     };
   }
 
@@ -133,7 +133,7 @@ export class Steering {
     const {revision} = request;
     if (news.state === 'waiting') return this.wait(news, revision);
     if (news.state === 'error') return this.fail(news, revision);
-    header.answered(this);
+    header.clearErrors(this);
     this.#heardOf = Math.max(this.#heardOf, revision);
     this.paint(news, request);
     this.readAhead(news, revision);
@@ -144,7 +144,7 @@ export class Steering {
     const {state, view = null, reading = null, note = null} = news, known = this.known;
     const whole = state === 'settled', had = known.revision === revision && known.view;
     // What is there already may reach deeper than what comes first.
-    if (!whole && had && !(view && tellsMore(view, had))) return;
+    if (!whole && had && !(view && showsMore(view, had))) return;
     if (view) known.take(revision, text, view, whole);
     if (view || reading || this.branches.dataset.state !== state)
       this.tell('show', {revision, state, view, reading, note, pinned: this.pinned});
@@ -152,7 +152,7 @@ export class Steering {
   }
 
   present(revision, text, view) {
-    const whole = isWhole(view, this.settings);
+    const whole = isComplete(view, this.settings);
     this.known.take(revision, text, view, whole);
     this.tell('show', {revision, state: this.paused ? 'paused' : whole ? 'settled' : 'thinking', view, pinned: this.pinned});
     this.ghost.painted();
@@ -173,20 +173,20 @@ export class Steering {
   // How many of the rows have the view after their first piece; where there is nothing to click, nothing is missing.
   ready() {
     const rows = this.branches.branchView.rows().filter(row => !row.extra), keys = new Set(this.known.ready(this.settings));
-    return rows.filter(({pieces, ids}) => !pieces.length || keys.has(keyOf(ids.slice(0, pieces[0].tokens)))).length;
+    return rows.filter(({pieces, ids}) => !pieces.length || keys.has(idsKey(ids.slice(0, pieces[0].tokens)))).length;
   }
 
   wait({loading}, revision) {
     this.halting(false);
-    if (header.state() === 'ready') header.meanwhile(loading);
-    else header.answered(this);
+    if (header.loadingState() === 'ready') header.showReload(loading);
+    else header.clearErrors(this);
     if (loading.state === 'error') return this.tell('show', {revision, state: 'error', view: null});
     this.tell('show', {revision, state: 'thinking', view: null, note: WAITING});
   }
 
   fail({sentence}, revision) {
-    header.answered(this);
-    header.complain(this, sentence);
+    header.clearErrors(this);
+    header.showError(this, sentence);
     this.halting(false);
     this.tell('show', {revision, state: 'error', view: null, note: sentence});
   }
@@ -220,7 +220,7 @@ export class Steering {
     this.tell('settings', this.drawn());
     if (this.telling() !== this.#told) {
       this.draft.retold();   // of which we hear
-    } else if (known.complete && known.revision === this.draft.revision && isWhole(known.view, this.settings)) {
+    } else if (known.complete && known.revision === this.draft.revision && isComplete(known.view, this.settings)) {
       this.tellAhead();
       this.ghost.painted();
     } else {
@@ -269,7 +269,7 @@ export class Steering {
 
   resume() {
     const {known, draft} = this, there = known.complete && known.revision === draft.revision;
-    if (there && isWhole(known.view, this.settings) && !this.paused) this.tell('state', {state: 'settled'});
+    if (there && isComplete(known.view, this.settings) && !this.paused) this.tell('state', {state: 'settled'});
     else this.look();
   }
 

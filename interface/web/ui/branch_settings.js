@@ -1,6 +1,6 @@
 // How many branches there are, how deep they are, and whether a click takes one word or as many as one likes. Event
 // `change` whenever that is another.
-export class Choosing extends EventTarget {
+export class BranchSettings extends EventTarget {
   #prefix;
 
   constructor(element) {

@@ -7,7 +7,7 @@ export function make(tag, {text, ...properties} = {}, ...children) {
 }
 
 // To the clipboard, also where the page is not served securely. Whether it went there.
-export async function copy(text, holder = document.body) {
+export async function copyText(text, holder = document.body) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
@@ -27,14 +27,14 @@ function copyBySelecting(text, holder) {
 }
 
 // A file for the person to keep.
-export function download(content, name, type) {
+export function downloadFile(content, name, type) {
   const address = URL.createObjectURL(new Blob([content], {type: `${type};charset=utf-8`}));
   make('a', {href: address, download: name}).click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
 // A dialog closes at a click beside it and at every button that says so.
-export function closing(dialog) {
+export function closeOnClick(dialog) {
   dialog.addEventListener('click', event => {
     if (event.target === dialog || event.target.closest('[data-close]')) dialog.close();
   });
@@ -43,7 +43,7 @@ export function closing(dialog) {
 const MOMENT = {dateStyle: 'medium', timeStyle: 'short'};
 const TIME = {timeStyle: 'short'};
 
-export function when(time) {
+export function formatTime(time) {
   const date = new Date(time), today = date.toDateString() === new Date().toDateString();
   return date.toLocaleString(undefined, today ? TIME : MOMENT);
 }

@@ -1,5 +1,5 @@
 // The text that would come, in grey behind the caret: of the first branch, or of what is pointed at.
-export class Ghost {
+export class GhostText {
   #hidden = false;   // by Esc, until the next edit
   #pointed = null;
 

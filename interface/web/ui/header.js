@@ -16,29 +16,29 @@ export function mount({element, props, watch}) {
 }
 
 // A mistake of somebody's stands above how far the model is, until they take it back with null.
-export function complain(owner, sentence) {
+export function showError(owner, sentence) {
   mistakes.delete(owner);
   if (sentence) mistakes.set(owner, {state: 'error', sentence, fraction: null});
   paint();
 }
 
 // A server that was started anew is loading its model once more; until somebody is answered.
-export function meanwhile(loading) {
+export function showReload(loading) {
   anew = loading;
   paint();
 }
 
 // The server has answered, and this one has nothing to complain of any more.
-export function answered(owner) {
+export function clearErrors(owner) {
   anew = null;
-  complain(owner, null);
+  showError(owner, null);
 }
 
 // What a page learns elsewhere of how far the model is.
-export const state = () => loading.state;
+export const loadingState = () => loading.state;
 
 // The model's name, as files and links carry it; null before it is there.
-export const model = () => (loading.state === 'ready' ? loading.sentence.split(' · ')[0] : null);
+export const modelName = () => (loading.state === 'ready' ? loading.sentence.split(' · ')[0] : null);
 
 function paint() {
   if (!status) return;

@@ -1,8 +1,8 @@
 // The line that says how far the reading of a text is, or why there is none.
 import * as header from './header.js';
-import {counted, plain} from '../core/branch_sentences.js';
+import {formatCount, formatNumber} from '../core/branch_sentences.js';
 
-export class Reading {
+export class ReadingProgress {
   // `marked` tells its state to styles and tests; `waiting` is said while there is no model.
   constructor(line, {waiting, marked = line}) {
     Object.assign(this, {marked, waiting, sentence: line.querySelector('.sentence'), bar: line.querySelector('progress')});
@@ -17,11 +17,11 @@ export class Reading {
     this.bar.value = share ?? 0;
   }
 
-  progress([read, total]) { this.say(`Reading: ${plain(read)} of ${counted(total, 'token')}`, 'thinking', read / total); }
+  progress([read, total]) { this.say(`Reading: ${formatNumber(read)} of ${formatCount(total, 'token')}`, 'thinking', read / total); }
 
   wait({loading}) {
     if (loading.state === 'error') this.say(loading.sentence, 'error');
     else this.say(this.waiting, 'waiting');
-    if (header.state() === 'ready') header.meanwhile(loading);
+    if (header.loadingState() === 'ready') header.showReload(loading);
   }
 }

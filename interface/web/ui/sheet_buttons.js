@@ -1,9 +1,9 @@
 // The buttons of a sheet that every tab has: back, forward, and to the clipboard.
-import {copy} from './elements.js';
+import {copyText} from './elements.js';
 
 const NOT_COPIED = 'This browser does not allow copying here; select the text and press Ctrl+C.';
 
-export function travelling(draft, undo, redo) {
+export function connectUndoButtons(draft, undo, redo) {
   const paint = () => {
     undo.setAttribute('aria-disabled', !draft.canUndo);
     redo.setAttribute('aria-disabled', !draft.canRedo);
@@ -18,8 +18,8 @@ export function travelling(draft, undo, redo) {
   paint();
 }
 
-export function copying(draft, button, notice) {
+export function connectCopyButton(draft, button, notice) {
   button.addEventListener('click', async () => {
-    notice.say(await copy(draft.text) ? 'The text is copied.' : NOT_COPIED);
+    notice.say(await copyText(draft.text) ? 'The text is copied.' : NOT_COPIED);
   });
 }

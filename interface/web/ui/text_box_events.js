@@ -56,7 +56,7 @@ function caret(draft, hear, signal) {
   }, {signal});
 }
 
-export function listen(draft, {also, hear, signal}) {
+export function listenToTextBox(draft, {also, hear, signal}) {
   keys(draft, also, signal);
   typing(draft, hear, signal);
   composition(draft, hear, signal);

@@ -10,7 +10,7 @@ function asTyped(box, {start, removed, inserted}) {
 
 // Replace one stretch. In a box that has the focus it is done as if it were typed, so that the browser's own menu keeps
 // offering to undo; a box without it stays without it, so that no keyboard comes up.
-export function put(box, change) {
+export function replaceInTextBox(box, change) {
   const {start, removed, inserted} = change;
   if (!removed && !inserted) return;
   if (focused(box) && removed.length + inserted.length <= LONG && asTyped(box, change)) return;

@@ -3,17 +3,17 @@
 // Every change of the text, or of where the caret stands, gives a new revision. Events: `change` {revision, kind}, kind
 // being type, accept, undo, redo, reenter, load, caret, told, telling, replace or a turn's own; `caret` {caret, selected} at once
 // at every move.
-import {apply, between, fits, inverse, typed} from '../core/difference.js';
-import {edited} from '../core/chosen_spans.js';
-import {History, back, forward, turning} from '../core/history.js';
-import {listen} from './text_box_events.js';
-import {Trail} from '../core/accepted_trail.js';
-import {put} from './text_box_writing.js';
+import {applyChange, changeBetween, changeFits, inverseChange, changeTyped} from '../core/difference.js';
+import {spansAfterChange} from '../core/chosen_spans.js';
+import {EditHistory, stateBefore, stateAfter, turnFields} from '../core/history.js';
+import {listenToTextBox} from './text_box_events.js';
+import {AcceptedTrail} from '../core/accepted_trail.js';
+import {replaceInTextBox} from './text_box_writing.js';
 
 const oneLineEnd = text => text.replace(/\r\n?/g, '\n');
 const OURS = ['accept', 'reenter', 'replace'];
 
-export class Draft extends EventTarget {
+export class TextDraft extends EventTarget {
   composing = false;
   revision = 0;
   #text;               // as last noticed; the box may be ahead of it while an input method composes
@@ -21,8 +21,8 @@ export class Draft extends EventTarget {
   #selection;
   #spans = [];
   #earlier;            // what stands before the text, where it is a message of a conversation
-  #history = new History();
-  #trail = new Trail();
+  #history = new EditHistory();
+  #trail = new AcceptedTrail();
   #writing = false;
   #listening = new AbortController();
 
@@ -34,7 +34,7 @@ export class Draft extends EventTarget {
     this.#text = '';
     this.#place = 0;
     this.#selection = [0, 0];
-    listen(this, {also, signal: this.#listening.signal, hear: {
+    listenToTextBox(this, {also, signal: this.#listening.signal, hear: {
       input: kind => this.#hear(kind),
       select: () => { this.#selection = this.selection; },
       nativeUndo: verb => this.#instead(verb),
@@ -72,7 +72,7 @@ export class Draft extends EventTarget {
 
   // Of the text in the box, also in the middle of a composition.
   get spans() {
-    return this.text === this.#text ? this.#spans : edited(this.#spans, between(this.#text, this.text));
+    return this.text === this.#text ? this.#spans : spansAfterChange(this.#spans, changeBetween(this.#text, this.text));
   }
 
   // The newest revision, after noticing what has changed without being heard of.
@@ -105,7 +105,7 @@ export class Draft extends EventTarget {
     this.sync();
     const change = {start: 0, removed: this.#text, inserted: text}, before = this.selection;
     this.#write(change, [text.length, text.length]);
-    const turned = turning(this.#earlier, earlier), carets = {before, after: this.selection};
+    const turned = turnFields(this.#earlier, earlier), carets = {before, after: this.selection};
     this.#record({...change, ...carets, kind, time: Date.now(), ...turned}, null, spans);
     this.#renew(kind);
     return true;
@@ -129,9 +129,9 @@ export class Draft extends EventTarget {
     this.sync();
     const goal = this.#history.goal(moment, this.#state);
     if (!goal) return false;
-    const change = between(this.#text, goal.text), before = this.selection;
+    const change = changeBetween(this.#text, goal.text), before = this.selection;
     this.#write(change, goal.caret);
-    const turned = turning(this.#earlier, goal.earlier);
+    const turned = turnFields(this.#earlier, goal.earlier);
     if (change.removed || change.inserted || turned.turn) {
       const step = {...change, before, after: this.selection, kind: 'reenter', time: Date.now(), ...turned};
       this.#record(step, null, goal.spans);
@@ -177,7 +177,7 @@ export class Draft extends EventTarget {
   }
 
   #noticed(kind) {
-    const change = typed(this.#text, this.text, this.#selection, this.box.selectionEnd);
+    const change = changeTyped(this.#text, this.text, this.#selection, this.box.selectionEnd);
     const [from, to] = this.#selection, end = change.start + change.removed.length;
     const before = from >= change.start && to <= end ? [from, to] : [end, end];
     this.#record({...change, before, after: this.selection, kind, time: Date.now()});
@@ -186,7 +186,7 @@ export class Draft extends EventTarget {
 
   #record(step, marks = [], goal = null) {
     this.#spans = this.#history.add(step, this.#state, {marks, goal});
-    this.#trail.edited(step);
+    this.#trail.applyChange(step);
     this.#text = this.text;
     if (step.turn) this.#earlier = step.turn.after;
   }
@@ -196,13 +196,13 @@ export class Draft extends EventTarget {
     this.sync();
     const step = this.#history[verb](), undoes = verb === 'undo';
     if (!step) return false;
-    const change = undoes ? inverse(step) : step;
-    if (!fits(this.#text, change)) return this.#lost(undoes);
-    const {spans, earlier} = (undoes ? back : forward)(this.#state, step);
+    const change = undoes ? inverseChange(step) : step;
+    if (!changeFits(this.#text, change)) return this.#lost(undoes);
+    const {spans, earlier} = (undoes ? stateBefore : stateAfter)(this.#state, step);
     this.#write(change, undoes ? step.before : step.after);
     this.#text = this.text;
     [this.#spans, this.#earlier] = [spans, earlier];
-    this.#trail.edited(change);
+    this.#trail.applyChange(change);
     this.#renew(verb);
     if (!undoes && step.ids) this.#trail.add(step, this.revision);
     return true;
@@ -218,16 +218,16 @@ export class Draft extends EventTarget {
   #instead(verb) {
     if (this.#writing || this.composing) return;
     this.#writing = true;
-    put(this.box, between(this.text, this.#text));
+    replaceInTextBox(this.box, changeBetween(this.text, this.#text));
     this.#writing = false;
     this.box.setSelectionRange(...this.#selection);
     this[verb]();
   }
 
   #write(change, selection) {
-    const expected = apply(this.#text, change);
+    const expected = applyChange(this.#text, change);
     this.#writing = true;
-    put(this.box, change);
+    replaceInTextBox(this.box, change);
     if (this.text !== expected) this.box.value = expected;
     this.box.setSelectionRange(...selection);
     this.#selection = selection;

@@ -2,7 +2,7 @@
 import {isPause, textKey} from '../core/shortcuts.js';
 
 // `does` says what to do: word(branch), whole(branch), ghost() and hide() (both tell whether there was any), pause().
-export function listenToKeys({box, draft, does}) {
+export function listenToTextKeys({box, draft, does}) {
   document.addEventListener('keydown', event => {
     if (draft.composing) return;
     const pauses = isPause(event) && box.checkVisibility() && !event.target.closest('dialog, .told');

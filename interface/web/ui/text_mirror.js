@@ -1,7 +1,7 @@
 // What is drawn around the text without touching it: a mirror under the text box with the marks of what was chosen and
 // the ghost text after the caret; the strip of typed and chosen; the count of words.
-import {beginning, stretches, stripes} from '../core/text_marks.js';
-import {count} from '../core/text_words.js';
+import {mirrorStart, markedStretches, stripCells} from '../core/text_marks.js';
+import {countWords} from '../core/text_words.js';
 
 const COUNTS_SETTLE = 200; // milliseconds
 const BREAK = '\u200b';    // so that the ghost text does not pull the last word to the next line
@@ -14,8 +14,8 @@ function mark(text) {
 }
 
 // The text from `start` on as nodes.
-export const marked = (text, spans, start) =>
-  [...stretches(text, spans, start)].map(({text, chosen}) => (chosen ? mark(text) : document.createTextNode(text)));
+export const markedNodes = (text, spans, start) =>
+  [...markedStretches(text, spans, start)].map(({text, chosen}) => (chosen ? mark(text) : document.createTextNode(text)));
 
 function stripe({share, chosen}) {
   const made = document.createElement('i');
@@ -24,7 +24,7 @@ function stripe({share, chosen}) {
   return made;
 }
 
-export class Paper {
+export class TextMirror {
   #ghost = '';
   #frame = 0;
   #counting = 0;
@@ -50,7 +50,7 @@ export class Paper {
   get ghostShown() {
     const {draft} = this;
     return Boolean(this.#ghost) && !draft.composing && !draft.selected && draft.caret === draft.text.length
-      && beginning(draft.text) !== null;
+      && mirrorStart(draft.text) !== null;
   }
 
   #changed(kind) {
@@ -70,7 +70,7 @@ export class Paper {
   }
 
   #paint() {
-    const {text, spans} = this.draft, start = beginning(text), page = this.mirror.firstElementChild;
+    const {text, spans} = this.draft, start = mirrorStart(text), page = this.mirror.firstElementChild;
     this.mirror.style.width = `${this.box.clientWidth}px`;
     this.mirror.style.height = `${this.box.clientHeight}px`;
     page.style.minHeight = start ? `${this.box.scrollHeight}px` : '';
@@ -78,7 +78,7 @@ export class Paper {
     ghost.className = 'ghost';
     ghost.textContent = this.ghostShown ? this.#ghost : '';
     const body = document.createElement('div');
-    if (start !== null) body.append(...marked(text, spans, start), BREAK, ghost);
+    if (start !== null) body.append(...markedNodes(text, spans, start), BREAK, ghost);
     page.replaceChildren(body);
     this.box.dataset.ghost = ghost.textContent ? 'shown' : '';
     this.#scroll();
@@ -89,9 +89,9 @@ export class Paper {
   }
 
   #tell() {
-    const {text, spans} = this.draft, {words, chosen} = count(text, spans);
+    const {text, spans} = this.draft, {words, chosen} = countWords(text, spans);
     this.count.textContent = `${words} ${words === 1 ? 'word' : 'words'} · ${chosen} chosen`;
-    this.strip.replaceChildren(...[...stripes(text.length, spans)].map(stripe));
+    this.strip.replaceChildren(...[...stripCells(text.length, spans)].map(stripe));
     this.strip.setAttribute('aria-label', `${chosen} of ${words} words were chosen, the others typed.`);
   }
 }

@@ -321,8 +321,8 @@ def figures(bench: Bench, row: Sequence[float], temperature: float, top_p: float
     return list(
         bench.page.evaluate(
             importing("""async ([packed, row, temperature, topP]) => {
-                const {unpack, oddsAfter} = await import('/lookahead/web/core/odds.js');
-                return row.map(oddsAfter(unpack(packed), temperature, topP));
+                const {unpackNode, oddsAfter} = await import('/lookahead/web/core/odds.js');
+                return row.map(oddsAfter(unpackNode(packed), temperature, topP));
             }"""),
             [packed(row), list(row), temperature, top_p],
         )
@@ -332,8 +332,8 @@ def figures(bench: Bench, row: Sequence[float], temperature: float, top_p: float
 def shaped(bench: Bench, view: Any, settings: Any = None, pinned: Any = None) -> Any:
     return bench.page.evaluate(
         importing("""async ([view, settings, pinned]) => {
-            const {shape} = await import('/lookahead/web/core/branch_rows.js');
-            return shape(view, settings, pinned);
+            const {shapeRows} = await import('/lookahead/web/core/branch_rows.js');
+            return shapeRows(view, settings, pinned);
         }"""),
         [view, settings or {}, pinned],
     )
@@ -343,7 +343,7 @@ def covers(bench: Bench, view: Any, **settings: Any) -> bool:
     return bool(
         bench.page.evaluate(
             importing("""async ([view, settings]) =>
-                (await import('/lookahead/web/core/branch_rows.js')).covers(view, settings)"""),
+                (await import('/lookahead/web/core/branch_rows.js')).coversSettings(view, settings)"""),
             [view, settings],
         )
     )

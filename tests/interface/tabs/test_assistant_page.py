@@ -272,10 +272,10 @@ def test_an_ending_is_a_chip_that_inserts_nothing_and_names_send(talking: Talkin
 
 
 ENDED = importing("""async () => {
-  const {shape} = await import('/lookahead/web/core/branch_rows.js');
+  const {shapeRows} = await import('/lookahead/web/core/branch_rows.js');
   const branch = {ids: [5, 0], logprobs: [0, -1], at: [0, 1], pieces: [], ended: true, healed: true};
   const asked = {k: 1, depth: 8, mode: 'likely', until: 'tokens'};
-  return shape({branches: [branch], nodes: [], rest: [], asked}).rows[0];
+  return shapeRows({branches: [branch], nodes: [], rest: [], asked}).rows[0];
 }""")
 
 
@@ -426,9 +426,9 @@ def test_it_fits_narrow_pages_and_axe_finds_nothing_serious(browser: Any, real_p
 
 
 MOUNT = importing("""async () => {
-  const {Draft} = await import('/lookahead/web/ui/text_draft.js');
+  const {TextDraft} = await import('/lookahead/web/ui/text_draft.js');
   const blank = {messages: [], role: 'user'}, other = {user: 'assistant', assistant: 'user'};
-  const draft = new Draft(document.querySelector('#box'), {earlier: blank});
+  const draft = new TextDraft(document.querySelector('#box'), {earlier: blank});
   const earlier = () => draft.earlier;
   window.does = {
     state: () => JSON.stringify([draft.text, draft.spans, draft.selection, earlier()]),

@@ -24,10 +24,10 @@ PAPER = (FOLDER / "paper.html").read_text(encoding="utf-8")
 STYLES = [FOLDER.parents[1] / "web" / "ui" / "sheet.css", FOLDER / "paper.css"]
 STYLE = "\n".join(file.read_text(encoding="utf-8") for file in STYLES)
 MOUNT = importing("""async () => {
-  const {mountPaper} = await import('/lookahead/tabs/writer/paper.js');
+  const {mountSheet} = await import('/lookahead/tabs/writer/writer_sheet.js');
   window.applied = [];
   window.settings = {k: 5, depth: 5, seed: 7};
-  window.paper = mountPaper({
+  window.paper = mountSheet({
     element: document.body,
     hooks: {
       settings: () => window.settings,

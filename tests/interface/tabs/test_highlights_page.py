@@ -325,12 +325,12 @@ def test_typing_while_it_is_read_is_never_touched_and_the_last_text_is_the_one_s
 
 
 PERCENT = importing(
-    "all => import('/lookahead/web/core/branch_sentences.js').then(({percent}) => all.map(p => percent({p})))"
+    "all => import('/lookahead/web/core/branch_sentences.js').then(one => all.map(p => one.formatPercent({p})))"
 )
 BESIDE = importing("""async ([entry, fits]) => {
-  const {paint} = await import('/lookahead/tabs/highlights/word_details.js');
+  const {paintWordDetails} = await import('/lookahead/tabs/highlights/word_details.js');
   const element = document.createElement('div');
-  paint(element, entry, fits);
+  paintWordDetails(element, entry, fits);
   const rows = [...element.querySelectorAll('.after')].map(one => one.textContent);
   return [rows, element.querySelector('.following').textContent];
 }""")
@@ -385,9 +385,9 @@ def test_how_much_rarer_the_next_words_are_is_said_in_few_figures(tiny: Visit) -
 
 
 TOLD = importing("""async entry => {
-  const {paint} = await import('/lookahead/tabs/highlights/word_details.js');
+  const {paintWordDetails} = await import('/lookahead/tabs/highlights/word_details.js');
   const element = document.createElement('div');
-  paint(element, entry, null);
+  paintWordDetails(element, entry, null);
   const verdicts = [...element.querySelectorAll('.verdict')].map(one => one.textContent);
   return [element.querySelector('p').textContent, verdicts];
 }""")

@@ -497,9 +497,9 @@ VIEW = {
     "nodes": [], "rest": [], "asked": {"k": 2, "depth": 3, "mode": "likely", "until": "tokens"},
 }  # fmt: skip
 SHAPED = importing("""async ([view, settings]) => {
-  const {shape} = await import('/lookahead/web/core/branch_rows.js');
+  const {shapeRows} = await import('/lookahead/web/core/branch_rows.js');
   const {choiceOf} = await import('/lookahead/web/core/choice.js');
-  return shape(view, settings).rows.map((row, index) => choiceOf(row, index, row.pieces.length - 1));
+  return shapeRows(view, settings).rows.map((row, index) => choiceOf(row, index, row.pieces.length - 1));
 }""")
 
 

@@ -1,38 +1,38 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {BLANK, NAMES, OTHER, onceAgain, said, turnsOf, whole} from '../../../../interface/tabs/assistant/conversation_state.js';
+import {EMPTY_CONVERSATION, ROLE_NAMES, OTHER_ROLE, conversationReviver, conversationFields, turnMoments, allMessages} from '../../../../interface/tabs/assistant/conversation_state.js';
 
 const message = (role, content) => ({role, content, spans: [[0, 1]]});
 const earlier = {messages: [message('user', 'Hello'), message('assistant', 'Hi')], role: 'user'};
 
-test('a conversation begins without messages, with the user', () => assert.deepEqual(BLANK, {messages: [], role: 'user'}));
+test('a conversation begins without messages, with the user', () => assert.deepEqual(EMPTY_CONVERSATION, {messages: [], role: 'user'}));
 
 test('the two roles follow each other', () => {
-  assert.deepEqual([OTHER.user, OTHER.assistant, NAMES.user, NAMES.assistant], ['assistant', 'user', 'User', 'Assistant']);
+  assert.deepEqual([OTHER_ROLE.user, OTHER_ROLE.assistant, ROLE_NAMES.user, ROLE_NAMES.assistant], ['assistant', 'user', 'User', 'Assistant']);
 });
 
 test('a request holds the messages without what the page knows of them, and whose turn it is', () => {
-  assert.deepEqual(said(earlier), {messages: [{role: 'user', content: 'Hello'}, {role: 'assistant', content: 'Hi'}], role: 'user'});
+  assert.deepEqual(conversationFields(earlier), {messages: [{role: 'user', content: 'Hello'}, {role: 'assistant', content: 'Hi'}], role: 'user'});
 });
 
 test('the whole conversation has the message in progress at its end', () => {
-  assert.deepEqual(whole({earlier, text: 'Well'}), [
+  assert.deepEqual(allMessages({earlier, text: 'Well'}), [
     {role: 'user', content: 'Hello'}, {role: 'assistant', content: 'Hi'}, {role: 'user', content: 'Well'},
   ]);
 });
 
 test('what is read again is one object wherever it was one', () => {
-  const history = {now: earlier, before: earlier, other: {...earlier, role: 'assistant'}, blank: BLANK};
-  const read = JSON.parse(JSON.stringify(history), onceAgain());
+  const history = {now: earlier, before: earlier, other: {...earlier, role: 'assistant'}, blank: EMPTY_CONVERSATION};
+  const read = JSON.parse(JSON.stringify(history), conversationReviver());
   assert.deepEqual(read, history);
   assert.equal(read.now, read.before);
   assert.notEqual(read.now, read.other);
-  assert.equal(read.blank, BLANK);
+  assert.equal(read.blank, EMPTY_CONVERSATION);
 });
 
 test('what has no messages is read as it is', () => {
-  const kept = {text: 'a', list: [{b: 1}, null, {b: 1}], nothing: null}, read = JSON.parse(JSON.stringify(kept), onceAgain());
+  const kept = {text: 'a', list: [{b: 1}, null, {b: 1}], nothing: null}, read = JSON.parse(JSON.stringify(kept), conversationReviver());
   assert.deepEqual(read, kept);
   assert.notEqual(read.list[0], read.list[2]);
 });
@@ -41,16 +41,16 @@ const moment = (kind, more = {}) => ({kind, text: 'text', before: 'before', time
 
 test('of all moments those are listed at which the turn was passed or something was left', () => {
   const moments = ['accepted', 'undone', 'left', 'send', 'edit', 'anew', 'reenter'].map(kind => moment(kind));
-  assert.deepEqual(turnsOf(moments).map(({kind}) => kind), ['left', 'send', 'edit', 'anew', 'reenter']);
+  assert.deepEqual(turnMoments(moments).map(({kind}) => kind), ['left', 'send', 'edit', 'anew', 'reenter']);
 });
 
 test('a moment at which nothing stood there is not listed', () => {
-  assert.deepEqual(turnsOf([moment('send', {text: ''}), moment('send', {text: '', earlier: BLANK})]), []);
-  assert.equal(turnsOf([moment('send', {text: '', earlier})]).length, 1);
+  assert.deepEqual(turnMoments([moment('send', {text: ''}), moment('send', {text: '', earlier: EMPTY_CONVERSATION})]), []);
+  assert.equal(turnMoments([moment('send', {text: '', earlier})]).length, 1);
 });
 
 test('a moment is described by its last message and how many came before', () => {
-  const described = more => turnsOf([moment('send', more)]).map(({before, text}) => [before, text])[0];
+  const described = more => turnMoments([moment('send', more)]).map(({before, text}) => [before, text])[0];
   assert.deepEqual(described({earlier, text: 'Well'}), ['2 messages, then User:', 'Well']);
   assert.deepEqual(described({earlier, text: ''}), ['1 message, then Assistant:', 'Hi']);
   assert.deepEqual(described({earlier: {messages: [], role: 'assistant'}, text: 'I'}), ['Assistant:', 'I']);
@@ -58,5 +58,5 @@ test('a moment is described by its last message and how many came before', () =>
 });
 
 test('the rest of a described moment stays as it is', () => {
-  assert.deepEqual(turnsOf([moment('left', {index: 3, earlier})])[0], {kind: 'left', index: 3, time: 1, earlier, before: '2 messages, then User:', text: 'text'});
+  assert.deepEqual(turnMoments([moment('left', {index: 3, earlier})])[0], {kind: 'left', index: 3, time: 1, earlier, before: '2 messages, then User:', text: 'text'});
 });

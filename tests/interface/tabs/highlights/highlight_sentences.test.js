@@ -3,12 +3,12 @@ import {test} from 'node:test';
 
 import * as sentences from '../../../../interface/tabs/highlights/highlight_sentences.js';
 
-const {after} = sentences;
+const {oddsAfterAlternative} = sentences;
 
 // Without what keeps figures on one line.
 const said = text => text.replaceAll('\u00a0', ' ');
-const summary = entry => said(sentences.summary(entry)), following = fit => said(sentences.following(fit));
-const alternatives = entry => said(sentences.alternatives(entry));
+const summary = entry => said(sentences.wordSummary(entry)), following = fit => said(sentences.followingSentence(fit));
+const alternatives = entry => said(sentences.alternativesSentence(entry));
 
 const entry = {ids: [12], place: 0, loss: Math.log(4), rank: 3, entropy: 2.345, seen_from: 0, token: ' keeper'};
 
@@ -41,10 +41,10 @@ test('alternatives stand in one line with their odds', () => {
 });
 
 // How the next words stand after an alternative that makes them so many times as likely.
-const times = many => said(after({logprob: Math.log(0.01 * many), own: Math.log(0.01)})).split(', ')[1];
+const times = many => said(oddsAfterAlternative({logprob: Math.log(0.01 * many), own: Math.log(0.01)})).split(', ')[1];
 
 test('the next words after an alternative have their odds, and how they compare', () => {
-  assert.equal(after({logprob: Math.log(0.02), own: Math.log(0.01)}), 'then\u00a02\u00a0%, 2\u00a0×\u00a0likelier');
+  assert.equal(oddsAfterAlternative({logprob: Math.log(0.02), own: Math.log(0.01)}), 'then\u00a02\u00a0%, 2\u00a0×\u00a0likelier');
   assert.deepEqual([0.5, 0.1, 2.5, 9.4, 11.4].map(times), ['2 × rarer', '10 × rarer', '2.5 × likelier', '9.4 × likelier', '11 × likelier']);
 });
 
@@ -57,8 +57,8 @@ test('comparisons end at a hundred thousand', () => {
 });
 
 test('where either is not known, nothing is said of the next words', () => {
-  assert.equal(after({logprob: null, own: -1}), '');
-  assert.equal(after({logprob: -1, own: null}), '');
+  assert.equal(oddsAfterAlternative({logprob: null, own: -1}), '');
+  assert.equal(oddsAfterAlternative({logprob: -1, own: null}), '');
 });
 
 test('the next words are named once, with their odds after the word that was written', () => {

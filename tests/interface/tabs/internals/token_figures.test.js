@@ -5,10 +5,10 @@ import * as figures from '../../../../interface/tabs/internals/token_figures.js'
 import {Dice} from '../../../support/scripts/dice.js';
 import {nucleus, order, packed, randomRow} from '../../../support/scripts/rows.js';
 
-const {facts, left, odds, settings, whose} = figures;
+const {tokenFacts, oddsOfRest, oddsRows, processingSentence, tokenOrigin} = figures;
 
 // Without what keeps figures on one line.
-const summary = (...facts) => figures.summary(...facts).replaceAll('\u00a0', ' ');
+const summary = (...facts) => figures.tokenSummary(...facts).replaceAll('\u00a0', ' ');
 
 const row = randomRow(new Dice(5), {vocabulary: 80}), likeliest = order(row);
 const CAME = likeliest[20];
@@ -24,34 +24,34 @@ function viewOf({id = CAME, rank = 21} = {}) {
 const near = (found, wanted) => assert.ok(Math.abs(found - wanted) <= 0.01 * wanted, `${found}, and not ${wanted}`);
 
 test('what the template and the tokenizer put there is not a message', () => {
-  assert.equal(whose(null, ['user']), 'put there by the template');
-  assert.equal(whose(null, null), 'put before every text by the tokenizer');
-  assert.equal(whose(0, null), 'of your text');
-  assert.equal(whose(1, ['user', 'assistant']), "message 2, the assistant's");
+  assert.equal(tokenOrigin(null, ['user']), 'put there by the template');
+  assert.equal(tokenOrigin(null, null), 'put before every text by the tokenizer');
+  assert.equal(tokenOrigin(0, null), 'of your text');
+  assert.equal(tokenOrigin(1, ['user', 'assistant']), "message 2, the assistant's");
 });
 
 test('the facts of a token are its position, id, message, and what is special', () => {
   const view = viewOf(), [token] = view.tokens;
-  assert.equal(facts(view, token, 0, null), 'position 0 · id 1 · of your text');
+  assert.equal(tokenFacts(view, token, 0, null), 'position 0 · id 1 · of your text');
   view.spelled[1] = {bytes: 'F0', ended: true};
-  assert.equal(facts(view, token, 0, ['user']), "position 0 · id 1 · message 1, the user's · bytes of a part of a character · an ending");
+  assert.equal(tokenFacts(view, token, 0, ['user']), "position 0 · id 1 · message 1, the user's · bytes of a part of a character · an ending");
 });
 
 test('of the token to come nothing stands there yet', () => {
-  assert.equal(facts(viewOf(), {id: null}, 7, null), 'position 7 · nothing stands there yet');
+  assert.equal(tokenFacts(viewOf(), {id: null}, 7, null), 'position 7 · nothing stands there yet');
 });
 
 test('the settings that odds are processed with are named', () => {
-  assert.equal(settings({temperature: 1, topP: 1}), 'temperature 1 and top-p 1 leave them as they are');
-  assert.equal(settings({temperature: 0.5, topP: 1}), 'at temperature 0.5, top-p 1');
-  assert.equal(settings({temperature: 1, topP: 0.9}), 'at temperature 1, top-p 0.9');
-  assert.equal(settings({temperature: 0, topP: 0.9}), 'at temperature 0, where the likeliest is certain, top-p 0.9');
+  assert.equal(processingSentence({temperature: 1, topP: 1}), 'temperature 1 and top-p 1 leave them as they are');
+  assert.equal(processingSentence({temperature: 0.5, topP: 1}), 'at temperature 0.5, top-p 1');
+  assert.equal(processingSentence({temperature: 1, topP: 0.9}), 'at temperature 1, top-p 0.9');
+  assert.equal(processingSentence({temperature: 0, topP: 0.9}), 'at temperature 0, where the likeliest is certain, top-p 0.9');
 });
 
 test('each alternative and what came has its raw and its processed odds, by the whole row', () => {
   for (const [temperature, topP] of [[1, 1], [0.5, 1], [1, 0.9], [1.5, 0.7]]) {
     const raw = nucleus(row, 1, 1).odds, processed = nucleus(row, temperature, topP).odds;
-    for (const one of odds(viewOf(), 1, {temperature, topP})) {
+    for (const one of oddsRows(viewOf(), 1, {temperature, topP})) {
       near(one.raw.p, raw[one.id]);
       near(one.processed.p, processed[one.id]);
       assert.deepEqual([one.text, one.bytes, one.ended], [` w${one.id}`, null, false]);
@@ -60,12 +60,12 @@ test('each alternative and what came has its raw and its processed odds, by the 
 });
 
 test('where nothing is processed both odds are the same', () => {
-  for (const one of odds(viewOf(), 1, {temperature: 1, topP: 1})) assert.deepEqual(one.processed, one.raw);
+  for (const one of oddsRows(viewOf(), 1, {temperature: 1, topP: 1})) assert.deepEqual(one.processed, one.raw);
 });
 
 test('alternatives have their places, and what came its own rank', () => {
-  assert.deepEqual(odds(viewOf(), 1, {temperature: 1, topP: 1}).map(({came, rank}) => [came, rank]), [[false, 1], [false, 2], [false, 3], [true, 21]]);
-  const first = odds(viewOf({id: likeliest[1], rank: 2}), 1, {temperature: 1, topP: 1});
+  assert.deepEqual(oddsRows(viewOf(), 1, {temperature: 1, topP: 1}).map(({came, rank}) => [came, rank]), [[false, 1], [false, 2], [false, 3], [true, 21]]);
+  const first = oddsRows(viewOf({id: likeliest[1], rank: 2}), 1, {temperature: 1, topP: 1});
   assert.deepEqual(first.map(({came, rank}) => [came, rank]), [[false, 1], [true, 2], [false, 3], [true, 2]]);
 });
 
@@ -73,7 +73,7 @@ test('a token that the model rules out is impossible', () => {
   const view = viewOf();
   view.tokens[1].alternatives[3][1] = null;
   for (const wanted of [{temperature: 1, topP: 1}, {temperature: 0.5, topP: 1}]) {
-    const {raw, processed} = odds(view, 1, wanted).at(-1);
+    const {raw, processed} = oddsRows(view, 1, wanted).at(-1);
     assert.deepEqual([raw, processed], [{p: 0, bound: false}, {p: 0, bound: false}]);
   }
 });
@@ -90,6 +90,6 @@ test('of the token to come the likeliest is named', () => {
 
 test('all others have what the rows leave, at least where a row has a bound', () => {
   const rows = [{raw: {p: 0.5, bound: false}, processed: {p: 0.25, bound: true}}, {raw: {p: 0.125, bound: false}, processed: {p: 0, bound: false}}];
-  assert.deepEqual(left(rows, 'raw'), {p: 0.375, atLeast: false});
-  assert.deepEqual(left(rows, 'processed'), {p: 0.75, atLeast: true});
+  assert.deepEqual(oddsOfRest(rows, 'raw'), {p: 0.375, atLeast: false});
+  assert.deepEqual(oddsOfRest(rows, 'processed'), {p: 0.75, atLeast: true});
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {linesOf} from '../../../../interface/tabs/internals/token_lines.js';
+import {tokenLines} from '../../../../interface/tabs/internals/token_lines.js';
 
 // A view of tokens [text, bytes of a part of a character or null]; the token to come is the last one.
 function viewOf(...tokens) {
@@ -13,38 +13,38 @@ function viewOf(...tokens) {
 const texts = lines => lines.map(({stretches}) => stretches.map(({text, tokens}) => [text, tokens]));
 
 test('tokens of one line stand in one line, the one to come at its end', () => {
-  const lines = linesOf(viewOf(['Once'], [' upon']));
+  const lines = tokenLines(viewOf(['Once'], [' upon']));
   assert.deepEqual(texts(lines), [[['Once', [0]], [' upon', [1]]]]);
   assert.deepEqual(lines.map(({tokens}) => tokens), [[0, 1, 2]]);
 });
 
 test('a line ends with a line break', () => {
-  const lines = linesOf(viewOf(['one'], ['\n'], ['two\n'], ['three']));
+  const lines = tokenLines(viewOf(['one'], ['\n'], ['two\n'], ['three']));
   assert.deepEqual(lines.map(({tokens}) => tokens), [[0, 1], [2], [3, 4]]);
   assert.deepEqual(texts(lines), [[['one', [0]], ['\n', [1]]], [['two\n', [2]]], [['three', [3]]]]);
 });
 
 test('a line break at the end begins no line of its own for the token to come', () => {
-  assert.deepEqual(linesOf(viewOf(['one'], ['\n'])).map(({tokens}) => tokens), [[0, 1, 2]]);
-  assert.deepEqual(linesOf(viewOf(['one'], ['\n'], ['\n'])).map(({tokens}) => tokens), [[0, 1], [2, 3]]);
+  assert.deepEqual(tokenLines(viewOf(['one'], ['\n'])).map(({tokens}) => tokens), [[0, 1, 2]]);
+  assert.deepEqual(tokenLines(viewOf(['one'], ['\n'], ['\n'])).map(({tokens}) => tokens), [[0, 1], [2, 3]]);
 });
 
 test('nothing but the token to come is one line', () => {
-  assert.deepEqual(linesOf(viewOf()), [{stretches: [], tokens: [0]}]);
+  assert.deepEqual(tokenLines(viewOf()), [{stretches: [], tokens: [0]}]);
 });
 
 test('a character of several tokens is a stretch of all of them', () => {
-  const lines = linesOf(viewOf(['a'], ['', 'F0 9F'], ['', '99'], ['🙂', '82'], ['b']));
+  const lines = tokenLines(viewOf(['a'], ['', 'F0 9F'], ['', '99'], ['🙂', '82'], ['b']));
   assert.deepEqual(texts(lines), [[['a', [0]], ['🙂', [1, 2, 3]], ['b', [4]]]]);
 });
 
 test('a token that ends one character and begins another belongs to both', () => {
-  const lines = linesOf(viewOf(['', 'F0 9F 99'], ['🙂', '82 F0'], ['', '9F 99'], ['🙂', '82'], ['b']));
+  const lines = tokenLines(viewOf(['', 'F0 9F 99'], ['🙂', '82 F0'], ['', '9F 99'], ['🙂', '82'], ['b']));
   assert.deepEqual(texts(lines), [[['🙂', [0, 1]], ['🙂', [1, 2, 3]], ['b', [4]]]]);
 });
 
 test('bytes begin a character that others go on with where its last one is missing', () => {
-  const goesOn = bytes => texts(linesOf(viewOf(['x', bytes], ['y', '82'])))[0][1][1].length === 2;
+  const goesOn = bytes => texts(tokenLines(viewOf(['x', bytes], ['y', '82'])))[0][1][1].length === 2;
   const open = ['C3', 'DF', 'E2', 'E2 82', 'E2 9F', 'E2 AF', 'E2 BF', 'F0', 'F0 9F', 'F0 9F 99', '82 C3', '41 F0 9F', 'F0 9F 99 82 C3'];
   const closed = ['82', 'C3 A9', 'E2 82 AC', 'F0 9F 99 82', '41', '41 82', 'AC3', 'E2 C3 82', 'F0 41', 'E2 41', 'C3 41'];
   for (const bytes of open) assert.ok(goesOn(bytes), bytes);
@@ -52,11 +52,11 @@ test('bytes begin a character that others go on with where its last one is missi
 });
 
 test('a token without characters and bytes leads up to nothing', () => {
-  const lines = linesOf(viewOf(['', null], ['a']));
+  const lines = tokenLines(viewOf(['', null], ['a']));
   assert.deepEqual([texts(lines), lines[0].tokens], [[[['a', [1]]]], [0, 1, 2]]);
 });
 
 test('what the template put there is told apart', () => {
-  const lines = linesOf(viewOf(['<user>', null, null], ['Hi', null, 0]));
+  const lines = tokenLines(viewOf(['<user>', null, null], ['Hi', null, 0]));
   assert.deepEqual(lines[0].stretches.map(({template}) => template), [true, false]);
 });

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {BLANK, named, written} from '../../../../interface/tabs/internals/visible_signs.js';
+import {NEXT_TOKEN_LABEL, tokenLabel, tokenInText} from '../../../../interface/tabs/internals/visible_signs.js';
 
 test('a token is named by its text, with all white space as signs', () => {
-  assert.equal(named({text: ' a b\n', bytes: null}), '␣a␣b↵');
+  assert.equal(tokenLabel({text: ' a b\n', bytes: null}), '␣a␣b↵');
 });
 
-test('a part of a character is named by its bytes', () => assert.equal(named({text: '', bytes: 'F0 9F'}), 'F0 9F'));
+test('a part of a character is named by its bytes', () => assert.equal(tokenLabel({text: '', bytes: 'F0 9F'}), 'F0 9F'));
 
 test('a token at its place is written as the characters that it stands for there', () => {
-  assert.equal(written({text: ' Once'}, {text: 'Once', bytes: null}), '␣Once');
+  assert.equal(tokenInText({text: ' Once'}, {text: 'Once', bytes: null}), '␣Once');
 });
 
 test('a token that stands for no characters of its own is named', () => {
-  assert.equal(written({text: ''}, {text: '<|end|>', bytes: null}), '<|end|>');
-  assert.equal(written({text: '🙂'}, {text: '', bytes: '99 82'}), '99 82');
+  assert.equal(tokenInText({text: ''}, {text: '<|end|>', bytes: null}), '<|end|>');
+  assert.equal(tokenInText({text: '🙂'}, {text: '', bytes: '99 82'}), '99 82');
 });
 
-test('the token to come is a blank', () => assert.equal(BLANK, '[____]'));
+test('the token to come is a blank', () => assert.equal(NEXT_TOKEN_LABEL, '[____]'));

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {exported, fileName, read} from '../../../../interface/tabs/writer/document_files.js';
+import {exportDocument, fileName, readDocumentFile} from '../../../../interface/tabs/writer/document_files.js';
 import {documentFrom} from '../../../../interface/tabs/writer/document_record.js';
 
 const fileOf = (content, name, type = '') => new File([content], name, {type});
-const refusal = (content, name, type) => read(fileOf(content, name, type)).then(() => 'It was opened.', error => error.message);
+const refusal = (content, name, type) => readDocumentFile(fileOf(content, name, type)).then(() => 'It was opened.', error => error.message);
 
 const DOCUMENT = {
   ...documentFrom({text: 'Once', spans: [[0, 4]], name: 'Mine', model: 'a/model', instruction: 'Write.', caret: 2}), settings: {k: 5, seed: 7},
 };
 
 test('a document that was exported is the same when it is opened', async () => {
-  const found = await read(fileOf(exported(DOCUMENT), 'Mine.json'));
+  const found = await readDocumentFile(fileOf(exportDocument(DOCUMENT), 'Mine.json'));
   assert.deepEqual(found, DOCUMENT);
 });
 
 test('an export says what it is, when it was made, and holds view and tree', () => {
-  const before = Date.now(), found = JSON.parse(exported(DOCUMENT, {view: {branches: []}, tree: {id: 1}}));
+  const before = Date.now(), found = JSON.parse(exportDocument(DOCUMENT, {view: {branches: []}, tree: {id: 1}}));
   assert.deepEqual([found.format, found.version, found.seed, found.view, found.tree], ['lookahead', 1, 7, {branches: []}, {id: 1}]);
   const at = Date.parse(found.exported);
   assert.ok(at >= before && at <= Date.now());
@@ -26,16 +26,16 @@ test('an export says what it is, when it was made, and holds view and tree', () 
 });
 
 test('an export of a document without settings has no seed, no view and no tree', () => {
-  const {seed, view, tree} = JSON.parse(exported({...DOCUMENT, settings: null}));
+  const {seed, view, tree} = JSON.parse(exportDocument({...DOCUMENT, settings: null}));
   assert.deepEqual([seed, view, tree], [null, null, null]);
-  assert.equal(JSON.parse(exported({...DOCUMENT, settings: {k: 1}})).seed, null);
-  assert.equal(JSON.parse(exported({...DOCUMENT, settings: {seed: 0}})).seed, 0);
+  assert.equal(JSON.parse(exportDocument({...DOCUMENT, settings: {k: 1}})).seed, null);
+  assert.equal(JSON.parse(exportDocument({...DOCUMENT, settings: {seed: 0}})).seed, 0);
 });
 
-test('an export is written for people to read', () => assert.ok(exported(DOCUMENT).split('\n').length > 10));
+test('an export is written for people to read', () => assert.ok(exportDocument(DOCUMENT).split('\n').length > 10));
 
 test('the seed of a file goes into its settings', async () => {
-  const seeded = async value => (await read(fileOf(JSON.stringify({format: 'lookahead', text: 'a', ...value}), 'a.json'))).settings;
+  const seeded = async value => (await readDocumentFile(fileOf(JSON.stringify({format: 'lookahead', text: 'a', ...value}), 'a.json'))).settings;
   assert.deepEqual(await seeded({seed: 3, settings: {k: 5, seed: 1}}), {k: 5, seed: 3});
   assert.deepEqual(await seeded({seed: 3}), {seed: 3});
   assert.deepEqual(await seeded({seed: '3', settings: {k: 5}}), {k: 5});
@@ -43,24 +43,24 @@ test('the seed of a file goes into its settings', async () => {
 });
 
 test('a document without a name is called as its file is', async () => {
-  const named = async (name, value = {}) => (await read(fileOf(JSON.stringify({format: 'lookahead', text: 'a', ...value}), name))).name;
+  const named = async (name, value = {}) => (await readDocumentFile(fileOf(JSON.stringify({format: 'lookahead', text: 'a', ...value}), name))).name;
   assert.equal(await named('My.own story.json'), 'My.own story');
   assert.equal(await named('story.json', {name: 'Mine'}), 'Mine');
   assert.equal(await named('story', {name: ''}), 'story');
 });
 
 test('a plain text is a document of its own, with one kind of line end', async () => {
-  const found = await read(fileOf('one\r\ntwo\rthree\n', 'a story.txt', 'text/plain'));
+  const found = await readDocumentFile(fileOf('one\r\ntwo\rthree\n', 'a story.txt', 'text/plain'));
   assert.deepEqual(found, documentFrom({name: 'a story', text: 'one\ntwo\nthree\n'}));
 });
 
 test('JSON in a file of another kind is a text', async () => {
-  assert.equal((await read(fileOf('{"a": 1}', 'a.txt'))).text, '{"a": 1}');
-  assert.equal((await read(fileOf('[1]', 'a.json.txt'))).text, '[1]');
+  assert.equal((await readDocumentFile(fileOf('{"a": 1}', 'a.txt'))).text, '{"a": 1}');
+  assert.equal((await readDocumentFile(fileOf('[1]', 'a.json.txt'))).text, '[1]');
 });
 
 test('a document of ours is known in a file of any name', async () => {
-  assert.equal((await read(fileOf('{"format": "lookahead", "text": "b"}', 'a.txt'))).text, 'b');
+  assert.equal((await readDocumentFile(fileOf('{"format": "lookahead", "text": "b"}', 'a.txt'))).text, 'b');
 });
 
 test('JSON that is no document of ours is refused', async () => {
@@ -95,7 +95,7 @@ test('more than five megabytes are refused', async () => {
 
 test('a file that cannot be read is refused', async () => {
   const gone = {name: 'a.txt', size: 1, arrayBuffer: () => Promise.reject(new Error('gone'))};
-  await assert.rejects(read(gone), {message: '“a.txt” could not be read. Nothing was opened.'});
+  await assert.rejects(readDocumentFile(gone), {message: '“a.txt” could not be read. Nothing was opened.'});
 });
 
 test('a file is named after its document, without what file systems refuse', () => {

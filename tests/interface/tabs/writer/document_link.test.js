@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {deflateRawSync, inflateRawSync} from 'node:zlib';
 
-import {MOST_LINK, decode, encode, isLink, publicAddress} from '../../../../interface/tabs/writer/document_link.js';
+import {MOST_LINK, decodeLink, encodeLink, isLink, publicAddress} from '../../../../interface/tabs/writer/document_link.js';
 import {Dice} from '../../../support/scripts/dice.js';
 
 const DOCUMENT = {text: 'Once 🙂', settings: {k: 5}, seed: 7, instruction: 'Write.', model: 'a/model'};
@@ -10,7 +10,7 @@ const DOCUMENT = {text: 'Once 🙂', settings: {k: 5}, seed: 7, instruction: 'Wr
 // What a link holds, packed and unpacked by other code.
 const fragmentOf = packed => `#t=${deflateRawSync(Buffer.from(packed)).toString('base64url')}`;
 const contentOf = fragment => JSON.parse(inflateRawSync(Buffer.from(fragment.slice(3), 'base64url')).toString());
-const refusal = fragment => decode(fragment).then(() => 'It was opened.', error => error.message);
+const refusal = fragment => decodeLink(fragment).then(() => 'It was opened.', error => error.message);
 
 const BROKEN = 'This link is broken: part of it is missing or changed. Nothing was opened; ask for it once more.';
 const STRANGE = 'This link holds no text that Lookahead can read. Nothing was opened.';
@@ -20,31 +20,31 @@ test('a link brings the document that was packed into it', async () => {
   const dice = new Dice(1);
   for (let turn = 0; turn < 20; turn += 1) {
     const document = {...DOCUMENT, text: dice.text(300), seed: dice.upTo(1e9)};
-    assert.deepEqual(await decode(await encode(document)), document);
+    assert.deepEqual(await decodeLink(await encodeLink(document)), document);
   }
 });
 
 test('a link holds the document as JSON, deflated, in letters that addresses may hold', async () => {
   const dice = new Dice(2), text = Array.from({length: 400}, () => String.fromCodePoint(32 + dice.upTo(900))).join('');
-  const fragment = await encode({...DOCUMENT, text});
+  const fragment = await encodeLink({...DOCUMENT, text});
   assert.match(fragment, /^#t=[\w-]+$/);
   assert.deepEqual(contentOf(fragment), {version: 1, ...DOCUMENT, text});
 });
 
 test('a long text is packed whole', async () => {
   const dice = new Dice(3), text = Array.from({length: 30_000}, () => String.fromCodePoint(32 + dice.upTo(90))).join('');
-  assert.equal(contentOf(await encode({text})).text, text);
-  assert.equal((await decode(await encode({text}))).text, text);
+  assert.equal(contentOf(await encodeLink({text})).text, text);
+  assert.equal((await decodeLink(await encodeLink({text}))).text, text);
 });
 
 test('what a document does not have is null', async () => {
-  assert.deepEqual(await decode(await encode({text: ''})), {text: '', settings: null, seed: null, instruction: null, model: null});
+  assert.deepEqual(await decodeLink(await encodeLink({text: ''})), {text: '', settings: null, seed: null, instruction: null, model: null});
 });
 
 test('fields of a link that are not what they should be are left out', async () => {
   const strange = {version: 1, text: 'a', settings: [1], seed: 0.5, instruction: '', model: 7};
-  assert.deepEqual(await decode(fragmentOf(JSON.stringify(strange))), {text: 'a', settings: null, seed: null, instruction: null, model: null});
-  const {instruction, model} = await decode(fragmentOf(JSON.stringify({text: 'a', instruction: 7, model: 'm'.repeat(201)})));
+  assert.deepEqual(await decodeLink(fragmentOf(JSON.stringify(strange))), {text: 'a', settings: null, seed: null, instruction: null, model: null});
+  const {instruction, model} = await decodeLink(fragmentOf(JSON.stringify({text: 'a', instruction: 7, model: 'm'.repeat(201)})));
   assert.deepEqual([instruction, model], [null, 'm'.repeat(200)]);
 });
 
@@ -55,7 +55,7 @@ test('a fragment is a link where it begins as one', () => {
 test('what is no link is refused', async () => assert.equal(await refusal('#x=abc'), STRANGE));
 
 test('a link that was cut or changed is refused', async () => {
-  const fragment = await encode(DOCUMENT);
+  const fragment = await encodeLink(DOCUMENT);
   for (const spoiled of ['#t=', '#t=%20', '#t=a', '#t=!', fragment.slice(0, -8), `${fragment}=`, `${fragment} `, `#t= ${fragment.slice(3)}`])
     assert.equal(await refusal(spoiled), BROKEN, spoiled);
   assert.equal(await refusal(fragmentOf('{"text": "a')), BROKEN);
@@ -84,7 +84,7 @@ test('a link of more than half a million characters is not looked into', async (
 });
 
 test('a browser that cannot pack says so', async t => {
-  for (const [name, run] of [['CompressionStream', () => encode(DOCUMENT)], ['DecompressionStream', () => decode(fragmentOf('{}'))]]) {
+  for (const [name, run] of [['CompressionStream', () => encodeLink(DOCUMENT)], ['DecompressionStream', () => decodeLink(fragmentOf('{}'))]]) {
     const kept = globalThis[name];
     t.after(() => { globalThis[name] = kept; });
     delete globalThis[name];

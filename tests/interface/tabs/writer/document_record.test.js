@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {documentFrom, plain, settingsFrom} from '../../../../interface/tabs/writer/document_record.js';
+import {documentFrom, isPlainObject, settingsFrom} from '../../../../interface/tabs/writer/document_record.js';
 
 const STEP = {
   start: 0, removed: '', inserted: 'Once', before: [0, 0], after: [4, 4], kind: 'type', time: 5, marks: {from: 0, before: [], after: [[0, 4]]},
@@ -138,5 +138,5 @@ test('settings are an object of at most twenty thousand characters, and a copy o
 });
 
 test('an object is plain where it is neither null nor a list', () => {
-  assert.deepEqual([{}, [], null, undefined, 'x', 1].map(plain), [true, false, false, false, false, false]);
+  assert.deepEqual([{}, [], null, undefined, 'x', 1].map(isPlainObject), [true, false, false, false, false, false]);
 });

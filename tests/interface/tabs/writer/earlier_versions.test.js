@@ -4,13 +4,13 @@ import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {test} from 'node:test';
 
-import {apply, inverse} from '../../../../interface/web/core/difference.js';
-import {History} from '../../../../interface/web/core/history.js';
+import {applyChange, inverseChange} from '../../../../interface/web/core/difference.js';
+import {EditHistory} from '../../../../interface/web/core/history.js';
 import {choiceOf} from '../../../../interface/web/core/choice.js';
-import {decode} from '../../../../interface/tabs/writer/document_link.js';
+import {decodeLink} from '../../../../interface/tabs/writer/document_link.js';
 import {documentFrom} from '../../../../interface/tabs/writer/document_record.js';
-import {read} from '../../../../interface/tabs/writer/document_files.js';
-import {shape} from '../../../../interface/web/core/branch_rows.js';
+import {readDocumentFile} from '../../../../interface/tabs/writer/document_files.js';
+import {shapeRows} from '../../../../interface/web/core/branch_rows.js';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/5b825e5');
 const TEXT = 'The old lighthouse 🗼 stood\non the edge and it had';
@@ -20,7 +20,7 @@ const SETTINGS = {
 };
 const INSTRUCTION = 'Tell a quiet story for children.';
 const saved = name => readFileSync(join(FOLDER, name), 'utf-8');
-const opened = (name, type) => read(new File([saved(name)], name, {type}));
+const opened = (name, type) => readDocumentFile(new File([saved(name)], name, {type}));
 
 function assertIsTheDocument(found) {
   assert.equal(found.text, TEXT);
@@ -35,8 +35,8 @@ function assertIsTheDocument(found) {
 function assertHistoryWorks({text, spans, history, left}) {
   assert.deepEqual(history.steps.map(({kind}) => kind), ['type', 'type', 'accept', 'type', 'accept']);
   assert.deepEqual(history.steps.filter(({ids}) => ids).map(({ids}) => ids), [[258, 260, 5595], [357, 761]]);
-  assert.equal(history.steps.toReversed().reduce((after, step) => apply(after, inverse(step)), text), '');
-  const kept = new History();
+  assert.equal(history.steps.toReversed().reduce((after, step) => applyChange(after, inverseChange(step)), text), '');
+  const kept = new EditHistory();
   kept.load(history, left);
   const moments = kept.moments({text, spans});
   assert.deepEqual(moments.map(({kind, text}) => [kind, text]), [['accepted', ' had'], ['left', '\n'], ['accepted', ' the edge']]);
@@ -53,7 +53,7 @@ test('the history of an exported document can be undone and gone back to', async
 });
 
 test('the branches of an exported document can be drawn and chosen', () => {
-  const {view} = JSON.parse(saved('document.json')), {rows, coverage} = shape(view);
+  const {view} = JSON.parse(saved('document.json')), {rows, coverage} = shapeRows(view);
   assert.equal(rows.length, 4);
   assert.ok(coverage.p > 0 && coverage.p < 1);
   for (const [index, row] of rows.entries()) assert.equal(choiceOf(row, index, 0).text, row.pieces[0].text);
@@ -70,7 +70,7 @@ test('an exported text opens as it was written', async () => {
 });
 
 test('a link opens with its text, settings, seed, instruction and model', async () => {
-  const found = await decode(saved('link.txt').trim());
+  const found = await decodeLink(saved('link.txt').trim());
   assert.deepEqual(found, {
     text: TEXT, settings: SETTINGS, seed: 123456, instruction: INSTRUCTION, model: 'SmolLM2-135M-Instruct',
   });

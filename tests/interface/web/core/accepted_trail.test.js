@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {apply} from '../../../../interface/web/core/difference.js';
-import {Trail} from '../../../../interface/web/core/accepted_trail.js';
+import {applyChange} from '../../../../interface/web/core/difference.js';
+import {AcceptedTrail} from '../../../../interface/web/core/accepted_trail.js';
 import {withDice} from '../../../support/scripts/dice.js';
 
 const accepted = (start, inserted, ids = [1]) => ({start, inserted, ids, healed: false});
 
 function trailOf(...pieces) {
-  const trail = new Trail();
+  const trail = new AcceptedTrail();
   pieces.forEach(({healed = false, ...piece}, index) => trail.add({healed, ...piece}, index + 1));
   return trail;
 }
@@ -39,24 +39,24 @@ class Characters {
 }
 
 test('after any changes the pieces are those that stand untouched', () => withDice(400, dice => {
-  const trail = new Trail(), slow = new Characters();
+  const trail = new AcceptedTrail(), slow = new Characters();
   let text = '';
   for (let revision = 1; revision <= 15; revision += 1) {
     if (dice.chance(0.6)) {
       const [start] = dice.stretch(text), inserted = `x${dice.text(4)}`;
       const step = {start, removed: '', inserted, ids: [revision, 7], healed: dice.chance(0.3)};
       for (const one of [trail, slow]) {
-        if (one === trail) one.edited(step);
+        if (one === trail) one.applyChange(step);
         else one.change(step);
         one.add(step, revision);
       }
-      text = apply(text, step);
+      text = applyChange(text, step);
     } else {
       const change = dice.change(text, 3);
       if (!change.removed && !change.inserted) continue;
-      trail.edited(change);
+      trail.applyChange(change);
       slow.change(change);
-      text = apply(text, change);
+      text = applyChange(text, change);
     }
     const since = dice.upTo(revision), caret = dice.upTo(text.length);
     assert.deepEqual(trail.since(0, text.length), slow.since(0, text.length));
@@ -66,31 +66,31 @@ test('after any changes the pieces are those that stand untouched', () => withDi
 
 test('an insertion directly before an accepted piece drops it', () => {
   const trail = trailOf(accepted(3, ' word'));
-  trail.edited({start: 3, removed: '', inserted: 'x'});
+  trail.applyChange({start: 3, removed: '', inserted: 'x'});
   assert.deepEqual(trail.since(0, 99), []);
 });
 
 test('a removal that ends directly before an accepted piece drops it', () => {
   const trail = trailOf(accepted(3, ' word'));
-  trail.edited({start: 2, removed: 'x', inserted: ''});
+  trail.applyChange({start: 2, removed: 'x', inserted: ''});
   assert.deepEqual(trail.since(0, 99), []);
 });
 
 test('an insertion a character before an accepted piece moves it along', () => {
   const trail = trailOf(accepted(3, ' word', [5, 6]));
-  trail.edited({start: 2, removed: '', inserted: 'xy'});
+  trail.applyChange({start: 2, removed: '', inserted: 'xy'});
   assert.deepEqual(trail.since(0, 99), [[5, [5, 6], false]]);
 });
 
 test('an insertion directly behind an accepted piece leaves it where it is', () => {
   const trail = trailOf(accepted(3, ' word'));
-  trail.edited({start: 8, removed: '', inserted: 'xy'});
+  trail.applyChange({start: 8, removed: '', inserted: 'xy'});
   assert.deepEqual(trail.since(0, 99), [[3, [1], false]]);
 });
 
 test('a change of the last character of a piece drops it', () => {
   const trail = trailOf(accepted(3, ' word'));
-  trail.edited({start: 7, removed: 'd', inserted: ''});
+  trail.applyChange({start: 7, removed: 'd', inserted: ''});
   assert.deepEqual(trail.since(0, 99), []);
 });
 
@@ -107,7 +107,7 @@ test('what was inserted without token ids is no piece', () => {
 });
 
 test('the newest ten thousand pieces are kept', () => {
-  const trail = new Trail(), most = 10_000;
+  const trail = new AcceptedTrail(), most = 10_000;
   for (let start = 0; start <= most; start += 1) trail.add({healed: false, ...accepted(start, 'x', [start])}, start + 1);
   assert.deepEqual(trail.since(0, 99_999).map(([start]) => start), Array.from({length: most}, (_, index) => index + 1));
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {covers, shape, shapePinned} from '../../../../interface/web/core/branch_rows.js';
+import {coversSettings, shapeRows, shapePinnedRow} from '../../../../interface/web/core/branch_rows.js';
 import {withDice} from '../../../support/scripts/dice.js';
 import {packed} from '../../../support/scripts/rows.js';
 import {ASKED, assertNear, likelyView, likeliest, oddsAfter, oddsOf, pathOf, rowAfter, textOf, viewOf} from '../../../support/scripts/views.js';
@@ -36,7 +36,7 @@ function randomPaths(dice) {
 test('shares, paths and coverage are those of whole rows, under any temperature and top-p', () => withDice(40, dice => {
   const paths = randomPaths(dice), view = viewOf(paths, {k: paths.length, depth: 4, mode: 'forks'});
   const temperature = dice.among([1, 0.7, 1.4]), topP = dice.among([1, 0.6]);
-  const drawn = shape(view, {temperature, top_p: topP}), own = beginnings(paths);
+  const drawn = shapeRows(view, {temperature, top_p: topP}), own = beginnings(paths);
   assert.equal(drawn.rows.length, paths.length);
   for (const row of drawn.rows) {
     const index = paths.findIndex(path => String(path) === String(row.ids));
@@ -59,13 +59,13 @@ test('shares, paths and coverage are those of whole rows, under any temperature 
 }));
 
 test('at temperature 1 and top-p 1 the odds are raw, whatever is packed', () => {
-  const view = {...likelyView(2, 3), nodes: []}, drawn = shape(view);
+  const view = {...likelyView(2, 3), nodes: []}, drawn = shapeRows(view);
   near(drawn.rows[0].path.p, oddsOf(drawn.rows[0].ids), 'path');
   assert.equal(drawn.rows[0].raw, false);
 });
 
 test('where nothing is packed, other temperatures show raw odds, and say so', () => {
-  const view = {...likelyView(2, 3), nodes: undefined}, drawn = shape(view, {temperature: 0.5});
+  const view = {...likelyView(2, 3), nodes: undefined}, drawn = shapeRows(view, {temperature: 0.5});
   near(drawn.rows[0].path.p, oddsOf(drawn.rows[0].ids), 'path');
   assert.equal(drawn.rows[0].raw, true);
 });
@@ -74,7 +74,7 @@ test('odds of one node among others are raw where it alone is not packed', () =>
   const view = likelyView(1, 3);
   view.nodes[1] = packed(rowAfter(view.branches[0].ids.slice(0, 1)));
   view.branches[0].at = [0, null, 2];
-  const [row] = shape(view, {temperature: 0.5}).rows;
+  const [row] = shapeRows(view, {temperature: 0.5}).rows;
   near(row.figures[0].p, oddsOf(row.ids.slice(0, 1), 0.5), 'the first');
   near(row.figures[1].p, Math.exp(row.branch.logprobs[1]), 'the second');
   assert.deepEqual([row.raw, row.figures[0].raw], [true, undefined]);
@@ -82,64 +82,64 @@ test('odds of one node among others are raw where it alone is not packed', () =>
 
 test('what the settings do not name is as it was asked for', () => {
   const view = likelyView(2, 3, {temperature: 0.5});
-  const {rows, wanted} = shape(view);
+  const {rows, wanted} = shapeRows(view);
   near(rows[0].share.p, oddsOf(rows[0].ids.slice(0, 1), 0.5), 'share');
   assert.deepEqual(wanted, {order: 'share', ...view.asked});
-  assert.equal(shape(view, {order: 'path'}).wanted.order, 'path');
+  assert.equal(shapeRows(view, {order: 'path'}).wanted.order, 'path');
 });
 
 test('a top-p that reaches past what is kept gives bounds for share, coverage and the rest', () => {
-  const drawn = shape(likelyView(2, 2), {temperature: 2, top_p: 0.999});
+  const drawn = shapeRows(likelyView(2, 2), {temperature: 2, top_p: 0.999});
   assert.ok(drawn.rows[0].share.bound && drawn.coverage.bound && drawn.rest.atLeast);
-  const known = shape(likelyView(2, 2), {top_p: 0.5});
+  const known = shapeRows(likelyView(2, 2), {top_p: 0.5});
   assert.ok(!known.rows[0].share.bound && !known.coverage.bound && !known.rest.atLeast);
 });
 
 test('rows stand by the share, by the whole row, or by the alphabet', () => {
-  const view = likelyView(12), byOdds = depth => idsOf(shape(view)).toSorted((one, other) => oddsOf(other.slice(0, depth)) - oddsOf(one.slice(0, depth)));
+  const view = likelyView(12), byOdds = depth => idsOf(shapeRows(view)).toSorted((one, other) => oddsOf(other.slice(0, depth)) - oddsOf(one.slice(0, depth)));
   assert.notDeepEqual(byOdds(1), byOdds(5));
-  assert.deepEqual(idsOf(shape(view, {order: 'share'})), byOdds(1));
-  assert.deepEqual(idsOf(shape(view, {order: 'path'})), byOdds(5));
+  assert.deepEqual(idsOf(shapeRows(view, {order: 'share'})), byOdds(1));
+  assert.deepEqual(idsOf(shapeRows(view, {order: 'path'})), byOdds(5));
   const texts = drawn => drawn.rows.map(({pieces}) => pieces.map(({text}) => text).join(''));
-  assert.deepEqual(texts(shape(view, {order: 'alphabet'})), texts(shape(view)).toSorted(new Intl.Collator().compare));
+  assert.deepEqual(texts(shapeRows(view, {order: 'alphabet'})), texts(shapeRows(view)).toSorted(new Intl.Collator().compare));
 });
 
 test('by the alphabet all pieces of a row are one text', () => {
   const view = viewOf(likeliest([], 2).map(id => pathOf([id], 2)), {k: 2, depth: 2}), [first, second] = view.branches;
   [first.pieces[0].text, first.pieces[1].text, second.pieces[0].text, second.pieces[1].text] = ['a', 'b', 'aa', ''];
-  assert.deepEqual(idsOf(shape(view, {order: 'alphabet'})), [second.ids, first.ids]);
+  assert.deepEqual(idsOf(shapeRows(view, {order: 'alphabet'})), [second.ids, first.ids]);
   [first.pieces[1].text, second.pieces[0].text] = ['a', 'ab'];
-  assert.deepEqual(idsOf(shape(view, {order: 'alphabet'})), [first.ids, second.ids]);
+  assert.deepEqual(idsOf(shapeRows(view, {order: 'alphabet'})), [first.ids, second.ids]);
 });
 
 test('by the alphabet white space before a row does not count', () => {
   const view = likelyView(2, 1);
   [view.branches[0].pieces[0].text, view.branches[1].pieces[0].text] = ['b', ' c'];
-  assert.deepEqual(idsOf(shape(view, {order: 'alphabet'})), view.branches.map(({ids}) => ids));
+  assert.deepEqual(idsOf(shapeRows(view, {order: 'alphabet'})), view.branches.map(({ids}) => ids));
   [view.branches[0].pieces[0].text, view.branches[1].pieces[0].text] = [' b', 'a'];
-  assert.deepEqual(idsOf(shape(view, {order: 'alphabet'})), view.branches.map(({ids}) => ids).toReversed());
+  assert.deepEqual(idsOf(shapeRows(view, {order: 'alphabet'})), view.branches.map(({ids}) => ids).toReversed());
 });
 
 test('rows that top-p leaves nothing of stand by their raw odds', () => {
   const view = viewOf(likeliest([], 4).toReversed().map(id => pathOf([id], 3)), {k: 4, depth: 3, mode: 'forks'});
   for (const [order, depth] of [['share', 1], ['path', 3]]) {
-    const found = idsOf(shape(view, {temperature: 0, order})).slice(1);
+    const found = idsOf(shapeRows(view, {temperature: 0, order})).slice(1);
     assert.deepEqual(found, found.toSorted((one, other) => oddsOf(other.slice(0, depth)) - oddsOf(one.slice(0, depth))), order);
   }
 });
 
 test('a row that is cut has the odds of what is left of it, in whatever order', () => {
-  const view = likelyView(12), cut = shape(view, {depth: 2, temperature: 0, order: 'path'}).rows;
+  const view = likelyView(12), cut = shapeRows(view, {depth: 2, temperature: 0, order: 'path'}).rows;
   const found = cut.slice(1).map(({ids}) => ids);
   assert.deepEqual(found, found.toSorted((one, other) => oddsOf(other) - oddsOf(one)));
-  shape(view, {depth: 2}).rows.forEach(({ids, path, rawPath}) => {
+  shapeRows(view, {depth: 2}).rows.forEach(({ids, path, rawPath}) => {
     near(path.p, oddsOf(ids), 'path');
     near(Math.exp(rawPath), oddsOf(ids), 'raw path');
   });
 });
 
 test('a smaller number and depth cut rows, and what was cut is among the others', () => {
-  const view = likelyView(), drawn = shape(view, {k: 3, depth: 2});
+  const view = likelyView(), drawn = shapeRows(view, {k: 3, depth: 2});
   assert.deepEqual(idsOf(drawn), view.branches.slice(0, 3).map(({ids}) => ids.slice(0, 2)));
   assert.deepEqual(drawn.rows.map(({pieces}) => pieces.length), [2, 2, 2]);
   const others = drawn.others.map(({ids}) => ids[0]);
@@ -154,17 +154,17 @@ test('a smaller number and depth cut rows, and what was cut is among the others'
 
 test('rows of a tree are neither fewer nor shorter', () => {
   for (const mode of ['forks', 'best_first']) {
-    assert.deepEqual(idsOf(shape(likelyView(3, 3, {mode}), {k: 1, depth: 1})), likelyView(3, 3).branches.map(({ids}) => ids));
+    assert.deepEqual(idsOf(shapeRows(likelyView(3, 3, {mode}), {k: 1, depth: 1})), likelyView(3, 3).branches.map(({ids}) => ids));
   }
-  assert.deepEqual(idsOf(shape(likelyView(3, 3, {mode: 'every_level'}), {k: 1, depth: 2})), likelyView(3, 2).branches.map(({ids}) => ids));
+  assert.deepEqual(idsOf(shapeRows(likelyView(3, 3, {mode: 'every_level'}), {k: 1, depth: 2})), likelyView(3, 2).branches.map(({ids}) => ids));
 });
 
 test('a branch without tokens is no row', () => {
   const view = likelyView(2, 2);
   view.branches.unshift({ids: [], logprobs: [], at: [], pieces: [], ended: false, healed: false});
-  const drawn = shape(view);
+  const drawn = shapeRows(view);
   assert.deepEqual([idsOf(drawn), drawn.count], [view.branches.slice(1).map(({ids}) => ids), 2]);
-  const none = shape({...view, branches: view.branches.slice(0, 1)});
+  const none = shapeRows({...view, branches: view.branches.slice(0, 1)});
   assert.ok(none.rows.length === 0 && none.others.every(({ids}) => ids.length));
 });
 
@@ -172,44 +172,44 @@ test('rows end with the word, the clause, the sentence or the line that is asked
   const view = likelyView(1, 5);
   view.branches[0].pieces.forEach((piece, index) => { piece.ends = [0, 1, 0, 2, 4][index]; });
   const lengths = Object.fromEntries(['word', 'clause', 'sentence', 'line', 'tokens']
-    .map(until => [until, shape(view, {until, depth: 3}).rows[0].ids.length]));
+    .map(until => [until, shapeRows(view, {until, depth: 3}).rows[0].ids.length]));
   assert.deepEqual(lengths, {word: 2, clause: 4, sentence: 5, line: 5, tokens: 3});
-  assert.equal(shape(view, {until: 'word'}).rows[0].open, false);
+  assert.equal(shapeRows(view, {until: 'word'}).rows[0].open, false);
 });
 
 test('a row that does not come to the end that is asked for is open, one that ended is not', () => {
   const view = viewOf([pathOf(likeliest([], 1), 3)], {k: 1});
-  assert.equal(shape(view, {until: 'sentence'}).rows[0].open, true);
-  assert.equal(shape(view, {until: 'sentence'}).rows[0].ids.length, 3);
-  assert.equal(shape(view, {until: 'word'}).rows[0].open, false);
-  assert.equal(shape(view, {until: 'tokens'}).rows[0].open, false);
+  assert.equal(shapeRows(view, {until: 'sentence'}).rows[0].open, true);
+  assert.equal(shapeRows(view, {until: 'sentence'}).rows[0].ids.length, 3);
+  assert.equal(shapeRows(view, {until: 'word'}).rows[0].open, false);
+  assert.equal(shapeRows(view, {until: 'tokens'}).rows[0].open, false);
   const ended = viewOf([pathOf(likeliest([], 1), 3)], {k: 1, ended: [0]});
-  assert.equal(shape(ended, {until: 'sentence'}).rows[0].open, false);
+  assert.equal(shapeRows(ended, {until: 'sentence'}).rows[0].open, false);
 });
 
 test('where a click takes one word a row holds its first word, as one piece', () => {
   const view = likelyView(1, 4);
   view.branches[0].pieces.forEach((piece, index) => { piece.ends = Number(index === 2); });
-  const [row] = shape(view, {oneWord: true, depth: 1}).rows, ids = view.branches[0].ids.slice(0, 3);
+  const [row] = shapeRows(view, {oneWord: true, depth: 1}).rows, ids = view.branches[0].ids.slice(0, 3);
   assert.deepEqual(row.ids, ids);
   const [piece] = row.pieces;
   assert.deepEqual([row.pieces.length, piece.text, piece.tokens, piece.ends, piece.ids, piece.unsaid], [1, ids.map(textOf).join(''), 3, 1, ids, 0]);
   near(piece.odds.p, oddsOf(ids), 'of the word');
   assert.deepEqual(piece.upTo, piece.odds);
   view.branches[0].pieces.forEach(piece => { piece.ends = 0; });
-  assert.equal(shape(view, {oneWord: true}).rows[0].open, true);
+  assert.equal(shapeRows(view, {oneWord: true}).rows[0].open, true);
   [view.branches[0].pieces[0].ends, view.branches[0].pieces[1].ends] = [0, 1];
-  assert.deepEqual(shape(view, {oneWord: true}).rows[0].pieces.map(({text}) => text), [ids.slice(0, 2).map(textOf).join('')]);
-  const one = likelyView(1, 1), [alone] = shape(one, {oneWord: true}).rows;
+  assert.deepEqual(shapeRows(view, {oneWord: true}).rows[0].pieces.map(({text}) => text), [ids.slice(0, 2).map(textOf).join('')]);
+  const one = likelyView(1, 1), [alone] = shapeRows(one, {oneWord: true}).rows;
   assert.deepEqual([alone.pieces.length, alone.pieces[0].text], [1, textOf(one.branches[0].ids[0])]);
 });
 
 test('no piece falls apart where a row is cut within a character', () => {
   const view = likelyView(1, 4), [branch] = view.branches;
   branch.pieces = [{text: ' a', tokens: 1, ends: 0}, {text: '🙂', tokens: 3, ends: 1}, {text: '!', tokens: 4, ends: 3}];
-  const [cut] = shape(view, {depth: 2}).rows;
+  const [cut] = shapeRows(view, {depth: 2}).rows;
   assert.deepEqual([cut.pieces.map(({text}) => text), cut.unsaid, cut.ids.length], [[' a'], 1, 2]);
-  const [row] = shape(view).rows;
+  const [row] = shapeRows(view).rows;
   assert.deepEqual(row.pieces.map(({ids}) => ids), [branch.ids.slice(0, 1), branch.ids.slice(1, 3), branch.ids.slice(3)]);
   assert.deepEqual([row.unsaid, row.pieces.map(({unsaid}) => unsaid)], [0, [0, 0, 0]]);
   near(row.pieces[1].odds.p, oddsOf(branch.ids.slice(0, 3)) / oddsOf(branch.ids.slice(0, 1)), 'of the character');
@@ -218,89 +218,89 @@ test('no piece falls apart where a row is cut within a character', () => {
 test('tokens before a plain text that say nothing are counted', () => {
   const view = likelyView(1, 4), [branch] = view.branches;
   branch.pieces = [{text: ' a', tokens: 1, ends: 0}, {text: 'b', tokens: 4, ends: 1}];
-  assert.deepEqual(shape(view).rows[0].pieces.map(({unsaid}) => unsaid), [0, 2]);
+  assert.deepEqual(shapeRows(view).rows[0].pieces.map(({unsaid}) => unsaid), [0, 2]);
   branch.pieces[1].text = '\0\x7f';
-  assert.equal(shape(view).rows[0].pieces[1].unsaid, 2);
+  assert.equal(shapeRows(view).rows[0].pieces[1].unsaid, 2);
   for (const text of ['é', 'a\x80', '\x80a']) {
     branch.pieces[1].text = text;
-    assert.equal(shape(view).rows[0].pieces[1].unsaid, 0, JSON.stringify(text));
+    assert.equal(shapeRows(view).rows[0].pieces[1].unsaid, 0, JSON.stringify(text));
   }
 });
 
 test('a word of one piece keeps the tokens before it that say nothing', () => {
   const view = likelyView(1, 3);
   view.branches[0].pieces = [{text: 'b', tokens: 3, ends: 1}];
-  assert.equal(shape(view, {oneWord: true}).rows[0].pieces[0].unsaid, 2);
+  assert.equal(shapeRows(view, {oneWord: true}).rows[0].pieces[0].unsaid, 2);
 });
 
 test('the last token of a row that ended is its ending, with its odds', () => {
   const path = pathOf(likeliest([], 1), 3), view = viewOf([path], {k: 1, ended: [0]});
-  const [row] = shape(view).rows;
+  const [row] = shapeRows(view).rows;
   assert.deepEqual([row.ended, row.pieces.length, row.unsaid], [true, 2, 0]);
   near(row.end.p, oddsOf(path) / oddsOf(path.slice(0, 2)), 'of the ending');
-  const [cut] = shape(view, {depth: 2}).rows;
+  const [cut] = shapeRows(view, {depth: 2}).rows;
   assert.deepEqual([cut.ended, cut.end, cut.pieces.length], [false, null, 2]);
 });
 
 test('a healed row holds the token that was opened again on top of its depth', () => {
   const view = viewOf(likeliest([], 2).map(id => pathOf([id], 5)), {k: 2, healed: true});
-  assert.deepEqual(shape(view, {depth: 3}).rows.map(({ids, healed}) => [ids.length, healed]), [[4, true], [4, true]]);
-  assert.equal(shape(likelyView(1, 5), {depth: 3}).rows[0].healed, false);
+  assert.deepEqual(shapeRows(view, {depth: 3}).rows.map(({ids, healed}) => [ids.length, healed]), [[4, true], [4, true]]);
+  assert.equal(shapeRows(likelyView(1, 5), {depth: 3}).rows[0].healed, false);
 });
 
 test('the token that stands in place of what was typed says nothing of its own', () => {
   const path = pathOf(likeliest([], 1), 3), view = viewOf([path], {k: 1, healed: true});
   view.branches[0].pieces = [{text: 'b', tokens: 2, ends: 0}, {text: 'c', tokens: 3, ends: 1}];
-  assert.deepEqual(shape(view).rows[0].pieces.map(({unsaid}) => unsaid), [0, 0]);
+  assert.deepEqual(shapeRows(view).rows[0].pieces.map(({unsaid}) => unsaid), [0, 0]);
   view.branches[0].pieces = [{text: 'b', tokens: 3, ends: 0}];
-  assert.equal(shape(view).rows[0].pieces[0].unsaid, 1);
+  assert.equal(shapeRows(view).rows[0].pieces[0].unsaid, 1);
   view.branches[0].pieces = [{text: 'a', tokens: 1, ends: 0}, {text: 'b', tokens: 3, ends: 0}];
-  assert.equal(shape(view).rows[0].pieces[1].unsaid, 1);
+  assert.equal(shapeRows(view).rows[0].pieces[1].unsaid, 1);
 });
 
 test('a healed row that ends at once has nothing that was not said', () => {
   const path = pathOf(likeliest([], 1), 2), view = viewOf([path], {k: 1, healed: true, ended: [0]});
   view.branches[0].pieces = [];
-  const [row] = shape(view).rows;
+  const [row] = shapeRows(view).rows;
   assert.deepEqual([row.ended, row.unsaid, row.pieces], [true, 0, []]);
   const plain = viewOf([path.slice(0, 1)], {k: 1, ended: [0]});
-  assert.equal(shape(plain).rows[0].unsaid, 0);
+  assert.equal(shapeRows(plain).rows[0].unsaid, 0);
   const open = viewOf([path], {k: 1, healed: true});
   open.branches[0].pieces = [];
-  assert.equal(shape(open).rows[0].unsaid, 2);
+  assert.equal(shapeRows(open).rows[0].unsaid, 2);
 });
 
 test('what was typed is told along', () => {
-  assert.equal(shape({...likelyView(1, 1), given: 'lig'}).given, 'lig');
-  assert.equal(shape({...likelyView(1, 1), given: undefined}).given, '');
+  assert.equal(shapeRows({...likelyView(1, 1), given: 'lig'}).given, 'lig');
+  assert.equal(shapeRows({...likelyView(1, 1), given: undefined}).given, '');
 });
 
 test('the others are the likeliest beginnings that no row begins with', () => {
-  const view = likelyView(2, 2), drawn = shape(view);
+  const view = likelyView(2, 2), drawn = shapeRows(view);
   assert.deepEqual(drawn.others.map(({ids}) => ids[0]), likeliest([], 10).slice(2));
   drawn.others.forEach(other => near(other.odds.p, oddsOf(other.ids), 'of each'));
-  assert.deepEqual(shape({...view, rest: undefined}).others, []);
-  const cold = shape(view, {temperature: 0.5});
+  assert.deepEqual(shapeRows({...view, rest: undefined}).others, []);
+  const cold = shapeRows(view, {temperature: 0.5});
   cold.others.forEach(other => near(other.odds.p, oddsOf(other.ids, 0.5), 'of each, colder'));
 });
 
 test('the others stand by their odds as the model gives them', () => {
   const view = likelyView(2, 2);
   view.rest.reverse();
-  assert.deepEqual(shape(view, {temperature: 0}).others.map(({ids}) => ids[0]), likeliest([], 10).slice(2));
+  assert.deepEqual(shapeRows(view, {temperature: 0}).others.map(({ids}) => ids[0]), likeliest([], 10).slice(2));
 });
 
 test('others of which the ids read alike are two', () => {
   const view = likelyView(1, 1), [first] = view.rest;
   view.rest = [{...first, ids: [77]}, {...first, ids: [7, 7], logprobs: [-3, -3], at: [0, 0]}];
-  assert.deepEqual(shape(view).others.map(({ids}) => ids), [[77], [7, 7]]);
+  assert.deepEqual(shapeRows(view).others.map(({ids}) => ids), [[77], [7, 7]]);
 });
 
 test('a beginning stands among the others once, and never where a row begins with it', () => {
   const view = likelyView(2, 2), [first] = view.rest;
   view.rest.push({...first, text: 'twice'}, {...first, ids: view.branches[0].ids.slice(0, 1), logprobs: [0]});
   view.rest.push({...first, ids: [...first.ids, 1], logprobs: [first.logprobs[0], -1], at: [0, 0], text: 'longer'});
-  const drawn = shape(view);
+  const drawn = shapeRows(view);
   assert.deepEqual(drawn.others.filter(({ids}) => ids[0] === first.ids[0]).map(({text}) => text), [first.text, 'longer']);
   assert.ok(!drawn.others.some(({ids}) => ids.length === 1 && ids[0] === view.branches[0].ids[0]));
   const longer = drawn.others.find(({text}) => text === 'longer');
@@ -311,26 +311,26 @@ test('a beginning stands among the others once, and never where a row begins wit
 test('an other of which no node is known has the odds after the first', () => {
   const view = likelyView(1, 2);
   delete view.rest[0].at;
-  const [other] = shape(view, {temperature: 0.5}).others;
+  const [other] = shapeRows(view, {temperature: 0.5}).others;
   near(other.odds.p, oddsOf(other.ids, 0.5), 'after the first node');
 });
 
 test('a row that is not shown stands among the others by its first piece', () => {
   const view = likelyView(2, 3), [, branch] = view.branches;
   branch.pieces = [{text: '🙂', tokens: 2, ends: 1}, {text: '!', tokens: 3, ends: 1}];
-  const other = shape(view, {k: 1}).others.find(({ids}) => ids[0] === branch.ids[0]);
+  const other = shapeRows(view, {k: 1}).others.find(({ids}) => ids[0] === branch.ids[0]);
   assert.deepEqual([other.ids, other.text, other.end, other.at], [branch.ids.slice(0, 2), '🙂', false, branch.at.slice(0, 2)]);
   near(other.odds.p, oddsOf(branch.ids.slice(0, 2)), 'of the piece');
   branch.pieces = [];
-  const bare = shape(view, {k: 1}).others.find(({ids}) => ids[0] === branch.ids[0]);
+  const bare = shapeRows(view, {k: 1}).others.find(({ids}) => ids[0] === branch.ids[0]);
   assert.deepEqual([bare.ids.length, bare.text, bare.end], [1, null, false]);
 });
 
 test('a row that is not shown and ends at once is an ending among the others', () => {
   const firsts = likeliest([], 2), view = viewOf([pathOf([firsts[0]], 2), [firsts[1]]], {k: 2, ended: [1]});
-  assert.equal(shape(view, {k: 1}).others.find(({ids}) => ids[0] === firsts[1]).end, true);
+  assert.equal(shapeRows(view, {k: 1}).others.find(({ids}) => ids[0] === firsts[1]).end, true);
   const later = viewOf([pathOf([firsts[0]], 2), pathOf([firsts[1]], 2)], {k: 2, ended: [1]});
-  assert.equal(shape(later, {k: 1}).others.find(({ids}) => ids[0] === firsts[1]).end, false);
+  assert.equal(shapeRows(later, {k: 1}).others.find(({ids}) => ids[0] === firsts[1]).end, false);
 });
 
 // What is left of a branch that was accepted up to some of its tokens.
@@ -340,8 +340,8 @@ const leftOf = (branch, tokens, nodes) => ({
 });
 
 test('what is pinned stands on top of the rows, counts for nothing, and is marked as a further row', () => {
-  const view = likelyView(), plain = shape(view), strange = leftOf(viewOf([pathOf([17, 18], 4)]).branches[0], 0);
-  const drawn = shape(view, {}, strange);
+  const view = likelyView(), plain = shapeRows(view), strange = leftOf(viewOf([pathOf([17, 18], 4)]).branches[0], 0);
+  const drawn = shapeRows(view, {}, strange);
   assert.deepEqual(idsOf(drawn), [strange.ids, ...idsOf(plain)]);
   assert.deepEqual(drawn.rows.map(({pinned, extra}) => [pinned, extra]), [[true, true], ...Array(5).fill([false, false])]);
   assert.deepEqual([drawn.coverage, drawn.count, drawn.rest], [plain.coverage, 5, plain.rest]);
@@ -350,20 +350,20 @@ test('what is pinned stands on top of the rows, counts for nothing, and is marke
 
 test('a pinned row has the share of what sets it apart from all others', () => {
   const [first] = likeliest([], 1), view = viewOf([pathOf([first], 3)], {k: 1, depth: 3}), second = likeliest([first], 3)[2];
-  const pinned = leftOf(viewOf([[first, second, 1]]).branches[0], 0), [top, other] = shape(view, {}, pinned).rows;
+  const pinned = leftOf(viewOf([[first, second, 1]]).branches[0], 0), [top, other] = shapeRows(view, {}, pinned).rows;
   near(top.share.p, Math.exp(pinned.logprobs[0] + pinned.logprobs[1]), 'share of both tokens');
   near(other.share.p, oddsOf([first]), 'share of the other row');
 });
 
 test('a row that goes on as what is pinned does is the pinned one', () => {
-  const view = likelyView(), plain = shape(view), pinned = leftOf(view.branches[3], 0);
+  const view = likelyView(), plain = shapeRows(view), pinned = leftOf(view.branches[3], 0);
   pinned.ids.length = pinned.pieces.length = 3;
-  const drawn = shape(view, {}, pinned);
+  const drawn = shapeRows(view, {}, pinned);
   assert.deepEqual(idsOf(drawn), [3, 0, 1, 2, 4].map(index => view.branches[index].ids));
   assert.deepEqual(drawn.rows.map(({pinned, extra}) => [pinned, extra]), [[true, false], ...Array(4).fill([false, false])]);
   assert.deepEqual([drawn.coverage, drawn.count], [plain.coverage, 5]);
   for (const index of [0, 2]) {
-    const [top, ...others] = shape(view, {}, leftOf(view.branches[index], 0)).rows;
+    const [top, ...others] = shapeRows(view, {}, leftOf(view.branches[index], 0)).rows;
     assert.deepEqual([top.branch === view.branches[index], others.length], [true, 4]);
   }
 });
@@ -371,79 +371,79 @@ test('a row that goes on as what is pinned does is the pinned one', () => {
 test('while rows grow, one that is shorter than what is pinned shows that; once they have grown, it stands above', () => {
   const view = likelyView(5, 1), full = likelyView(), pinned = leftOf(full.branches[2], 0);
   view.asked.depth = 5;
-  const growing = shape(view, {}, pinned, true);
+  const growing = shapeRows(view, {}, pinned, true);
   assert.deepEqual([growing.rows.length, growing.rows[0].ids, growing.rows[0].pinned, growing.rows[0].extra], [5, pinned.ids, true, false]);
-  const grown = shape(view, {}, pinned);
+  const grown = shapeRows(view, {}, pinned);
   assert.deepEqual([grown.rows.length, grown.rows[0].ids, grown.rows[0].extra], [6, pinned.ids, true]);
 });
 
 test('an unlike row is not taken for what is pinned while rows grow', () => {
   const view = likelyView(2, 2), pinned = leftOf(viewOf([pathOf([17], 4)]).branches[0], 0);
-  assert.equal(shape(view, {}, pinned, true).rows.length, 3);
+  assert.equal(shapeRows(view, {}, pinned, true).rows.length, 3);
 });
 
 test('what is pinned is shown by the odds that it brought along, else by raw ones', () => {
   const view = likelyView(2, 4), [branch] = view.branches, wanted = {...ASKED, temperature: 0.5};
   const own = leftOf(branch, 1);
-  near(shapePinned(own, wanted).path.p, Math.exp(own.logprobs.reduce((sum, one) => sum + one, 0)), 'raw');
-  assert.equal(shapePinned(own, wanted).raw, true);
+  near(shapePinnedRow(own, wanted).path.p, Math.exp(own.logprobs.reduce((sum, one) => sum + one, 0)), 'raw');
+  assert.equal(shapePinnedRow(own, wanted).raw, true);
   const nodes = branch.at.slice(1).map(index => view.nodes[index]), brought = {...own, nodes, at: nodes.map((_, index) => index)};
-  near(shapePinned(brought, wanted).path.p, oddsOf(branch.ids, 0.5) / oddsOf(branch.ids.slice(0, 1), 0.5), 'heated');
-  assert.equal(shapePinned(brought, wanted).nodes, nodes);
+  near(shapePinnedRow(brought, wanted).path.p, oddsOf(branch.ids, 0.5) / oddsOf(branch.ids.slice(0, 1), 0.5), 'heated');
+  assert.equal(shapePinnedRow(brought, wanted).nodes, nodes);
 });
 
 test('what is pinned is cut as rows of its kind are', () => {
   const pinned = leftOf(likelyView(1, 5).branches[0], 1);
-  assert.equal(shapePinned(pinned, {...ASKED, depth: 2}).ids.length, 2);
-  const {share, pinned: isPinned, extra, apart} = shapePinned(pinned, ASKED);
+  assert.equal(shapePinnedRow(pinned, {...ASKED, depth: 2}).ids.length, 2);
+  const {share, pinned: isPinned, extra, apart} = shapePinnedRow(pinned, ASKED);
   assert.deepEqual([isPinned, extra, apart], [true, true, 1]);
   near(share.p, Math.exp(pinned.logprobs[0]), 'share');
 });
 
 test('a view covers fewer and shorter rows, another order and other odds', () => {
   const view = likelyView();
-  assert.ok(covers(view, {}) && covers(view, {k: 3, depth: 2, temperature: 0.3, top_p: 0.5, order: 'path', seed: 9}));
-  assert.ok(covers(view, {k: 5, depth: 5, mode: 'likely', until: 'tokens'}));
-  assert.ok(!covers(view, {k: 6}) && !covers(view, {depth: 6}) && !covers(view, {mode: 'sampled'}));
+  assert.ok(coversSettings(view, {}) && coversSettings(view, {k: 3, depth: 2, temperature: 0.3, top_p: 0.5, order: 'path', seed: 9}));
+  assert.ok(coversSettings(view, {k: 5, depth: 5, mode: 'likely', until: 'tokens'}));
+  assert.ok(!coversSettings(view, {k: 6}) && !coversSettings(view, {depth: 6}) && !coversSettings(view, {mode: 'sampled'}));
 });
 
 test('a view that was drawn covers what was drawn as it was', () => {
   const view = likelyView(5, 5, {mode: 'sampled', temperature: 0.8, top_p: 0.9, seed: 3});
-  assert.ok(covers(view, {k: 2, depth: 3, temperature: 0.8, top_p: 0.9, seed: 3}));
-  for (const other of [{temperature: 1}, {top_p: 1}, {seed: 4}, {k: 6}]) assert.ok(!covers(view, other), JSON.stringify(other));
+  assert.ok(coversSettings(view, {k: 2, depth: 3, temperature: 0.8, top_p: 0.9, seed: 3}));
+  for (const other of [{temperature: 1}, {top_p: 1}, {seed: 4}, {k: 6}]) assert.ok(!coversSettings(view, other), JSON.stringify(other));
 });
 
 test('a tree covers its own rows alone, those of every level also shorter ones that still part', () => {
   for (const mode of ['forks', 'best_first']) {
     const view = likelyView(5, 5, {mode});
-    assert.ok(covers(view, {temperature: 0.2, order: 'alphabet'}));
-    assert.ok(!covers(view, {depth: 3}) && !covers(view, {k: 3}) && !covers(view, {k: 6}) && !covers(view, {until: 'word'}));
+    assert.ok(coversSettings(view, {temperature: 0.2, order: 'alphabet'}));
+    assert.ok(!coversSettings(view, {depth: 3}) && !coversSettings(view, {k: 3}) && !coversSettings(view, {k: 6}) && !coversSettings(view, {until: 'word'}));
   }
   const firsts = likeliest([], 2), paths = firsts.flatMap(first => likeliest([first], 2).map(second => pathOf([first, second], 5)));
   const levels = viewOf(paths, {k: 2, mode: 'every_level'});
-  assert.ok(covers(levels, {depth: 3}) && covers(levels, {depth: 5}));
-  assert.ok(!covers(levels, {depth: 2}) && !covers(levels, {depth: 6}) && !covers(levels, {k: 1}));
-  assert.ok(covers(viewOf([], {mode: 'every_level'}), {depth: 1}));
+  assert.ok(coversSettings(levels, {depth: 3}) && coversSettings(levels, {depth: 5}));
+  assert.ok(!coversSettings(levels, {depth: 2}) && !coversSettings(levels, {depth: 6}) && !coversSettings(levels, {k: 1}));
+  assert.ok(coversSettings(viewOf([], {mode: 'every_level'}), {depth: 1}));
 });
 
 test('rows up to an end are covered by longer ones that come to it or ended', () => {
   const view = likelyView(2, 3);
   view.branches.forEach(({pieces}) => pieces.forEach((piece, index) => { piece.ends = [0, 2, 0][index]; }));
-  assert.ok(covers(view, {until: 'word'}) && covers(view, {until: 'clause'}) && !covers(view, {until: 'sentence'}));
+  assert.ok(coversSettings(view, {until: 'word'}) && coversSettings(view, {until: 'clause'}) && !coversSettings(view, {until: 'sentence'}));
   view.branches[1].ended = true;
-  assert.ok(!covers(view, {until: 'sentence'}) && !covers(view, {until: 'line'}));
+  assert.ok(!coversSettings(view, {until: 'sentence'}) && !coversSettings(view, {until: 'line'}));
   view.branches[0].pieces[2].ends = 4;
-  assert.ok(covers(view, {until: 'sentence'}) && covers(view, {until: 'line'}));
+  assert.ok(coversSettings(view, {until: 'sentence'}) && coversSettings(view, {until: 'line'}));
   view.branches[1].ended = false;
-  assert.ok(!covers(view, {until: 'sentence'}) && covers(view, {until: 'sentence', k: 1}));
+  assert.ok(!coversSettings(view, {until: 'sentence'}) && coversSettings(view, {until: 'sentence', k: 1}));
 });
 
 test('a view up to an end covers the same end at any depth, and tokens as far as its rows reach', () => {
   const view = likelyView(2, 3, {until: 'word', depth: 40});
-  assert.ok(covers(view, {until: 'word', depth: 41}));
-  assert.ok(covers(view, {until: 'tokens', depth: 3}) && !covers(view, {until: 'tokens', depth: 4}));
+  assert.ok(coversSettings(view, {until: 'word', depth: 41}));
+  assert.ok(coversSettings(view, {until: 'tokens', depth: 3}) && !coversSettings(view, {until: 'tokens', depth: 4}));
   view.branches[0].ended = true;
-  assert.ok(!covers(view, {until: 'tokens', depth: 4}) && covers(view, {until: 'tokens', depth: 4, k: 1}));
+  assert.ok(!coversSettings(view, {until: 'tokens', depth: 4}) && coversSettings(view, {until: 'tokens', depth: 4, k: 1}));
   const healed = viewOf([pathOf(likeliest([], 1), 3)], {k: 1, until: 'word', healed: true});
-  assert.ok(covers(healed, {until: 'tokens', depth: 2}) && !covers(healed, {until: 'tokens', depth: 3}));
+  assert.ok(coversSettings(healed, {until: 'tokens', depth: 2}) && !coversSettings(healed, {until: 'tokens', depth: 3}));
 });

@@ -3,15 +3,15 @@ import {test} from 'node:test';
 
 import * as words from '../../../../interface/web/core/branch_sentences.js';
 
-const {visible} = words;
+const {visibleText} = words;
 
 // Without what keeps figures on one line.
 const said = text => text.replaceAll('\u00a0', ' ');
-const percent = figure => said(words.percent(figure));
+const percent = figure => said(words.formatPercent(figure));
 
 test('figures do not break over lines', () => {
   for (const p of [0, 1e-9, 0.001, 0.37, 0.999, 1])
-    for (const figure of [{p}, {p, bound: true}, {p, atLeast: true}]) assert.ok(!words.percent(figure).includes(' '), p);
+    for (const figure of [{p}, {p, bound: true}, {p, atLeast: true}]) assert.ok(!words.formatPercent(figure).includes(' '), p);
 });
 
 test('a percentage has two digits, below a tenth one, and none behind the point from ten on', () => {
@@ -46,55 +46,55 @@ test('what remains beside a bound is shown as what the odds are at least', () =>
 });
 
 test('numbers are written with commas, counts with the right plural', () => {
-  assert.deepEqual([words.plain(1234567), words.plain(12.6), words.plain(0)], ['1,234,567', '13', '0']);
-  assert.deepEqual([words.counted(1, 'token'), words.counted(2, 'token'), words.counted(0, 'pass', 'passes')], ['1 token', '2 tokens', '0 passes']);
+  assert.deepEqual([words.formatNumber(1234567), words.formatNumber(12.6), words.formatNumber(0)], ['1,234,567', '13', '0']);
+  assert.deepEqual([words.formatCount(1, 'token'), words.formatCount(2, 'token'), words.formatCount(0, 'pass', 'passes')], ['1 token', '2 tokens', '0 passes']);
 });
 
-test('line breaks and tabs have signs', () => assert.equal(visible('a\nb\r\tc\n'), 'a↵b␍⇥c↵'));
+test('line breaks and tabs have signs', () => assert.equal(visibleText('a\nb\r\tc\n'), 'a↵b␍⇥c↵'));
 
 test('spaces have signs only where there is nothing else', () => {
-  assert.deepEqual([' ', '   ', ' a ', ''].map(visible), ['␣', '␣␣␣', ' a ', '']);
+  assert.deepEqual([' ', '   ', ' a ', ''].map(visibleText), ['␣', '␣␣␣', ' a ', '']);
 });
 
 test('characters that cannot be seen are named where there is nothing else', () => {
-  assert.equal(visible('\u200b'), 'U+200B');
-  assert.equal(visible('\0 '), 'U+0000 U+0020');
-  assert.equal(visible('\u{e0041}'), 'U+E0041');
-  assert.equal(visible('\u200b\u0301'), 'U+200B U+0301');
-  assert.equal(visible('\u0301\u200b'), 'U+0301 U+200B');
-  assert.equal(visible('a\u200b'), 'a\u200b');
-  assert.equal(visible('\u200ba'), '\u200ba');
+  assert.equal(visibleText('\u200b'), 'U+200B');
+  assert.equal(visibleText('\0 '), 'U+0000 U+0020');
+  assert.equal(visibleText('\u{e0041}'), 'U+E0041');
+  assert.equal(visibleText('\u200b\u0301'), 'U+200B U+0301');
+  assert.equal(visibleText('\u0301\u200b'), 'U+0301 U+200B');
+  assert.equal(visibleText('a\u200b'), 'a\u200b');
+  assert.equal(visibleText('\u200ba'), '\u200ba');
 });
 
-test('marks alone are shown as they are', () => assert.equal(visible('\u0301\u0302'), '\u0301\u0302'));
+test('marks alone are shown as they are', () => assert.equal(visibleText('\u0301\u0302'), '\u0301\u0302'));
 
 test('a text is quoted without the white space around it, unless it is nothing else', () => {
-  assert.deepEqual([' sea ', '  ', '\n', 'a b'].map(words.quoted), ['“sea”', '“␣␣”', '“↵”', '“a b”']);
+  assert.deepEqual([' sea ', '  ', '\n', 'a b'].map(words.quotedText), ['“sea”', '“␣␣”', '“↵”', '“a b”']);
 });
 
 test('what may come next is spelled as a word of a list', () => {
-  const shown = [{text: ' sea'}, {text: '  '}, {text: null}, {text: null, end: true}, {text: 'x', end: true}].map(words.spelled);
+  const shown = [{text: ' sea'}, {text: '  '}, {text: null}, {text: null, end: true}, {text: 'x', end: true}].map(words.continuationLabel);
   assert.deepEqual(shown, ['sea', '␣␣', '◌', 'end', 'end']);
-  assert.equal(words.PART, '◌');
+  assert.equal(words.PARTIAL_TOKEN_SIGN, '◌');
 });
 
 const other = (text, p = 0.1) => ({text, odds: {p}});
 
 test('the likeliest others are summed up in one line', () => {
-  assert.equal(words.likeliest([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a, b, c, d …');
-  assert.equal(words.likeliest([' a', ' b', ' c', ' d'].map(text => other(text))), 'a, b, c, d');
-  assert.equal(words.likeliest([]), '');
-  assert.equal(words.likeliest([other(' a'), other('\n'), other(null), other(' b')]), 'a, b …');
+  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a, b, c, d …');
+  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d'].map(text => other(text))), 'a, b, c, d');
+  assert.equal(words.likeliestLabels([]), '');
+  assert.equal(words.likeliestLabels([other(' a'), other('\n'), other(null), other(' b')]), 'a, b …');
 });
 
 test('others that top-p rules out are summed up only where there are no others', () => {
-  assert.equal(words.likeliest([other(' a', 0), other(' b')]), 'b …');
-  assert.equal(words.likeliest([other(' a', 0), other(' b', 0)]), 'a, b');
+  assert.equal(words.likeliestLabels([other(' a', 0), other(' b')]), 'b …');
+  assert.equal(words.likeliestLabels([other(' a', 0), other(' b', 0)]), 'a, b');
 });
 
 test('the head says how many branches there are, and of what they hold their share', () => {
-  assert.deepEqual([words.howMany(1), words.howMany(5)], ['This one holds', 'These 5 hold']);
-  const ofWhat = (given, banned) => words.ofWhat({given, wanted: {banned}});
+  assert.deepEqual([words.coverageSubject(1), words.coverageSubject(5)], ['This one holds', 'These 5 hold']);
+  const ofWhat = (given, banned) => words.coverageCaption({given, wanted: {banned}});
   assert.equal(ofWhat(''), 'of what the model thinks could come next');
   assert.equal(ofWhat(' lig'), 'of what could come next, given “lig”');
   assert.equal(ofWhat('', 1), 'of what the model thinks could come next, without 1 banned token');
@@ -104,43 +104,43 @@ test('the head says how many branches there are, and of what they hold their sha
 const piece = {text: ' sea', odds: {p: 0.25}, upTo: {p: 0.125}}, row = {path: {p: 0.01}, raw: false};
 
 test('a token is told of with its odds, those up to it and those of its row', () => {
-  assert.equal(said(words.aboutToken(row, piece)), '“sea” 25 % after what stands before it · up to here 13 % · whole row 1 %');
-  assert.ok(said(words.aboutToken({...row, raw: true}, piece)).endsWith('whole row 1 % · raw odds'));
-  assert.equal(said(words.aboutOther({text: ' sea', odds: {p: 0.25}})), '“sea” 25 % · none of the rows begins with it');
+  assert.equal(said(words.describePiece(row, piece)), '“sea” 25 % after what stands before it · up to here 13 % · whole row 1 %');
+  assert.ok(said(words.describePiece({...row, raw: true}, piece)).endsWith('whole row 1 % · raw odds'));
+  assert.equal(said(words.describeOther({text: ' sea', odds: {p: 0.25}})), '“sea” 25 % · none of the rows begins with it');
 });
 
 const grown = (length, more = {}) => ({branch: {ids: Array(length)}, extra: false, ended: false, healed: false, ...more});
 
 test('progress tells how far the text is read, before anything else', () => {
-  assert.equal(words.progress([512, 2000], [grown(3)], {depth: 5}), 'Reading: 512 of 2,000 tokens');
-  assert.equal(words.progress([0, 1], null, undefined), 'Reading: 0 of 1 token');
+  assert.equal(words.progressSentence([512, 2000], [grown(3)], {depth: 5}), 'Reading: 512 of 2,000 tokens');
+  assert.equal(words.progressSentence([0, 1], null, undefined), 'Reading: 0 of 1 token');
 });
 
 test('progress tells how deep all rows are that still grow', () => {
-  assert.equal(words.progress(null, [grown(3), grown(5)], {depth: 7}), 'Thinking, 3 of 7 deep');
-  assert.equal(words.progress(null, [grown(3), grown(2, {ended: true}), grown(1, {extra: true})], {depth: 7, until: 'tokens'}), 'Thinking, 3 of 7 deep');
-  assert.equal(words.progress(null, [grown(3, {healed: true})], {depth: 7}), 'Thinking, 2 of 7 deep');
-  assert.equal(words.progress(null, [grown(0, {healed: true})], {depth: 7}), 'Thinking, 0 of 7 deep');
-  assert.equal(words.progress(null, [grown(3)], {depth: 40, until: 'word'}), 'Thinking, 3 deep');
+  assert.equal(words.progressSentence(null, [grown(3), grown(5)], {depth: 7}), 'Thinking, 3 of 7 deep');
+  assert.equal(words.progressSentence(null, [grown(3), grown(2, {ended: true}), grown(1, {extra: true})], {depth: 7, until: 'tokens'}), 'Thinking, 3 of 7 deep');
+  assert.equal(words.progressSentence(null, [grown(3, {healed: true})], {depth: 7}), 'Thinking, 2 of 7 deep');
+  assert.equal(words.progressSentence(null, [grown(0, {healed: true})], {depth: 7}), 'Thinking, 0 of 7 deep');
+  assert.equal(words.progressSentence(null, [grown(3)], {depth: 40, until: 'word'}), 'Thinking, 3 deep');
 });
 
 test('where no row grows there is no progress', () => {
-  assert.equal(words.progress(null, false, undefined), '');
-  assert.equal(words.progress(null, [grown(3, {ended: true})], {depth: 7}), '');
+  assert.equal(words.progressSentence(null, false, undefined), '');
+  assert.equal(words.progressSentence(null, [grown(3, {ended: true})], {depth: 7}), '');
 });
 
 const drawn = (more = {}) => ({rows: [row], count: 1, firsts: true, given: '', wanted: {}, ...more});
 const CLICK = 'Click any word to write up to it.';
 
 test('while nothing is pointed at, the caption says which odds the shares are', () => {
-  const caption = more => words.summary({state: 'settled'}, drawn(more));
+  const caption = more => words.summarySentence({state: 'settled'}, drawn(more));
   assert.equal(caption(), `Share: the odds of its first piece, as the model gives them. ${CLICK}`);
   assert.equal(caption({firsts: false}), `Share: the odds of what sets it apart, as the model gives them. ${CLICK}`);
   assert.equal(caption({given: 'lig'}), `Share: the odds of its first piece, as the model gives them, given what you typed: “lig”. ${CLICK}`);
 });
 
 test('the caption names temperature and top-p', () => {
-  const caption = wanted => words.summary({state: 'settled'}, drawn({wanted})).replace('Share: the odds of its first piece, ', '').replace(` ${CLICK}`, '');
+  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('Share: the odds of its first piece, ', '').replace(` ${CLICK}`, '');
   assert.equal(caption({temperature: 1, top_p: 1}), 'as the model gives them.');
   assert.equal(caption({temperature: 0.7}), 'at temperature 0.7.');
   assert.equal(caption({temperature: 0.7, top_p: 0.9}), 'at temperature 0.7, top-p 0.9.');
@@ -150,17 +150,17 @@ test('the caption names temperature and top-p', () => {
 });
 
 test('a note stands in place of the caption', () => {
-  assert.equal(words.summary({state: 'settled', note: 'So it is.'}, drawn()), 'So it is.');
-  assert.equal(words.summary({state: 'thinking', note: 'So it is.'}, drawn({rows: [], count: 0})), 'So it is.');
+  assert.equal(words.summarySentence({state: 'settled', note: 'So it is.'}, drawn()), 'So it is.');
+  assert.equal(words.summarySentence({state: 'thinking', note: 'So it is.'}, drawn({rows: [], count: 0})), 'So it is.');
 });
 
 test('where the model does not see all of the text, it is said from where on it reads', () => {
-  assert.equal(words.summary({state: 'settled', note: 'So.'}, drawn(), 1233), 'The model reads from character 1,234 on. So.');
-  assert.equal(words.summary({state: 'settled', note: 'So.'}, drawn(), 0), 'So.');
+  assert.equal(words.summarySentence({state: 'settled', note: 'So.'}, drawn(), 1233), 'The model reads from character 1,234 on. So.');
+  assert.equal(words.summarySentence({state: 'settled', note: 'So.'}, drawn(), 0), 'So.');
 });
 
 test('each state without rows has its sentence', () => {
-  const none = drawn({rows: [], count: 0}), sentence = (state, more = {}) => words.summary({state, ...more}, none);
+  const none = drawn({rows: [], count: 0}), sentence = (state, more = {}) => words.summarySentence({state, ...more}, none);
   assert.equal(sentence('error'), 'There are no branches for this text.');
   assert.equal(sentence('error', {note: 'The model has gone.'}), 'The model has gone.');
   assert.equal(sentence('paused'), 'Paused: no branches are looked for until you go on.');
@@ -172,25 +172,25 @@ test('each state without rows has its sentence', () => {
 });
 
 test('while rows are there, thinking has the caption', () => {
-  assert.ok(words.summary({state: 'thinking'}, drawn()).startsWith('Share:'));
+  assert.ok(words.summarySentence({state: 'thinking'}, drawn()).startsWith('Share:'));
 });
 
 const cost = {passes: 4, tokens: 19, seconds: 0.0614};
 
 test('the meter tells passes, tokens and time', () => {
-  assert.deepEqual(words.costs({cost, alone: 1611}, 0), [
+  assert.deepEqual(words.costFigures({cost, alone: 1611}, 0), [
     ['4 passes', 'for this view'], ['19 tokens', 'read, where one request a branch reads 1,611'], ['61 ms', 'in all'],
   ]);
-  assert.deepEqual(words.costs({cost: {passes: 0, tokens: 1, seconds: 1.26}, alone: 0}, 30), [
+  assert.deepEqual(words.costFigures({cost: {passes: 0, tokens: 1, seconds: 1.26}, alone: 0}, 30), [
     ['0 passes', 'for this view: all of it was known'], ['1 token', 'read'], ['1.3 s', 'in all'], ['30 tokens', 'read ahead so far'],
   ]);
-  assert.equal(words.costs({cost: {...cost, passes: 1, seconds: 1}}, 0)[0][0], '1 pass');
-  assert.equal(words.costs({cost: {...cost, seconds: 1}}, 0)[2][0], '1.0 s');
+  assert.equal(words.costFigures({cost: {...cost, passes: 1, seconds: 1}}, 0)[0][0], '1 pass');
+  assert.equal(words.costFigures({cost: {...cost, seconds: 1}}, 0)[2][0], '1.0 s');
 });
 
 test('a settled view is announced by how much it holds and how its rows begin', () => {
   const pieces = texts => ({pieces: texts.map(text => ({text}))});
-  const told = words.announcement({count: 3, coverage: {p: 0.5}, rows: [pieces([' a', ' b', ' c', ' d']), pieces(['\n']), pieces([])]});
+  const told = words.announcementSentence({count: 3, coverage: {p: 0.5}, rows: [pieces([' a', ' b', ' c', ' d']), pieces(['\n']), pieces([])]});
   assert.equal(said(told), 'These 3 hold 50 %:  a b c; ↵; end');
 });
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {banOf, choiceOf, choiceOfOther, nextWord, textUpTo} from '../../../../interface/web/core/choice.js';
-import {shape} from '../../../../interface/web/core/branch_rows.js';
+import {tokenToBan, choiceOf, choiceOfOther, nextWordEnd, textUpTo} from '../../../../interface/web/core/choice.js';
+import {shapeRows} from '../../../../interface/web/core/branch_rows.js';
 import {withDice} from '../../../support/scripts/dice.js';
 import {likelyView, likeliest, pathOf, viewOf} from '../../../support/scripts/views.js';
 
 // The row of a view, as the page draws it for a revision of the text.
-const rowOf = (view, index, settings = {}) => ({...shape(view, settings).rows[index], revision: 7});
+const rowOf = (view, index, settings = {}) => ({...shapeRows(view, settings).rows[index], revision: 7});
 
 test('a choice inserts the texts of all pieces up to the one that is chosen, and accepts their tokens', () => withDice(50, dice => {
   const view = likelyView(3, 5), index = dice.upTo(2), row = rowOf(view, index), token = dice.upTo(4), branch = view.branches[index];
@@ -64,7 +64,7 @@ test('a choice of a healed row says that its first token stands in place of what
 });
 
 test('a choice of what no row begins with is accepted as it is, and leaves nothing', () => {
-  const [other] = shape(likelyView(1, 1)).others;
+  const [other] = shapeRows(likelyView(1, 1)).others;
   assert.deepEqual(choiceOfOther(other, 4, {revision: 7, healed: true}), {
     revision: 7, branch: null, token: 4, text: other.text, ids: other.ids, healed: true, logprobs: other.logprobs, rest: null,
   });
@@ -72,39 +72,39 @@ test('a choice of what no row begins with is accepted as it is, and leaves nothi
 
 test('the next word is complete with the first piece that ends one', () => {
   const pieces = (...ends) => ({pieces: ends.map(one => ({ends: one}))});
-  assert.equal(nextWord(pieces(0, 0, 1, 1)), 2);
-  assert.equal(nextWord(pieces(1, 1)), 0);
-  assert.equal(nextWord(pieces(0, 4)), 1);
+  assert.equal(nextWordEnd(pieces(0, 0, 1, 1)), 2);
+  assert.equal(nextWordEnd(pieces(1, 1)), 0);
+  assert.equal(nextWordEnd(pieces(0, 4)), 1);
 });
 
 test('where no word is complete the next word is all of the row', () => {
-  assert.equal(nextWord({pieces: [{ends: 0}, {ends: 0}, {ends: 0}]}), 2);
-  assert.equal(nextWord({pieces: [{ends: 0}]}), 0);
+  assert.equal(nextWordEnd({pieces: [{ends: 0}, {ends: 0}, {ends: 0}]}), 2);
+  assert.equal(nextWordEnd({pieces: [{ends: 0}]}), 0);
 });
 
-test('where there is nothing to insert there is no next word', () => assert.equal(nextWord({pieces: []}), -1));
+test('where there is nothing to insert there is no next word', () => assert.equal(nextWordEnd({pieces: []}), -1));
 
 const plainView = {branches: [{healed: false}], given: ''}, healedView = {branches: [{healed: false}, {healed: true}], given: 'lig'};
 
 test('a token can be banned', () => {
-  assert.deepEqual(banOf({text: ' sea', ids: [12]}, true, {view: plainView}), {own: ' sea', id: 12, bannable: true});
-  assert.deepEqual(banOf({text: ' sea', ids: [12]}, false, {view: healedView}), {own: ' sea', id: 12, bannable: true});
+  assert.deepEqual(tokenToBan({text: ' sea', ids: [12]}, true, {view: plainView}), {own: ' sea', id: 12, bannable: true});
+  assert.deepEqual(tokenToBan({text: ' sea', ids: [12]}, false, {view: healedView}), {own: ' sea', id: 12, bannable: true});
 });
 
 test('a character of several tokens cannot be banned', () => {
-  assert.deepEqual(banOf({text: '🙂', ids: [12, 13]}, true, {view: plainView}), {own: '🙂', id: 13, bannable: false});
-  assert.equal(banOf({text: '🙂', ids: [12, 13]}, false, {view: healedView}).bannable, false);
+  assert.deepEqual(tokenToBan({text: '🙂', ids: [12, 13]}, true, {view: plainView}), {own: '🙂', id: 13, bannable: false});
+  assert.equal(tokenToBan({text: '🙂', ids: [12, 13]}, false, {view: healedView}).bannable, false);
 });
 
 test('a token that stands in place of what was typed is banned by its whole name', () => {
-  assert.deepEqual(banOf({text: 'hthouse', ids: [12]}, true, {view: healedView}), {own: 'lighthouse', id: 12, bannable: true});
+  assert.deepEqual(tokenToBan({text: 'hthouse', ids: [12]}, true, {view: healedView}), {own: 'lighthouse', id: 12, bannable: true});
 });
 
 test('a token after the typed one is banned by its own name', () => {
-  assert.deepEqual(banOf({text: 'ht', ids: [12, 13]}, true, {view: healedView}), {own: 'ht', id: 13, bannable: true});
-  assert.equal(banOf({text: 'ht', ids: [12, 13, 14]}, true, {view: healedView}).bannable, false);
+  assert.deepEqual(tokenToBan({text: 'ht', ids: [12, 13]}, true, {view: healedView}), {own: 'ht', id: 13, bannable: true});
+  assert.equal(tokenToBan({text: 'ht', ids: [12, 13, 14]}, true, {view: healedView}).bannable, false);
 });
 
 test('nothing of a stored view can be banned', () => {
-  assert.equal(banOf({text: ' sea', ids: [12]}, true, {stored: true, view: plainView}).bannable, false);
+  assert.equal(tokenToBan({text: ' sea', ids: [12]}, true, {stored: true, view: plainView}).bannable, false);
 });

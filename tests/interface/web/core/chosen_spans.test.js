@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {edited, patch, redone, undone, within} from '../../../../interface/web/core/chosen_spans.js';
-import {apply, growth} from '../../../../interface/web/core/difference.js';
+import {spansAfterChange, spansPatch, redoSpans, undoSpans, spansWithin} from '../../../../interface/web/core/chosen_spans.js';
+import {applyChange, lengthDifference} from '../../../../interface/web/core/difference.js';
 import {withDice} from '../../../support/scripts/dice.js';
 import {Owners, randomMarks} from '../../../support/scripts/owners.js';
 
@@ -13,47 +13,47 @@ function changes(dice, count, run) {
   for (let turn = 0; turn < count; turn += 1) {
     const change = dice.change(text, 6), marks = randomMarks(dice, change.inserted.length), before = spans;
     owners.change(change, marks);
-    text = apply(text, change);
+    text = applyChange(text, change);
     spans = run({before, change, marks, wanted: owners.spans, text});
   }
 }
 
 test('after any changes the spans are those of the characters that were chosen', () => withDice(300, dice => {
   changes(dice, 12, ({before, change, marks, wanted}) => {
-    const spans = edited(before, change, marks);
+    const spans = spansAfterChange(before, change, marks);
     assert.deepEqual(spans, wanted);
     return spans;
   });
 }));
 
 test('what is taken out of the middle of a piece leaves one piece', () => {
-  assert.deepEqual(edited([[0, 6]], {start: 2, removed: 'xy', inserted: ''}), [[0, 4]]);
+  assert.deepEqual(spansAfterChange([[0, 6]], {start: 2, removed: 'xy', inserted: ''}), [[0, 4]]);
 });
 
 test('what is typed into the middle of a piece leaves two', () => {
-  assert.deepEqual(edited([[0, 6]], {start: 2, removed: 'xy', inserted: 'a'}), [[0, 2], [3, 5]]);
+  assert.deepEqual(spansAfterChange([[0, 6]], {start: 2, removed: 'xy', inserted: 'a'}), [[0, 2], [3, 5]]);
 });
 
 test('two pieces stay two when what stood between them is removed', () => {
-  assert.deepEqual(edited([[0, 2], [3, 5]], {start: 2, removed: 'x', inserted: ''}), [[0, 2], [2, 4]]);
+  assert.deepEqual(spansAfterChange([[0, 2], [3, 5]], {start: 2, removed: 'x', inserted: ''}), [[0, 2], [2, 4]]);
 });
 
 test('a removal from the end of one piece into the next leaves two', () => {
-  assert.deepEqual(edited([[0, 3], [3, 6]], {start: 2, removed: 'xy', inserted: ''}), [[0, 2], [2, 4]]);
+  assert.deepEqual(spansAfterChange([[0, 3], [3, 6]], {start: 2, removed: 'xy', inserted: ''}), [[0, 2], [2, 4]]);
 });
 
 test('a change of the spans is undone and redone', () => withDice(300, dice => {
   changes(dice, 12, ({before, change, marks}) => {
-    const spans = edited(before, change, marks), by = growth(change), step = patch(before, spans, by);
-    assert.deepEqual(redone(before, step, by), spans);
-    assert.deepEqual(undone(spans, step, by), before);
+    const spans = spansAfterChange(before, change, marks), by = lengthDifference(change), step = spansPatch(before, spans, by);
+    assert.deepEqual(redoSpans(before, step, by), spans);
+    assert.deepEqual(undoSpans(spans, step, by), before);
     return spans;
   });
 }));
 
 test('a change of the spans holds the shortest stretch of them that is another', () => withDice(300, dice => {
   changes(dice, 12, ({before, change, marks}) => {
-    const spans = edited(before, change, marks), by = growth(change), step = patch(before, spans, by);
+    const spans = spansAfterChange(before, change, marks), by = lengthDifference(change), step = spansPatch(before, spans, by);
     const moved = before.map(([start, end]) => [start + by, end + by]), most = Math.min(before.length, spans.length);
     const alike = count => JSON.stringify(before.slice(0, count)) === JSON.stringify(spans.slice(0, count));
     const alikeAtTheEnd = count => !count || JSON.stringify(moved.slice(-count)) === JSON.stringify(spans.slice(-count));
@@ -68,9 +68,9 @@ test('the spans of a stretch are counted from its start', () => withDice(300, di
   changes(dice, 8, ({before, change, marks, wanted, text}) => {
     const [start, end] = dice.stretch(text), inside = new Set();
     for (const [from, to] of wanted) for (let index = from; index < to; index += 1) if (index >= start && index < end) inside.add(index - start);
-    const found = within(wanted, start, end);
+    const found = spansWithin(wanted, start, end);
     assert.deepEqual(new Set(found.flatMap(([from, to]) => Array.from({length: to - from}, (_, index) => from + index))), inside);
     assert.ok(found.every(([from, to]) => from < to));
-    return edited(before, change, marks);
+    return spansAfterChange(before, change, marks);
   });
 }));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {apply, between, fits, growth, inverse, typed} from '../../../../interface/web/core/difference.js';
+import {applyChange, changeBetween, changeFits, lengthDifference, inverseChange, changeTyped} from '../../../../interface/web/core/difference.js';
 import {withDice} from '../../../support/scripts/dice.js';
 
 // The same in characters instead of UTF-16 units.
@@ -17,98 +17,98 @@ function smallestChange(old, now) {
 test('the change between two texts is the smallest one that cuts no character', () => withDice(500, dice => {
   const old = dice.text(12), {start, removed, inserted} = dice.change(old);
   const now = old.slice(0, start) + inserted + old.slice(start + removed.length);
-  assert.deepEqual(between(old, now), smallestChange(old, now));
-  assert.deepEqual(between(now, old), smallestChange(now, old));
+  assert.deepEqual(changeBetween(old, now), smallestChange(old, now));
+  assert.deepEqual(changeBetween(now, old), smallestChange(now, old));
 }));
 
 test('the change between two unlike texts is the smallest one that cuts no character', () => withDice(500, dice => {
   const old = dice.text(5, ['a', '🙂', '😂', '🩂']), now = dice.text(5, ['a', '🙂', '😂', '🩂']);
-  assert.deepEqual(between(old, now), smallestChange(old, now));
+  assert.deepEqual(changeBetween(old, now), smallestChange(old, now));
 }));
 
 test('two characters that share their first half are exchanged whole', () => {
-  assert.deepEqual(between('a🙂b', 'a😂b'), {start: 1, removed: '🙂', inserted: '😂'});
+  assert.deepEqual(changeBetween('a🙂b', 'a😂b'), {start: 1, removed: '🙂', inserted: '😂'});
 });
 
 test('two characters that share their second half are exchanged whole', () => {
-  assert.deepEqual(between('a🙂b', 'a🩂b'), {start: 1, removed: '🙂', inserted: '🩂'});
+  assert.deepEqual(changeBetween('a🙂b', 'a🩂b'), {start: 1, removed: '🙂', inserted: '🩂'});
 });
 
 test('the first and the last character of each half are told from other characters', () => {
   const high = ['\ud800', '\udbff'], low = ['\udc00', '\udfff'];
   for (const first of high) {
     for (const [second, other] of [low, low.toReversed()]) {
-      assert.deepEqual(between(first + second, first + other), {start: 0, removed: first + second, inserted: first + other});
+      assert.deepEqual(changeBetween(first + second, first + other), {start: 0, removed: first + second, inserted: first + other});
     }
   }
   for (const second of low) {
     for (const [first, other] of [high, high.toReversed()]) {
-      assert.deepEqual(between(first + second, other + second), {start: 0, removed: first + second, inserted: other + second});
+      assert.deepEqual(changeBetween(first + second, other + second), {start: 0, removed: first + second, inserted: other + second});
     }
   }
-  for (const second of low) assert.equal(between(`\ud800${second}a`, `\ud800${second}b`).start, 2);
-  for (const first of high) assert.equal(between(`a${first}\udc00`, `b${first}\udc00`).removed, 'a');
-  assert.deepEqual(between('\ud7ffa', '\ud7ffb'), {start: 1, removed: 'a', inserted: 'b'});
-  assert.deepEqual(between('a\ue000', 'b\ue000'), {start: 0, removed: 'a', inserted: 'b'});
+  for (const second of low) assert.equal(changeBetween(`\ud800${second}a`, `\ud800${second}b`).start, 2);
+  for (const first of high) assert.equal(changeBetween(`a${first}\udc00`, `b${first}\udc00`).removed, 'a');
+  assert.deepEqual(changeBetween('\ud7ffa', '\ud7ffb'), {start: 1, removed: 'a', inserted: 'b'});
+  assert.deepEqual(changeBetween('a\ue000', 'b\ue000'), {start: 0, removed: 'a', inserted: 'b'});
 });
 
 test('a text with half a character can be changed like any other', () => {
   for (const [old, now] of [['\ud83d', '\ud83d\ude42'], ['\ude42', '\ud83d\ude42'], ['a\ud83d', 'a'], ['\ude42', '\ude42a']]) {
-    assert.equal(apply(old, between(old, now)), now);
-    assert.equal(apply(now, between(now, old)), old);
+    assert.equal(applyChange(old, changeBetween(old, now)), now);
+    assert.equal(applyChange(now, changeBetween(now, old)), old);
   }
 });
 
 test('a change leads from the one text to the other, and its inverse back', () => withDice(300, dice => {
   const old = dice.text(12), change = dice.change(old);
-  const now = apply(old, change);
+  const now = applyChange(old, change);
   assert.equal(now, old.slice(0, change.start) + change.inserted + old.slice(change.start + change.removed.length));
-  assert.equal(apply(now, inverse(change)), old);
-  assert.equal(growth(change), now.length - old.length);
-  assert.ok(fits(old, change) && fits(now, inverse(change)));
+  assert.equal(applyChange(now, inverseChange(change)), old);
+  assert.equal(lengthDifference(change), now.length - old.length);
+  assert.ok(changeFits(old, change) && changeFits(now, inverseChange(change)));
 }));
 
 test('a change fits a text in which what it removes stands where it stands', () => {
-  assert.ok(fits('abc', {start: 1, removed: 'bc'}));
-  assert.ok(!fits('abc', {start: 0, removed: 'bc'}));
-  assert.ok(!fits('abc', {start: 2, removed: 'cd'}));
+  assert.ok(changeFits('abc', {start: 1, removed: 'bc'}));
+  assert.ok(!changeFits('abc', {start: 0, removed: 'bc'}));
+  assert.ok(!changeFits('abc', {start: 2, removed: 'cd'}));
 });
 
 test('an insertion fits up to the end of a text, and not beyond', () => {
-  assert.ok(fits('abc', {start: 3, removed: ''}));
-  assert.ok(!fits('abc', {start: 4, removed: ''}));
+  assert.ok(changeFits('abc', {start: 3, removed: ''}));
+  assert.ok(!changeFits('abc', {start: 4, removed: ''}));
 });
 
 test('what was typed, pasted or put over a selection is found where it was done', () => withDice(500, dice => {
   // With few different characters the two texts alone would often not tell where.
   const old = dice.text(10, ['a', 'a', 'b']), [from, to] = dice.stretch(old), inserted = dice.text(4, ['a', 'b']);
   const now = old.slice(0, from) + inserted + old.slice(to);
-  const found = typed(old, now, [from, to], from + inserted.length);
+  const found = changeTyped(old, now, [from, to], from + inserted.length);
   assert.deepEqual(found, {start: from, removed: old.slice(from, to), inserted});
 }));
 
 test('what was deleted before the caret, by character or word, is found where it stood', () => withDice(300, dice => {
   const old = dice.text(10, ['a', 'a', 'b']), [from, to] = dice.stretch(old);
-  assert.deepEqual(typed(old, old.slice(0, from) + old.slice(to), [to, to], from), {start: from, removed: old.slice(from, to), inserted: ''});
+  assert.deepEqual(changeTyped(old, old.slice(0, from) + old.slice(to), [to, to], from), {start: from, removed: old.slice(from, to), inserted: ''});
 }));
 
 test('what was deleted behind the caret is found where it stood', () => withDice(300, dice => {
   const old = dice.text(10, ['a', 'a', 'b']), [from, to] = dice.stretch(old);
-  assert.deepEqual(typed(old, old.slice(0, from) + old.slice(to), [from, from], from), {start: from, removed: old.slice(from, to), inserted: ''});
+  assert.deepEqual(changeTyped(old, old.slice(0, from) + old.slice(to), [from, from], from), {start: from, removed: old.slice(from, to), inserted: ''});
 }));
 
 test('where selection and caret do not explain the change, the texts alone decide', () => withDice(500, dice => {
   const old = dice.text(8), {start, removed, inserted} = dice.change(old), [from, to] = dice.stretch(old);
   const now = old.slice(0, start) + inserted + old.slice(start + removed.length), caret = dice.upTo(now.length);
-  const found = typed(old, now, [from, to], caret);
-  assert.equal(apply(old, found), now);
+  const found = changeTyped(old, now, [from, to], caret);
+  assert.equal(applyChange(old, found), now);
   const explained = found.start === Math.min(from, caret) && found.start + found.inserted.length === caret;
   if (!explained) assert.deepEqual(found, smallestChange(old, now));
 }));
 
 test('a change elsewhere than at the caret is found by the texts', () => {
-  assert.deepEqual(typed('one two', 'One two', [7, 7], 7), {start: 0, removed: 'o', inserted: 'O'});
-  assert.deepEqual(typed('one two', 'one two!', [0, 0], 0), {start: 7, removed: '', inserted: '!'});
+  assert.deepEqual(changeTyped('one two', 'One two', [7, 7], 7), {start: 0, removed: 'o', inserted: 'O'});
+  assert.deepEqual(changeTyped('one two', 'one two!', [0, 0], 0), {start: 7, removed: '', inserted: '!'});
   // The caret stands before the change although more was removed than stands behind it.
-  assert.deepEqual(typed('abcd', 'ad', [3, 3], 2), {start: 1, removed: 'bc', inserted: ''});
+  assert.deepEqual(changeTyped('abcd', 'ad', [3, 3], 2), {start: 1, removed: 'bc', inserted: ''});
 });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {between} from '../../../../interface/web/core/difference.js';
-import {History, back, forward, turning} from '../../../../interface/web/core/history.js';
+import {changeBetween} from '../../../../interface/web/core/difference.js';
+import {EditHistory, stateBefore, stateAfter, turnFields} from '../../../../interface/web/core/history.js';
 import {withDice} from '../../../support/scripts/dice.js';
 import {Owners, randomMarks} from '../../../support/scripts/owners.js';
 
@@ -10,7 +10,7 @@ const EMPTY = {text: '', spans: [], earlier: undefined};
 
 // A document and its history, as a text box drives it.
 class Page {
-  history = new History();
+  history = new EditHistory();
   state = EMPTY;
   time = 0;
 
@@ -31,18 +31,18 @@ class Page {
 
   // Send what stands in the box as a message: another text, and something else before it.
   turn(kind, earlier, text = '') {
-    this.change({start: 0, removed: this.state.text, inserted: text}, {kind, goal: [], ...turning(this.state.earlier, earlier)});
+    this.change({start: 0, removed: this.state.text, inserted: text}, {kind, goal: [], ...turnFields(this.state.earlier, earlier)});
   }
 
   undo() {
     const step = this.history.undo();
-    if (step) this.state = back(this.state, step);
+    if (step) this.state = stateBefore(this.state, step);
     return Boolean(step);
   }
 
   redo() {
     const step = this.history.redo();
-    if (step) this.state = forward(this.state, step);
+    if (step) this.state = stateAfter(this.state, step);
     return Boolean(step);
   }
 
@@ -63,7 +63,7 @@ class Snapshots {
 
   add(state, inserts, {joined}) {
     const tip = this.inserts.lastIndexOf(true), here = this.states[this.position];
-    if (tip > this.position && between(here.text, this.states[tip].text).inserted) this.left.add(this.states[tip].text);
+    if (tip > this.position && changeBetween(here.text, this.states[tip].text).inserted) this.left.add(this.states[tip].text);
     this.states.length = this.inserts.length = this.position + (joined ? 0 : 1);
     this.states.push(state);
     this.inserts.push(inserts);
@@ -391,8 +391,8 @@ test('two turns that were left behind at one state are two where what stands bef
 
 test('a turn that leads to the same text and the same messages says nothing of them', () => {
   const messages = {};
-  assert.deepEqual(turning(messages, messages), {});
-  assert.deepEqual(turning(messages, null), {turn: {before: messages, after: null}});
+  assert.deepEqual(turnFields(messages, messages), {});
+  assert.deepEqual(turnFields(messages, null), {turn: {before: messages, after: null}});
 });
 
 test('what was left and reached from another state has no turn where none leads there any more', () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {apply} from '../../../../interface/web/core/difference.js';
-import {joined, joins} from '../../../../interface/web/core/history_grouping.js';
+import {applyChange} from '../../../../interface/web/core/difference.js';
+import {joinSteps, canJoin} from '../../../../interface/web/core/history_grouping.js';
 import {withDice} from '../../../support/scripts/dice.js';
 
 // A step at the caret of a text that ends there.
@@ -25,7 +25,7 @@ function forward(removed, start, time = 0) {
 function grouped(steps) {
   return steps.reduce((done, step) => {
     const last = done.at(-1);
-    return joins(last, step) ? [...done.slice(0, -1), joined(last, step)] : [...done, step];
+    return canJoin(last, step) ? [...done.slice(0, -1), joinSteps(last, step)] : [...done, step];
   }, []);
 }
 
@@ -69,54 +69,54 @@ test('a long step ends behind any white space, not within a word that only holds
 });
 
 test('a pause of a second ends a step', () => {
-  assert.ok(joins(typing('a', 0, 5000), typing('b', 1, 5999)));
-  assert.ok(!joins(typing('a', 0, 5000), typing('b', 1, 6000)));
+  assert.ok(canJoin(typing('a', 0, 5000), typing('b', 1, 5999)));
+  assert.ok(!canJoin(typing('a', 0, 5000), typing('b', 1, 6000)));
 });
 
 test('a clock that was set back by a second ends a step', () => {
-  assert.ok(joins(typing('a', 0, 5000), typing('b', 1, 4001)));
-  assert.ok(!joins(typing('a', 0, 5000), typing('b', 1, 4000)));
+  assert.ok(canJoin(typing('a', 0, 5000), typing('b', 1, 4001)));
+  assert.ok(!canJoin(typing('a', 0, 5000), typing('b', 1, 4000)));
 });
 
-test('nothing goes on with nothing', () => assert.ok(!joins(undefined, typing('a', 0)) && !joins(null, typing('a', 0))));
+test('nothing goes on with nothing', () => assert.ok(!canJoin(undefined, typing('a', 0)) && !canJoin(null, typing('a', 0))));
 
 test('typing that follows somewhere else is a step of its own', () => {
-  assert.ok(!joins(typing('ab', 0), typing('c', 1)));
-  assert.ok(!joins(typing('ab', 0), typing('c', 3)));
-  assert.ok(!joins(typing('ab', 0), {...typing('c', 2), start: 1}));
+  assert.ok(!canJoin(typing('ab', 0), typing('c', 1)));
+  assert.ok(!canJoin(typing('ab', 0), typing('c', 3)));
+  assert.ok(!canJoin(typing('ab', 0), {...typing('c', 2), start: 1}));
 });
 
 test('a step that does not start where the last one left the caret is one of its own', () => {
   const step = typing('c', 2);
-  assert.ok(joins(typing('ab', 0), step));
-  assert.ok(!joins(typing('ab', 0), {...step, before: [1, 1]}));
-  assert.ok(!joins({...typing('ab', 0), after: [1, 1]}, step));
+  assert.ok(canJoin(typing('ab', 0), step));
+  assert.ok(!canJoin(typing('ab', 0), {...step, before: [1, 1]}));
+  assert.ok(!canJoin({...typing('ab', 0), after: [1, 1]}, step));
 });
 
 test('what replaces a selection is a step of its own', () => {
-  assert.ok(!joins(typing('ab', 0), {...typing('c', 2), removed: 'x'}));
-  for (const before of [[1, 2], [2, 3]]) assert.ok(!joins(typing('ab', 0), {...typing('c', 2), before}));
-  assert.ok(!joins({...typing('ab', 0), after: [1, 2]}, typing('c', 2)));
-  assert.ok(!joins({...typing('ab', 0), after: [2, 3]}, {...typing('c', 2), before: [2, 3]}));
+  assert.ok(!canJoin(typing('ab', 0), {...typing('c', 2), removed: 'x'}));
+  for (const before of [[1, 2], [2, 3]]) assert.ok(!canJoin(typing('ab', 0), {...typing('c', 2), before}));
+  assert.ok(!canJoin({...typing('ab', 0), after: [1, 2]}, typing('c', 2)));
+  assert.ok(!canJoin({...typing('ab', 0), after: [2, 3]}, {...typing('c', 2), before: [2, 3]}));
 });
 
 test('more than twenty characters at once were not typed by hand', () => {
-  assert.ok(joins(typing('a', 0), typing('b'.repeat(20), 1)));
-  assert.ok(!joins(typing('a', 0), typing('b'.repeat(21), 1)));
-  assert.ok(joins(backspace('b', 30), backspace('a'.repeat(20), 10)));
-  assert.ok(!joins(backspace('b', 31), backspace('a'.repeat(21), 10)));
+  assert.ok(canJoin(typing('a', 0), typing('b'.repeat(20), 1)));
+  assert.ok(!canJoin(typing('a', 0), typing('b'.repeat(21), 1)));
+  assert.ok(canJoin(backspace('b', 30), backspace('a'.repeat(20), 10)));
+  assert.ok(!canJoin(backspace('b', 31), backspace('a'.repeat(21), 10)));
 });
 
 test('only typing and deleting go on', () => {
-  assert.ok(!joins(typing('a', 0), {...typing('b', 1), kind: 'accept'}));
+  assert.ok(!canJoin(typing('a', 0), {...typing('b', 1), kind: 'accept'}));
   for (const kind of ['accept', 'paste', 'cut', 'composition', 'replace'])
     for (const [last, step] of [[typing('a', 0), typing('b', 1)], [backspace('c', 2), backspace('b', 1)]])
-      assert.ok(!joins({...last, kind}, {...step, kind}), kind);
+      assert.ok(!canJoin({...last, kind}, {...step, kind}), kind);
 });
 
 test('typing does not go on with deleting, nor deleting with typing', () => {
-  assert.ok(!joins(backspace('b', 1), typing('c', 1)));
-  assert.ok(!joins(typing('ab', 0), backspace('b', 1)));
+  assert.ok(!canJoin(backspace('b', 1), typing('c', 1)));
+  assert.ok(!canJoin(typing('ab', 0), backspace('b', 1)));
 });
 
 test('backspaces are one step, and so are deletions forward', () => {
@@ -125,15 +125,15 @@ test('backspaces are one step, and so are deletions forward', () => {
 });
 
 test('a deletion elsewhere is a step of its own', () => {
-  assert.ok(!joins(backspace('c', 5), {...backspace('b', 2), before: [5, 5]}));
-  assert.ok(!joins(forward('c', 5), {...forward('b', 6), before: [5, 5]}));
+  assert.ok(!canJoin(backspace('c', 5), {...backspace('b', 2), before: [5, 5]}));
+  assert.ok(!canJoin(forward('c', 5), {...forward('b', 6), before: [5, 5]}));
 });
 
 test('forty deleted characters end a step before the next word is deleted', () => {
-  assert.ok(!joins(backspace('x'.repeat(40), 10), backspace('a ', 8)));
-  assert.ok(joins(backspace('x'.repeat(40), 10), backspace('a', 9)));
-  assert.ok(joins(backspace('x'.repeat(40), 10), backspace(' a', 8)));
-  assert.ok(joins(backspace('x'.repeat(39), 10), backspace('a ', 8)));
+  assert.ok(!canJoin(backspace('x'.repeat(40), 10), backspace('a ', 8)));
+  assert.ok(canJoin(backspace('x'.repeat(40), 10), backspace('a', 9)));
+  assert.ok(canJoin(backspace('x'.repeat(40), 10), backspace(' a', 8)));
+  assert.ok(canJoin(backspace('x'.repeat(39), 10), backspace('a ', 8)));
 });
 
 test('two steps as one do what both do, from the state before the first to the state after the second', () => withDice(300, dice => {
@@ -143,15 +143,15 @@ test('two steps as one do what both do, from the state before the first to the s
     const [from, to] = [dice.upTo(at), Math.min(text.length, at + dice.upTo(3))];
     return dice.chance(0.5) ? backspace(text.slice(from, at), from) : forward(text.slice(at, to), at);
   };
-  const first = step(at), then = apply(text, first), [caret] = first.after;
+  const first = step(at), then = applyChange(text, first), [caret] = first.after;
   let second = first.kind === 'type' ? typing(dice.text(5) || 'y', caret, 600) : null;
   if (!second) {
     const from = dice.upTo(caret), to = Math.min(then.length, caret + dice.upTo(3));
     second = dice.chance(0.5) ? backspace(then.slice(from, caret), from, 600) : forward(then.slice(caret, to), caret, 600);
   }
-  if (!joins(first, second)) return;
-  const both = joined(first, second);
-  assert.equal(apply(text, both), apply(then, second));
+  if (!canJoin(first, second)) return;
+  const both = joinSteps(first, second);
+  assert.equal(applyChange(text, both), applyChange(then, second));
   assert.equal(text.slice(both.start, both.start + both.removed.length), both.removed);
   assert.deepEqual([both.before, both.after, both.time, both.kind], [first.before, second.after, second.time, first.kind]);
 }));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {Known, isWhole, keyOf, tellsMore} from '../../../../interface/web/core/known_views.js';
+import {KnownViews, isComplete, idsKey, showsMore} from '../../../../interface/web/core/known_views.js';
 
 const SETTINGS = {k: 2, depth: 3, mode: 'likely', until: 'tokens'};
 
@@ -12,10 +12,10 @@ const viewOf = (asked = {}, branches = [branch(3), branch(3)]) => ({asked: {...S
 
 const settings = changes => ({...SETTINGS, ...changes});
 
-test('tokens are a key by their ids', () => assert.deepEqual([keyOf([5, 12]), keyOf([512]), keyOf([])], ['5 12', '512', '']));
+test('tokens are a key by their ids', () => assert.deepEqual([idsKey([5, 12]), idsKey([512]), idsKey([])], ['5 12', '512', '']));
 
 test('at first nothing is known', () => {
-  const known = new Known();
+  const known = new KnownViews();
   assert.deepEqual([known.revision, known.view, known.complete, known.tokens], [-1, null, false, 0]);
   assert.equal(known.at('text', SETTINGS), null);
   assert.equal(known.after([1], SETTINGS), null);
@@ -23,7 +23,7 @@ test('at first nothing is known', () => {
 });
 
 test('a view that is whole is known again when its text stands there once more', () => {
-  const known = new Known(), view = viewOf();
+  const known = new KnownViews(), view = viewOf();
   known.take(1, 'one', view, true);
   known.take(2, 'two', viewOf(), true);
   assert.equal(known.at('one', SETTINGS), view);
@@ -31,13 +31,13 @@ test('a view that is whole is known again when its text stands there once more',
 });
 
 test('a view that still grows is not known again', () => {
-  const known = new Known();
+  const known = new KnownViews();
   known.take(1, 'one', viewOf(), false);
   assert.equal(known.at('one', SETTINGS), null);
 });
 
 test('a view of a text is known again only where it is all that is asked for', () => {
-  const known = new Known();
+  const known = new KnownViews();
   known.take(1, 'one', viewOf(), true);
   assert.ok(known.at('one', settings({k: 1})));
   assert.equal(known.at('one', settings({k: 3})), null);
@@ -45,7 +45,7 @@ test('a view of a text is known again only where it is all that is asked for', (
 });
 
 test('the texts that were shown last are known, forty of them', () => {
-  const known = new Known();
+  const known = new KnownViews();
   for (let index = 0; index < 40; index += 1) known.take(index, `text ${index}`, viewOf(), true);
   assert.ok(known.at('text 0', SETTINGS));
   known.take(40, 'text 0', viewOf(), true);     // it is shown last now
@@ -56,7 +56,7 @@ test('the texts that were shown last are known, forty of them', () => {
 });
 
 test('what was read ahead stays while its view grows, and is dropped when that is whole or another', () => {
-  const known = new Known();
+  const known = new KnownViews();
   known.take(1, 'one', viewOf(), false);
   known.add('1', viewOf());
   known.tokens = 7;
@@ -71,7 +71,7 @@ test('what was read ahead stays while its view grows, and is dropped when that i
 });
 
 test('a view read ahead is there after its tokens, also where its rows are shorter than asked for', () => {
-  const known = new Known(), short = viewOf({depth: 1}, [branch(1), branch(1)]);
+  const known = new KnownViews(), short = viewOf({depth: 1}, [branch(1), branch(1)]);
   known.take(1, 'one', viewOf(), true);
   known.add('1', viewOf());
   known.add('1 2', short);
@@ -85,14 +85,14 @@ test('a view read ahead is there after its tokens, also where its rows are short
 });
 
 test('a view read ahead deeper than is asked for serves too', () => {
-  const known = new Known();
+  const known = new KnownViews();
   known.take(1, 'one', viewOf(), true);
   known.add('1', viewOf());
   assert.ok(known.after([1], settings({depth: 2})));
 });
 
 test('once the model is told something else, nothing is known', () => {
-  const known = new Known();
+  const known = new KnownViews();
   known.take(1, 'one', viewOf(), true);
   known.add('1', viewOf());
   known.forget();
@@ -100,37 +100,37 @@ test('once the model is told something else, nothing is known', () => {
 });
 
 test('a view is whole where it covers what is asked for', () => {
-  assert.ok(isWhole(viewOf(), SETTINGS));
-  assert.ok(isWhole(viewOf(), settings({depth: 2})));
-  assert.ok(!isWhole(viewOf(), settings({k: 3})));
-  assert.ok(!isWhole(viewOf(), settings({depth: 4})));
+  assert.ok(isComplete(viewOf(), SETTINGS));
+  assert.ok(isComplete(viewOf(), settings({depth: 2})));
+  assert.ok(!isComplete(viewOf(), settings({k: 3})));
+  assert.ok(!isComplete(viewOf(), settings({depth: 4})));
 });
 
 test('a view up to an end is whole where it was let as deep as is asked for', () => {
   const view = viewOf({until: 'word', depth: 40});
-  assert.ok(isWhole(view, settings({until: 'word', depth: 40})));
-  assert.ok(isWhole(view, settings({until: 'word', depth: 39})));
-  assert.ok(!isWhole(view, settings({until: 'word', depth: 41})));
+  assert.ok(isComplete(view, settings({until: 'word', depth: 40})));
+  assert.ok(isComplete(view, settings({until: 'word', depth: 39})));
+  assert.ok(!isComplete(view, settings({until: 'word', depth: 41})));
 });
 
 test('a view of a number of tokens that reaches an end is whole, however deep that may lie', () => {
   const view = viewOf();
   view.branches.forEach(one => { one.pieces = [{text: 'a', tokens: 3, ends: 1}]; });
-  assert.ok(isWhole(view, settings({until: 'word', depth: 40})));
+  assert.ok(isComplete(view, settings({until: 'word', depth: 40})));
 });
 
 test('a growing view tells more where it has more rows, where all of them are deeper, or where the mode is another', () => {
   const had = viewOf({}, [branch(2), branch(3)]);
-  assert.ok(!tellsMore(viewOf({}, [branch(2), branch(4)]), had));
-  assert.ok(!tellsMore(viewOf({}, [branch(1), branch(3)]), had));
-  assert.ok(tellsMore(viewOf({}, [branch(3), branch(3)]), had));
-  assert.ok(!tellsMore(viewOf({}, [branch(2)]), had));
-  assert.ok(tellsMore(viewOf({}, [branch(1), branch(1), branch(1)]), had));
-  assert.ok(tellsMore(viewOf({mode: 'forks'}, [branch(1)]), had));
+  assert.ok(!showsMore(viewOf({}, [branch(2), branch(4)]), had));
+  assert.ok(!showsMore(viewOf({}, [branch(1), branch(3)]), had));
+  assert.ok(showsMore(viewOf({}, [branch(3), branch(3)]), had));
+  assert.ok(!showsMore(viewOf({}, [branch(2)]), had));
+  assert.ok(showsMore(viewOf({}, [branch(1), branch(1), branch(1)]), had));
+  assert.ok(showsMore(viewOf({mode: 'forks'}, [branch(1)]), had));
 });
 
 test('a row that has ended does not count for how deep a view is', () => {
   const had = viewOf({}, [branch(2), branch(1, true)]);
-  assert.ok(tellsMore(viewOf({}, [branch(3), branch(1, true)]), had));
-  assert.ok(tellsMore(viewOf({}, [branch(2, true), branch(1, true)]), had));
+  assert.ok(showsMore(viewOf({}, [branch(3), branch(1, true)]), had));
+  assert.ok(showsMore(viewOf({}, [branch(2, true), branch(1, true)]), had));
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {oddsAfter, product, raw, sum, unpack} from '../../../../interface/web/core/odds.js';
+import {oddsAfter, oddsOfAll, rawOdds, oddsOfAny, unpackNode} from '../../../../interface/web/core/odds.js';
 import {Dice, withDice} from '../../../support/scripts/dice.js';
 import {heated, nucleus, order, packed, randomRow} from '../../../support/scripts/rows.js';
 
@@ -15,13 +15,13 @@ function assertClose(found, wanted, temperature, what) {
 
 test('a packed node is sums at twenty temperatures and how far tokens lie below the likeliest', () => {
   const numbers = [...Array.from({length: 20}, (_, index) => 60_000 - index), 0, 300, 65_535];
-  const node = unpack(Buffer.from(numbers.flatMap(number => [number & 255, number >> 8])).toString('base64'));
+  const node = unpackNode(Buffer.from(numbers.flatMap(number => [number & 255, number >> 8])).toString('base64'));
   assert.deepEqual([...node.heats], numbers.slice(0, 20).map(number => number / 5000));
   assert.deepEqual([...node.drops], [0, 0.15, 32.7675]);
 });
 
 test('odds at the packed temperatures are those of the softmax over the whole row', () => withDice(12, dice => {
-  const row = randomRow(dice, {vocabulary: dice.among([20, 64, 65, 300]), spread: dice.among([0.5, 2.5, 6])}), node = unpack(packed(row));
+  const row = randomRow(dice, {vocabulary: dice.among([20, 64, 65, 300]), spread: dice.among([0.5, 2.5, 6])}), node = unpackNode(packed(row));
   for (const temperature of GRID) {
     const after = oddsAfter(node, temperature, 1), wanted = heated(row, temperature);
     for (const token of [...order(row).slice(0, 5), dice.upTo(row.length - 1)]) {
@@ -33,7 +33,7 @@ test('odds at the packed temperatures are those of the softmax over the whole ro
 }));
 
 test('odds between the packed temperatures are those of the softmax over the whole row', () => withDice(12, dice => {
-  const row = randomRow(dice), node = unpack(packed(row));
+  const row = randomRow(dice), node = unpackNode(packed(row));
   for (const temperature of [0.55, 0.72, 0.99, 1.01, 1.25, 1.98]) {
     const wanted = heated(row, temperature), after = oddsAfter(node, temperature, 1);
     for (const token of order(row).slice(0, 5)) assertClose(after(row[token]).p, wanted[token], temperature, `at ${temperature}`);
@@ -41,7 +41,7 @@ test('odds between the packed temperatures are those of the softmax over the who
 }));
 
 test('odds below the lowest packed temperature lie between those at 0 and at 0.1', () => withDice(12, dice => {
-  const row = randomRow(dice, {alike: dice.among([1, 2, 3])}), node = unpack(packed(row)), [first] = order(row);
+  const row = randomRow(dice, {alike: dice.among([1, 2, 3])}), node = unpackNode(packed(row)), [first] = order(row);
   const [cold, warm] = [heated(row, 0)[first], heated(row, 0.1)[first]];
   const found = oddsAfter(node, 0.05, 1)(row[first]).p;
   assert.ok(found <= cold * 1.02 && found >= warm * 0.98, `${cold} ${found} ${warm}`);
@@ -50,12 +50,12 @@ test('odds below the lowest packed temperature lie between those at 0 and at 0.1
 }));
 
 test('beyond the highest packed temperature the odds keep its sum', () => {
-  const row = randomRow(new Dice(3)), node = unpack(packed(row)), [first] = order(row);
+  const row = randomRow(new Dice(3)), node = unpackNode(packed(row)), [first] = order(row);
   assertClose(oddsAfter(node, 3, 1)(row[first]).p, heated(row, 2)[first], 2, 'of the likeliest');
 });
 
 test('no odds are above one', () => withDice(6, dice => {
-  const row = randomRow(dice, {spread: 20}), node = unpack(packed(row)), most = Math.max(...row);
+  const row = randomRow(dice, {spread: 20}), node = unpackNode(packed(row)), most = Math.max(...row);
   for (const temperature of [0, 0.01, 0.1, 1, 2]) {
     for (const topP of [0.01, 0.5, 1]) {
       const {p} = oddsAfter(node, temperature, topP)(most + 1e-4);
@@ -65,7 +65,7 @@ test('no odds are above one', () => withDice(6, dice => {
 }));
 
 test('at temperature 0 the likeliest is certain and all others are impossible', () => withDice(12, dice => {
-  const row = randomRow(dice), node = unpack(packed(row)), [first, second, ...others] = order(row);
+  const row = randomRow(dice), node = unpackNode(packed(row)), [first, second, ...others] = order(row);
   if (row[first] - row[second] < 0.001) return;   // packed, they cannot be told apart
   for (const temperature of [0, -1]) {
     const after = oddsAfter(node, temperature, dice.among([0.3, 1]));
@@ -75,19 +75,19 @@ test('at temperature 0 the likeliest is certain and all others are impossible', 
 }));
 
 test('at temperature 0 tokens that are as likely as the likeliest share it', () => withDice(12, dice => {
-  const row = randomRow(dice, {alike: 3}), node = unpack(packed(row)), most = Math.max(...row);
+  const row = randomRow(dice, {alike: 3}), node = unpackNode(packed(row)), most = Math.max(...row);
   const alike = row.filter(one => one === most).length, after = oddsAfter(node, 0, 1);
   assert.deepEqual(after(most), {p: 1 / alike, bound: false});
 }));
 
 test('at temperature 0 a vocabulary whose tokens are all alike is shared evenly', () => {
-  const row = Array.from({length: 10}, () => Math.log(0.1)), after = oddsAfter(unpack(packed(row)), 0, 1);
+  const row = Array.from({length: 10}, () => Math.log(0.1)), after = oddsAfter(unpackNode(packed(row)), 0, 1);
   assert.deepEqual(after(Math.log(0.1)), {p: 0.1, bound: false});
   assert.deepEqual(after(Math.log(0.1) - 0.01), {p: 0, bound: false});
 });
 
 test('with top-p the odds are those of the likeliest tokens that reach it, and others are impossible', () => withDice(15, dice => {
-  const row = randomRow(dice, {vocabulary: dice.among([20, 64, 300]), spread: dice.among([2.5, 5])}), node = unpack(packed(row));
+  const row = randomRow(dice, {vocabulary: dice.among([20, 64, 300]), spread: dice.among([2.5, 5])}), node = unpackNode(packed(row));
   const tokens = order(row);
   for (const temperature of [0.3, 0.7, 1, 1.5]) {
     for (const topP of [0.05, 0.5, 0.8, 0.95]) {
@@ -106,26 +106,26 @@ test('with top-p the odds are those of the likeliest tokens that reach it, and o
 }));
 
 test('tokens that are as likely as the last one within top-p are within it', () => {
-  const row = [0.5, 0.125, 0.125, 0.125, 0.125].map(Math.log), after = oddsAfter(unpack(packed(row)), 1, 0.55);
+  const row = [0.5, 0.125, 0.125, 0.125, 0.125].map(Math.log), after = oddsAfter(unpackNode(packed(row)), 1, 0.55);
   assertClose(after(row[0]).p, 0.5, 1, 'of the likeliest');
   assertClose(after(row[4]).p, 0.125, 1, 'of the last');
 });
 
 test('a small vocabulary that top-p holds all of has no bounds', () => {
-  const row = [0.5, 0.3, 0.1999, 0.0001].map(Math.log), after = oddsAfter(unpack(packed(row)), 1, 0.99999);
+  const row = [0.5, 0.3, 0.1999, 0.0001].map(Math.log), after = oddsAfter(unpackNode(packed(row)), 1, 0.99999);
   row.forEach(logprob => assertClose(after(logprob).p, Math.exp(logprob), 1, 'of each'));
   assert.equal(after(row[3]).bound, false);
   assert.equal(after(row[3] - 0.1).p, 0);
 });
 
 test('a likeliest token that reaches top-p alone is certain', () => {
-  const row = [0.9, 0.05, 0.05].map(Math.log), after = oddsAfter(unpack(packed(row)), 1, 0.9 - 0.001);
+  const row = [0.9, 0.05, 0.05].map(Math.log), after = oddsAfter(unpackNode(packed(row)), 1, 0.9 - 0.001);
   assertClose(after(row[0]).p, 1, 1, 'of the likeliest');
   assert.equal(after(row[1]).p, 0);
 });
 
 test('top-p that reaches past the 64 likeliest tokens gives bounds that hold', () => withDice(6, dice => {
-  const row = randomRow(dice, {vocabulary: 2000, spread: 1}), node = unpack(packed(row));
+  const row = randomRow(dice, {vocabulary: 2000, spread: 1}), node = unpackNode(packed(row));
   for (const topP of [0.9, 0.99]) {
     const wanted = nucleus(row, 1, topP), after = oddsAfter(node, 1, topP);
     for (const token of [...order(row).slice(0, 10), dice.upTo(1999)]) {
@@ -139,28 +139,28 @@ test('top-p that reaches past the 64 likeliest tokens gives bounds that hold', (
 
 test('64 tokens that just reach top-p give no bounds', () => {
   const row = [...Array.from({length: 64}, () => Math.log(0.9 / 64)), ...Array.from({length: 100}, () => Math.log(0.001))];
-  const node = unpack(packed(row));
+  const node = unpackNode(packed(row));
   assert.equal(oddsAfter(node, 1, 0.89)(row[0]).bound, false);
   assertClose(oddsAfter(node, 1, 0.89)(row[0]).p, 1 / 64, 1, 'of each of the 64');
   assert.equal(oddsAfter(node, 1, 0.91)(row[0]).bound, true);
 });
 
 test('raw odds are the probability itself', () => {
-  assert.deepEqual(raw(Math.log(0.25)), {p: 0.25, bound: false});
+  assert.deepEqual(rawOdds(Math.log(0.25)), {p: 0.25, bound: false});
 });
 
 const figure = (p, bound = false) => ({p, bound});
 
 test('odds of one after the other are multiplied, and bounded where one of them is', () => {
-  assert.deepEqual(product([]), figure(1));
-  assert.deepEqual(product([figure(0.5), figure(0.25)]), figure(0.125));
-  assert.deepEqual(product([figure(0.5, true), figure(0.25)]), figure(0.125, true));
-  assert.deepEqual(product([figure(0.5, true), figure(0)]), figure(0));
+  assert.deepEqual(oddsOfAll([]), figure(1));
+  assert.deepEqual(oddsOfAll([figure(0.5), figure(0.25)]), figure(0.125));
+  assert.deepEqual(oddsOfAll([figure(0.5, true), figure(0.25)]), figure(0.125, true));
+  assert.deepEqual(oddsOfAll([figure(0.5, true), figure(0)]), figure(0));
 });
 
 test('odds of any of several are added, never to more than one, and bounded where one of them is', () => {
-  assert.deepEqual(sum([]), figure(0));
-  assert.deepEqual(sum([figure(0.5), figure(0.25)]), figure(0.75));
-  assert.deepEqual(sum([figure(0.5), figure(0.25, true)]), figure(0.75, true));
-  assert.deepEqual(sum([figure(0.75), figure(0.5)]), figure(1));
+  assert.deepEqual(oddsOfAny([]), figure(0));
+  assert.deepEqual(oddsOfAny([figure(0.5), figure(0.25)]), figure(0.75));
+  assert.deepEqual(oddsOfAny([figure(0.5), figure(0.25, true)]), figure(0.75, true));
+  assert.deepEqual(oddsOfAny([figure(0.75), figure(0.5)]), figure(1));
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {apart, setShares, total} from '../../../../interface/web/core/shares.js';
+import {distinctLengths, setShares, sumOf} from '../../../../interface/web/core/shares.js';
 import {withDice} from '../../../support/scripts/dice.js';
 
 const begins = (path, beginning) => beginning.every((id, index) => path[index] === id);
@@ -45,12 +45,12 @@ const close = (found, wanted) => assert.ok(Math.abs(found - wanted) < 1e-12, `${
 
 test('a path is set apart by its shortest beginning that no other path has', () => withDice(300, dice => {
   const paths = randomPaths(dice);
-  assert.deepEqual(apart(paths), paths.map((_, index) => lengthApart(paths, index)));
+  assert.deepEqual(distinctLengths(paths), paths.map((_, index) => lengthApart(paths, index)));
 }));
 
 test('a path that is the beginning of another is set apart by all of it', () => {
-  assert.deepEqual(apart([[1, 5], [1, 5, 15], [1, 5, 15, 51]]), [2, 3, 4]);
-  assert.deepEqual(apart([]), []);
+  assert.deepEqual(distinctLengths([[1, 5], [1, 5, 15], [1, 5, 15, 51]]), [2, 3, 4]);
+  assert.deepEqual(distinctLengths([]), []);
 });
 
 test('the share of a row is the odds of what sets it apart', () => withDice(200, dice => {
@@ -104,6 +104,6 @@ test('a bound of one row is a bound of what all hold', () => {
 });
 
 test('numbers are added up, none to nothing', () => {
-  assert.equal(total([1, 2, 3.5]), 6.5);
-  assert.equal(total([]), 0);
+  assert.equal(sumOf([1, 2, 3.5]), 6.5);
+  assert.equal(sumOf([]), 0);
 });

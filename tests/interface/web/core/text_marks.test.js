@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {beginning, stretches, stripes} from '../../../../interface/web/core/text_marks.js';
+import {mirrorStart, markedStretches, stripCells} from '../../../../interface/web/core/text_marks.js';
 import {withDice} from '../../../support/scripts/dice.js';
 import {Owners, randomMarks} from '../../../support/scripts/owners.js';
 
@@ -30,72 +30,72 @@ function underlined(text, chosen, start) {
 
 test('a text is parted into what was chosen, without the spaces around it, and all else', () => withDice(400, dice => {
   const {text, spans, chosen} = randomText(dice), start = dice.chance(0.5) ? 0 : dice.upTo(text.length);
-  const found = [...stretches(text, spans, start)];
+  const found = [...markedStretches(text, spans, start)];
   assert.equal(found.map(one => one.text).join(''), text.slice(start));
   assert.deepEqual(found.flatMap(one => one.text.split('').map(() => one.chosen)), underlined(text, chosen, start));
   assert.ok(found.every(one => !one.chosen || one.text));
 }));
 
 test('pieces that follow each other are one', () => {
-  assert.deepEqual([...stretches('one two!', [[0, 3], [3, 7]])], [
+  assert.deepEqual([...markedStretches('one two!', [[0, 3], [3, 7]])], [
     {text: '', chosen: false}, {text: 'one two', chosen: true}, {text: '!', chosen: false},
   ]);
 });
 
 test('two pieces with something between them are two', () => {
-  assert.deepEqual([...stretches('one two', [[0, 3], [4, 7]])].filter(({chosen}) => chosen).map(({text}) => text), ['one', 'two']);
+  assert.deepEqual([...markedStretches('one two', [[0, 3], [4, 7]])].filter(({chosen}) => chosen).map(({text}) => text), ['one', 'two']);
 });
 
 test('spans of a document stay as they are', () => {
   const spans = [[0, 3], [3, 7]];
-  for (const part of [stretches('one two!', spans), stripes(8, spans)]) assert.ok([...part].length);
+  for (const part of [markedStretches('one two!', spans), stripCells(8, spans)]) assert.ok([...part].length);
   assert.deepEqual(spans, [[0, 3], [3, 7]]);
 });
 
 test('of a text that is not long all is mirrored', () => {
-  assert.equal(beginning('a'.repeat(20_000)), 0);
-  assert.equal(beginning(''), 0);
+  assert.equal(mirrorStart('a'.repeat(20_000)), 0);
+  assert.equal(mirrorStart(''), 0);
 });
 
 test('of a long text the paragraphs within its last twenty thousand characters are mirrored', () => {
-  assert.equal(beginning(`${'a'.repeat(10)}\n${'b'.repeat(19_999)}`), 11);
-  assert.equal(beginning(`${'a'.repeat(10)}\n${'b'.repeat(5_000)}\n${'c'.repeat(14_998)}`), 11);
-  assert.equal(beginning(`${'a'.repeat(9)}\n${'b'.repeat(5_000)}\n${'c'.repeat(14_999)}`), 5011);
+  assert.equal(mirrorStart(`${'a'.repeat(10)}\n${'b'.repeat(19_999)}`), 11);
+  assert.equal(mirrorStart(`${'a'.repeat(10)}\n${'b'.repeat(5_000)}\n${'c'.repeat(14_998)}`), 11);
+  assert.equal(mirrorStart(`${'a'.repeat(9)}\n${'b'.repeat(5_000)}\n${'c'.repeat(14_999)}`), 5011);
 });
 
 test('of a long text without a short paragraph nothing is mirrored', () => {
-  assert.equal(beginning('a'.repeat(20_001)), null);
-  assert.equal(beginning(`a\n${'b'.repeat(20_000)}`), null);
+  assert.equal(mirrorStart('a'.repeat(20_001)), null);
+  assert.equal(mirrorStart(`a\n${'b'.repeat(20_000)}`), null);
 });
 
 test('the strip of a short text has its very characters', () => withDice(300, dice => {
   const {text, chosen, spans} = randomText(dice), cells = [];
-  for (const {share, chosen: own} of stripes(text.length, spans)) cells.push(...Array(share).fill(own));
+  for (const {share, chosen: own} of stripCells(text.length, spans)) cells.push(...Array(share).fill(own));
   assert.deepEqual(cells, chosen);
 }));
 
 test('neighbours on the strip differ', () => withDice(200, dice => {
-  const {text, spans} = randomText(dice), found = [...stripes(text.length, spans)];
+  const {text, spans} = randomText(dice), found = [...stripCells(text.length, spans)];
   found.slice(1).forEach((stripe, index) => assert.notEqual(stripe.chosen, found[index].chosen));
 }));
 
 test('the strip of a long text has two hundred cells, and each piece at least one', () => {
-  assert.deepEqual([...stripes(2000, [[4, 5], [1000, 1100], [1104, 1105]])], [
+  assert.deepEqual([...stripCells(2000, [[4, 5], [1000, 1100], [1104, 1105]])], [
     {share: 10, chosen: true}, {share: 990, chosen: false}, {share: 110, chosen: true}, {share: 890, chosen: false},
   ]);
-  assert.deepEqual([...stripes(2000, [[996, 1004]])], [
+  assert.deepEqual([...stripCells(2000, [[996, 1004]])], [
     {share: 1000, chosen: false}, {share: 10, chosen: true}, {share: 990, chosen: false},
   ]);
 });
 
 test('pieces that fall into one cell of the strip are drawn once', () => {
-  assert.deepEqual([...stripes(20_000, [[100, 101], [103, 104], [110, 260]])], [
+  assert.deepEqual([...stripCells(20_000, [[100, 101], [103, 104], [110, 260]])], [
     {share: 100, chosen: false}, {share: 200, chosen: true}, {share: 19_700, chosen: false},
   ]);
 });
 
 test('the strip of a text that was chosen or typed as a whole has one colour, that of no text none', () => {
-  assert.deepEqual([...stripes(5, [[0, 5]])], [{share: 5, chosen: true}]);
-  assert.deepEqual([...stripes(5, [])], [{share: 5, chosen: false}]);
-  assert.deepEqual([...stripes(0, [])], []);
+  assert.deepEqual([...stripCells(5, [[0, 5]])], [{share: 5, chosen: true}]);
+  assert.deepEqual([...stripCells(5, [])], [{share: 5, chosen: false}]);
+  assert.deepEqual([...stripCells(0, [])], []);
 });

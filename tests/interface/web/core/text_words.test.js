@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {count, excerpt, inCharacters} from '../../../../interface/web/core/text_words.js';
+import {countWords, excerpt, withCharacterStarts} from '../../../../interface/web/core/text_words.js';
 import {withDice} from '../../../support/scripts/dice.js';
 import {Owners, randomMarks} from '../../../support/scripts/owners.js';
 
@@ -26,17 +26,17 @@ test('words are counted in any script, and those of them whose first character w
   const owners = new Owners(), text = dice.text(20, ['a', 'b', ' ', ' ', '\n', "'", '-', '中', 'é', 'e\u0301', 'ع', '🙂', '7', ',']);
   owners.change({start: 0, removed: '', inserted: text}, randomMarks(dice, text.length));
   const starts = wordStarts(text), chosen = starts.filter(start => owners.cells[start] !== null);
-  assert.deepEqual(count(text, owners.spans), {words: starts.length, chosen: chosen.length});
+  assert.deepEqual(countWords(text, owners.spans), {words: starts.length, chosen: chosen.length});
 }));
 
 test('hyphens and apostrophes hold a word together, and nothing else does', () => {
-  const words = text => count(text, []).words;
+  const words = text => countWords(text, []).words;
   assert.deepEqual(["don't", 'don’t', 'well-known', 'a.b', "a'", "'a", 'a--b', '中文字', 'a中', '', ' , ', '1,984', 'naïve', "a'中", '中a', '神\ufe00', '\u0301'].map(words),
     [1, 1, 1, 2, 1, 1, 2, 3, 2, 0, 0, 2, 1, 2, 2, 1, 1]);
 });
 
 test('a word is chosen where its first character was', () => {
-  const chosen = (text, ...spans) => count(text, spans).chosen;
+  const chosen = (text, ...spans) => countWords(text, spans).chosen;
   assert.equal(chosen('one two', [0, 3]), 1);
   assert.equal(chosen('one two', [1, 4]), 0);
   assert.equal(chosen('one two', [3, 7]), 1);
@@ -73,5 +73,5 @@ test('the starts of pieces are counted in characters, as Python does', () => wit
   const text = dice.text(30), all = [...text];
   const starts = all.map((_, index) => index).filter(() => dice.chance(0.3));
   const pieces = starts.map(index => [all.slice(0, index).join('').length, [index], false]);
-  assert.deepEqual(inCharacters(text, pieces), starts.map(index => [index, [index], false]));
+  assert.deepEqual(withCharacterStarts(text, pieces), starts.map(index => [index, [index], false]));
 }));

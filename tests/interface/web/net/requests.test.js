@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {mock, test} from 'node:test';
 
-import {Requests, inTime} from '../../../../interface/web/net/requests.js';
+import {ServerRequests, withTimeout} from '../../../../interface/web/net/requests.js';
 
 const SILENT = 'The server does not answer. Your text is safe here; trying again …';
 const NEVER = new Promise(() => {});
@@ -21,7 +21,7 @@ async function talk(t, answers, use) {
     return typeof answer === 'function' ? answer(given) : answer;
   };
   const server = Object.fromEntries(['ask', 'more', 'stop', 'tree'].map(name => [name, next(name)]));
-  const requests = new Requests({
+  const requests = new ServerRequests({
     server,
     given: () => ({text: 'a'}),
     heard: (news, request) => heard.push([news.state, request.number]),
@@ -229,14 +229,14 @@ test('a server that loads its model is asked again after a second, unless that h
 });
 
 test('pages have secrets of their own', () => {
-  const pages = Array.from({length: 20}, () => new Requests({}).page);
+  const pages = Array.from({length: 20}, () => new ServerRequests({}).page);
   assert.equal(new Set(pages).size, 20);
   for (const page of pages) assert.match(page, /^[0-9a-f]{32}$/);
 });
 
 test('a promise that is kept, or broken, in time stays so', async () => {
-  assert.equal(await inTime(Promise.resolve(7)), 7);
-  await assert.rejects(inTime(Promise.reject(new Error('broken'))), /broken/);
-  await assert.rejects(inTime(NEVER, 1), /in time/);
+  assert.equal(await withTimeout(Promise.resolve(7)), 7);
+  await assert.rejects(withTimeout(Promise.reject(new Error('broken'))), /broken/);
+  await assert.rejects(withTimeout(NEVER, 1), /in time/);
   mock.reset();
 });

@@ -9,7 +9,7 @@ const FIRST = [{role: 'user', content: ''}, {role: 'assistant', content: ''}];
 const REMOVED = number => `Message ${number} was removed.`;
 const EXCHANGED = 'Other messages stand here now.';
 
-export class Conversation extends EventTarget {
+export class MessageEditor extends EventTarget {
   #ways = [];   // back, each as {sentence, back}
 
   constructor(element) {

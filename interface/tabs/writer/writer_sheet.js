@@ -1,12 +1,12 @@
 // The paper with everything on it: mountPaper connects the draft, its keeping, the toolbar and the dialogs.
 import {DocumentsDialog, historyDialog} from './list_dialogs.js';
-import {Draft} from '../../web/ui/text_draft.js';
+import {TextDraft} from '../../web/ui/text_draft.js';
 import {Instruction} from './instruction.js';
-import {Keeping} from './document_keeping.js';
+import {DocumentKeeper} from './document_keeper.js';
 import {Notice} from '../../web/ui/notice.js';
-import {Paper} from '../../web/ui/text_mirror.js';
-import {closing} from '../../web/ui/elements.js';
-import {copying, travelling} from '../../web/ui/sheet_buttons.js';
+import {TextMirror} from '../../web/ui/text_mirror.js';
+import {closeOnClick} from '../../web/ui/elements.js';
+import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 import {offerDialog, shareDialog} from './share_dialogs.js';
 
 // What is not the paper's own; a caller gives what it has.
@@ -23,7 +23,7 @@ const HOOKS = {
 const SAVED = {saved: 'saved here, in this browser', saving: 'saving …', unsaved: 'not saved'};
 
 function history(find, draft, notice) {
-  travelling(draft, find('#undo'), find('#redo'));
+  connectUndoButtons(draft, find('#undo'), find('#redo'));
   find('#history').addEventListener('click', historyDialog(find('#history-dialog'), {draft, notice}));
 }
 
@@ -73,12 +73,12 @@ function page(keeping, signal) {
 }
 
 function rest(find, {draft, notice, keeping, hooks}) {
-  for (const dialog of find.all('dialog')) closing(dialog);
+  for (const dialog of find.all('dialog')) closeOnClick(dialog);
   const documents = new DocumentsDialog(find('#documents-dialog'), keeping);
   find('#documents').addEventListener('click', () => documents.open());
   find('#help').addEventListener('click', () => find('#help-dialog').showModal());
   find('#share').addEventListener('click', shareDialog(find('#share-dialog'), {keeping, hooks}));
-  copying(draft, find('#copy'), notice);
+  connectCopyButton(draft, find('#copy'), notice);
   const more = find('#more');
   more.addEventListener('click', () => more.setAttribute('aria-expanded', more.parentElement.classList.toggle('opened')));
 }
@@ -86,19 +86,19 @@ function rest(find, {draft, notice, keeping, hooks}) {
 // `element` holds the template. Returned are the draft and the shelf, and what others may say and ask:
 // ghost(text), ghostShown, notice(sentence, action), instruction(), settingsChanged(), ready, stop().
 // The draft also dispatches `instruction` {instruction} when another one is in force.
-export function mountPaper({element, hooks: given = {}}) {
+export function mountSheet({element, hooks: given = {}}) {
   const hooks = {...HOOKS, ...given}, leaving = new AbortController();
   const sheet = element.matches('.sheet') ? element : element.querySelector('.sheet');
   const find = Object.assign(selector => sheet.querySelector(selector), {all: selector => sheet.querySelectorAll(selector)});
-  const draft = new Draft(find('#document textarea'), {also: () => [sheet, ...hooks.also()]});
+  const draft = new TextDraft(find('#document textarea'), {also: () => [sheet, ...hooks.also()]});
   const notice = new Notice(find('#notice'));
-  const paper = new Paper(draft, {mirror: find('.mirror'), strip: find('.strip'), count: find('.count')});
+  const paper = new TextMirror(draft, {mirror: find('.mirror'), strip: find('.strip'), count: find('.count')});
   const instruction = new Instruction({
     toggle: find('#instruction-toggle'), off: find('#as-is'), field: find('#instruction'), area: find('.instruction-area'),
   });
   instruction.addEventListener('changing', () => draft.dispatchEvent(new CustomEvent('instructing')));
   instruction.addEventListener('change', ({detail}) => draft.dispatchEvent(new CustomEvent('instruction', {detail})));
-  const keeping = new Keeping({draft, instruction, notice, hooks, offer: offerDialog(find('#offer-dialog'))});
+  const keeping = new DocumentKeeper({draft, instruction, notice, hooks, offer: offerDialog(find('#offer-dialog'))});
   history(find, draft, notice);
   status(find, {keeping, draft, notice});
   files(find, sheet, keeping);

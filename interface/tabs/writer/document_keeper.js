@@ -1,29 +1,29 @@
 // The document that is open: between the draft and the shelf, from a link, from a file, to a file.
 import {documentFrom} from './document_record.js';
-import {Shelf} from './document_library.js';
-import {exported, fileName, read} from './document_files.js';
-import {decode, isLink} from './document_link.js';
-import {download} from '../../web/ui/elements.js';
-import {title} from './document_titles.js';
+import {DocumentLibrary} from './document_library.js';
+import {exportDocument, fileName, readDocumentFile} from './document_files.js';
+import {decodeLink, isLink} from './document_link.js';
+import {downloadFile} from '../../web/ui/elements.js';
+import {titleOf} from './document_titles.js';
 
 const TREE_WAITS = 3000;   // milliseconds that an export waits for the tree
 
 const withSeed = ({settings, seed}) => (seed === null || seed === undefined ? settings : {...settings, seed});
 
-export class Keeping {
+export class DocumentKeeper {
   #exported = '';
   #settings = '';   // as they were when last looked at: setting them again is no change
 
   constructor({draft, instruction, notice, hooks, offer}) {
     Object.assign(this, {draft, instruction, notice, hooks, offer});
-    this.shelf = new Shelf({snapshot: () => this.snapshot()});
+    this.shelf = new DocumentLibrary({snapshot: () => this.snapshot()});
     draft.addEventListener('change', () => this.shelf.changed());
     instruction.addEventListener('change', () => this.shelf.changed());
     this.shelf.addEventListener('copied', event => notice.say(event.detail.sentence, null, {stays: true}));
     this.shelf.addEventListener('forgotten', () => this.blank());
   }
 
-  get name() { return this.shelf.current ? title({...this.shelf.current, text: this.draft.text}) : 'Untitled'; }
+  get name() { return this.shelf.current ? titleOf({...this.shelf.current, text: this.draft.text}) : 'Untitled'; }
 
   snapshot() {
     const {text, on} = this.instruction, {settings, model} = this.hooks;
@@ -74,7 +74,7 @@ export class Keeping {
 
   async importFile(file) {
     try {
-      const found = await read(file);
+      const found = await readDocumentFile(file);
       this.#new(found, found.name);
       this.notice.say(`“${file.name}” is open, as a document of its own.`);
     } catch (error) {
@@ -86,12 +86,12 @@ export class Keeping {
     const view = this.hooks.view(), fields = this.snapshot(), name = this.name;
     const waiting = new Promise(resolve => { setTimeout(() => resolve(null), TREE_WAITS); });
     const tree = await Promise.race([Promise.resolve().then(() => this.hooks.tree()).catch(() => null), waiting]);
-    download(exported({...fields, name}, {view, tree}), fileName(name, 'json'), 'application/json');
+    downloadFile(exportDocument({...fields, name}, {view, tree}), fileName(name, 'json'), 'application/json');
     this.#exported = fields.text;
   }
 
   exportText() {
-    download(this.draft.text, fileName(this.name, 'txt'), 'text/plain');
+    downloadFile(this.draft.text, fileName(this.name, 'txt'), 'text/plain');
     this.#exported = this.draft.text;
   }
 
@@ -137,7 +137,7 @@ export class Keeping {
     else this.shelf.begin();
     this.shelf.changed();
     if (!record?.text) return;
-    const label = `Open “${title(record)}”`;
+    const label = `Open “${titleOf(record)}”`;
     this.notice.say('What you typed is a new document.', {label, run: () => this.switchTo(record.id)});
   }
 
@@ -146,7 +146,7 @@ export class Keeping {
     if (!isLink(fragment)) return null;
     window.history.replaceState(window.history.state, '', location.pathname + location.search);
     try {
-      return await decode(fragment);
+      return await decodeLink(fragment);
     } catch (error) {
       this.notice.say(error.message, null, {stays: true});
       return null;
