@@ -8,7 +8,7 @@ from typing import Any
 
 from lookahead_core.document.batch import stream_batch
 from lookahead_core.document.document import Document
-from lookahead_core.document.drafting import require_alike
+from lookahead_core.document.drafting import require_same_tokens
 from lookahead_core.errors import ModelError
 from lookahead_core.model import Model
 from lookahead_core.speculation.acceptance import agreement
@@ -45,9 +45,9 @@ def generate_and_check(
     Prompts are texts, or lists of token ids. What would follow an end token is neither written nor compared. Where the
     big model's context has room for less behind the longest prompt, less is written, as it would write less itself.
     """
-    require_alike(big, little)
+    require_same_tokens(big, little)
     listed, rules = _listed(prompts), LogitRules(max_new_tokens=max_new_tokens)
-    heads = [_document(big, prompt).ground(rules).head for prompt in listed]
+    heads = [_document(big, prompt).generation_start(rules).head for prompt in listed]
     context = big.context_length
     most = min([max_new_tokens, *(context - head.depth for head in heads if context is not None)])
     written = stream_batch(

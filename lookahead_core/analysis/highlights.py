@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from lookahead_core.analysis.token_facts import TokenFacts, observe
+from lookahead_core.document.cost_meter import CostMeter
 from lookahead_core.document.document import Document
-from lookahead_core.document.generation_start import CostMeter
 from lookahead_core.document.results import Cost, LookaheadStep
 from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK
 from lookahead_core.errors import LookaheadError
@@ -174,7 +174,7 @@ def highlights_steps(document: Document, k: int = 5) -> Iterator[HighlightsStep]
     windows = _windows(document)
     total, before = sum(window.end - window.begin for window in windows), 0
     for window in windows:
-        document._new_view()
+        document.new_view()
         for read in _read(document, window, k, told):
             yield HighlightsStep(before + read, total)
             if document.token_ids != token_ids:
@@ -193,18 +193,18 @@ def branches_steps(document: Document, start: int, **options: Unpack[LookaheadKe
     asked = LookaheadOptions.of(options)
     at = _token_at(document, start)
     window = next(window for window in _windows(document) if window.begin <= at < window.end)
-    context, first = document.model.context_length, document._passage.start_count
-    document._new_view()
+    context, first = document.model.context_length, document.passage.start_count
+    document.new_view()
     left = window.start if context is None else max(window.start, at - (context - first - asked.depth))
     origin = node_at(document, left, at)
     if not origin.depth:
         raise LookaheadError("Nothing stands before the first word, so there is nothing to look ahead from.")
-    yield from document._grow(asked, origin, _spot(document, at), _character(document, left), None)
+    yield from document.grow_branches(asked, origin, _spot(document, at), _character(document, left), None)
 
 
 def _windows(document: Document) -> list[_Window]:
     """Which tokens are told of in which window; one has all of them where the context holds the text."""
-    length, first, context = len(document.token_ids), document._passage.start_count, document.model.context_length
+    length, first, context = len(document.token_ids), document.passage.start_count, document.model.context_length
     room = length if context is None else context - first
     if room < 2:
         raise LookaheadError("What the model is told fills its context: shorten the instruction.")
@@ -274,7 +274,7 @@ def _entry(
         start=start,
         end=end,
         token=document.text[start:end],
-        token_ids=tuple(stand.token_id for stand in document._passage.tokens[at:after]),
+        token_ids=tuple(stand.token_id for stand in document.passage.tokens[at:after]),
         word=word,
         loss=max(0.0, -math.fsum(one.logprob for one in known)) if fact else None,
         rank=fact.rank if fact else None,
@@ -298,7 +298,7 @@ def _alternatives(document: Document, at: int, fact: TokenFacts) -> Iterator[Hig
 
 def spans(document: Document) -> Iterator[tuple[int, int, int, int]]:
     """Tokens from one to before another, and the characters that they add: at least one each time."""
-    stands, begun = document._passage.tokens, document._passage.start_count
+    stands, begun = document.passage.tokens, document.passage.start_count
     start = 0
     for index in range(begun, len(stands)):
         end = stands[index].end
@@ -332,20 +332,20 @@ def _complete(pieces: Sequence[str]) -> Iterator[bool]:
 def node_at(document: Document, start: int, at: int) -> Node:
     """The node before a token, as it is read from another one on."""
     token_ids, tree = document.token_ids, document.tree
-    return tree.descend(tree.root, itertools.chain(token_ids[: document._passage.start_count], token_ids[start:at]))
+    return tree.descend(tree.root, itertools.chain(token_ids[: document.passage.start_count], token_ids[start:at]))
 
 
 def _spot(document: Document, at: int) -> TextEnd:
     """How text goes on before a token."""
     if not at:
         return TextEnd(document.model.codec, b"", at_start=True)
-    stand = document._passage.tokens[at - 1]
+    stand = document.passage.tokens[at - 1]
     return TextEnd(document.model.codec, stand.partial, at_start=not (stand.end or stand.partial))
 
 
 def _character(document: Document, at: int) -> int:
     """Where the text of a token begins."""
-    return document._passage.tokens[at - 1].end if at else 0
+    return document.passage.tokens[at - 1].end if at else 0
 
 
 def _token_at(document: Document, start: int) -> int:

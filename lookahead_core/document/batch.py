@@ -1,4 +1,7 @@
-"""Several documents at once: one pass for all of them, each over its own cache. Results equal the single runs."""
+"""Streams, beam searches and lookaheads in several documents at once, with shared forward passes.
+
+Each document has its own cache, and its result is the one that it gets alone.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lookahead_core.document.document import Document
-from lookahead_core.document.generation_start import GenerationStart, guarded
+from lookahead_core.document.generation_start import GenerationStart, while_text_stays
 from lookahead_core.document.results import Beams, Cost, Lookahead
-from lookahead_core.document.stream import StreamReader, Streams, read_lines
+from lookahead_core.document.stream import StreamReader, Streams, stream_steps
 from lookahead_core.strategies.beam import BeamOptions, beam_search
 from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.strategies.grow_many import grow_together
@@ -33,17 +36,18 @@ def stream_batch(documents: Iterable[Document], **options: Unpack[StreamKeywords
     the seed. If the options rule out every token for one document, the others go on; its error is raised at the end.
     The options are those of `Document.stream`.
     """
-    asked = parse_options(StreamOptions, options, "stream_batch")
+    checked_options = parse_options(StreamOptions, options, "stream_batch")
     documents = _listed(documents)
-    grounds = _grounds(documents, asked)
+    starts = _starts(documents, checked_options)
     readers: list[StreamReader] = []
-    times: collections.Counter[int] = collections.Counter()
-    for document, ground in zip(documents, grounds, strict=True):
-        readers.append(ground.line(replace(asked, stream=asked.stream + times[id(document)])))
-        times[id(document)] += 1
-    steps = read_lines(documents[0].model.engine, readers) if documents else iter(())
-    steps = guarded(_once(grounds), steps, lambda: all(reader.line.over for reader in readers))
-    return Streams(steps, _cost_of(documents, grounds), [reader.line.passes for reader in readers])
+    times_listed: collections.Counter[int] = collections.Counter()
+    for document, start in zip(documents, starts, strict=True):
+        stream = checked_options.stream + times_listed[id(document)]
+        readers.append(start.stream_reader(replace(checked_options, stream=stream)))
+        times_listed[id(document)] += 1
+    steps = stream_steps(documents[0].model.engine, readers) if documents else iter(())
+    guarded = while_text_stays(_distinct(starts), steps, lambda: all(reader.continuation.over for reader in readers))
+    return Streams(guarded, _cost_of(documents, starts), [reader.continuation.passes for reader in readers])
 
 
 @takes_options(BeamOptions)
@@ -52,13 +56,13 @@ def beam_search_batch(documents: Iterable[Document], **options: Unpack[BeamKeywo
 
     The options are those of `Document.beam_search`.
     """
-    asked = parse_options(BeamOptions, options, "beam_search_batch")
+    checked_options = parse_options(BeamOptions, options, "beam_search_batch")
     documents = _listed(documents)
-    grounds = _grounds(documents, asked)
-    searches = [ground.search(asked) for ground in grounds]
+    starts = _starts(documents, checked_options)
+    searches = [start.beam_search(checked_options) for start in starts]
     if documents:
         collections.deque(beam_search(documents[0].model.engine, searches), maxlen=0)
-    return [ground.found(search).result for ground, search in zip(grounds, searches, strict=True)]
+    return [start.beam_step(search).result for start, search in zip(starts, searches, strict=True)]
 
 
 @takes_options(LookaheadOptions)
@@ -67,18 +71,19 @@ def lookahead_batch(documents: Iterable[Document], **options: Unpack[LookaheadKe
 
     The options are those of `Document.lookahead`.
     """
-    asked = parse_options(LookaheadOptions, options, "lookahead_batch")
+    checked_options = parse_options(LookaheadOptions, options, "lookahead_batch")
     documents = _listed(documents)
-    grounds = _grounds(documents, LogitRules(max_new_tokens=asked.depth))
-    if documents and asked.is_plain and not asked.heal:
-        model, heads = documents[0].model, [ground.head for ground in grounds]
-        collections.deque(grow_together(model.engine, heads, asked.k, asked.depth, model.end_token_ids), maxlen=0)
-    pairs = zip(documents, grounds, strict=True)
-    return [replace(document.lookahead(**options), cost=ground.cost()) for document, ground in pairs]
+    starts = _starts(documents, LogitRules(max_new_tokens=checked_options.depth))
+    if documents and checked_options.is_plain and not checked_options.heal:
+        model, heads = documents[0].model, [start.head for start in starts]
+        k, depth = checked_options.k, checked_options.depth
+        collections.deque(grow_together(model.engine, heads, k, depth, model.end_token_ids), maxlen=0)
+    pairs = zip(documents, starts, strict=True)
+    return [replace(document.lookahead(**options), cost=start.cost()) for document, start in pairs]
 
 
 def _listed(documents: Iterable[Document]) -> list[Document]:
-    """The documents, which must have one model."""
+    """Return the documents as a list; raise ValueError if one is no document, or if they have different models."""
     listed: list[Document] = [documents] if isinstance(documents, Document) else list(documents)
     for document in listed:
         if not isinstance(document, Document):
@@ -88,30 +93,33 @@ def _listed(documents: Iterable[Document]) -> list[Document]:
     return listed
 
 
-def _grounds(documents: Sequence[Document], rules: LogitRules) -> list[GenerationStart]:
-    """Where each document grows from; one that is given several times has one view."""
-    made: dict[int, GenerationStart] = {}
-    return [made.get(id(document)) or made.setdefault(id(document), document.ground(rules)) for document in documents]
+def _starts(documents: Sequence[Document], rules: LogitRules) -> list[GenerationStart]:
+    """Return each document's generation start; a document that is listed several times has one, shared."""
+    starts: dict[int, GenerationStart] = {}
+    for document in documents:
+        if id(document) not in starts:
+            starts[id(document)] = document.generation_start(rules)
+    return [starts[id(document)] for document in documents]
 
 
-def _once(grounds: Sequence[GenerationStart]) -> list[GenerationStart]:
-    """Each ground once, also where a document was given several times."""
-    return list({id(ground): ground for ground in grounds}.values())
+def _distinct(starts: Sequence[GenerationStart]) -> list[GenerationStart]:
+    """Return each start once, in order."""
+    return list({id(start): start for start in starts}.values())
 
 
-def _cost_of(documents: Sequence[Document], grounds: Sequence[GenerationStart]) -> Callable[[], Cost]:
-    """What a batch costs: its passes, and what all documents need together."""
+def _cost_of(documents: Sequence[Document], starts: Sequence[GenerationStart]) -> Callable[[], Cost]:
+    """Return a function that returns what the batch has cost so far: its passes, and the sums over all documents."""
     engine = documents[0].model.engine if documents else None
     before = engine.passes if engine else 0
 
     def cost() -> Cost:
-        found = [ground.cost() for ground in _once(grounds)]
+        costs = [start.cost() for start in _distinct(starts)]
         return Cost(
             engine.passes - before if engine else 0,
-            sum(one.tokens for one in found),
-            max((one.seconds for one in found), default=0.0),
-            sum(one.live_slots for one in found),
-            sum(one.cache_bytes for one in found),
+            sum(each.tokens for each in costs),
+            max((each.seconds for each in costs), default=0.0),
+            sum(each.live_slots for each in costs),
+            sum(each.cache_bytes for each in costs),
         )
 
     return cost

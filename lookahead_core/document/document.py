@@ -1,4 +1,4 @@
-"""A document: what a person has written, the tree of what might follow, and an engine to grow it with."""
+"""`Document`: a person's text, the token tree of its possible continuations, and an engine that evaluates the tree."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from lookahead_core.document.cost_meter import CostMeter
 from lookahead_core.document.drafting import DocumentDrafting
-from lookahead_core.document.generation_start import CostMeter, GenerationStart, guarded
+from lookahead_core.document.generation_start import GenerationStart, while_text_stays
 from lookahead_core.document.result_context import ResultContext, make_lookahead
 from lookahead_core.document.results import Beams, BeamStep, Branch, Lookahead, LookaheadStep
-from lookahead_core.document.stream import Stream, read_lines
+from lookahead_core.document.stream import Stream, stream_steps
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.strategies import lookahead
@@ -38,21 +39,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedTokens:
-    """Tokens that were accepted elsewhere, after so many characters; healed ones stand in place of the last typed."""
+    """Tokens that a client accepted, for a document that gets only the client's text; see `Document.follow`."""
 
     before: int
+    """Number of characters before these tokens."""
     token_ids: tuple[int, ...]
     healed: bool = False
+    """Whether the first of them replaces the last typed token, as accepting a healed branch does."""
 
 
 MOST_NODES = 4000
-"""How many nodes off the trunk a document keeps: some tens of megabytes of predictions."""
+"""Maximum number of nodes off the trunk that a document keeps: some tens of megabytes of predictions."""
 
 
 class Document:
-    """A text that can be looked ahead of, accepted into, rewound and edited, without computing anything twice.
+    """A text with its continuations: look ahead, accept, rewind and edit without evaluating any token twice.
 
-    It belongs to one thread at a time; several documents of one model may be used in several.
+    A document may be used by one thread at a time; several documents of one model may be used in several threads.
     """
 
     def __init__(
@@ -64,57 +67,65 @@ class Document:
         opening: Sequence[int] | None = None,
         tree: TokenTree | None = None,
     ) -> None:
-        """`opening` stands before the text in place of the model's start tokens: an instruction, in its template.
+        """Start from a text, or from token ids as they are; without both the document is empty.
 
-        `tree` holds what was read before: one of another document of this model, which is not used any more.
+        `opening` replaces the model's start tokens: an instruction in its chat template, for example. `tree` continues
+        the tree of an earlier document of the same model that is no longer in use, with all its predictions.
         """
         if text and token_ids is not None:
             raise ValueError("text and token_ids are both given; a document starts from one of them.")
         self.model = model
         self.tree = TokenTree() if tree is None else tree
-        self._passage = Passage(model.codec, model.start_ids, None if opening is None else tuple(opening))
-        self._typed: tuple[Node, ReopenedToken] | None = None
-        self._memory = DocumentDrafting(model)
+        self.passage = Passage(model.codec, model.start_ids, None if opening is None else tuple(opening))
+        """The token ids of the text, each with the character that it reaches. Only the document changes it."""
+        self.drafting = DocumentDrafting(model)
+        """The drafters of this document, with what they have learned from it."""
+        self._reopened: tuple[Node, ReopenedToken] | None = None
+        """The last head that was healed, with its re-opened token: finding the candidates takes time."""
         self._seen_from = 0
-        self._room = 0
-        """The most tokens that anybody looked ahead here: kept free, so that the window does not move to and fro."""
+        self._reserved = 0
+        """Largest number of tokens ever grown here: kept free, so that the context window does not move to and fro."""
         if token_ids is not None:
-            self._passage.append([_checked_id(token_id, model.vocabulary) for token_id in token_ids])
+            self.passage.append([_checked_id(token_id, model.vocabulary) for token_id in token_ids])
         elif model.tokenizer is not None:
             self.text = text
         elif text:
             model.codec.require_tokenizer()
-        self._move()
+        self._update_head()
 
     @property
     def text(self) -> str:
-        """What stands, as the person typed it and as the pieces were inserted."""
+        """The text: what was typed and what was accepted. Raises LookaheadError for a model without a tokenizer.
+
+        Setting it is an edit: the tree keeps everything below the longest unchanged beginning.
+        """
         self.model.codec.require_tokenizer()
-        return self._passage.text
+        return self.passage.text
 
     @text.setter
     def text(self, text: str) -> None:
         if not isinstance(text, str):
             raise ValueError(f"text is {type(text).__name__}, and must be a string.")
-        self._passage.edit(text)
-        self._move()
-        # What hung below the old text is out of sight now, and may be forgotten.
-        self._new_view()
+        self.passage.edit(text)
+        self._update_head()
+        # Nodes below the old text are no longer visible, and may be forgotten.
+        self.new_view()
 
     @property
     def token_ids(self) -> list[int]:
-        """The ids that stand, a start token included."""
-        return self._passage.token_ids
+        """The token ids of the text, start tokens included."""
+        return self.passage.token_ids
 
     @property
     def reopens(self) -> str:
-        """The typed characters that a healed view starts from; none unless the text ends in a word or in spaces."""
+        """The typed characters that `heal=True` re-opens: those of the last token; empty unless the text ends inside a
+        word or in spaces, and the last token was typed."""
         head = self.tree.head
-        return self._passage.reopened_bytes().decode() if head.parent is not None and head.parent.depth else ""
+        return self.passage.reopened_bytes().decode() if head.parent is not None and head.parent.depth else ""
 
     @property
     def head(self) -> Node:
-        """The end of the trunk."""
+        """The tree's node of the last token: branches grow below it."""
         return self.tree.head
 
     @takes_options(LookaheadOptions)
@@ -147,18 +158,18 @@ class Document:
         raises LookaheadError if the text changes meanwhile. `StreamKeywords` explains each option, `StreamOptions`
         holds the defaults.
         """
-        asked = parse_options(StreamOptions, options, "stream")
-        ground = self.ground(asked)
-        reader = ground.line(asked)
-        steps = (step for _, step in read_lines(self.model.engine, [reader]))
-        checked_steps = guarded([ground], steps, lambda: reader.line.over)
-        return Stream(checked_steps, ground.cost, ground.seen_from, reader.line.passes)
+        checked_options = parse_options(StreamOptions, options, "stream")
+        start = self.generation_start(checked_options)
+        reader = start.stream_reader(checked_options)
+        steps = (step for _, step in stream_steps(self.model.engine, [reader]))
+        guarded = while_text_stays([start], steps, lambda: reader.continuation.over)
+        return Stream(guarded, start.cost, start.seen_from, reader.continuation.passes)
 
     @takes_options(StreamOptions)
     def odds(self, **options: Unpack[StreamKeywords]) -> torch.Tensor:
         """Return the log-probabilities, by token id, that `stream` with these options draws its first token from."""
-        asked = parse_options(StreamOptions, options, "odds")
-        return self.ground(asked).odds(asked)
+        checked_options = parse_options(StreamOptions, options, "odds")
+        return self.generation_start(checked_options).odds(checked_options)
 
     @takes_options(BeamOptions)
     def beam_search(self, **options: Unpack[BeamKeywords]) -> Beams:
@@ -179,45 +190,56 @@ class Document:
         The options are those of `beam_search`. The generator may be abandoned at any step. It raises LookaheadError if
         the text changes meanwhile.
         """
-        asked = parse_options(BeamOptions, options, "beam_search")
-        ground = self.ground(asked)
-        search = ground.search(asked)
-        steps = (ground.found(search) for _ in beam_search(self.model.engine, [search]))
-        return guarded([ground], steps, lambda: not search.waiting)
+        checked_options = parse_options(BeamOptions, options, "beam_search")
+        start = self.generation_start(checked_options)
+        search = start.beam_search(checked_options)
+        steps = (start.beam_step(search) for _ in beam_search(self.model.engine, [search]))
+        return while_text_stays([start], steps, lambda: not search.waiting)
 
-    def ground(self, rules: LogitRules) -> GenerationStart:
-        """The end of the text, with room for what these rules ask for, or for a quarter of the context."""
+    def generation_start(self, rules: LogitRules) -> GenerationStart:
+        """Return the end of the text as a start for streams and beam searches.
+
+        Reserves room in the context for `rules.max_new_tokens`, or a quarter of the context if that is less. Raises
+        LookaheadError if there is no token to start from.
+        """
         context = self.model.context_length
-        room = rules.max_new_tokens if context is None else min(rules.max_new_tokens, max(1, context // 4))
-        seen_from = self._move(room)
+        reserved = rules.max_new_tokens if context is None else min(rules.max_new_tokens, max(1, context // 4))
+        seen_from = self._update_head(reserved)
         self._require_tokens()
-        self._new_view()
+        self.new_view()
         return GenerationStart(
             self.model,
             self.tree.head,
-            self._passage.end,
-            self._passage.text,
+            self.passage.end,
+            self.passage.text,
             tuple(self.token_ids),
             seen_from,
             lambda: self.token_ids,
-            lambda: self._passage.removals,
-            self._memory,
+            lambda: self.passage.removals,
+            self.drafting,
         )
 
     def predict(self, *, row: bool = False) -> Prediction:
-        """What the model says after the text; with `row`, all log-probabilities as well."""
-        self._move()
+        """Return the model's prediction of the next token; with `row=True`, its field `row` has all log-probabilities.
+
+        Evaluates nothing if the prediction is known, unless `row` is true.
+        """
+        self._update_head()
         self._require_tokens()
         head = self.tree.head
         if row:
             full = self.model.engine.evaluate([head])[0]
-            return dataclasses.replace(_said(head), row=full.clone())
+            return dataclasses.replace(_prediction_of(head), row=full.clone())
         if head.prediction is None:
             self.model.engine.evaluate([head])
-        return _said(head)
+        return _prediction_of(head)
 
     def accept(self, branch: Branch | Sequence[int], tokens: int | None = None) -> str:
-        """Let the first tokens of a branch (or any ids) stand; stops before an end token. Returns what it inserts."""
+        """Append the first `tokens` tokens of a branch, or of any token ids, to the text; with None, all of them.
+
+        Stops before an end token. A healed branch replaces the last typed token. Returns the inserted characters.
+        Raises LookaheadError if the branch was grown below another text.
+        """
         healed = isinstance(branch, Branch) and branch.healed
         token_ids = self._ids_of(branch)
         if tokens is not None:
@@ -228,66 +250,68 @@ class Document:
         token_ids = token_ids[: ends[0]] if ends else token_ids
         if not token_ids:
             return ""
-        inserted = self._passage.accept(token_ids, replace_last=healed)
-        self._move()
+        inserted = self.passage.accept(token_ids, replace_last=healed)
+        self._update_head()
         return inserted
 
     def follow(self, text: str, accepted: Sequence[AcceptedTokens] = ()) -> None:
-        """Take a text that somebody went on with elsewhere; what they accepted on the way keeps its tokens.
+        """Set the text to one that a client has continued; tokens that the client accepted keep their ids.
 
-        What does not spell the text at its place is not believed, and taken for typed.
+        `accepted` is in the order of the text. Accepted tokens that do not spell the text where they claim to be are
+        ignored: those characters count as typed.
         """
-        for one in accepted:
-            self._follow(text, one)
+        for part in accepted:
+            self._follow(text, part)
         self.text = text
 
-    def _follow(self, text: str, one: AcceptedTokens) -> None:
-        known = all(0 <= token_id < self.model.vocabulary for token_id in one.token_ids)
-        if not known or not one.token_ids or not self.model.end_token_ids.isdisjoint(one.token_ids):
+    def _follow(self, text: str, accepted: AcceptedTokens) -> None:
+        token_ids = accepted.token_ids
+        known = all(0 <= token_id < self.model.vocabulary for token_id in token_ids)
+        if not known or not token_ids or not self.model.end_token_ids.isdisjoint(token_ids):
             return
-        self._passage.edit(text[: one.before])
-        if one.healed:
-            self._move()  # the last piece is re-opened below the head only
-            typed = self._passage.reopened_bytes() if self.reopens else b""
-            if not (typed and self.model.codec.bytes_of(one.token_ids[0]).startswith(typed)):
+        self.passage.edit(text[: accepted.before])
+        if accepted.healed:
+            self._update_head()  # `reopens` looks at the head
+            typed = self.passage.reopened_bytes() if self.reopens else b""
+            if not (typed and self.model.codec.bytes_of(token_ids[0]).startswith(typed)):
                 return
-        self._passage.accept(one.token_ids, replace_last=one.healed)
-        if not text.startswith(self._passage.text):
-            self._passage.pop(len(one.token_ids))
+        self.passage.accept(token_ids, replace_last=accepted.healed)
+        if not text.startswith(self.passage.text):
+            self.passage.pop(len(token_ids))
 
     def rewind(self, tokens: int = 1) -> None:
-        """Take that many tokens back; a typed token that healing had replaced stands again."""
-        most = len(self.token_ids) - self._passage.start_count
+        """Remove the last `tokens` tokens from the text; a typed token that a healed branch had replaced comes back."""
+        most = len(self.token_ids) - self.passage.start_count
         if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens <= most:
             raise ValueError(f"tokens is {tokens!r}, and must be a whole number from 0 to {most}.")
-        self._passage.pop(tokens)
-        self._move()
+        self.passage.pop(tokens)
+        self._update_head()
 
     def prune(self) -> None:
-        """Forget everything that is not in the latest view."""
+        """Forget every node that is neither on the trunk nor in the latest result."""
         self.model.engine.free(self.tree.prune())
 
     def compact(self) -> None:
-        """Close the gaps in the cache."""
+        """Close the gaps that forgotten nodes have left in the KV cache."""
         self.model.engine.compact(self.tree)
 
     def check(self) -> None:
-        """Raise AssertionError if tree, cache or text have lost what must always hold."""
+        """Raise AssertionError if an invariant of the tree, the KV cache or the text is violated; for tests."""
         self.tree.check()
-        self._passage.check()
+        self.passage.check()
         if self.tree.cache is not None:
             self.tree.cache.check()
-        assert self.tree.token_ids(self.tree.head) == self._window()[0]
+        assert self.tree.token_ids(self.tree.head) == self._tokens_read()[0]
 
     def _steps(self, options: LookaheadOptions) -> Iterator[LookaheadStep]:
         context = self.model.context_length
-        if context is not None and options.depth + self._passage.start_count >= context:
+        if context is not None and options.depth + self.passage.start_count >= context:
             raise ValueError(f"depth is {options.depth}, and this model sees only {context} tokens in all.")
-        seen_from = self._move(options.depth)
+        seen_from = self._update_head(options.depth)
         self._require_tokens()
-        self._new_view()
-        typed = self._reopened() if options.heal else None
-        yield from self._grow(options, self.tree.head, self._passage.end, seen_from, typed)
+        self.new_view()
+        reopened = self._reopened_token() if options.heal else None
+        yield from self.grow_branches(options, self.tree.head, self.passage.end, seen_from, reopened)
 
     @takes_options(LookaheadOptions)
     def steps_after(self, branch: Branch, tokens: int, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
@@ -295,51 +319,60 @@ class Document:
 
         The text stays as it is. Yields nothing where `after` returns None.
         """
-        checked, after = LookaheadOptions.of(options), self.after(branch, tokens)
+        checked_options, after = LookaheadOptions.of(options), self.after(branch, tokens)
         if after is not None:
-            yield from self._grow(checked, *after, self._seen_from, None)
+            yield from self.grow_branches(checked_options, *after, self._seen_from)
 
     def after(self, branch: Branch, tokens: int) -> tuple[Node, TextEnd] | None:
-        """The node that the head would be after accepting so much, and how the text would go on there.
+        """Return the head, and the end of the text, as they would be after accepting this many tokens of a branch.
 
-        Nothing where accepting would move the window, since the model would read something else then.
+        None if accepting them would move the context window: the model would then read another text.
         """
         length = len(self.token_ids)
-        if self._left_out(length) != self._left_out(length + tokens - branch.healed):
+        if self._tokens_left_out(length) != self._tokens_left_out(length + tokens - branch.healed):
             return None
         token_ids = self._ids_of(branch)[:tokens]
-        base, spot = self.tree.head, self._passage.end
+        base, text_end = self.tree.head, self.passage.end
         skip = 0
         if branch.healed:
             assert base.parent is not None
             base, skip = base.parent, len(self.reopens.encode())
         for token_id in token_ids:
-            _, spot = spot.decode(token_id, skip)
+            _, text_end = text_end.decode(token_id, skip)
             skip = 0
-        return self.tree.descend(base, token_ids), spot
+        return self.tree.descend(base, token_ids), text_end
 
-    def _grow(
-        self, options: LookaheadOptions, origin: Node, spot: TextEnd, seen_from: int, typed: ReopenedToken | None
+    def grow_branches(
+        self,
+        options: LookaheadOptions,
+        origin: Node,
+        text_end: TextEnd,
+        seen_from: int,
+        reopened: ReopenedToken | None = None,
     ) -> Iterator[LookaheadStep]:
-        """Branches below a node, or in place of it where it is re-opened."""
+        """Yield the steps of a lookahead below any node of the tree, or in place of it if its token is re-opened.
+
+        `text_end` is the end of the text at that node, `seen_from` the character from which on the model reads. Raises
+        LookaheadError once another view has begun.
+        """
         meter = CostMeter(self.model.engine, self.tree)
         options.check_vocabulary(self.model.vocabulary)
         view, stop = self.tree.view, self.model.end_token_ids
         to_read = len(self.model.engine.nodes_to_prefill(origin))
-        scene = ResultContext(origin, spot, stop, options, typed, seen_from)
-        line = None
+        context = ResultContext(origin, text_end, stop, options, reopened, seen_from)
+        draft = None
         if options.speculate:
-            self._memory.read(self.token_ids)
-            line = self._memory.line
-        place = GrowthContext(len(self.token_ids) - self.tree.head.depth, scene.complete(), line)
-        for step in lookahead.lookahead(self.model.engine, origin, options, stop, typed, place):
-            build = functools.partial(make_lookahead, step.leaves, meter.cost(), scene, step.start)
+            self.drafting.read(self.token_ids)
+            draft = self.drafting.continuation
+        growth_context = GrowthContext(len(self.token_ids) - self.tree.head.depth, context.complete(), draft)
+        for step in lookahead.lookahead(self.model.engine, origin, options, stop, reopened, growth_context):
+            build = functools.partial(make_lookahead, step.leaves, meter.cost(), context, step.start)
             yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
             if self.tree.view != view:
                 raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
 
-    def _new_view(self) -> None:
-        """Begin another view, and forget the oldest of what nobody can see where that has become too much."""
+    def new_view(self) -> None:
+        """Begin a new result: nodes of earlier ones may be forgotten, the oldest first, if there are too many."""
         self.tree.new_view()
         over = self.tree.size - self.tree.head.depth - MOST_NODES
         if over > 0:
@@ -349,50 +382,48 @@ class Document:
         if not isinstance(branch, Branch):
             return [_checked_id(token_id, self.model.vocabulary) for token_id in branch]
         if branch.origin is not self.tree.head:
-            raise LookaheadError("That branch was grown from another text than the one that stands; look ahead again.")
+            raise LookaheadError("That branch was grown from another text; look ahead again.")
         return branch.token_ids
 
-    def _move(self, room: int = 0) -> int:
-        """Bring the head to where the text ends; returns the character from which on the model reads."""
-        self._room = max(self._room, room)
-        token_ids, start = self._window()
+    def _update_head(self, reserved: int = 0) -> int:
+        """Move the tree's head to the end of the text; return the character from which on the model reads."""
+        self._reserved = max(self._reserved, reserved)
+        token_ids, start = self._tokens_read()
         self.tree.move_head(self.tree.descend(self.tree.root, token_ids))
-        self._seen_from = self._passage.tokens[start - 1].end if start else 0
+        self._seen_from = self.passage.tokens[start - 1].end if start else 0
         return self._seen_from
 
-    def _window(self) -> tuple[list[int], int]:
-        """The ids that the model reads, and how many it does not: none, unless the text would exceed its context.
-
-        What is left out grows by a quarter of the context at a time, so that the cache lives through many edits.
-        """
+    def _tokens_read(self) -> tuple[list[int], int]:
+        """Return the ids that the model reads, and the index of the first text token among them; 0 if it reads all."""
         token_ids = self.token_ids
-        start = self._left_out(len(token_ids))
-        return ([*token_ids[: self._passage.start_count], *token_ids[start:]] if start else token_ids), start
+        start = self._tokens_left_out(len(token_ids))
+        return ([*token_ids[: self.passage.start_count], *token_ids[start:]] if start else token_ids), start
 
-    def _left_out(self, length: int) -> int:
-        """Up to where a text of so many tokens is left out."""
-        return window_start(length, self.model.context_length, self._room, self._passage.start_count)
+    def _tokens_left_out(self, length: int) -> int:
+        """Return the index of the first text token that the model would read of a text of this many tokens."""
+        return window_start(length, self.model.context_length, self._reserved, self.passage.start_count)
 
-    def _reopened(self) -> ReopenedToken | None:
-        """What healing has to begin with, or nothing where there is nothing to heal."""
+    def _reopened_token(self) -> ReopenedToken | None:
+        """Return the last token with the candidates that begin as it does; None if nothing is to be healed."""
         head, text = self.tree.head, self.reopens.encode()
         if not text:
             return None
-        if self._typed is None or self._typed[0] is not head:
-            self._typed = head, ReopenedToken(text, self.model.codec.tokens_starting_with(text))
-        return self._typed[1]
+        if self._reopened is None or self._reopened[0] is not head:
+            self._reopened = head, ReopenedToken(text, self.model.codec.tokens_starting_with(text))
+        return self._reopened[1]
 
     def _require_tokens(self) -> None:
         if not self.tree.head.depth:
             raise LookaheadError("There is nothing to go on from: this model has no start token, so write something.")
 
 
-def _said(node: Node) -> Prediction:
+def _prediction_of(node: Node) -> Prediction:
     assert node.prediction is not None
     return node.prediction
 
 
-def _checked_id(given: Any, vocabulary: int) -> int:
-    if not 0 <= (token_id := as_token_id(given)) < vocabulary:
-        raise ValueError(f"token_ids holds {given!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
+def _checked_id(value: Any, vocabulary: int) -> int:
+    """Return the value as a token id; raise ValueError if it is none of this vocabulary."""
+    if not 0 <= (token_id := as_token_id(value)) < vocabulary:
+        raise ValueError(f"token_ids holds {value!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
     return token_id

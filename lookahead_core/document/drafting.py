@@ -1,4 +1,4 @@
-"""What a document's drafters have learnt from it: its own, nobody else's, and gone when it is."""
+"""The drafters of one document, with what they have learned from it; no other document uses them."""
 
 from __future__ import annotations
 
@@ -23,55 +23,58 @@ from lookahead_core.strategies.rules import ModelRules
 from lookahead_core.strategies.sampling import draw
 from lookahead_core.tree import Node
 
-SURE_ENOUGH = 0.35
-"""Only guesses as likely as this are drafted for branches."""
+MIN_BRANCH_DRAFT_PROBABILITY = 0.35
+"""Minimum probability of a drafted token in branches of a lookahead."""
 
 
 class DocumentDrafting:
-    """The drafters of one document."""
+    """The drafters of one document: n-gram index, table of successors, and how often their guesses were right."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.trust = GuessAccuracy()
+        self.accuracy = GuessAccuracy()
         self._index = NgramIndex()
         self._suffix = SuffixDrafter(self._index)
         self._recycled = SuccessorDrafter()
 
     def speculation(self, options: StreamOptions, token_ids: Sequence[int], unread: int) -> Speculation | None:
-        """Drafts for a stream with these options, behind this text; None where it is not to speculate, or where one
-        token is asked for, behind which nothing can be drafted."""
-        self._require(options)
+        """Return the speculation of a stream after these tokens; `unread` of them lie before the context window.
+
+        None if the stream is not to speculate, or is to have one token only, after which nothing can be drafted.
+        """
+        self._check(options)
         wanted = not self.model.engine_reason if options.speculate is None else options.speculate
         if not wanted or options.max_new_tokens == 1:
             return None
-        drafters = [*self._named(options), *self._given(options, unread)]
+        drafters = [*self._listed(options), *self._learned(options, unread)]
         for drafter in drafters:
             drafter.read(token_ids)
         return self._speculation(drafters, apart=options.speculate == REJECTION)
 
-    def line(self, node: Node, tokens: int) -> Continuation:
-        """The likeliest tokens after a node, so many, with drafts. What is only looked at is not taken for text; what
-        its passes have computed, and how often guesses were right, is kept all the same.
+    def continuation(self, node: Node, tokens: int) -> Continuation:
+        """Return a greedy continuation of at most `tokens` tokens after a node, with drafts, for a branch.
+
+        The n-gram index does not take in its tokens, which are not text; the table of successors and the accuracy of
+        the guesses do learn from it.
         """
         model = self.model
         drafters: list[Drafter] = [SuffixDrafter(self._index, hears=False), self._recycled]
-        # A view takes as many passes as its slowest branch: a token won in another one is hardly worth a node.
-        speculation = self._speculation(drafters, least=SURE_ENOUGH)
+        # A lookahead takes as many passes as its slowest branch: a token won in another branch is hardly worth a node.
+        speculation = self._speculation(drafters, least=MIN_BRANCH_DRAFT_PROBABILITY)
         options = StreamOptions(max_new_tokens=tokens)
-        return Continuation(
-            node, options, ModelRules(options, model.end_token_ids, model.codec, model.vocabulary), 0, speculation
-        )
+        rules = ModelRules(options, model.end_token_ids, model.codec, model.vocabulary)
+        return Continuation(node, options, rules, 0, speculation)
 
     def read(self, token_ids: Sequence[int]) -> None:
-        """Take the text as it stands."""
+        """Bring the n-gram index up to date with the whole text."""
         self._suffix.read(token_ids)
 
-    def _speculation(self, drafters: Sequence[Drafter], **how: Any) -> Speculation:
-        model = self.model
-        return Speculation(drafters, self.trust, model.engine.pass_costs, model.end_token_ids, model.vocabulary, **how)
+    def _speculation(self, drafters: Sequence[Drafter], **options: Any) -> Speculation:
+        model, costs = self.model, self.model.engine.pass_costs
+        return Speculation(drafters, self.accuracy, costs, model.end_token_ids, model.vocabulary, **options)
 
-    def _require(self, options: StreamOptions) -> None:
-        """Raise where something is given that this model cannot use, or that nobody would use, drafts wanted or not."""
+    def _check(self, options: StreamOptions) -> None:
+        """Raise if heads, a corpus or a draft model do not fit this model, or if no drafter would use a given text."""
         heads, corpus = options.heads, options.corpus
         if heads is not None:
             if not isinstance(heads, Heads):
@@ -82,61 +85,65 @@ class DocumentDrafting:
                 raise ValueError(f"corpus is {type(corpus).__name__}, and must come from load_corpus.")
             corpus.require(self.model)
         if options.draft_model is not None:
-            require_alike(self.model, options.draft_model)
-        for name, given in (("corpus", corpus is not None), ("source", options.source)):
-            if given and "suffix" not in options.drafters:
+            require_same_tokens(self.model, options.draft_model)
+        for name, is_set in (("corpus", corpus is not None), ("source", options.source)):
+            if is_set and "suffix" not in options.drafters:
                 raise ValueError(f"{name} is given, and only the drafter suffix looks into it: add it to drafters.")
 
-    def _named(self, options: StreamOptions) -> list[Drafter]:
+    def _listed(self, options: StreamOptions) -> list[Drafter]:
+        """Return the drafters of the option `drafters`, this document's own in place of their names."""
+
         def make(drafter: str | Drafter) -> Drafter:
             if not isinstance(drafter, str):
                 return drafter
-            return self._recycled if drafter == "recycled" else self._suffix.beside(self._others(options))
+            return self._recycled if drafter == "recycled" else self._suffix.beside(self._quotable(options))
 
         return [make(drafter) for drafter in options.drafters]
 
-    def _others(self, options: StreamOptions) -> list[NgramIndex]:
-        """What was given to be quoted, beside the text itself."""
-        others = []
+    def _quotable(self, options: StreamOptions) -> list[NgramIndex]:
+        """Return n-gram indexes of the options `source` and `corpus`: texts to draft from beside the document's own."""
+        indexes = []
         if options.source:
             source = NgramIndex()
             source.add([token.token_id for token in self.model.codec.encode(options.source, continuing=True)])
-            others.append(source)
+            indexes.append(source)
         if options.corpus is not None:
-            others.append(options.corpus.index)
-        return others
+            indexes.append(options.corpus.index)
+        return indexes
 
-    def _given(self, options: StreamOptions, unread: int) -> list[Drafter]:
-        given: list[Drafter] = []
+    def _learned(self, options: StreamOptions, unread: int) -> list[Drafter]:
+        """Return the drafters of the options `heads` and `draft_model`."""
+        drafters: list[Drafter] = []
         if options.heads is not None:
-            given.append(HeadsDrafter(options.heads, self.model))
+            drafters.append(HeadsDrafter(options.heads, self.model))
         if options.draft_model is not None:
             vocabulary, choose = self.model.vocabulary, _chooser(options, unread)
-            given.append(DraftModelDrafter(options.draft_model, vocabulary, choose, self.trust))
-        return given
+            drafters.append(DraftModelDrafter(options.draft_model, vocabulary, choose, self.accuracy))
+        return drafters
 
 
-def require_alike(model: Model, little: Any) -> None:
-    """Raise where a model cannot draft for another one."""
-    if not isinstance(little, Model):
-        raise ValueError(f"draft_model is {type(little).__name__}, and must be a model that load_model has loaded.")
-    ours, theirs = model.tokenizer, little.tokenizer
+def require_same_tokens(model: Model, smaller: Any) -> None:
+    """Raise an error unless `smaller` is a model whose token ids mean the same as those of `model`."""
+    if not isinstance(smaller, Model):
+        raise ValueError(f"draft_model is {type(smaller).__name__}, and must be a model that load_model has loaded.")
+    ours, theirs = model.tokenizer, smaller.tokenizer
     if (ours is None) != (theirs is None) or (ours is not None and ours.get_vocab() != theirs.get_vocab()):
         raise ModelError(
-            f"{little.name} has another tokenizer than {model.name}, so what it drafts means something else; "
+            f"{smaller.name} has another tokenizer than {model.name}, so its token ids mean other tokens; "
             "choose a smaller model of the same family."
         )
-    if ours is None and model.vocabulary != little.vocabulary:
+    if ours is None and model.vocabulary != smaller.vocabulary:
         raise ModelError(
-            f"{little.name} has {little.vocabulary:,} tokens and {model.name} has {model.vocabulary:,}; "
+            f"{smaller.name} has {smaller.vocabulary:,} tokens and {model.name} has {model.vocabulary:,}; "
             "choose a draft model with the same tokens."
         )
 
 
 def _chooser(options: StreamOptions, unread: int) -> Choose:
-    """How a smaller model chooses so that the bigger one often chooses the same: with the same noise.
+    """Return the rule by which a draft model chooses tokens: with the noise that the bigger model will choose with.
 
-    Under rejection it has dice of its own for each place: its draws must tell nothing of those that judge them.
+    With rejection sampling it draws random numbers of its own at each position: drafts must be independent of the
+    numbers that accept them.
     """
     if not options.applied_temperature:
         return lambda row, path: (int(row.argmax()), None)
@@ -145,8 +152,9 @@ def _chooser(options: StreamOptions, unread: int) -> Choose:
     def choose(row: torch.Tensor, path: Sequence[int]) -> tuple[int, torch.Tensor | None]:
         odds, position = options.cut(row), len(path) + unread
         if options.speculate == REJECTION:
-            source = odds.exp()
-            return drawn(source, random.Random(f"draft {seed} {stream} {position}").random()), source
+            probabilities = odds.exp()
+            noise = random.Random(f"draft {seed} {stream} {position}").random()
+            return drawn(probabilities, noise), probabilities
         return draw(odds, seed=seed, stream=stream, position=position), None
 
     return choose

@@ -1,4 +1,4 @@
-"""Reading ahead: the views that are one click away, computed while somebody reads, the likeliest first."""
+"""Reading ahead: computes the lookaheads that are one click away while nobody waits, the likeliest first."""
 
 from __future__ import annotations
 
@@ -19,19 +19,22 @@ if TYPE_CHECKING:
     from lookahead_core.strategies.keywords import LookaheadKeywords
 
 WIDTH = 32
-"""Nodes that one pass grows: so many cost little more than one, and nobody who asks meanwhile waits for longer."""
+"""Nodes per forward pass: so many cost little more than one, and a request that comes meanwhile waits for one pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedView:
-    """What one would see after accepting these tokens of a branch."""
+    """The lookahead that follows after accepting the first tokens of a branch."""
 
     token_ids: tuple[int, ...]
+    """The tokens to accept."""
     result: Lookahead
 
 
 @dataclass(frozen=True, slots=True)
 class _Click:
+    """A click on a piece of a branch: it accepts the branch's first `tokens` tokens."""
+
     branch: Branch
     tokens: int
 
@@ -46,43 +49,46 @@ def read_ahead(
     went through the model. The document's text must be the one that `result` was computed for. The options are those of
     `Document.lookahead`.
     """
-    asked, work, model = LookaheadOptions.of(options), document.tree.work, document.model
-    most = work.tokens + most_nodes
-    for clicks in _grouped(_clicks(result), max(1, WIDTH // asked.k)):
-        if work.tokens >= most:
+    checked_options, work, model = LookaheadOptions.of(options), document.tree.work, document.model
+    limit = work.tokens + most_nodes
+    for clicks in _grouped(_clicks(result), max(1, WIDTH // checked_options.k)):
+        if work.tokens >= limit:
             return
-        if asked.is_plain:
+        if checked_options.is_plain:
             after = [document.after(click.branch, click.tokens) for click in clicks]
             origins = [end[0] for end in after if end]
-            for _ in grow_together(model.engine, origins, asked.k, asked.depth, model.end_token_ids):
+            k, depth = checked_options.k, checked_options.depth
+            for _ in grow_together(model.engine, origins, k, depth, model.end_token_ids):
                 yield None
         for click in clicks:
-            if work.tokens >= most and not asked.is_plain:
+            if work.tokens >= limit and not checked_options.is_plain:
                 return
-            yield from _view(document, click, options, most)
+            yield from _prepared(document, click, options, limit)
 
 
-def _view(document: Document, click: _Click, options: LookaheadKeywords, most: int) -> Iterator[PreparedView | None]:
-    """One of the views; none if it takes more than there is left."""
+def _prepared(
+    document: Document, click: _Click, options: LookaheadKeywords, limit: int
+) -> Iterator[PreparedView | None]:
+    """Yield None after each pass, and the view at the end; no view if it takes the tree's tokens beyond the limit."""
     work, last, over = document.tree.work, None, False
     began = work.tokens
     for step in document.steps_after(click.branch, click.tokens, **options):
         if over:
             return
         yield None
-        last, over = step, work.tokens >= most and work.tokens > began
+        last, over = step, work.tokens >= limit and work.tokens > began
     if last is not None:
         yield PreparedView(click.branch.token_ids[: click.tokens], last.result)
 
 
 def _clicks(result: Lookahead) -> list[_Click]:
-    """Every piece of every branch, once for each path: first words first, then by how probable the path to them is."""
+    """Return a click for each piece of each branch, once per path: first pieces first, then the likeliest paths."""
     found: dict[tuple[int, ...], tuple[bool, float, _Click]] = {}
     for branch in result.branches:
         for index, piece in enumerate(branch.pieces):
             path = branch.token_ids[: piece.tokens]
-            odds = math.fsum(branch.logprobs[: piece.tokens])
-            found.setdefault(path, (index > 0, -odds, _Click(branch, piece.tokens)))
+            logprob = math.fsum(branch.logprobs[: piece.tokens])
+            found.setdefault(path, (index > 0, -logprob, _Click(branch, piece.tokens)))
     return [click for _, _, click in sorted(found.values(), key=lambda entry: entry[:2])]
 
 

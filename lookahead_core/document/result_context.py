@@ -1,4 +1,4 @@
-"""Where branches hang and how their text begins: what turns the leaves of a lookahead into what it shows."""
+"""Builds results: turns the leaves of a lookahead or a beam search into branches with text, shares and coverage."""
 
 from __future__ import annotations
 
@@ -24,34 +24,39 @@ B = TypeVar("B", bound=Branch)
 
 @dataclass(frozen=True, slots=True)
 class ResultContext:
-    """Where branches hang and how their text begins: what stays the same while they grow."""
+    """The facts about a lookahead that stay the same while its branches grow."""
 
     origin: Node
-    spot: TextEnd
+    """The node below which the branches grow."""
+    text_end: TextEnd
+    """The end of the text at that node."""
     stop: frozenset[int]
+    """The ids of the end tokens."""
     options: LookaheadOptions = field(default_factory=LookaheadOptions)
-    typed: ReopenedToken | None = None
+    reopened: ReopenedToken | None = None
+    """The last typed token, if branches replace it."""
     seen_from: int = 0
+    """The character from which on the model reads."""
 
     @property
     def before(self) -> str:
-        """The end of the text, as far as it matters to where words and sentences end."""
+        """The last characters of the text: as many as the rules for the ends of words and sentences look at."""
         spelled: list[bytes] = []
         node: Node | None = self.origin
         while node is not None and node.depth and len(spelled) < CONTEXT_CHARACTERS:
-            spelled.append(self.spot.codec.bytes_of(node.token_id))
+            spelled.append(self.text_end.codec.bytes_of(node.token_id))
             node = node.parent
         return b"".join(reversed(spelled)).decode(errors="ignore")
 
     def complete(self) -> Complete | None:
-        """How to tell that a path reaches the end of a word, a clause, a sentence or a line, if that is asked for."""
+        """Return the function that finds where a path is complete, by the option `until`; None for `until="tokens"`."""
         if self.options.until == "tokens":
             return None
-        self.spot.codec.require_tokenizer()
+        self.text_end.codec.require_tokenizer()
         level, before = ("word", "clause", "sentence", "line").index(self.options.until) + 1, self.before
 
         def complete(token_ids: Sequence[int], typed: bytes) -> int | None:
-            pieces = _cut(token_ids, typed, self.spot, self.stop)
+            pieces = _cut(token_ids, typed, self.text_end, self.stop)
             flags = boundary_levels([text for text, _ in pieces], before)
             return next((size for (_, size), flag in zip(pieces, flags, strict=True) if flag >= level), None)
 
@@ -59,21 +64,24 @@ class ResultContext:
 
 
 def make_lookahead(
-    leaves: Sequence[BranchLeaf], cost: Cost, scene: ResultContext, start: BranchStart | None = None
+    leaves: Sequence[BranchLeaf], cost: Cost, context: ResultContext, start: BranchStart | None = None
 ) -> Lookahead:
-    """The view of these leaves, in their order; `start` is where they begin."""
+    """Return the lookahead result of these leaves, in their order.
+
+    `start` has the predictions of the first tokens; without it the result has no `rest` and no `said`.
+    """
     paths = [leaf.token_ids for leaf in leaves]
-    apart, before = _apart(paths), scene.before if leaves else ""
+    lengths, before = _distinguishing_lengths(paths), context.before if leaves else ""
     return Lookahead(
-        branches=tuple(_branch(leaf, apart[leaf.token_ids], before, scene) for leaf in leaves),
-        coverage=_coverage({leaf.token_ids: leaf.logprobs for leaf in leaves}, apart),
+        branches=tuple(_branch(leaf, lengths[leaf.token_ids], before, context) for leaf in leaves),
+        coverage=_coverage({leaf.token_ids: leaf.logprobs for leaf in leaves}, lengths),
         cost=cost,
-        given=scene.typed.text.decode() if scene.typed else "",
-        seen_from=scene.seen_from,
-        rest=_rest(paths, scene, start) if leaves and start else (),
+        given=context.reopened.text.decode() if context.reopened else "",
+        seen_from=context.seen_from,
+        rest=_rest(paths, context, start) if leaves and start else (),
         said=start.said if leaves and start else None,
-        options=scene.options,
-        read=scene.origin.depth,
+        options=context.options,
+        read=context.origin.depth,
     )
 
 
@@ -83,66 +91,66 @@ def make_beams(
     steps: int,
     cost: Cost,
     options: BeamOptions,
-    scene: ResultContext,
+    context: ResultContext,
 ) -> Beams:
-    """The result of a beam search that has found these, and looked at those, each with its fate."""
-    before = scene.before
-    apart = _apart([beam.leaf.token_ids for beam in found])
-    branches = [_branch(beam.leaf, apart[beam.leaf.token_ids], before, scene) for beam in found]
+    """Return the result of a beam search: `found` are its best paths, `traces` all candidates, each with its fate."""
+    before = context.before
+    lengths = _distinguishing_lengths([beam.leaf.token_ids for beam in found])
+    branches = [_branch(beam.leaf, lengths[beam.leaf.token_ids], before, context) for beam in found]
     beams = (
         Beam(**{each.name: getattr(branch, each.name) for each in fields(branch)}, score=beam.score)
         for branch, beam in zip(branches, found, strict=True)
     )
-    return Beams(tuple(beams), _looked_at(traces, scene), steps, cost, options)
+    return Beams(tuple(beams), _beam_nodes(traces, context), steps, cost, options)
 
 
-def _looked_at(traces: Sequence[tuple[BeamTrace, str]], scene: ResultContext) -> tuple[BeamNode, ...]:
-    """All paths of a search; each adds the text that its last token adds there."""
-    places: dict[int, int] = {}
-    spots: dict[int | None, TextEnd] = {None: scene.spot}
+def _beam_nodes(traces: Sequence[tuple[BeamTrace, str]], context: ResultContext) -> tuple[BeamNode, ...]:
+    """Return a node for each candidate of a search; parents come before their children."""
+    indexes: dict[int, int] = {}
+    text_ends: dict[int | None, TextEnd] = {None: context.text_end}
     nodes: list[BeamNode] = []
-    for place, (trace, fate) in enumerate(traces):
-        parent = None if trace.parent is None else places[id(trace.parent)]
-        ended = trace.token_id in scene.stop
-        text, spots[place] = ("", spots[parent]) if ended else spots[parent].decode(trace.token_id)
-        places[id(trace)] = place
+    for index, (trace, fate) in enumerate(traces):
+        parent = None if trace.parent is None else indexes[id(trace.parent)]
+        ended = trace.token_id in context.stop
+        text, text_ends[index] = ("", text_ends[parent]) if ended else text_ends[parent].decode(trace.token_id)
+        indexes[id(trace)] = index
         nodes.append(BeamNode(parent, trace.token_id, text, trace.logprob, trace.total, trace.step, ended, fate))
     return tuple(nodes)
 
 
-def _branch(leaf: BranchLeaf, apart: int, before: str, scene: ResultContext) -> Branch:
+def _branch(leaf: BranchLeaf, distinguishing_length: int, before: str, context: ResultContext) -> Branch:
     logprobs = leaf.logprobs
     return Branch(
         token_ids=leaf.token_ids,
         logprobs=logprobs,
-        pieces=_pieces(leaf, before, scene),
-        share=math.exp(math.fsum(logprobs[:apart])),
+        pieces=_pieces(leaf, before, context),
+        share=math.exp(math.fsum(logprobs[:distinguishing_length])),
         probability=math.exp(math.fsum(logprobs)),
-        ended=leaf.ended(scene.stop),
+        ended=leaf.ended(context.stop),
         healed=leaf.healed,
         said=leaf.said,
-        _origin=weakref.ref(scene.origin),
+        _origin=weakref.ref(context.origin),
     )
 
 
-def _apart(paths: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
-    """For each path, the length of the shortest beginning that no other path shares; all of it, if others go on."""
+def _distinguishing_lengths(paths: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
+    """Return, for each path, the length of its shortest prefix that no other path has; its whole length if none."""
     order = sorted(set(paths))
     lengths = dict.fromkeys(order, 1)
     for first, second in itertools.pairwise(order):
-        same = _common(first, second)
+        same = _common_length(first, second)
         for path in (first, second):
             lengths[path] = max(lengths[path], min(same + 1, len(path)))
     return lengths
 
 
-def shared_anew(branches: Sequence[B]) -> tuple[B, ...]:
-    """Branches that were changed, with the shares and probabilities of what they are now."""
-    apart = _apart([branch.token_ids for branch in branches])
+def with_new_shares(branches: Sequence[B]) -> tuple[B, ...]:
+    """Return the branches with shares and probabilities computed anew, after their tokens have changed."""
+    lengths = _distinguishing_lengths([branch.token_ids for branch in branches])
     return tuple(
         replace(
             branch,
-            share=math.exp(math.fsum(branch.logprobs[: apart[branch.token_ids]])),
+            share=math.exp(math.fsum(branch.logprobs[: lengths[branch.token_ids]])),
             probability=math.exp(branch.logprob),
         )
         for branch in branches
@@ -150,89 +158,94 @@ def shared_anew(branches: Sequence[B]) -> tuple[B, ...]:
 
 
 def coverage_of(branches: Sequence[Branch]) -> float:
-    """The mass of all that begins as one of these branches does."""
+    """Return the probability that the branches cover together: that of the union of their distinguishing prefixes."""
     logprobs = {branch.token_ids: branch.logprobs for branch in branches}
-    return _coverage(logprobs, _apart(list(logprobs)))
+    return _coverage(logprobs, _distinguishing_lengths(list(logprobs)))
 
 
-def _common(first: Sequence[int], second: Sequence[int]) -> int:
+def _common_length(first: Sequence[int], second: Sequence[int]) -> int:
     for index, (one, other) in enumerate(zip(first, second, strict=False)):
         if one != other:
             return index
     return min(len(first), len(second))
 
 
-def _coverage(logprobs: dict[tuple[int, ...], tuple[float, ...]], apart: dict[tuple[int, ...], int]) -> float:
-    """The mass of all that begins as one of the branches does: equal beginnings, and longer ones, count once."""
+def _coverage(logprobs: dict[tuple[int, ...], tuple[float, ...]], lengths: dict[tuple[int, ...], int]) -> float:
+    """Return the probability of the union of the paths' prefixes of these lengths: no text counts twice."""
     masses: list[float] = []
     counted: tuple[int, ...] | None = None
     for path in sorted(logprobs):
-        beginning = path[: apart[path]]
-        # Paths in order come right after those that they begin with.
-        if counted is None or beginning[: len(counted)] != counted:
-            counted = beginning
-            masses.append(math.exp(math.fsum(logprobs[path][: len(beginning)])))
+        prefix = path[: lengths[path]]
+        # In sorted order, a path comes right after its own prefixes.
+        if counted is None or prefix[: len(counted)] != counted:
+            counted = prefix
+            masses.append(math.exp(math.fsum(logprobs[path][: len(prefix)])))
     return min(1.0, math.fsum(masses))
 
 
-def _rest(paths: Sequence[tuple[int, ...]], scene: ResultContext, start: BranchStart) -> tuple[Other, ...]:
-    """What else could come first, likeliest first; after the typed token itself what goes on from it."""
+def _rest(paths: Sequence[tuple[int, ...]], context: ResultContext, start: BranchStart) -> tuple[Other, ...]:
+    """Return the first tokens that no path begins with, likeliest first; after a re-opened token itself, the second."""
     begun = {path[:length] for path in paths for length in (1, 2)}
-    found = [other for other in _beginnings(scene, start) if other.token_ids not in begun]
+    found = [other for other in _first_tokens(context, start) if other.token_ids not in begun]
     return tuple(sorted(found, key=lambda other: -math.fsum(other.logprobs))[:TOP_TOKENS])
 
 
-def _beginnings(scene: ResultContext, start: BranchStart) -> Iterator[Other]:
-    """Everything that could come first, as far as it is kept."""
-    said, after, head = start.said, start.after_typed, scene.origin
-    for token_id, logprob in _finite(said):
-        if after is None or token_id != head.token_id:
-            yield _other((token_id,), (logprob,), (said,), scene)
-    if after is not None:
-        for token_id, logprob in _finite(after):
-            yield _other((head.token_id, token_id), (start.typed, logprob), (said, after), scene)
+def _first_tokens(context: ResultContext, start: BranchStart) -> Iterator[Other]:
+    """Yield each possible first token that the predictions keep."""
+    first, after_typed, typed_id = start.said, start.after_typed, context.origin.token_id
+    for token_id, logprob in _possible(first):
+        if after_typed is None or token_id != typed_id:
+            yield _other((token_id,), (logprob,), (first,), context)
+    if after_typed is not None:
+        for token_id, logprob in _possible(after_typed):
+            yield _other((typed_id, token_id), (start.typed, logprob), (first, after_typed), context)
 
 
-def _finite(said: Prediction) -> Iterator[tuple[int, float]]:
-    for token_id, logprob in zip(said.token_ids, said.logprobs, strict=True):
+def _possible(prediction: Prediction) -> Iterator[tuple[int, float]]:
+    """Yield the kept tokens with a probability above 0, each with its log-probability."""
+    for token_id, logprob in zip(prediction.token_ids, prediction.logprobs, strict=True):
         if logprob > -math.inf:
             yield token_id, logprob
 
 
 def _other(
-    token_ids: tuple[int, ...], logprobs: tuple[float, ...], said: tuple[Prediction, ...], scene: ResultContext
+    token_ids: tuple[int, ...], logprobs: tuple[float, ...], predictions: tuple[Prediction, ...], context: ResultContext
 ) -> Other:
-    cuts = _cut(token_ids, scene.typed.text if scene.typed else b"", scene.spot, scene.stop)
+    cuts = _cut(token_ids, context.reopened.text if context.reopened else b"", context.text_end, context.stop)
     text = "".join(piece for piece, _ in cuts)
-    return Other(token_ids, logprobs, _whole(text), token_ids[-1] in scene.stop, said)
+    return Other(token_ids, logprobs, _whole(text), token_ids[-1] in context.stop, predictions)
 
 
 def _whole(text: str) -> str | None:
+    """Return the text; None if it is empty or holds a replacement character."""
     return text if text and "\ufffd" not in text else None
 
 
-def _pieces(leaf: BranchLeaf, before: str, scene: ResultContext) -> tuple[Piece, ...]:
-    """The branch cut where characters are whole; an end token, and a character never completed, are in no piece."""
-    cuts = _cut((*leaf.token_ids, *leaf.beyond), leaf.typed, scene.spot, scene.stop)
-    flags = boundary_levels([text for text, _ in cuts], before, final=leaf.ended(scene.stop))
+def _pieces(leaf: BranchLeaf, before: str, context: ResultContext) -> tuple[Piece, ...]:
+    """Return the branch cut after whole characters; an end token and a character left incomplete are in no piece."""
+    cuts = _cut((*leaf.token_ids, *leaf.beyond), leaf.typed, context.text_end, context.stop)
+    flags = boundary_levels([text for text, _ in cuts], before, final=leaf.ended(context.stop))
     pieces: list[Piece] = []
     begun = 0
     for (text, end), flag in zip(cuts, flags, strict=True):
         if end > len(leaf.token_ids):
             break
-        odds = math.exp(math.fsum(leaf.logprobs[begun:end]))
-        pieces.append(Piece(text, leaf.token_ids[begun:end], odds, end, flag))
+        probability = math.exp(math.fsum(leaf.logprobs[begun:end]))
+        pieces.append(Piece(text, leaf.token_ids[begun:end], probability, end, flag))
         begun = end
     return tuple(pieces)
 
 
-def _cut(token_ids: Sequence[int], typed: bytes, spot: TextEnd, stop: frozenset[int]) -> list[tuple[str, int]]:
-    """The texts that tokens add, whole characters only, each with the number of tokens that it takes."""
+def _cut(token_ids: Sequence[int], typed: bytes, text_end: TextEnd, stop: frozenset[int]) -> list[tuple[str, int]]:
+    """Return the whole characters that tokens add, each text with the number of tokens up to its end.
+
+    `typed` are bytes of the first token that the text has already.
+    """
     cuts: list[tuple[str, int]] = []
     for index, token_id in enumerate(token_ids):
         if token_id in stop:
             break
-        text, spot = spot.decode(token_id, 0 if index else len(typed))
+        text, text_end = text_end.decode(token_id, 0 if index else len(typed))
         if text:
             cuts.append((text, index + 1))
     return cuts

@@ -1,4 +1,4 @@
-"""What a lookahead and a beam search show: branches with their text and odds, as frozen facts."""
+"""The results of lookaheads and beam searches: frozen branches with their text and their probabilities."""
 
 from __future__ import annotations
 
@@ -13,186 +13,212 @@ from lookahead_core.tree import Node, Prediction
 
 
 def average_probability(logprobs: Sequence[float]) -> float:
-    """The average token probability of a text: the geometric mean of its tokens' probabilities."""
+    """Return the geometric mean of the tokens' probabilities; there must be at least one token."""
     return math.exp(math.fsum(logprobs) / len(logprobs))
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A run of a branch's tokens that ends on a whole character: what one click can insert.
+    """A run of a branch's tokens that ends on a whole character: the unit that one click inserts.
 
-    Tokens without text (half a character, a control token that ends nothing) belong to the piece that follows them.
+    Tokens without text (half a character, a control token that is no end token) belong to the piece after them.
     """
 
     text: str
+    """Its characters, at least one."""
     token_ids: tuple[int, ...]
     probability: float
-    """Of these tokens after those before them."""
+    """Probability of these tokens after the tokens before them, 0 to 1."""
     tokens: int
-    """How many of the branch's tokens to accept so that the text ends with this piece."""
+    """Number of the branch's tokens up to the end of this piece: accept so many to insert it and the pieces before."""
     ends: int = 0
     """What is complete after it, as far as known: 0 nothing, 1 a word, 2 a clause, 3 a sentence, 4 a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A path below the head."""
+    """A continuation of the text: a path below the head.
+
+    If tokens are banned, all its probabilities are renormalised without them. If it is healed, they are conditional on
+    what was typed.
+    """
 
     token_ids: tuple[int, ...]
+    """Its tokens, with the end token if it ended."""
     logprobs: tuple[float, ...]
+    """Natural log-probability of each token."""
     pieces: tuple[Piece, ...]
+    """Its text in pieces that can be accepted one by one. An end token and a trailing half character are in none."""
     share: float
-    """The probability of what sets this branch apart from the others; equal branches have it together. Like all odds of
-    a branch it is renormalised without banned tokens."""
+    """Probability of the shortest beginning that no other branch has, 0 to 1; equal branches have the same share."""
     probability: float
-    """The probability of the whole path."""
+    """Probability of the whole path, 0 to 1."""
     ended: bool
+    """Whether the last token is an end token, or stands for the end of a chat message."""
     healed: bool = False
-    """Whether the first token stands in place of the last one typed; the odds are then given what was typed."""
+    """Whether the first token replaces the last typed one."""
     said: tuple[Prediction, ...] = field(default=(), repr=False, compare=False)
-    """For each token, the prediction that its log-probability is of: without banned tokens, given what was typed."""
+    """For each token, the prediction that its log-probability comes from."""
     _origin: weakref.ref[Node] | None = field(default=None, repr=False, compare=False)
 
     @property
     def text(self) -> str:
-        """Exactly the characters that accepting the branch inserts."""
+        """The characters that accepting the whole branch inserts."""
         return "".join(piece.text for piece in self.pieces)
 
     @property
     def logprob(self) -> float:
-        """The sum of the tokens' log-probabilities."""
+        """Sum of the tokens' natural log-probabilities."""
         return math.fsum(self.logprobs)
 
     @property
     def average_probability(self) -> float:
-        """The average token probability: the geometric mean over all tokens, an end token included."""
+        """Geometric mean of the tokens' probabilities, an end token included."""
         return average_probability(self.logprobs)
 
     @property
     def origin(self) -> Node | None:
-        """The node that it was grown from, while that is still there: a branch keeps no tree alive."""
+        """The node below which it was grown; None once the tree is gone: a branch does not keep its tree alive."""
         return self._origin() if self._origin is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """What could come first as well, and no branch begins with."""
+    """A possible first token that no branch begins with."""
 
     token_ids: tuple[int, ...]
-    """One token; or two, where the first stands in place of the last one typed, and inserts nothing by itself."""
+    """One token; or two, if the first is the re-opened typed token itself and inserts nothing alone."""
     logprobs: tuple[float, ...]
+    """Natural log-probability of each token."""
     text: str | None
-    """What it would insert; None where it holds no whole character."""
+    """The characters that it would insert; None if there is no whole character."""
     ended: bool
-    """Whether it is an ending."""
+    """Whether its last token is an end token."""
     said: tuple[Prediction, ...] = field(default=(), repr=False, compare=False)
-    """For each token, the prediction that its log-probability is of, as in a branch."""
+    """For each token, the prediction that its log-probability comes from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beam(Branch):
-    """A branch that a beam search found."""
+    """A branch that a beam search returned."""
 
     score: float = 0.0
-    """What the search ranks by: the sum of its scores over a power of its length, or the plain sum."""
+    """What the search ranks by: the sum of log-probabilities after all rules, divided by the length to the power
+    `length_penalty`; with `stopping="seed"` the plain sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeamNode:
-    """A path that a beam search looked at, told by its last token."""
+    """A candidate path of a beam search, described by its last token."""
 
     parent: int | None
-    """Which node it goes on from, by its place in the list; none where it is a first token."""
+    """Index in `Beams.tree` of the path without the last token; None if this is the first token."""
     token_id: int
+    """The path's last token."""
     text: str
+    """The characters that this token adds; may be empty."""
     logprob: float
+    """The model's natural log-probability of the token, before any rules."""
     total: float
-    """The sum of the scores so far."""
+    """Sum of the path's log-probabilities after all rules."""
     step: int
+    """Level of the search at which it was a candidate, from 1: the length of the path in tokens."""
     ended: bool
-    """Whether it is an end token."""
+    """Whether the token is an end token."""
     fate: str
-    """What became of it: a key of `FATES`."""
+    """What became of the path: a key of `strategies.beam.FATES`."""
 
     @property
     def reason(self) -> str:
-        """What became of it, in words."""
+        """What became of the path, as a phrase for people."""
         return FATES[self.fate]
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a result has cost, and what is kept for it."""
+    """The cost of a result so far."""
 
     passes: int
+    """Number of forward passes."""
     tokens: int
-    """Tokens that went through the model."""
+    """Number of tokens that went through the model."""
     seconds: float
+    """Wall-clock time, waiting included."""
     live_slots: int
+    """Number of tokens whose keys and values the document's cache holds now."""
     cache_bytes: int
+    """Bytes allocated for the document's cache now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookahead:
-    """A whole view: branches, what share of all that could come they hold, and what they cost."""
+    """The result of a lookahead: branches, the probability that they cover, and their cost."""
 
     branches: tuple[Branch, ...]
+    """In the order of their mode: the likeliest first token first, best path first, or in the order of the samples."""
     coverage: float
+    """Probability of all texts that begin with a branch, up to where it differs from the other branches; 0 to 1."""
     cost: Cost
     given: str = ""
-    """The typed characters that every branch begins with, where the last token was re-opened."""
+    """The typed characters of the re-opened token, which every branch begins with; empty without healing."""
     seen_from: int = 0
-    """The character from which on the model reads; 0 unless the text is longer than its context."""
+    """Index of the first character that the model reads; 0 unless the text is longer than the model's context."""
     rest: tuple[Other, ...] = ()
-    """The likeliest first tokens that no branch begins with."""
+    """The likeliest first tokens that no branch begins with, likeliest first."""
     said: Prediction | None = field(default=None, repr=False, compare=False)
-    """The prediction where all branches begin, without banned tokens; given what was typed, where the last token was
-    re-opened."""
+    """The prediction of the first token, without banned tokens and conditional on a re-opened token; None until it is
+    evaluated."""
     options: LookaheadOptions = field(default_factory=LookaheadOptions, repr=False)
+    """The options that the result was made with."""
     read: int = 0
-    """How many tokens of the text the model reads."""
+    """Number of tokens of the text that the model reads."""
 
     @property
     def alone(self) -> int:
-        """How many tokens the model would have read with one request a branch, each from the start."""
+        """Number of tokens that the model would have read with one request per branch, each from the text's start."""
         return sum(self.read - branch.healed + len(branch.token_ids) - 1 for branch in self.branches)
 
 
 @dataclass(frozen=True, slots=True)
 class Beams:
-    """What a beam search found, and all that it looked at on the way."""
+    """The result of a beam search: the returned beams, and every candidate on the way."""
 
     branches: tuple[Beam, ...]
     """Best first."""
     tree: tuple[BeamNode, ...]
-    """Every path that was ever among the candidates, parents first, the dead ones with the reason."""
+    """Every path that was ever a candidate, each after its parent."""
     steps: int
-    """How many levels it has gone down."""
+    """Number of levels searched."""
     cost: Cost
     options: BeamOptions = field(repr=False)
+    """The options that the result was made with."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeamStep:
-    """What stands after one more level. The result is built only when it is asked for."""
+    """The state of a beam search after one more level."""
 
     step: int
+    """Number of levels searched so far."""
     _build: Callable[[], Beams] = field(repr=False)
 
     @property
     def result(self) -> Beams:
+        """The best beams so far; built anew at each access."""
         return self._build()
 
 
 @dataclass(frozen=True, slots=True)
 class LookaheadStep:
-    """What stands after one more forward pass. The view is built only when it is asked for."""
+    """The state of a lookahead after one more forward pass."""
 
     tokens_read: int
+    """Number of the text's tokens prefilled by this lookahead so far."""
     tokens_to_read: int
-    """Tokens of the text still to be read before there are branches."""
+    """Number of the text's tokens still to be prefilled before there are branches."""
     _build: Callable[[], Lookahead] = field(repr=False)
 
     @property
     def result(self) -> Lookahead:
+        """The branches so far, none while the text is being prefilled; built anew at each access."""
         return self._build()

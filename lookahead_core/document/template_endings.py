@@ -1,4 +1,4 @@
-"""Where a template ends a message in plain words: a branch that begins these is an ending, and none of them is text."""
+"""Chat templates that end a message with plain text: cuts results there, so that this text counts as an end token."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 from typing import TypeVar
 
-from lookahead_core.document.result_context import coverage_of, shared_anew
+from lookahead_core.document.result_context import coverage_of, with_new_shares
 from lookahead_core.document.results import Beams, Branch, Lookahead
 from lookahead_core.text.chat import Conversation
 
@@ -15,37 +15,37 @@ R = TypeVar("R", Lookahead, Beams)
 
 
 def closed(result: R, conversation: Conversation, text: str) -> R:
-    """The same result, with no branch beyond the end of the message; the text may have begun that end.
+    """Return the result with each branch cut where the template's message ending begins, maybe already in `text`.
 
-    Shares, probabilities and coverage are those of the branches as they are left. Branches that have become equal are
-    one, except for samples, where the streams that drew the same stay as many branches as they are.
+    Cut branches have `ended` set. Shares, probabilities and coverage are computed anew. Branches that have become equal
+    are merged, except samples.
     """
     before = text[max(0, len(text) - len(conversation.turn_end_text) + 1) :] if conversation.turn_end_text else ""
-    branches = [_closed(branch, conversation, before) for branch in result.branches]
-    if all(one is other for one, other in zip(branches, result.branches, strict=True)):
+    branches = [_cut(branch, conversation, before) for branch in result.branches]
+    if all(new is old for new, old in zip(branches, result.branches, strict=True)):
         return result
     if isinstance(result, Beams):
-        return replace(result, branches=shared_anew(_distinct(branches)))
+        return replace(result, branches=with_new_shares(_distinct(branches)))
     if result.options.mode != "sampled":
         branches = _distinct(branches)
-    return replace(result, branches=shared_anew(branches), coverage=coverage_of(branches))
+    return replace(result, branches=with_new_shares(branches), coverage=coverage_of(branches))
 
 
 def _distinct(branches: list[B]) -> list[B]:
-    """Of equal branches the first one."""
-    once: dict[tuple[int, ...], B] = {}
+    """Return the branches without repetitions: the first of each."""
+    first: dict[tuple[int, ...], B] = {}
     for branch in branches:
-        once.setdefault(branch.token_ids, branch)
-    return list(once.values())
+        first.setdefault(branch.token_ids, branch)
+    return list(first.values())
 
 
-def _closed(branch: B, conversation: Conversation, before: str) -> B:
-    """The branch up to the piece with which the end begins, which stands for an end token then."""
-    place = conversation.find_turn_end(before + branch.text)
-    if place is None or not branch.pieces:
+def _cut(branch: B, conversation: Conversation, before: str) -> B:
+    """Return the branch without the text from the message ending on; its last tokens then stand for the end token."""
+    end = conversation.find_turn_end(before + branch.text)
+    if end is None or not branch.pieces:
         return branch
     reaches = itertools.accumulate(len(piece.text) for piece in branch.pieces)
-    kept = sum(len(before) + reach <= place for reach in reaches)
+    kept = sum(len(before) + reach <= end for reach in reaches)
     tokens = branch.pieces[kept].tokens
     return replace(
         branch,

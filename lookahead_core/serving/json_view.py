@@ -202,13 +202,13 @@ def _shown(node: Node, text: str) -> dict[str, Any]:
 def _trunk(document: Document) -> tuple[list[dict[str, Any]], list[tuple[int, Node, TextEnd]]]:
     """What stands, token by token; and each of its nodes, with how many tokens stand up to it and how text goes on."""
     token_ids, text, nodes = document.token_ids, document.text, document.tree.path(document.head)
-    stands = document._passage.tokens or [PassageToken(token_id, 0) for token_id in token_ids]
+    stands = document.passage.tokens or [PassageToken(token_id, 0) for token_id in token_ids]
     shown, begun = [], 0
     for stand in stands:
         shown.append({"id": stand.token_id, "text": text[begun : stand.end], "probability": None})
         begun = stand.end
     places = [(0, document.tree.root, TextEnd(document.model.codec, b"", at_start=True))]
-    for at, node in _placed(nodes, len(token_ids), document._passage.start_count):
+    for at, node in _placed(nodes, len(token_ids), document.passage.start_count):
         stand = stands[at - 1]
         shown[at - 1] |= {"probability": _shown(node, "")["probability"]}
         places.append((at, node, TextEnd(document.model.codec, stand.partial, not (stand.end or stand.partial))))

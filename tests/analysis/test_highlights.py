@@ -233,7 +233,7 @@ def test_branches_at_a_word_have_room_in_the_context_and_see_all_that_it_leaves(
             assert len(before) + depth <= 32 and step.result.read == len(before)
             expected = Document(short_model, token_ids=before).lookahead(k=2, depth=depth).branches
             assert [one.token_ids for one in step.result.branches] == [one.token_ids for one in expected]
-            assert step.result.seen_from == document._passage.tokens[left - 1].end * (left > opened)
+            assert step.result.seen_from == document.passage.tokens[left - 1].end * (left > opened)
 
 
 def test_what_follows_a_word_near_the_contexts_end_is_asked_for_as_far_as_there_is_room(short_model: Model) -> None:
@@ -241,7 +241,7 @@ def test_what_follows_a_word_near_the_contexts_end_is_asked_for_as_far_as_there_
     document = Document(short_model, token_ids=ids)
     counts = set()
     for entry in highlights(document, k=3).entries[1:]:
-        rest = next(n for n in range(1, 40) if document._passage.tokens[entry.at + n - 1].end >= entry.word[1])
+        rest = next(n for n in range(1, 40) if document.passage.tokens[entry.at + n - 1].end >= entry.word[1])
         origin = [*ids[entry.read_from : entry.at]]
         fits = drop_in(document, entry, entry.alternatives, words=8)
         following = short_model.tokenizer(fits[0].following, add_special_tokens=False).input_ids[:8]
@@ -360,14 +360,14 @@ def test_reading_leaves_the_text_its_tokens_and_its_trunk_as_they_are(tiny_model
 def assert_fits(model: Model, document: Document, entry: HighlightEntry, words: int = 3) -> None:
     """The verdicts by plain forwards of whole paths, and tokens of the next words cut by the tokenizer alone."""
     fits = drop_in(document, entry, entry.alternatives, words)
-    first = document._passage.start_count
+    first = document.passage.start_count
     place = entry.at + entry.place
     before = [*document.token_ids[:first], *document.token_ids[entry.read_from : place]]
     rest = document.text[entry.word[1] :]
     following = fits[0].following
     assert rest.startswith(following) and len(following.split()) <= words
     token_ids = model.tokenizer(following, add_special_tokens=False).input_ids[:8]
-    count = next(n for n in range(len(document.token_ids)) if document._passage.tokens[place + n].end >= entry.word[1])
+    count = next(n for n in range(len(document.token_ids)) if document.passage.tokens[place + n].end >= entry.word[1])
     own = document.token_ids[place : place + count + 1]
 
     def after(start: list[int]) -> float:

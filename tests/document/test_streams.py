@@ -16,7 +16,7 @@ import torch
 
 from lookahead_core import Document, LookaheadError, Model, TextError, load_model
 from lookahead_core.document.batch import stream_batch
-from lookahead_core.document.stream import _StopStrings
+from lookahead_core.document.stop_conditions import StopStrings
 from lookahead_core.strategies.decode import model_scores
 from tests.conftest import tiny_llama
 from tests.strategies.test_sampling import reference_noise
@@ -521,10 +521,10 @@ def test_of_stop_strings_the_one_that_is_complete_first_decides_however_the_text
             if whole.startswith(stop, place) and place + len(stop) > len(before)
         ]
         expected = whole[len(before) : max(len(before), min(ends)[1])] if ends else text
-        shown, reader, rest = "", _StopStrings(stops, before), text
+        shown, reader, rest = "", StopStrings(stops, before), text
         while rest and not reader.found:
             size = dice.randint(0, 4)
-            shown += reader.read(rest[:size])
+            shown += reader.add(rest[:size])
             rest = rest[size:]
             assert expected.startswith(shown)
         assert shown + reader.rest() == expected

@@ -130,7 +130,7 @@ def test_each_node_is_sent_once(tiny_model: Model) -> None:
 
 def test_a_view_while_the_text_is_read_has_no_branches(tiny_model: Model) -> None:
     document = Document(tiny_model, "the sea")
-    scene = ResultContext(document.head, document._passage.end, tiny_model.end_token_ids, LookaheadOptions())
+    scene = ResultContext(document.head, document.passage.end, tiny_model.end_token_ids, LookaheadOptions())
     view = as_json(make_lookahead((), Cost(0, 0, 0.0, 0, 0), scene))
     assert (view["branches"], view["nodes"], view["rest"], view["alone"]) == ([], [], [], 0)
 
@@ -205,7 +205,7 @@ def test_a_deep_or_wide_tree_is_exported_without_end(tiny_model: Model) -> None:
 def nearest(document: Document, read: int, most: int) -> list[tuple[int, tuple[int, ...]]]:
     """The reference: paths off the trunk, each with where it leaves it, level by level, from the text's end on."""
     nodes = [document.tree.root, *document.tree.path(document.head)]
-    unread, started = len(document.token_ids) - len(nodes) + 1, document._passage.start_count
+    unread, started = len(document.token_ids) - len(nodes) + 1, document.passage.start_count
     level = []
     for depth, node in reversed(list(enumerate(nodes))):
         at = depth + (unread if depth > started else 0)

@@ -457,7 +457,7 @@ def test_a_text_that_needed_no_pass_is_drafted_from_as_it_goes_on(steady: Model)
     document = Document(steady, token_ids=PROMPT)
     list(document.stream(max_new_tokens=3, speculate=False))
     came = [step.token_id for step in document.stream(max_new_tokens=20, speculate=True)]
-    index = document._memory._index
+    index = document.drafting._index
     places, length = index.find([*PROMPT, *came[:10]])
     assert length == len(PROMPT) + 10 and index.after(places[0]) == came[10]
 
@@ -505,7 +505,8 @@ def test_tokens_that_were_drafted_count_as_new_when_the_next_is_chosen(byte_toke
 def test_the_luck_of_a_guess_is_that_of_the_draw_that_decides_on_it(tiny_model: Model) -> None:
     way = {"max_new_tokens": 4, "temperature": 1.0, "seed": 3, "stream": 2}
     document = Document(tiny_model, token_ids=PROMPT)
-    line = document.ground(StreamOptions(**way)).line(StreamOptions(**way)).line
+    options = StreamOptions(**way)
+    line = document.generation_start(options).stream_reader(options).continuation
     tokens = plain(tiny_model, **way)
     assert len(tokens) == 4
     for depth in range(4):
@@ -540,7 +541,7 @@ def test_what_was_recycled_long_ago_is_forgotten(steady: Model, monkeypatch: pyt
     monkeypatch.setattr(room, "MOST_RECYCLED", 30)
     document = Document(steady, token_ids=PROMPT)
     came = [step.token_id for step in document.stream(max_new_tokens=40, speculate=True, temperature=1.5)]
-    known = document._memory._recycled._after
+    known = document.drafting._recycled._after
     assert len(known) == 30
     assert tuple(came[-3:-1]) in known and tuple(PROMPT[-2:]) not in known
 
@@ -559,9 +560,9 @@ def test_where_a_text_was_edited_nothing_is_taken_for_its_neighbour() -> None:
 def test_what_is_only_looked_at_is_not_taken_for_text(steady: Model) -> None:
     document = Document(steady, token_ids=PROMPT)
     document.lookahead(k=3, depth=2, speculate=True)
-    size = document._memory._index.size
+    size = document.drafting._index.size
     document.lookahead(k=5, depth=10, speculate=True)
-    assert document._memory._index.size == size
+    assert document.drafting._index.size == size
 
 
 def test_branches_with_drafts_are_those_without_in_fewer_passes(steady: Model) -> None:
@@ -914,7 +915,7 @@ def test_documents_that_share_passes_teach_each_other_nothing(steady: Model) -> 
     mine, other = Document(steady, token_ids=list(SECRET)), Document(steady, token_ids=PROMPT)
     for _ in stream_batch([mine, other], max_new_tokens=6, speculate=True):
         pass
-    known = [set(document._memory._recycled._after) for document in (mine, other)]
+    known = [set(document.drafting._recycled._after) for document in (mine, other)]
     assert tuple(SECRET[-2:]) in known[0] and tuple(PROMPT[-2:]) in known[1]
     assert tuple(SECRET[-2:]) not in known[1] and tuple(PROMPT[-2:]) not in known[0]
 

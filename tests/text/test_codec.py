@@ -60,7 +60,7 @@ def accept_random(document: Document, dice: random.Random, typed: str, size: int
         stop = next((place for place, token_id in enumerate(ids) if token_id in document.model.end_token_ids), None)
         accepted += ids[:stop]
         assert document.text == typed + inserted
-        document._passage.check()
+        document.passage.check()
     assert document.token_ids == before + accepted
     anchor = tokenizer("a", add_special_tokens=False).input_ids
     assert_whole("a" + inserted, decoded(tokenizer, anchor + accepted))
@@ -115,7 +115,7 @@ def test_every_edit_leaves_ids_that_spell_the_text(kind: str, request: pytest.Fi
             text = text[: dice.randrange(len(text) + 1)]
         document.text = text
         assert document.text == text
-        document._passage.check()
+        document.passage.check()
         if text:
             assert decoded(tokenizer, document.token_ids) == text
 

@@ -70,7 +70,7 @@ class InternalsSession(PageSession):
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
         """Evaluate every token: a generator with one step for each chunk, the last one with all tokens and odds."""
-        from lookahead_core.document.generation_start import CostMeter
+        from lookahead_core.document.cost_meter import CostMeter
 
         assert isinstance(request, InternalsRequest)
         text = request.text if request.messages is None else None

@@ -1,0 +1,25 @@
+"""Measures what a document costs from a moment on: passes, tokens, time and cache."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+from lookahead_core.document.results import Cost
+from lookahead_core.engines.engine import Engine
+from lookahead_core.tree import TokenTree
+
+
+class CostMeter:
+    """Counts the work done in one tree since the meter was made."""
+
+    def __init__(self, engine: Engine, tree: TokenTree) -> None:
+        self._engine = engine
+        self._tree = tree
+        self._began, self._before = time.perf_counter(), dataclasses.replace(tree.work)
+
+    def cost(self) -> Cost:
+        """Return the cost so far, with the cache that the tree takes up now."""
+        work, before = self._tree.work, self._before
+        passes, tokens = work.passes - before.passes, work.tokens - before.tokens
+        return Cost(passes, tokens, time.perf_counter() - self._began, *self._engine.cache_usage(self._tree))
