@@ -1,64 +1,106 @@
-"""Attention of a pass's rows over the slots of one tree."""
+"""Attention of the rows of a pass over the cache slots of their trees, registered with transformers."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
+from torch import nn
 from torch.nn import functional
+from transformers import AttentionInterface
 
+from lookahead_core.engines.joint_cache import JointTensors
+
+ATTENTION = "lookahead"
+"""The name under which `tree_attention` is registered with transformers."""
 BLOCK_ROWS, FIRST_ROWS = 256, 64
-"""Rows of a chunk that attend at a time, and of a text's first chunk: measured in benchmarks/README.md."""
+"""Rows per attention block of a chunk, and of a text's first chunk: measured in benchmarks/README.md."""
 FOLD_ROWS = 64
-"""Up to this many rows, query heads that share a key head become rows: measured in benchmarks/README.md."""
+"""Up to this many rows, query heads that share a key head are folded into rows: measured in benchmarks/README.md."""
 
 
-def folded(mask: torch.Tensor, group: int) -> torch.Tensor:
-    """A mask of shape (1, 1, rows, slots), repeated for each head of a group: (1, 1, group * rows, slots)."""
-    _, _, rows, slots = mask.shape
-    return mask.expand(1, group, rows, slots).reshape(1, 1, group * rows, slots)
+def tree_attention(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor | JointTensors,
+    value: torch.Tensor | JointTensors,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    **options: Any,
+) -> tuple[torch.Tensor, None]:
+    """Attention function for transformers: each row attends to the slots of its own tree.
+
+    Takes query, key and value of shape (1, heads, rows, width) and an additive mask of shape (1, 1, rows, slots).
+    In a pass over several trees, key and value are `JointTensors`. Returns a tensor of shape (1, rows, heads, width).
+    Raises NotImplementedError for models with soft-capped logits or attention sinks.
+    """
+    if options.get("softcap") is not None or options.get("s_aux") is not None:
+        raise NotImplementedError("The fused attention supports neither soft-capped logits nor attention sinks.")
+    if not isinstance(key, JointTensors):
+        assert isinstance(value, torch.Tensor)
+        return attend(query, key, value, attention_mask, scaling), None
+    assert isinstance(value, JointTensors)
+    assert attention_mask is not None
+    masks = torch.split(attention_mask, list(key.rows), 2)
+    parts = zip(torch.split(query, list(key.rows), 2), key.tensors, value.tensors, masks, strict=True)
+    outputs = [
+        attend(rows, keys, values, mask[..., : keys.shape[2]].contiguous(), scaling)
+        for rows, keys, values, mask in parts
+    ]
+    return torch.cat(outputs, 1), None
+
+
+AttentionInterface.register(ATTENTION, tree_attention)
 
 
 def attend(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, scaling: float | None
 ) -> torch.Tensor:
-    """Scaled dot-product attention with shape (1, rows, heads, width); shared key heads are not repeated in memory.
+    """Scaled dot-product attention; the result has shape (1, rows, heads, width).
 
-    The mask may be folded already.
+    Grouped-query key heads are not repeated in memory. The mask may already be folded (see `folded`).
     """
     _, heads, rows, width = query.shape
-    shared = key.shape[1]
-    group = heads // shared
+    key_heads = key.shape[1]
+    group = heads // key_heads
     if mask is not None and rows <= FOLD_ROWS and group > 1:
-        many = query.reshape(1, shared, group * rows, width)
+        folded_query = query.reshape(1, key_heads, group * rows, width)
         if mask.shape[2] != group * rows:
             mask = folded(mask, group)
-        mixed = functional.scaled_dot_product_attention(many, key, value, attn_mask=mask, scale=scaling)
-        apart = mixed.view(1, shared, group, rows, width).permute(0, 3, 1, 2, 4)
-        return apart.reshape(1, rows, heads, width)
+        output = functional.scaled_dot_product_attention(folded_query, key, value, attn_mask=mask, scale=scaling)
+        unfolded = output.view(1, key_heads, group, rows, width).permute(0, 3, 1, 2, 4)
+        return unfolded.reshape(1, rows, heads, width)
     if mask is not None and rows > FOLD_ROWS and query.device.type == "cpu":
-        mixed = _in_blocks(query, key, value, mask, scaling)
+        output = _attend_in_blocks(query, key, value, mask, scaling)
     else:
-        mixed = functional.scaled_dot_product_attention(
+        output = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, scale=scaling, enable_gqa=group > 1
         )
-    return mixed.transpose(1, 2).contiguous()
+    return output.transpose(1, 2).contiguous()
 
 
-def _in_blocks(
+def folded(mask: torch.Tensor, group: int) -> torch.Tensor:
+    """A mask of shape (1, 1, rows, slots), repeated for each query head of a group: (1, 1, group * rows, slots)."""
+    _, _, rows, slots = mask.shape
+    return mask.expand(1, group, rows, slots).reshape(1, 1, group * rows, slots)
+
+
+def _attend_in_blocks(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scaling: float | None
 ) -> torch.Tensor:
-    """Attention of a chunk, block by block: each block reads the slots up to its own last row only."""
+    """Attention of a chunk in blocks of rows; each block reads only the slots up to its own last row."""
     rows, slots = query.shape[2], key.shape[2]
     block = FIRST_ROWS if rows == slots else BLOCK_ROWS
     blocks = []
     for first in range(0, rows, block):
         last = min(first + block, rows)
-        seen = slots - rows + last
+        end = slots - rows + last
         blocks.append(
             functional.scaled_dot_product_attention(
                 query[:, :, first:last],
-                key[:, :, :seen],
-                value[:, :, :seen],
-                attn_mask=mask[:, :, first:last, :seen],
+                key[:, :, :end],
+                value[:, :, :end],
+                attn_mask=mask[:, :, first:last, :end],
                 scale=scaling,
                 enable_gqa=key.shape[1] < query.shape[1],
             )

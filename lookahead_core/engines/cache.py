@@ -1,4 +1,4 @@
-"""The flat cache: one slot for each node's keys and values, written once, shared by every branch below it."""
+"""The flat KV cache of one tree: one slot per node, written once and shared by all branches below the node."""
 
 from __future__ import annotations
 
@@ -12,22 +12,26 @@ from lookahead_core.tree import Node
 
 
 class SlotLayer(CacheLayerMixin):
-    """Keys and values of one layer, in slots allocated ahead; a pass writes where the cache tells it to."""
+    """The keys and values of one layer, in preallocated slots; transformers calls `update` during a pass."""
 
     is_sliding = False
+    keys: torch.Tensor
+    values: torch.Tensor
 
     def __init__(self, cache: FlatCache) -> None:
         super().__init__()
         self.cache = cache
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        self.keys = _slots_like(key_states, self.cache.capacity)
-        self.values = _slots_like(value_states, self.cache.capacity)
+        """Allocate the slots, in the shape and type of the first states."""
+        self.keys = _empty_slots_like(key_states, self.cache.capacity)
+        self.values = _empty_slots_like(value_states, self.cache.capacity)
         self.is_initialized = True
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: object, **kwargs: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Write the states of a pass behind the used slots; return the keys and values of all slots so far."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         start = self.cache.used
@@ -37,27 +41,29 @@ class SlotLayer(CacheLayerMixin):
         return self.keys[:, :, :end], self.values[:, :, :end]
 
     def resize(self, capacity: int) -> None:
-        """Move to a room of another size; what is in use comes along."""
+        """Reallocate for another capacity and copy the used slots."""
         if self.is_initialized:
-            self.keys = _moved(self.keys, capacity, self.cache.used)
-            self.values = _moved(self.values, capacity, self.cache.used)
+            self.keys = _resized(self.keys, capacity, self.cache.used)
+            self.values = _resized(self.values, capacity, self.cache.used)
 
-    def keep(self, slots: torch.Tensor) -> None:
-        """Close the gaps: the slots given, in their order, become the first ones."""
+    def gather(self, slots: torch.Tensor) -> None:
+        """Move these slots, in their order, to the front."""
         if self.is_initialized:
-            for kept in (self.keys, self.values):
-                kept[:, :, : len(slots)] = kept.index_select(2, slots.to(kept.device))
+            for states in (self.keys, self.values):
+                states[:, :, : len(slots)] = states.index_select(2, slots.to(states.device))
 
-    def drop(self) -> None:
-        """Give the room back."""
-        self.keys = self.values = None
-        self.is_initialized = False
+    def release(self) -> None:
+        """Free the memory."""
+        if self.is_initialized:
+            self.keys = self.values = torch.empty(0)
+            self.is_initialized = False
 
     @property
     def bytes(self) -> int:
+        """Allocated bytes."""
         if not self.is_initialized:
             return 0
-        return sum(kept.numel() * kept.element_size() for kept in (self.keys, self.values))
+        return sum(states.numel() * states.element_size() for states in (self.keys, self.values))
 
     def get_seq_length(self) -> int:
         return self.cache.used
@@ -69,67 +75,77 @@ class SlotLayer(CacheLayerMixin):
         return -1
 
     def get_max_cache_shape(self) -> int:
-        """Asked for by transformers before 5.23."""
+        """The name of `get_max_length` in transformers before 5.23."""
         return -1
 
 
-def _slots_like(states: torch.Tensor, capacity: int) -> torch.Tensor:
+def _empty_slots_like(states: torch.Tensor, capacity: int) -> torch.Tensor:
     return states.new_empty((*states.shape[:2], capacity, states.shape[3]))
 
 
-def _moved(kept: torch.Tensor, capacity: int, used: int) -> torch.Tensor:
-    larger = _slots_like(kept, capacity)
-    larger[:, :, :used] = kept[:, :, :used]
-    return larger
+def _resized(states: torch.Tensor, capacity: int, used: int) -> torch.Tensor:
+    resized = _empty_slots_like(states, capacity)
+    resized[:, :, :used] = states[:, :, :used]
+    return resized
 
 
 class FlatCache:
-    """Which node holds which slot, and who may see whom. Slots are given out in order; a freed one is a hole."""
+    """The slots of one tree: which node has which slot, and which slots each node sees.
+
+    Slots are assigned in order. A freed slot becomes a hole, which stays until `compact` closes it.
+    """
 
     def __init__(self, layers: int) -> None:
         self.capacity = 0
+        """Allocated slots."""
         self.nodes: list[Node | None] = []
+        """The node of each slot; None for a hole."""
         self.slots: dict[Node, int] = {}
-        self.sight: list[int] = []
-        """For each slot, the slots that its node sees, itself included, as the bits of a number."""
+        self.visible: list[int] = []
+        """For each slot a bit set of the slots that its node sees, itself included."""
         self.depths = torch.zeros(0, dtype=torch.int32)
+        """The depth in the tree of each slot's node."""
         self.layers = [SlotLayer(self) for _ in range(layers)]
-        self.states = Cache(layers=self.layers)
+        self.hf_cache = Cache(layers=list(self.layers))
+        """The cache object that the model's forward takes."""
         self.last_use = 0
+        """A counter of the engine: the cache with the lowest number was used longest ago."""
 
     @property
     def used(self) -> int:
-        """How many slots have been given out, holes among them."""
+        """Slots assigned so far, holes included."""
         return len(self.nodes)
 
     @property
     def holes(self) -> int:
+        """Freed slots between slots in use."""
         return len(self.nodes) - len(self.slots)
 
     @property
     def wasteful(self) -> bool:
-        """Whether most of the room is holes, or empty."""
+        """Whether more than half of the allocated slots hold no node."""
         return len(self.slots) * 2 < self.capacity
 
     @property
     def bytes(self) -> int:
+        """Allocated bytes, over all layers."""
         return sum(layer.bytes for layer in self.layers)
 
-    def sight_of(self, parent: Node | None) -> int:
-        """What a child of `parent` sees before itself."""
-        return self.sight[self.slots[parent]] if parent is not None and parent.depth else 0
+    def visible_below(self, parent: Node | None) -> int:
+        """A bit set of the slots that a child of `parent` sees, its own slot excluded."""
+        return self.visible[self.slots[parent]] if parent is not None and parent.depth else 0
 
     def reserve(self, slots: int, limit: int) -> None:
-        """Have room for that many slots; up to the limit the room doubles, so that it is seldom moved."""
+        """Allocate at least `slots` slots. Up to `limit`, the capacity doubles, so that reallocations are rare."""
         if slots > self.capacity:
-            self._resize(min(self.room_after(slots), max(slots, limit)))
+            self._resize(min(self.capacity_for(slots), max(slots, limit)))
 
-    def room_after(self, slots: int) -> int:
-        """The capacity that `reserve` leaves where there is no limit."""
+    def capacity_for(self, slots: int) -> int:
+        """The capacity after `reserve(slots)` without a limit."""
         return self.capacity if slots <= self.capacity else max(slots, 2 * self.capacity)
 
     def _resize(self, capacity: int) -> None:
-        with self._whole_or_nothing():
+        with self._cleared_on_error():
             for layer in self.layers:
                 layer.resize(capacity)
         depths = torch.zeros(capacity, dtype=torch.int32)
@@ -137,46 +153,46 @@ class FlatCache:
         self.depths, self.capacity = depths, capacity
 
     def add(self, nodes: Sequence[Node]) -> None:
-        """Give the next slots to these nodes, parents first; their keys and values have just been written there."""
+        """Assign the next slots to nodes, parents first, after a pass has written their keys and values there."""
         self.depths[self.used : self.used + len(nodes)] = torch.tensor([node.depth for node in nodes])
         for node in nodes:
             slot = len(self.nodes)
-            self.sight.append(self.sight_of(node.parent) | 1 << slot)
+            self.visible.append(self.visible_below(node.parent) | 1 << slot)
             self.nodes.append(node)
             self.slots[node] = slot
 
     def free(self, nodes: Iterable[Node]) -> None:
-        """Take the slots of forgotten nodes back."""
+        """Free the slots of nodes; nodes without a slot are ignored."""
         for node in nodes:
             if (slot := self.slots.pop(node, None)) is not None:
                 self.nodes[slot] = None
         while self.nodes and self.nodes[-1] is None:
             self.nodes.pop()
-            self.sight.pop()
+            self.visible.pop()
 
     def compact(self) -> None:
-        """Close all gaps, and give back the room that this leaves empty if it is most of it."""
+        """Close all holes; free memory if less than half of the capacity is used then."""
         if self.holes:
             kept = [node for node in self.nodes if node is not None]
             slots = torch.tensor([self.slots[node] for node in kept], dtype=torch.int64)
-            with self._whole_or_nothing():
+            with self._cleared_on_error():
                 for layer in self.layers:
-                    layer.keep(slots)
-                self.nodes, self.sight, self.slots = [], [], {}
+                    layer.gather(slots)
+                self.nodes, self.visible, self.slots = [], [], {}
                 self.add(kept)
         if self.used * 2 < self.capacity:
             self._resize(self.used)
 
     def clear(self) -> None:
-        """Let everything go; what is needed again is read again."""
-        self.nodes, self.sight, self.slots = [], [], {}
+        """Remove all nodes and free all memory; nodes that are needed again are computed again."""
+        self.nodes, self.visible, self.slots = [], [], {}
         self.depths, self.capacity = torch.zeros(0, dtype=torch.int32), 0
         for layer in self.layers:
-            layer.drop()
+            layer.release()
 
     @contextmanager
-    def _whole_or_nothing(self) -> Iterator[None]:
-        """Layers are moved one by one: whatever stops that half way must not leave them at odds with each other."""
+    def _cleared_on_error(self) -> Iterator[None]:
+        """Clear the cache if the body raises: layers are moved one by one and would contradict each other."""
         try:
             yield
         except BaseException:
@@ -184,14 +200,14 @@ class FlatCache:
             raise
 
     def check(self) -> None:
-        """Raise AssertionError if anything that must always hold does not."""
-        assert len(self.sight) == self.used <= self.capacity
+        """Raise AssertionError if an invariant is violated."""
+        assert len(self.visible) == self.used <= self.capacity
         assert all(self.nodes[slot] is node for node, slot in self.slots.items())
         assert len(self.slots) == sum(node is not None for node in self.nodes)
         for node, slot in self.slots.items():
-            above = node.tree.path(node)[:-1]
-            assert all(ancestor in self.slots for ancestor in above), "a node in the cache has its whole path there"
-            assert self.sight[slot] == sum(1 << self.slots[seen] for seen in [*above, node])
+            ancestors = node.tree.path(node)[:-1]
+            assert all(ancestor in self.slots for ancestor in ancestors), "a cached node's whole path is cached"
+            assert self.visible[slot] == sum(1 << self.slots[seen] for seen in [*ancestors, node])
             assert int(self.depths[slot]) == node.depth
         for layer in self.layers:
             assert not layer.is_initialized or layer.keys.shape[2] == layer.values.shape[2] == self.capacity

@@ -1,4 +1,4 @@
-"""The cached engine: all pending nodes of a tree in one row of tokens, over one flat cache, kept apart by a mask."""
+"""The cached engine: all pending nodes of a tree are one row of tokens over one flat cache, separated by a mask."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from typing import Any
 import torch
 
 from lookahead_core.engines import engine as base
-from lookahead_core.engines import small_copy as twins
+from lookahead_core.engines.attention import ATTENTION
 from lookahead_core.engines.cache import FlatCache
 from lookahead_core.engines.cpu.prepare import Computation
 from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK, NodeScores, group_by_tree, select_logits
-from lookahead_core.engines.joint_cache import joint_masks, joint_states
+from lookahead_core.engines.joint_cache import joint_cache, joint_masks
 from lookahead_core.engines.masks import MaskPlan, unpack
+from lookahead_core.engines.model_copy import copy_sharing_parameters
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import CacheFull
 from lookahead_core.settings import MEBIBYTE
@@ -28,22 +29,27 @@ from lookahead_core.tree import Node, TokenTree
 
 @dataclass(frozen=True, slots=True)
 class PassSegment:
-    """The nodes of one tree in a pass, and which of them are asked for."""
+    """The nodes of one tree in a pass."""
 
     tree: TokenTree
     nodes: list[Node]
-    asked: list[int]
+    wanted: list[int]
+    """The indices in `nodes` whose logits are requested; the others are only written to the cache."""
 
 
 class CachedEngine:
-    """Predictions with every node's keys and values computed once."""
+    """An engine that computes the keys and values of each node once, and keeps them in a cache per tree."""
 
-    def __init__(self, hf_model: Any, *, cache_bytes: int, attention: str = twins.ATTENTION) -> None:
-        self.twin = twins.twin_of(hf_model)
+    def __init__(self, hf_model: Any, *, cache_bytes: int, attention: str = ATTENTION) -> None:
+        """Prepare a copy of `hf_model` that shares its parameters.
+
+        `cache_bytes` bounds the caches of all trees together; `attention` is a name registered with transformers.
+        """
+        self.twin = copy_sharing_parameters(hf_model)
         if attention != self.twin.config._attn_implementation:
             self.twin.set_attn_implementation(attention)
-        self.joins = attention == twins.ATTENTION
-        """Whether several trees can share a pass: only our own attention keeps their caches apart."""
+        self.joins = attention == ATTENTION
+        """Whether several trees can share a pass: only this project's attention keeps their caches apart."""
         self.plan = MaskPlan.of(self.twin.config)
         self.cache_bytes = cache_bytes
         self.passes = 0
@@ -62,11 +68,11 @@ class CachedEngine:
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():
-            return base.evaluate(self._scored(nodes, hidden=False), nodes)
+            return base.evaluate(self._score_in_passes(nodes, hidden=False), nodes)
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
         with self._lock, torch.inference_mode():
-            return NodeScores.joined(list(self._scored(nodes, hidden=hidden)))
+            return NodeScores.joined(list(self._score_in_passes(nodes, hidden=hidden)))
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
         with self._lock:
@@ -82,11 +88,11 @@ class CachedEngine:
     def prefill(self, nodes: Sequence[Node]) -> None:
         with self._lock, torch.inference_mode():
             for tree, members in group_by_tree(nodes).items():
-                self._claim([tree])
-                # Meanwhile another document may have needed the room: what is missing above comes along.
+                self._mark_used([tree])
+                # Another tree may have taken the slots of ancestors since the caller asked for `nodes_to_prefill`.
                 missing = {node: None for member in members for node in self.nodes_to_prefill(member)}
-                due = [(tree, sorted(missing, key=lambda node: node.depth))]
-                for segments in _passes(due, set(), PREFILL_CHUNK):
+                pending = [(tree, sorted(missing, key=lambda node: node.depth))]
+                for segments in _split_into_passes(pending, set(), PREFILL_CHUNK):
                     self._pass(segments)
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
@@ -110,77 +116,83 @@ class CachedEngine:
         cache = tree.cache
         return (len(cache.slots), cache.bytes) if isinstance(cache, FlatCache) else (0, 0)
 
-    def weigh_a_slot(self) -> None:
-        """Learn from one token what a slot takes, so that the bound on bytes holds from the first text on."""
+    def measure_slot_bytes(self) -> None:
+        """Run one token through the model to learn the bytes per slot, so that `cache_bytes` holds from the start."""
         tree = TokenTree()
         self.prefill([tree.expand(tree.root, 0)])
 
     def _cache(self, tree: TokenTree) -> FlatCache:
-        if tree.cache is None:
-            tree.cache = FlatCache(self._layers)
-            self._caches.add(tree.cache)
-        return tree.cache
+        """The cache of a tree, created on first use."""
+        cache = tree.cache
+        if not isinstance(cache, FlatCache):
+            cache = tree.cache = FlatCache(self._layers)
+            self._caches.add(cache)
+        return cache
 
-    def _claim(self, trees: Iterable[TokenTree]) -> None:
-        """Note that these trees' caches are needed now, and must not make room for each other."""
+    def _mark_used(self, trees: Iterable[TokenTree]) -> None:
+        """Mark these trees' caches as used now: none of them is cleared to make room for another of them."""
         self._uses += 1
         for tree in trees:
             self._cache(tree).last_use = self._uses
 
-    def _due(self, tree: TokenTree, nodes: Sequence[Node]) -> list[Node]:
-        """All that is missing above the nodes and the nodes themselves, parents first."""
+    def _pending(self, tree: TokenTree, nodes: Sequence[Node]) -> list[Node]:
+        """The nodes that passes must compute for `nodes`: uncached ancestors and the nodes themselves, parents first.
+
+        Nodes that are cached already come last: their second copy lies behind all new slots and is overwritten later.
+        """
         for node in nodes:
             tree.mark_visible(node)
         fresh = {missing: None for node in nodes for missing in self.nodes_to_prefill(node)}
-        # Nodes that have a slot but whose row is asked for again go last: their second copy is dropped after the pass.
         again = [node for node in dict.fromkeys(nodes) if node not in fresh]
         return [*sorted(fresh, key=lambda node: node.depth), *again]
 
-    def _scored(self, nodes: Sequence[Node], *, hidden: bool) -> Iterator[NodeScores]:
-        """What is asked for, pass after pass."""
+    def _score_in_passes(self, nodes: Sequence[Node], *, hidden: bool) -> Iterator[NodeScores]:
+        """Yield the scores of `nodes`, pass by pass."""
         groups = group_by_tree(nodes)
         try:
-            yield from self._passed(groups, PREFILL_CHUNK if self.joins else 0, hidden)
+            yield from self._score_groups(groups, PREFILL_CHUNK if self.joins else 0, hidden)
         except CacheFull:
             if len(groups) == 1:
                 raise
-            # There is no room for all trees at once; one after the other may take each other's.
+            # There is no room for all trees at once. One after the other, each may clear the caches of the others.
             for tree, members in groups.items():
-                yield from self._passed({tree: members}, 0, hidden)
+                yield from self._score_groups({tree: members}, 0, hidden)
 
-    def _passed(self, groups: dict[TokenTree, list[Node]], joined: int, hidden: bool) -> Iterator[NodeScores]:
-        self._claim(groups)
-        due = [(tree, self._due(tree, members)) for tree, members in groups.items()]
-        for segments in _passes(due, {node for members in groups.values() for node in members}, joined):
-            scores, vectors = self._pass(segments, hidden)
-            asked = [segment.nodes[index] for segment in segments for index in segment.asked]
-            if asked:
-                yield NodeScores(asked, scores, vectors)
+    def _score_groups(self, groups: dict[TokenTree, list[Node]], joined: int, hidden: bool) -> Iterator[NodeScores]:
+        """Yield the scores of nodes by tree; trees share passes of up to `joined` nodes."""
+        self._mark_used(groups)
+        pending = [(tree, self._pending(tree, members)) for tree, members in groups.items()]
+        wanted = {node for members in groups.values() for node in members}
+        for segments in _split_into_passes(pending, wanted, joined):
+            logits, vectors = self._pass(segments, hidden)
+            nodes = [segment.nodes[index] for segment in segments for index in segment.wanted]
+            if nodes:
+                yield NodeScores(nodes, logits, vectors)
 
     def _pass(self, segments: list[PassSegment], hidden: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """One forward pass over all nodes as one row of tokens; the model's scores for those asked for."""
+        """Run one forward pass; return the logits of the wanted nodes and, with `hidden`, their hidden states."""
         caches = [self._cache(segment.tree) for segment in segments]
         self._make_room(segments, caches)
         pairs = list(zip(segments, caches, strict=True))
         fresh = [[node for node in segment.nodes if node not in cache.slots] for segment, cache in pairs]
         masks = [self._masks(cache, segment.nodes) for segment, cache in pairs]
-        together = len(segments) > 1
+        joined = len(segments) > 1
         sizes = tuple(len(segment.nodes) for segment in segments)
         nodes = [node for segment in segments for node in segment.nodes]
         device = self.twin.device
         arguments: dict[str, Any] = {
             "input_ids": torch.tensor([[node.token_id for node in nodes]], device=device),
             "position_ids": torch.tensor([[node.depth - 1 for node in nodes]], device=device),
-            "attention_mask": joint_masks(masks) if together else masks[0],
-            "past_key_values": joint_states(caches, sizes) if together else caches[0].states,
+            "attention_mask": joint_masks(masks) if joined else masks[0],
+            "past_key_values": joint_cache(caches, sizes) if joined else caches[0].hf_cache,
             "use_cache": True,
         }
         starts = itertools.accumulate(sizes, initial=0)
-        asked = [start + index for start, segment in zip(starts, segments, strict=False) for index in segment.asked]
-        wanted = torch.tensor(asked, dtype=torch.int64, device=device)
+        indices = [start + index for start, segment in zip(starts, segments, strict=False) for index in segment.wanted]
+        wanted = torch.tensor(indices, dtype=torch.int64, device=device)
         if self._keeps_logits:
             arguments["logits_to_keep"] = wanted
-        with _heads_input(self.twin, hidden) as vectors:
+        with _captured_head_input(self.twin, hidden) as captured:
             logits = select_logits(self.twin(**arguments).logits, wanted, len(nodes))[0]
         self.passes += 1
         for (segment, cache), added in zip(pairs, fresh, strict=True):
@@ -189,27 +201,30 @@ class CachedEngine:
             segment.tree.work.tokens += len(segment.nodes)
         if self._slot_bytes == 1:
             self._slot_bytes = max(1, caches[0].bytes // caches[0].capacity)
-        known = select_logits(vectors[0], wanted, len(nodes))[0] if vectors else None
-        return logits.float(), known
+        vectors = select_logits(captured[0], wanted, len(nodes))[0] if captured else None
+        return logits.float(), vectors
 
     def _masks(self, cache: FlatCache, nodes: list[Node]) -> Any:
-        """Each row sees its ancestors, in the cache or in this pass, and itself."""
+        """Masks in which each row sees itself and its ancestors, in the cache or in this pass."""
         start = cache.used
-        places = {node: start + index for index, node in enumerate(nodes)}
-        sights: dict[Node, int] = {}
-        for node, place in places.items():
-            above = sights.get(node.parent) if node.parent in places and node.parent not in cache.slots else None
-            sights[node] = (cache.sight_of(node.parent) if above is None else above) | 1 << place
+        slots = {node: start + index for index, node in enumerate(nodes)}
+        visible: dict[Node, int] = {}
+        for node, slot in slots.items():
+            above = visible.get(node.parent) if node.parent in slots and node.parent not in cache.slots else None
+            visible[node] = (cache.visible_below(node.parent) if above is None else above) | 1 << slot
         device = self.twin.device
-        seen = unpack(list(sights.values()), start + len(nodes), device)
+        table = unpack(list(visible.values()), start + len(nodes), device)
         distances = None
         if self.plan.slides:
             depths = torch.tensor([node.depth for node in nodes], dtype=torch.int32)
             distances = depths.to(device)[:, None] - torch.cat([cache.depths[:start], depths]).to(device)
-        return self.plan.masks(seen, self.twin.dtype, distances)
+        return self.plan.masks(table, self.twin.dtype, distances)
 
     def _make_room(self, segments: list[PassSegment], caches: list[FlatCache]) -> None:
-        """Slots for a pass, within the bound on bytes: close gaps, forget what nobody sees, then let idle caches go."""
+        """Reserve slots for a pass within the bound on bytes. Raises CacheFull if that is impossible.
+
+        In this order: close gaps, prune nodes outside of the current view, clear caches that no pass uses now.
+        """
         for segment, cache in zip(segments, caches, strict=True):
             self._make_room_in(cache, segment.tree, len(segment.nodes))
 
@@ -218,68 +233,70 @@ class CachedEngine:
             return
         if cache.wasteful:
             cache.compact()
-        if cache.room_after(cache.used + slots) > self._allowed(cache):
-            self._forget_unseen(tree, cache, slots)
-        if cache.used + slots > self._allowed(cache):
-            self._drop_idle(cache, cache.used + slots)
-        if cache.used + slots > self._allowed(cache):
-            raise CacheFull(self._full(cache.used + slots))
-        cache.reserve(cache.used + slots, self._allowed(cache))
+        if cache.capacity_for(cache.used + slots) > self._slot_limit(cache):
+            self._prune(tree, cache, slots)
+        if cache.used + slots > self._slot_limit(cache):
+            self._clear_idle_caches(cache, cache.used + slots)
+        if cache.used + slots > self._slot_limit(cache):
+            raise CacheFull(self._cache_full_message(cache.used + slots))
+        cache.reserve(cache.used + slots, self._slot_limit(cache))
 
-    def _allowed(self, cache: FlatCache) -> int:
-        """How many slots this cache may have beside all the others."""
+    def _slot_limit(self, cache: FlatCache) -> int:
+        """How many slots this cache may have, given the bytes that all others hold."""
         others = sum(other.bytes for other in self._caches if other is not cache)
         return max(0, self.cache_bytes - others) // self._slot_bytes
 
-    def _forget_unseen(self, tree: TokenTree, cache: FlatCache, slots: int) -> None:
-        """Prune what nobody can see, longest unseen first, until there is room for so many slots, and some over."""
-        while (len(cache.slots) + slots) * 4 > self._allowed(cache) * 3:
-            gone = tree.prune(PREFILL_CHUNK)
-            if not gone:
+    def _prune(self, tree: TokenTree, cache: FlatCache, slots: int) -> None:
+        """Prune hidden nodes, least recently visible first, until `slots` more leave a quarter of the limit free."""
+        while (len(cache.slots) + slots) * 4 > self._slot_limit(cache) * 3:
+            pruned = tree.prune(PREFILL_CHUNK)
+            if not pruned:
                 break
-            cache.free(gone)
+            cache.free(pruned)
         cache.compact()
 
-    def _drop_idle(self, cache: FlatCache, slots: int) -> None:
-        """Empty caches that nobody needs now, longest unused first, until this one may have its slots."""
+    def _clear_idle_caches(self, cache: FlatCache, slots: int) -> None:
+        """Clear caches that are not in use now, least recently used first, until this one may have `slots` slots."""
         for other in sorted(self._caches, key=lambda other: other.last_use):
-            if other.last_use < cache.last_use and slots > self._allowed(cache):
+            if other.last_use < cache.last_use and slots > self._slot_limit(cache):
                 other.clear()
 
-    def _full(self, slots: int) -> str:
-        needed, held = slots * self._slot_bytes // MEBIBYTE + 1, self.cache_bytes // MEBIBYTE
+    def _cache_full_message(self, slots: int) -> str:
+        needed, allowed = slots * self._slot_bytes // MEBIBYTE + 1, self.cache_bytes // MEBIBYTE
         return (
-            f"There is no room in the cache: the text and what is shown need {needed} MiB, and {held} MiB are allowed; "
-            "shorten the text, ask for fewer or shorter branches, or raise LOOKAHEAD_CACHE_MB."
+            f"The cache is full: the text and its branches need {needed} MiB, and {allowed} MiB are allowed. "
+            "To go on, shorten the text, ask for fewer or shorter branches, or raise LOOKAHEAD_CACHE_MB."
         )
 
 
 @contextmanager
-def _heads_input(twin: Any, wanted: bool) -> Iterator[list[torch.Tensor]]:
-    """Where the vectors come that the output matrix is multiplied with, if they are wanted."""
-    seen: list[torch.Tensor] = []
+def _captured_head_input(model: Any, wanted: bool) -> Iterator[list[torch.Tensor]]:
+    """A list that the forward pass in the body appends the input of the output matrix to, if that is wanted."""
+    captured: list[torch.Tensor] = []
     if not wanted:
-        yield seen
+        yield captured
         return
-    hook = twin.get_output_embeddings().register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    hook = model.get_output_embeddings().register_forward_pre_hook(lambda _, args: captured.append(args[0]))
     try:
-        yield seen
+        yield captured
     finally:
         hook.remove()
 
 
-def _passes(due: Iterable[tuple[TokenTree, list[Node]]], wanted: set[Node], joined: int) -> Iterator[list[PassSegment]]:
-    """Passes of at most `MAX_LAST_CHUNK` nodes; several trees share one that has no more than `joined`."""
-    waiting: list[PassSegment] = []
+def _split_into_passes(
+    pending: Iterable[tuple[TokenTree, list[Node]]], wanted: set[Node], joined: int
+) -> Iterator[list[PassSegment]]:
+    """Passes of at most `MAX_LAST_CHUNK` nodes; several trees share a pass of at most `joined` nodes."""
+    segments: list[PassSegment] = []
     size = 0
-    for tree, nodes in due:
+    for tree, nodes in pending:
         while nodes:
             chunk = nodes if len(nodes) <= MAX_LAST_CHUNK else nodes[:PREFILL_CHUNK]
             nodes = nodes[len(chunk) :]
-            if waiting and size + len(chunk) > joined:
-                yield waiting
-                waiting, size = [], 0
-            waiting.append(PassSegment(tree, chunk, [index for index, node in enumerate(chunk) if node in wanted]))
+            if segments and size + len(chunk) > joined:
+                yield segments
+                segments, size = [], 0
+            segments.append(PassSegment(tree, chunk, [index for index, node in enumerate(chunk) if node in wanted]))
             size += len(chunk)
-    if waiting:
-        yield waiting
+    if segments:
+        yield segments

@@ -1,4 +1,4 @@
-"""The one protocol that every engine keeps: predictions for nodes, whatever they are computed with."""
+"""The Engine protocol, which computes predictions for nodes of token trees, and what all engines share."""
 
 from __future__ import annotations
 
@@ -14,85 +14,94 @@ from lookahead_core.errors import ModelError
 from lookahead_core.tree import Node, TokenTree
 
 PREFILL_CHUNK = 512
-"""What one pass takes of a long text: it is read in pieces, with a point to stop at between them."""
+"""Tokens per pass while a long text is prefilled. Between chunks a caller can show progress, or stop."""
 MAX_LAST_CHUNK = 768
-"""The last piece may be so long: a short rest in a pass of its own would cost more than its share."""
+"""Tokens in the last chunk at most: a short remainder in a pass of its own would cost more than its share."""
 
 
 class Engine(Protocol):
-    """Where predictions come from. `evaluate` is the mechanism; the rest lets it be shared and stopped."""
+    """Computes next-token predictions for nodes of token trees.
+
+    `evaluate` is the basic operation. The other methods let several callers share an engine and stop between passes.
+    """
 
     @property
     def pass_costs(self) -> PassCosts:
-        """What passes of different sizes take."""
+        """Measured seconds of forward passes, by number of nodes."""
         ...
 
     @property
     def batch_invariant_rows(self) -> int | None:
-        """In passes of up to this many rows, a row's bits do not depend on the pass's other rows.
+        """The largest pass in which a row's bits do not depend on the other rows of the pass.
 
-        None where there is no such limit, and where none is needed: in float32 rows differ by rounding only.
+        None if there is no such limit, and in float32, where rows differ by rounding errors only.
         """
         ...
 
     @property
     def passes(self) -> int:
-        """How many forward passes there have been, for anybody."""
+        """Forward passes so far, for all trees together."""
         ...
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
-        """Leave a prediction on each node and return their rows of log-probabilities, valid until the next call.
+        """Return one row of log-probabilities per node, and store a compact prediction on each node.
 
-        Whatever stands above a node and was not read yet is read on the way.
+        The rows are in the order of `nodes` and valid until the next call. Ancestors that are not in the cache yet are
+        computed first.
         """
         ...
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
-        """The first half of `evaluate`, for nodes that may turn out to be in vain: `tell` is the other half.
+        """Return the logits of nodes without storing predictions, for drafts that may be rejected.
 
-        With `hidden`, the vectors that the output matrix is multiplied with as well, where this engine has them.
+        `NodeScores.store_predictions` stores them later. With `hidden`, the result also has the hidden states that the
+        output matrix is multiplied with, if this engine can give them.
         """
         ...
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
-        """The part of the path to `node` that `evaluate` would have to read, from the top."""
+        """The nodes of the path to `node` that are not in the cache, topmost first; always empty without a cache."""
         ...
 
     def prefill(self, nodes: Sequence[Node]) -> None:
-        """Take a chunk of a path into the cache without predicting anything."""
+        """Compute keys and values of nodes into the cache, without predictions."""
         ...
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
-        """Grow each node greedily down to that depth of the tree; yields after each pass, and may be left at any."""
+        """Grow each node greedily until a node has this depth in the tree or a token of `stop`.
+
+        A generator: after each pass it yields the nodes that it has just added, one per growing branch. The caller
+        may abandon it after any pass.
+        """
         ...
 
     def free(self, nodes: Sequence[Node]) -> None:
-        """Give back what is kept for nodes that the tree has forgotten."""
+        """Free the cache slots of nodes that their tree has removed."""
         ...
 
     def compact(self, tree: TokenTree) -> None:
-        """Close the gaps that forgotten nodes have left."""
+        """Close the gaps that freed slots have left in a tree's cache."""
         ...
 
     def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
-        """Live slots, and bytes allocated for them."""
+        """The number of slots in use for a tree, and the bytes allocated for its cache."""
         ...
 
 
 class NodeScores:
-    """What the model gave for some nodes, before anything is made of it; log-probabilities only where asked for."""
+    """The logits of some nodes, one row per node. Log-probabilities and predictions are computed when asked for."""
 
     def __init__(self, nodes: Sequence[Node], logits: torch.Tensor, hidden: torch.Tensor | None = None) -> None:
         self.nodes = list(nodes)
         self.logits = logits
         self.hidden = hidden
-        self._read = LogitRows(logits)
-        self._places = {node: place for place, node in enumerate(self.nodes)}
-        self._told: dict[Node, torch.Tensor] = {}
+        self._rows = LogitRows(logits)
+        self._row_of = {node: row for row, node in enumerate(self.nodes)}
+        self._logprobs: dict[Node, torch.Tensor] = {}
 
     @classmethod
     def joined(cls, parts: Sequence[NodeScores]) -> NodeScores:
-        """What several passes gave, as one."""
+        """The scores of several passes as one object; hidden states only if every part has them."""
         if len(parts) == 1:
             return parts[0]
         vectors = [part.hidden for part in parts if part.hidden is not None]
@@ -101,60 +110,63 @@ class NodeScores:
 
     @functools.cached_property
     def best_tokens(self) -> list[int]:
-        """For each node the most likely token: the first of a tie, as in a prediction."""
-        return self._read.best.tolist()
+        """The most likely token after each node, in the order of `nodes`; the lowest id of a tie."""
+        return self._rows.best.tolist()
 
     def best_token(self, node: Node) -> int:
         """The most likely token after a node."""
-        return self.best_tokens[self._places[node]]
+        return self.best_tokens[self._row_of[node]]
 
     def hidden_state(self, node: Node) -> torch.Tensor | None:
-        """What the output matrix was multiplied with."""
-        return None if self.hidden is None else self.hidden[self._places[node]]
+        """The vector that the output matrix was multiplied with for a node; None if the engine did not return it."""
+        return None if self.hidden is None else self.hidden[self._row_of[node]]
 
     def logprob_row(self, node: Node) -> torch.Tensor:
-        """One node's row of log-probabilities; its prediction is left as well, once for all who ask."""
-        if node not in self._told:
+        """The log-probabilities after a node. The first call also stores the node's prediction."""
+        if node not in self._logprobs:
             self.store_predictions([node])
-            self._told[node] = self.logprobs_of([node])[0]
-        return self._told[node]
+            self._logprobs[node] = self.logprobs_of([node])[0]
+        return self._logprobs[node]
 
     def top_k(self, nodes: Sequence[Node], count: int) -> tuple[list[list[int]], list[list[float]]]:
-        """For each of these nodes the likeliest tokens, and how likely they are among the likely ones."""
-        return self._of(nodes).top_k(count)
+        """For each node its `count` most likely tokens, and their probabilities as `LogitRows.top_k` estimates them."""
+        return self._select(nodes).top_k(count)
 
     def logits_of(self, nodes: Sequence[Node]) -> torch.Tensor:
-        """The scores of these nodes, a row for each."""
-        return self._of(nodes).scores
+        """The logits of these nodes, one row per node."""
+        return self._select(nodes).logits
 
     def logprobs_of(self, nodes: Sequence[Node]) -> torch.Tensor:
-        """The log-probabilities after these nodes, a row for each."""
-        return self._of(nodes).logprobs
+        """The log-probabilities after these nodes, one row per node."""
+        return self._select(nodes).logprobs
 
     def store_predictions(self, nodes: Iterable[Node]) -> None:
-        """Leave predictions on these nodes."""
-        told = list(nodes)
-        for node, prediction in zip(told, self._of(told).predictions(), strict=True):
+        """Store a compact prediction on each of these nodes, and mark them as visible in their tree."""
+        chosen = list(nodes)
+        for node, prediction in zip(chosen, self._select(chosen).predictions(), strict=True):
             node.prediction = prediction
             node.tree.mark_visible(node)
 
-    def _of(self, nodes: Sequence[Node]) -> LogitRows:
-        return self._read.some([self._places[node] for node in nodes])
+    def _select(self, nodes: Sequence[Node]) -> LogitRows:
+        return self._rows.select([self._row_of[node] for node in nodes])
 
 
 def prefill_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
-    """Take a long text into the cache, and tell after each chunk how much is left; the last one is not taken."""
-    # As many rounds as there are chunks now: where two long texts take each other's room, the last one reads it all.
+    """Prefill the path to `head` in chunks; after each chunk, yield how many tokens are left.
+
+    The last chunk is not computed: the caller's own pass computes it together with the nodes that it evaluates.
+    """
+    # Two long texts may free each other's slots between chunks. The number of rounds is bounded, so that this ends.
     for _ in range(len(engine.nodes_to_prefill(head)) // PREFILL_CHUNK):
-        unread = engine.nodes_to_prefill(head)
-        if len(unread) <= MAX_LAST_CHUNK:
+        missing = engine.nodes_to_prefill(head)
+        if len(missing) <= MAX_LAST_CHUNK:
             return
-        engine.prefill(unread[:PREFILL_CHUNK])
-        yield len(unread) - PREFILL_CHUNK
+        engine.prefill(missing[:PREFILL_CHUNK])
+        yield len(missing) - PREFILL_CHUNK
 
 
 def evaluate(parts: Iterable[NodeScores], nodes: Sequence[Node]) -> torch.Tensor:
-    """What evaluating means, in terms of what passes give: every row told, in the order asked for."""
+    """`Engine.evaluate` in terms of the scores of passes: store all predictions; return the rows of `nodes`."""
     rows: dict[Node, torch.Tensor] = {}
     for scores in parts:
         scores.store_predictions(scores.nodes)
@@ -163,7 +175,7 @@ def evaluate(parts: Iterable[NodeScores], nodes: Sequence[Node]) -> torch.Tensor
 
 
 def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
-    """What rolling out means, in terms of `evaluate`: one pass a level, all branches in it."""
+    """`Engine.roll_out` in terms of `Engine.evaluate`: one pass per level, with all branches in it."""
     frontier = list(nodes)
     while frontier := [node for node in frontier if node.depth < depth and node.token_id not in stop]:
         pending = [node for node in frontier if node.prediction is None]
@@ -174,29 +186,30 @@ def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[
             yield frontier
 
 
-def select_logits(found: torch.Tensor, kept: torch.Tensor, length: int) -> torch.Tensor:
-    """The rows at positions `kept` of what a model returned, of shape (batch, positions, width).
+def select_logits(logits: torch.Tensor, positions: torch.Tensor, length: int) -> torch.Tensor:
+    """The logits at `positions`, from a model's output of shape (batch, positions, vocabulary).
 
-    A model that honours `logits_to_keep` returns these rows, any other all `length` rows. Anything else is an error.
+    A model that supports `logits_to_keep` returns just these rows; any other returns all `length` rows. Raises
+    ModelError for any other number of rows.
     """
-    if found.shape[1] == len(kept):
-        return found
-    if found.shape[1] == length:
-        return found[:, kept]
+    if logits.shape[1] == len(positions):
+        return logits
+    if logits.shape[1] == length:
+        return logits[:, positions]
     raise ModelError(
-        f"The model returned logits for {found.shape[1]} positions where {len(kept)} of {length} were asked for; "
-        "its forward must return those that logits_to_keep names, or all."
+        f"The model returned logits for {logits.shape[1]} positions, but {len(positions)} of {length} were requested. "
+        "Its forward method must return the positions that logits_to_keep names, or all positions."
     )
 
 
 def best_token(node: Node) -> int:
-    """The most likely token after a node that has been evaluated."""
+    """The most likely token after an evaluated node."""
     assert node.prediction is not None
     return node.prediction.token_ids[0]
 
 
 def group_by_tree(nodes: Sequence[Node]) -> dict[TokenTree, list[Node]]:
-    """Nodes by the tree they belong to: every tree has a cache of its own."""
+    """Nodes grouped by their tree, in order. Each tree has its own cache."""
     groups: dict[TokenTree, list[Node]] = {}
     for node in nodes:
         groups.setdefault(node.tree, []).append(node)

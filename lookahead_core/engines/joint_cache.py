@@ -1,4 +1,4 @@
-"""Several trees in one pass: their tokens make one row, and each tree's attention looks into its own cache only."""
+"""One pass over several trees: their tokens form one row, and each tree's rows attend to its own cache only."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from lookahead_core.engines.cache import FlatCache, SlotLayer
 
 @dataclass(frozen=True, slots=True)
 class JointTensors:
-    """Keys, or values, of several caches: for each, how many rows of the pass look at it, and its tensor."""
+    """Keys, or values, of several caches; `tree_attention` takes them in place of one tensor."""
 
     rows: tuple[int, ...]
+    """For each cache, how many rows of the pass attend to it."""
     tensors: tuple[torch.Tensor, ...]
 
 
 class JointLayer(CacheLayerMixin):
-    """One layer of several caches: what a pass brings is handed to each, and what each holds is looked at apart."""
+    """The same layer of several caches. `update` splits the states of a pass and passes each cache its rows."""
 
     is_sliding = False
 
@@ -30,11 +31,17 @@ class JointLayer(CacheLayerMixin):
         self.layers, self.rows = layers, rows
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        """Each cache's own layer does it."""
+        """Nothing: each cache's own layer allocates its slots."""
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        brought = zip(self.layers, key_states.split(self.rows, 2), value_states.split(self.rows, 2), strict=True)
-        keys, values = zip(*(layer.update(key, value) for layer, key, value in brought), strict=True)
+        """Write the states of a pass into all caches; return keys and values as `JointTensors`."""
+        parts = zip(
+            self.layers,
+            torch.split(key_states, list(self.rows), 2),
+            torch.split(value_states, list(self.rows), 2),
+            strict=True,
+        )
+        keys, values = zip(*(layer.update(key, value) for layer, key, value in parts), strict=True)
         return JointTensors(self.rows, keys), JointTensors(self.rows, values)
 
     def get_seq_length(self) -> int:
@@ -47,31 +54,31 @@ class JointLayer(CacheLayerMixin):
         return -1
 
     def get_max_cache_shape(self) -> int:
-        """Asked for by transformers before 5.23."""
+        """The name of `get_max_length` in transformers before 5.23."""
         return -1
 
 
-def joint_states(caches: Sequence[FlatCache], rows: tuple[int, ...]) -> Cache:
-    """What a model takes as its cache, so that these caches get so many rows each."""
+def joint_cache(caches: Sequence[FlatCache], rows: tuple[int, ...]) -> Cache:
+    """A cache for a model's forward that gives each of these caches its number of the pass's rows."""
     columns = zip(*(cache.layers for cache in caches), strict=True)
     return Cache(layers=[JointLayer(layers, rows) for layers in columns])
 
 
-def caches_of(states: Cache, first: int, last: int, rows: int) -> tuple[list[list[SlotLayer]], list[int]]:
-    """Of each cache the layers from the first to before the last, and how many of a pass's rows it gets."""
-    layers: list[Any] = states.layers[first:last]
+def caches_of(hf_cache: Cache, first: int, last: int, rows: int) -> tuple[list[list[SlotLayer]], list[int]]:
+    """For each cache in `hf_cache`: its layers from `first` to before `last`, and its number of the pass's rows."""
+    layers: list[Any] = hf_cache.layers[first:last]
     if not isinstance(layers[0], JointLayer):
         return [layers], [rows]
     return [list(column) for column in zip(*(layer.layers for layer in layers), strict=True)], list(layers[0].rows)
 
 
 def joint_masks(masks: Sequence[Any]) -> Any:
-    """Masks of the single caches, one below the other, each from the left; one for each kind of layer."""
+    """The masks of several caches stacked along the rows, padded on the right; by layer type if they are given so."""
     if isinstance(masks[0], Mapping):
-        return {kind: _below_each_other([mask[kind] for mask in masks]) for kind in masks[0]}
-    return _below_each_other(masks)
+        return {kind: _stacked([mask[kind] for mask in masks]) for kind in masks[0]}
+    return _stacked(masks)
 
 
-def _below_each_other(masks: Sequence[torch.Tensor]) -> torch.Tensor:
+def _stacked(masks: Sequence[torch.Tensor]) -> torch.Tensor:
     width = max(mask.shape[-1] for mask in masks)
     return torch.cat([torch.nn.functional.pad(mask, (0, width - mask.shape[-1])) for mask in masks], dim=2)

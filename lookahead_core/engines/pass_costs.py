@@ -1,4 +1,4 @@
-"""What a pass takes on this machine, by how many nodes are in it: learnt from the passes that there were."""
+"""Seconds of a forward pass by its number of nodes, estimated from the passes that were measured so far."""
 
 from __future__ import annotations
 
@@ -7,73 +7,74 @@ import itertools
 import threading
 
 SIZES = (1, 2, 4, 8, 16, 32, 64)
-"""Sizes at which a time is kept; between them it is a straight line."""
-SLOPE = 0.03
-"""What another node costs, as a share of a pass with one, before anything was seen: facts of a processor."""
-DOUBT = 0.005
-"""How fast the belief fades that a size is dear: a few hundred passes."""
-FORGETS = 0.1
-"""The share of what was seen before that a pass of the same size replaces."""
+"""Pass sizes, in nodes, for which an estimate is kept; between them the cost is interpolated linearly."""
+PRIOR_SLOPE = 0.03
+"""The prior cost of one more node, as a share of a pass with one node; typical of processors."""
+UPDATE_RATE = 0.1
+"""The weight of a measurement that is slower than the estimate; a faster one has three times this weight."""
+DECAY_RATE = 0.005
+"""The share by which every pass moves estimates that lie above the prior towards it: a half-life of 139 passes."""
 
 
 class PassCosts:
-    """Seconds of a pass by its number of nodes, as ratios that can be trusted from the first pass on."""
+    """Estimated costs of passes. Only their ratios matter, and those are usable before anything was measured."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seen: dict[int, float] = {}
-        self._curve = [_usual(place) for place in range(len(SIZES))]
+        self._estimates: dict[int, float] = {}
+        """Estimated seconds by index in `SIZES`, for the sizes that were measured."""
+        self._curve = [_prior(index) for index in range(len(SIZES))]
 
     def record(self, nodes: int, seconds: float) -> None:
-        """A pass of so many nodes took so long."""
+        """Learn from a pass with this many nodes; sizes outside of `SIZES` are ignored."""
         if not 1 <= nodes <= SIZES[-1]:
             return
-        place = bisect.bisect_left(SIZES, nodes)
+        index = bisect.bisect_left(SIZES, nodes)
         with self._lock:
-            # Whatever else the machine did meanwhile: so many nodes never cost more than so many passes.
-            seconds = min(seconds, nodes * self._seen.get(0, seconds))
-            # Another program can only slow a pass down: what is faster is believed sooner.
-            # The first pass of a size is often slow, and may be the last if that is believed.
-            before = self._seen.get(place, self._curve[place] if self._seen else seconds)
-            share = FORGETS if seconds > before else 3 * FORGETS
-            self._seen[place] = before + share * (seconds - before)
-            self._doubt(place)
-            self._curve = self._drawn()
+            # Other programs slow passes down: n nodes never cost more than n passes with one node.
+            seconds = min(seconds, nodes * self._estimates.get(0, seconds))
+            # For the same reason a faster measurement counts more than a slower one. The first pass of a size is often
+            # slow and might be the last one if it were believed, so it only moves the estimate.
+            before = self._estimates.get(index, self._curve[index] if self._estimates else seconds)
+            rate = UPDATE_RATE if seconds > before else 3 * UPDATE_RATE
+            self._estimates[index] = before + rate * (seconds - before)
+            self._decay(index)
+            self._curve = self._monotone_curve()
 
-    def _doubt(self, place: int) -> None:
-        """What was dear once fades: passes of a size that is thought dear are not made, so nothing corrects it."""
-        for other, value in self._seen.items():
-            usual = self._seen[place] * _usual(other) / _usual(place)
-            if value > usual:
-                self._seen[other] = value + DOUBT * (usual - value)
+    def _decay(self, index: int) -> None:
+        """Move high estimates towards the prior: sizes that seem expensive are avoided and never measured again."""
+        for other, estimate in self._estimates.items():
+            expected = self._estimates[index] * _prior(other) / _prior(index)
+            if estimate > expected:
+                self._estimates[other] = estimate + DECAY_RATE * (expected - estimate)
 
     def cost(self, nodes: int) -> float:
-        """What a pass of so many nodes costs, in a unit that is the same for all sizes."""
-        place = bisect.bisect_left(SIZES, nodes)
-        if place == len(SIZES):
+        """The estimated cost of a pass with this many nodes, in a unit common to all sizes."""
+        index = bisect.bisect_left(SIZES, nodes)
+        if index == len(SIZES):
             return self._curve[-1] * nodes / SIZES[-1]
-        if nodes == SIZES[place]:
-            return self._curve[place]
-        low, high = SIZES[place - 1], SIZES[place]
-        return self._curve[place - 1] + (nodes - low) / (high - low) * (self._curve[place] - self._curve[place - 1])
+        if nodes == SIZES[index]:
+            return self._curve[index]
+        low, high = SIZES[index - 1], SIZES[index]
+        return self._curve[index - 1] + (nodes - low) / (high - low) * (self._curve[index] - self._curve[index - 1])
 
     @property
     def min_node_cost(self) -> float:
-        """What one more node costs where it costs least."""
+        """The smallest cost of one more node, over all sizes."""
         steps = itertools.pairwise(zip(SIZES, self._curve, strict=True))
         return min((after - before) / (high - low) for (low, before), (high, after) in steps)
 
-    def _drawn(self) -> list[float]:
-        """The curve through what was seen; where nothing was, it goes on with the usual slope, and it never falls."""
-        known = sorted(self._seen)
-        curve = []
-        for place in range(len(SIZES)):
-            nearest = min(known, key=lambda other: abs(other - place))
-            value = self._seen.get(place, self._seen[nearest] * _usual(place) / _usual(nearest))
-            curve.append(max(value, curve[-1]) if curve else value)
+    def _monotone_curve(self) -> list[float]:
+        """Costs for all `SIZES`, never decreasing: estimates, or the nearest estimate scaled by the prior."""
+        known = sorted(self._estimates)
+        curve: list[float] = []
+        for index in range(len(SIZES)):
+            nearest = min(known, key=lambda other: abs(other - index))
+            cost = self._estimates.get(index, self._estimates[nearest] * _prior(index) / _prior(nearest))
+            curve.append(max(cost, curve[-1]) if curve else cost)
         return curve
 
 
-def _usual(place: int) -> float:
-    """What a size costs on a processor, where one node costs 1."""
-    return 1 + SLOPE * (SIZES[place] - 1)
+def _prior(index: int) -> float:
+    """The prior cost of a pass with `SIZES[index]` nodes, where one node costs 1."""
+    return 1 + PRIOR_SLOPE * (SIZES[index] - 1)

@@ -1,4 +1,4 @@
-"""Rows of scores, and what is read off them: the likeliest tokens, how likely they all are, and compact predictions."""
+"""Rows of logits, and what is computed from them: most likely tokens, log-probabilities, compact predictions."""
 
 from __future__ import annotations
 
@@ -11,140 +11,145 @@ import torch
 from lookahead_core.tree import TAIL_BIN, Prediction
 
 TOP_TOKENS = 64
-"""How many of the most likely tokens a compact prediction keeps."""
+"""The number of most likely tokens that a compact prediction keeps."""
 TAIL_BINS = 256
+"""The number of histogram bins for all other tokens, each `TAIL_BIN` nats wide."""
 BLOCK = 64
-"""The largest numbers of a row are sought among blocks of so many, which takes half the time."""
+"""Columns per block. Searching the block maxima first makes a top-k over a row about twice as fast."""
 
 
 class LogitRows:
-    """Scores, a row for each place. Each sweep over them is made when it is first asked for, and once."""
+    """Logits of shape (rows, vocabulary). Each derived tensor is computed on first use, once."""
 
-    def __init__(self, scores: torch.Tensor) -> None:
-        self.scores = scores
+    def __init__(self, logits: torch.Tensor) -> None:
+        self.logits = logits
 
-    def some(self, places: Sequence[int]) -> LogitRows:
-        """Some of the rows, with what is known of them."""
-        if list(places) == list(range(len(self.scores))):
+    def select(self, indices: Sequence[int]) -> LogitRows:
+        """Some of the rows, in the order of `indices`, with the derived tensors that exist already."""
+        if list(indices) == list(range(len(self.logits))):
             return self
-        chosen: slice | list[int] = list(places)
-        if places and chosen == list(range(places[0], places[-1] + 1)):
-            # Of rows that lie together nothing is copied.
-            chosen = slice(places[0], places[-1] + 1)
-        some = LogitRows(self.scores[chosen])
-        for known in ("blocks", "best", "odds"):
-            if known in vars(self):
-                setattr(some, known, vars(self)[known][chosen])
-        return some
+        chosen: slice | list[int] = list(indices)
+        if indices and chosen == list(range(indices[0], indices[-1] + 1)):
+            # Adjacent rows are selected by a slice, which copies nothing.
+            chosen = slice(indices[0], indices[-1] + 1)
+        selected = LogitRows(self.logits[chosen])
+        for name in ("block_maxima", "best", "probabilities"):
+            if name in vars(self):
+                setattr(selected, name, vars(self)[name][chosen])
+        return selected
 
     @functools.cached_property
-    def blocks(self) -> torch.Tensor:
-        """The largest score of each block."""
-        return _in_blocks(self.scores).amax(-1)
+    def block_maxima(self) -> torch.Tensor:
+        """The largest logit of each block, of shape (rows, blocks)."""
+        return _in_blocks(self.logits).amax(-1)
 
     @functools.cached_property
     def best(self) -> torch.Tensor:
-        """For each row the id of the most likely token: the first of a tie."""
-        if self.scores.shape[-1] < BLOCK:
-            return self.scores.max(-1).indices
-        highest, block = self.blocks.max(-1)
-        own = _in_blocks(self.scores)[torch.arange(len(block), device=block.device), block]
-        found = block * BLOCK + own.max(-1).indices
-        if self.scores.shape[-1] % BLOCK:
-            whole = self.blocks.shape[-1] * BLOCK
-            last, place = self.scores[:, whole:].max(-1)
-            found = torch.where(last > highest, place + whole, found)
-        return found
+        """For each row the id of the most likely token; the lowest id of a tie."""
+        if self.logits.shape[-1] < BLOCK:
+            return self.logits.max(-1).indices
+        highest, block = self.block_maxima.max(-1)
+        own = _in_blocks(self.logits)[torch.arange(len(block), device=block.device), block]
+        token_ids = block * BLOCK + own.max(-1).indices
+        if self.logits.shape[-1] % BLOCK:
+            whole = self.block_maxima.shape[-1] * BLOCK
+            last, offset = self.logits[:, whole:].max(-1)
+            token_ids = torch.where(last > highest, offset + whole, token_ids)
+        return token_ids
 
     @functools.cached_property
-    def odds(self) -> torch.Tensor:
-        """How likely each token is."""
-        return self.scores.softmax(-1)
+    def probabilities(self) -> torch.Tensor:
+        """The softmax of each row."""
+        return self.logits.softmax(-1)
 
     @property
     def logprobs(self) -> torch.Tensor:
-        """How likely each token is, as a logarithm."""
-        return (self.scores - self._of_best(self.scores)).add_(self._of_best(self.odds).log())
+        """The log-softmax of each row, computed from `probabilities` to save another sweep over the row."""
+        return (self.logits - self._of_best(self.logits)).add_(self._of_best(self.probabilities).log())
 
     def top_k(self, count: int) -> tuple[list[list[int]], list[list[float]]]:
-        """For each row so many of the likeliest tokens, and how likely they are among those that lie about them.
+        """For each row its `count` most likely tokens, most likely first, and estimates of their probabilities.
 
-        That is more than among all, and much more where a row is undecided; all would be one more sweep over every row.
+        The estimates are normalised over the candidate tokens that the search has looked at, not over the whole row. So
+        they are upper bounds, far too high for a flat row, but a sweep over each row is saved.
         """
-        count = min(count, self.scores.shape[-1])
-        places = _places(self.scores, count, self)
-        if places is None:
-            odds, token_ids = self.odds.topk(count)
+        count = min(count, self.logits.shape[-1])
+        candidates = _candidates(self.logits, count, self)
+        if candidates is None:
+            probabilities, token_ids = self.probabilities.topk(count)
         else:
-            odds, found = self.scores.gather(1, places).softmax(-1).topk(count)
-            token_ids = places.gather(1, found)
-        return token_ids.tolist(), odds.tolist()
+            probabilities, found = self.logits.gather(1, candidates).softmax(-1).topk(count)
+            token_ids = candidates.gather(1, found)
+        return token_ids.tolist(), probabilities.tolist()
 
     def predictions(self) -> list[Prediction]:
         """Each row as a compact prediction."""
-        token_ids = top_k_sorted(self.scores, min(TOP_TOKENS, self.scores.shape[-1]), self)
+        token_ids = top_k_sorted(self.logits, min(TOP_TOKENS, self.logits.shape[-1]), self)
         best = token_ids[:, :1]
-        highest, surety = self.scores.gather(1, best), self.odds.gather(1, best).log()
-        # From the best score on: sums of large numbers would round what is left of them.
-        below = self.scores - highest
-        logprobs = below.gather(1, token_ids) + surety
-        mean = torch.linalg.vecdot(self.odds, below)
-        entropies = (-surety[:, 0] - mean).tolist()
+        highest, best_logprob = self.logits.gather(1, best), self.probabilities.gather(1, best).log()
+        # Relative to the best logit: sums of large numbers would lose precision.
+        below = self.logits - highest
+        logprobs = below.gather(1, token_ids) + best_logprob
+        mean = torch.linalg.vecdot(self.probabilities, below)
+        entropies = (-best_logprob[:, 0] - mean).tolist()
         if any(map(math.isnan, entropies)):
-            # Nothing times -inf is not a number: a model that rules a token out must not lose its entropy.
-            mean = torch.linalg.vecdot(self.odds, below.clamp_min(torch.finfo(below.dtype).min))
-            entropies = (-surety[:, 0] - mean).tolist()
-        columns = (token_ids, logprobs, _tails(below, token_ids), (highest - surety)[:, 0])
-        told = zip(entropies, *(column.tolist() for column in columns), strict=True)
+            # 0 * -inf is NaN: a token with logit -inf must not spoil the entropy.
+            mean = torch.linalg.vecdot(self.probabilities, below.clamp_min(torch.finfo(below.dtype).min))
+            entropies = (-best_logprob[:, 0] - mean).tolist()
+        totals = (highest - best_logprob)[:, 0]
+        columns = [column.tolist() for column in (token_ids, logprobs, _tail_histograms(below, token_ids), totals)]
         return [
-            Prediction(tuple(ids), tuple(values), spread, tuple(tail), log_total=total)
-            for spread, ids, values, tail, total in told
+            Prediction(tuple(ids), tuple(values), entropy, tuple(tail), log_total=total)
+            for entropy, ids, values, tail, total in zip(entropies, *columns, strict=True)
         ]
 
     def _of_best(self, numbers: torch.Tensor) -> torch.Tensor:
+        """The number in each row's column of the most likely token, of shape (rows, 1)."""
         return numbers.gather(1, self.best[:, None])
 
 
-def top_k_sorted(scores: torch.Tensor, count: int, read: LogitRows | None = None) -> torch.Tensor:
-    """The ids of the largest numbers of each row, largest first; of a tie, the lowest id first."""
-    token_ids = top_k_ids(scores, count, read).sort(-1).values
-    order = scores.gather(1, token_ids).sort(stable=True, dim=-1, descending=True).indices
+def top_k_sorted(logits: torch.Tensor, count: int, rows: LogitRows | None = None) -> torch.Tensor:
+    """The ids of the `count` largest logits of each row, largest first; of a tie, the lowest id first."""
+    token_ids = top_k_ids(logits, count, rows).sort(-1).values
+    order = logits.gather(1, token_ids).sort(stable=True, dim=-1, descending=True).indices
     return token_ids.gather(1, order)
 
 
-def top_k_ids(scores: torch.Tensor, count: int, read: LogitRows | None = None) -> torch.Tensor:
-    """The ids of the largest numbers of each row, in any order; `read` is what is known of these rows."""
-    places = _places(scores, count, read or LogitRows(scores))
-    if places is None:
-        return scores.topk(count).indices
-    return places.gather(1, scores.gather(1, places).topk(count).indices)
+def top_k_ids(logits: torch.Tensor, count: int, rows: LogitRows | None = None) -> torch.Tensor:
+    """The ids of the `count` largest logits of each row, in any order. `rows` may hold block maxima of these logits."""
+    candidates = _candidates(logits, count, rows or LogitRows(logits))
+    if candidates is None:
+        return logits.topk(count).indices
+    return candidates.gather(1, logits.gather(1, candidates).topk(count).indices)
 
 
-def _places(scores: torch.Tensor, count: int, read: LogitRows) -> torch.Tensor | None:
-    """For each row the ids among which so many of the largest numbers lie; None where that is hardly less than all."""
-    width = scores.shape[-1]
+def _candidates(logits: torch.Tensor, count: int, rows: LogitRows) -> torch.Tensor | None:
+    """For each row the ids of candidates that include the `count` largest logits; None if that saves little.
+
+    The largest logits lie in the blocks with the largest maxima, or in the columns after the last whole block.
+    """
+    width = logits.shape[-1]
     if width <= 4 * count * BLOCK:
         return None
-    # They lie in the blocks whose largest numbers are largest.
-    chosen = read.blocks.topk(count, sorted=False).indices
-    places = (chosen[..., None] * BLOCK + torch.arange(BLOCK, device=scores.device)).flatten(1)
+    chosen = rows.block_maxima.topk(count, sorted=False).indices
+    candidates = (chosen[..., None] * BLOCK + torch.arange(BLOCK, device=logits.device)).flatten(1)
     if width % BLOCK:
-        rest = torch.arange(width // BLOCK * BLOCK, width, device=scores.device).expand(len(scores), -1)
-        places = torch.cat([places, rest], 1)
-    return places
+        rest = torch.arange(width // BLOCK * BLOCK, width, device=logits.device).expand(len(logits), -1)
+        candidates = torch.cat([candidates, rest], 1)
+    return candidates
 
 
-def _in_blocks(scores: torch.Tensor) -> torch.Tensor:
-    """Rows cut into blocks; what is left over at their ends is left out."""
-    whole = scores.shape[-1] // BLOCK * BLOCK
-    return scores[:, :whole].unflatten(-1, (-1, BLOCK))
+def _in_blocks(logits: torch.Tensor) -> torch.Tensor:
+    """A view of shape (rows, blocks, BLOCK); columns after the last whole block are left out."""
+    blocks = logits.shape[-1] // BLOCK
+    return logits[:, : blocks * BLOCK].view(len(logits), blocks, BLOCK)
 
 
-def _tails(below: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-    """For each row, how many tokens that are not kept lie how many bins below the most likely one; spoils `below`."""
-    # Bytes are counted several times faster than wider numbers.
+def _tail_histograms(below: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+    """Histograms of how far, in bins, the tokens outside `kept` lie below the most likely one; overwrites `below`."""
+    # Counting uint8 values is several times faster than counting wider integers.
     bins = below.mul_(-1 / TAIL_BIN).clamp_(max=TAIL_BINS - 1).to(torch.uint8)
-    all_of_them = torch.stack([torch.bincount(row, minlength=TAIL_BINS) for row in bins])
-    of_rows = TAIL_BINS * torch.arange(len(bins), device=bins.device)[:, None]
-    known = torch.bincount((bins.gather(1, kept) + of_rows).flatten(), minlength=all_of_them.numel())
-    return all_of_them - known.view_as(all_of_them)
+    totals = torch.stack([torch.bincount(row, minlength=TAIL_BINS) for row in bins])
+    row_offsets = TAIL_BINS * torch.arange(len(bins), device=bins.device)[:, None]
+    of_kept = torch.bincount((bins.gather(1, kept) + row_offsets).flatten(), minlength=totals.numel())
+    return totals - of_kept.view_as(totals)

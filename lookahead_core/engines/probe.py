@@ -16,11 +16,11 @@ from typing import Any
 
 import torch
 
-from lookahead_core.engines import small_copy as twins
+from lookahead_core.engines.attention import ATTENTION
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.cpu.fused_layers import llama_layers, use_fused_layers
 from lookahead_core.engines.masks import MaskPlan
-from lookahead_core.engines.uncached import GROWING_ROPES, UncachedEngine, rope_types
+from lookahead_core.engines.uncached import LENGTH_DEPENDENT_ROPES, UncachedEngine, rope_types
 from lookahead_core.tree import Node, TokenTree
 
 LIMIT = 8
@@ -54,7 +54,7 @@ def fit(hf_model: Any) -> ProbeResult:
             reason = f"a small copy of it cannot be run that way ({named})"
             continue
         if apart <= TOLERANCE:
-            return ProbeResult(True, attention, fuses=attention == twins.ATTENTION and _fused_layers_fit(hf_model))
+            return ProbeResult(True, attention, fuses=attention == ATTENTION and _fused_layers_fit(hf_model))
         reason = f"a small copy of it differs from a plain forward by {apart:.1e}"
     return ProbeResult(False, reason=reason)
 
@@ -64,7 +64,7 @@ def _fused_layers_fit(hf_model: Any) -> bool:
     if not llama_layers(hf_model):
         return False
     try:
-        return _difference(hf_model, twins.ATTENTION, prepare=use_fused_layers) <= TOLERANCE
+        return _difference(hf_model, ATTENTION, prepare=use_fused_layers) <= TOLERANCE
     except Exception:  # a family whose layers only look like Llama's
         return False
 
@@ -72,7 +72,7 @@ def _fused_layers_fit(hf_model: Any) -> bool:
 def _refused_by(config: Any) -> str:
     """Why the configuration alone rules the cache out, or nothing."""
     text = config.get_text_config(decoder=True)
-    if growing := rope_types(config) & GROWING_ROPES:
+    if growing := rope_types(config) & LENGTH_DEPENDENT_ROPES:
         return f"its rotation is {', '.join(sorted(growing))}: earlier keys change as the text grows"
     if getattr(text, "alibi", False) or getattr(text, "attn_config", None) is not None:
         return "its attention adds a slope over slots, not over depth"
@@ -87,7 +87,7 @@ def _refused_by(config: Any) -> str:
 def _candidates(hf_model: Any) -> list[str]:
     """Ways to attend, best first: ours, where the model lets attention be chosen; its own; the plain one."""
     own = str(hf_model.config._attn_implementation or "eager")
-    ours = [twins.ATTENTION] if getattr(hf_model, "_supports_attention_backend", False) else []
+    ours = [ATTENTION] if getattr(hf_model, "_supports_attention_backend", False) else []
     plain = own if own in ("sdpa", "eager") else "eager"
     return list(dict.fromkeys([*ours, plain, "eager"]))
 
@@ -179,7 +179,7 @@ def difference(trial: ProbeKey) -> float:
 
     Remembered: models of one architecture have the same small copy, so only the first of them is tried.
     """
-    own = trial.attention if trial.attention != twins.ATTENTION else "sdpa"
+    own = trial.attention if trial.attention != ATTENTION else "sdpa"
     # The program's own random state is put back afterwards.
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)

@@ -1,4 +1,4 @@
-"""The uncached engine: a plain forward over each path. Slow, right for any model, what the cached one must equal."""
+"""The uncached engine: a plain forward pass over each path. Slow, and right for every model."""
 
 from __future__ import annotations
 
@@ -10,67 +10,66 @@ from typing import Any, TypeAlias
 import torch
 
 from lookahead_core.engines import engine as base
-from lookahead_core.engines import small_copy as twins
 from lookahead_core.engines.cpu.prepare import Computation
-from lookahead_core.engines.engine import NodeScores
+from lookahead_core.engines.engine import NodeScores, select_logits
+from lookahead_core.engines.model_copy import copy_sharing_parameters
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import ModelError, is_out_of_memory
 from lookahead_core.tree import Node, TokenTree
 
 BATCH_TOKENS = 8192
-"""The most tokens, padding included, that one batch of paths may have."""
+"""Tokens in a batch of paths at most, padding included."""
 BATCH_ROWS = 256
-"""The most rows of scores that one batch may give, those included that nobody asked for: they are large."""
-GROWING_ROPES = frozenset({"dynamic", "longrope"})
-_Asked: TypeAlias = tuple[list[Node], list[Node]]
-"""A path, and those of its nodes after which scores were asked for."""
+"""Rows of logits in a batch at most, including rows that nobody requested: a row is as large as the vocabulary."""
+LENGTH_DEPENDENT_ROPES = frozenset({"dynamic", "longrope"})
+"""Rope types whose frequencies depend on the length of the text."""
+_PathRequest: TypeAlias = tuple[list[Node], list[Node]]
+"""A path, and those of its nodes whose logits are requested."""
 
 
 class UncachedEngine:
-    """Predictions without a cache: paths as rows, padded right, in batches."""
+    """An engine without a cache: paths are rows of a batch, padded on the right."""
 
     def __init__(self, hf_model: Any) -> None:
-        self.twin = twins.twin_of(hf_model)
-        self.same_length_only = bool(rope_types(self.twin.config) & GROWING_ROPES)
-        self._takes = inspect.signature(self.twin.forward).parameters
-        self._lock = threading.RLock()
+        self.twin = copy_sharing_parameters(hf_model)
+        self.same_length_only = bool(rope_types(self.twin.config) & LENGTH_DEPENDENT_ROPES)
+        """Whether all paths of a batch must have one length, because rotary embeddings depend on it."""
         self.batch_invariant_rows = None
         self.computation = Computation("a forward over each whole path", "a forward over each whole path")
         self.passes = 0
         self.pass_costs = PassCosts()
+        self._forward_parameters = inspect.signature(self.twin.forward).parameters
+        self._lock = threading.RLock()
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():
-            return base.evaluate(self._scored(nodes), nodes)
+            return base.evaluate(self._score_in_passes(nodes), nodes)
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
+        """See `Engine.score`; this engine never returns hidden states."""
         with self._lock, torch.inference_mode():
-            return NodeScores.joined(list(self._scored(nodes)))
-
-    def _scored(self, nodes: Sequence[Node]) -> Iterator[NodeScores]:
-        for batch in self._batches(self._paths(nodes)):
-            yield NodeScores([node for _, asked in batch for node in asked], self._pass(batch))
+            return NodeScores.joined(list(self._score_in_passes(nodes)))
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
         return []
 
     def prefill(self, nodes: Sequence[Node]) -> None:
-        """Nothing is kept, so there is nothing to read ahead of time."""
+        """Nothing: there is no cache."""
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
         return base.roll_out(self, nodes, depth, stop)
 
     def free(self, nodes: Sequence[Node]) -> None:
-        """Nothing is kept."""
+        """Nothing: there is no cache."""
 
     def compact(self, tree: TokenTree) -> None:
-        """Nothing is kept."""
+        """Nothing: there is no cache."""
 
     def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
         return 0, 0
 
-    def try_a_pass(self) -> None:
-        """Raise ModelError unless the model gives logits for a short text's last token only, or for all its tokens."""
+    def check_forward(self) -> None:
+        """Raise ModelError if the model's forward fails, or returns logits for other positions than requested."""
         tree = TokenTree()
         try:
             self.evaluate([tree.descend(tree.root, [0, 0, 0])])
@@ -79,42 +78,47 @@ class UncachedEngine:
                 raise
             raise ModelError(f"The model fails on a text of three tokens ({type(error).__name__}: {error}).") from error
 
-    def _paths(self, nodes: Sequence[Node]) -> Iterator[_Asked]:
-        """The paths to run, longest first, so that padding is least, and which of their nodes were asked for.
+    def _score_in_passes(self, nodes: Sequence[Node]) -> Iterator[NodeScores]:
+        """Yield the scores of `nodes`, pass by pass."""
+        for batch in self._batches(self._paths(nodes)):
+            yield NodeScores([node for _, wanted in batch for node in wanted], self._pass(batch))
 
-        A path tells of all that lies on it, unless the rotation grows with it.
+    def _paths(self, nodes: Sequence[Node]) -> Iterator[_PathRequest]:
+        """Yield the paths to run, longest first, so that there is little padding.
+
+        One path serves all requested nodes on it, unless rotary embeddings depend on its length.
         """
         waiting = dict.fromkeys(sorted(nodes, key=lambda node: -node.depth))
         while waiting:
             path = next(iter(waiting)).tree.path(next(iter(waiting)))
-            asked = path[-1:] if self.same_length_only else [node for node in path if node in waiting][-BATCH_ROWS:]
-            for node in asked:
+            wanted = path[-1:] if self.same_length_only else [node for node in path if node in waiting][-BATCH_ROWS:]
+            for node in wanted:
                 del waiting[node]
-            yield path, asked
+            yield path, wanted
 
-    def _batches(self, paths: Iterator[_Asked]) -> Iterator[list[_Asked]]:
-        """Some paths at a time; of one length each where the rotation grows with the text."""
-        batch: list[_Asked] = []
+    def _batches(self, paths: Iterator[_PathRequest]) -> Iterator[list[_PathRequest]]:
+        """Group paths into batches within `BATCH_TOKENS` and `BATCH_ROWS`, of one length if `same_length_only`."""
+        batch: list[_PathRequest] = []
         depths: set[int] = set()
-        for path, asked in paths:
-            longest, more = len(batch[0][0]) if batch else 0, depths | {node.depth for node in asked}
-            full = (len(batch) + 1) * longest > BATCH_TOKENS or (len(batch) + 1) * len(more) > BATCH_ROWS
+        for path, wanted in paths:
+            longest, joint_depths = len(batch[0][0]) if batch else 0, depths | {node.depth for node in wanted}
+            full = (len(batch) + 1) * longest > BATCH_TOKENS or (len(batch) + 1) * len(joint_depths) > BATCH_ROWS
             if batch and (full or (self.same_length_only and len(path) != longest)):
                 yield batch
-                batch, more = [], {node.depth for node in asked}
-            batch.append((path, asked))
-            depths = more
+                batch, joint_depths = [], {node.depth for node in wanted}
+            batch.append((path, wanted))
+            depths = joint_depths
         if batch:
             yield batch
 
-    def _pass(self, batch: list[_Asked]) -> torch.Tensor:
-        """The model's scores after each node that was asked for."""
-        self._forget_rotation()
+    def _pass(self, batch: list[_PathRequest]) -> torch.Tensor:
+        """Run one forward pass; return the logits of the requested nodes, one row each."""
+        self._reset_dynamic_ropes()
         paths = [path for path, _ in batch]
         lengths = torch.tensor([len(path) for path in paths])
-        rows = torch.tensor([row for row, (_, asked) in enumerate(batch) for _ in asked])
-        places = torch.tensor([node.depth - 1 for _, asked in batch for node in asked])
-        kept = places.unique()
+        rows = torch.tensor([row for row, (_, wanted) in enumerate(batch) for _ in wanted])
+        depths = torch.tensor([node.depth - 1 for _, wanted in batch for node in wanted])
+        kept = torch.unique(depths)
         positions = torch.arange(int(lengths.max()))
         arguments: dict[str, Any] = {
             "input_ids": torch.nn.utils.rnn.pad_sequence(
@@ -126,9 +130,10 @@ class UncachedEngine:
             "use_cache": False,
         }
         device = self.twin.device
-        given = {name: _on(value, device) for name, value in arguments.items() if name in self._takes}
-        logits = base.select_logits(self.twin(**given).logits, kept.to(device), len(positions))
-        columns = torch.searchsorted(kept, places)
+        supported = arguments.keys() & self._forward_parameters.keys()
+        accepted = {name: _to_device(arguments[name], device) for name in supported}
+        logits = select_logits(self.twin(**accepted).logits, kept.to(device), len(positions))
+        columns = torch.searchsorted(kept, depths)
         for path in paths:
             path[-1].tree.work.tokens += len(path)
         for tree in {path[-1].tree for path in paths}:
@@ -136,8 +141,8 @@ class UncachedEngine:
         self.passes += 1
         return logits[rows.to(device), columns.to(device)].float()
 
-    def _forget_rotation(self) -> None:
-        """Undo what longer texts have left in rotations that grow: transformers keeps the longest one's frequencies."""
+    def _reset_dynamic_ropes(self) -> None:
+        """Reset length-dependent rotary embeddings, in which transformers keeps the longest text's frequencies."""
         if self.same_length_only:
             for module in self.twin.modules():
                 for name in [name for name in vars(module) if name.endswith("max_seq_len_cached")]:
@@ -147,12 +152,12 @@ class UncachedEngine:
                         getattr(module, name.replace("original_", "")).copy_(buffer)
 
 
-def _on(value: Any, device: torch.device) -> Any:
+def _to_device(value: Any, device: torch.device) -> Any:
     return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
 def rope_types(config: Any) -> set[str]:
-    """The kinds of rotation that a configuration names, in all its layers."""
-    given = getattr(config.get_text_config(decoder=True), "rope_parameters", None) or {}
-    nested = [value for value in given.values() if isinstance(value, dict)]
-    return {str(part.get("rope_type", "default")) for part in (nested or [given])}
+    """The rope types that a configuration names, over all its layers; {"default"} if it names none."""
+    parameters = getattr(config.get_text_config(decoder=True), "rope_parameters", None) or {}
+    nested = [value for value in parameters.values() if isinstance(value, dict)]
+    return {str(part.get("rope_type", "default")) for part in (nested or [parameters])}

@@ -159,13 +159,13 @@ def _engine(hf_model: Any, asked: str, settings: Settings) -> tuple[CachedEngine
         return _uncached(hf_model), found.reason
     cached = CachedEngine(hf_model, cache_bytes=settings.cache_bytes, attention=found.attention)
     cached.computation = prepare(cached.twin, fuses=found.fuses, compute=settings.compute)
-    cached.weigh_a_slot()
+    cached.measure_slot_bytes()
     return cached, ""
 
 
 def _uncached(hf_model: Any) -> UncachedEngine:
     engine = UncachedEngine(hf_model)
-    engine.try_a_pass()
+    engine.check_forward()
     return engine
 
 

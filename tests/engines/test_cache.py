@@ -22,7 +22,7 @@ def engine_with(slots: int) -> tuple[Any, CachedEngine]:
     """A tiny model, and an engine whose cache may hold this many slots."""
     hf_model = tiny_llama(300)
     engine = CachedEngine(hf_model, cache_bytes=slots * SLOT_BYTES)
-    engine.weigh_a_slot()
+    engine.measure_slot_bytes()
     return hf_model, engine
 
 

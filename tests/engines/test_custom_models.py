@@ -24,7 +24,7 @@ class Ignoring(transformers.LlamaForCausalLM):
 
 
 class LastOnly(transformers.LlamaForCausalLM):
-    """Returns the logits of the last two positions, whichever were asked for."""
+    """Returns the logits of the last two positions, whichever were requested."""
 
     def forward(self, input_ids=None, attention_mask=None, position_ids=None, logits_to_keep=0, **options: Any) -> Any:
         return super().forward(input_ids, attention_mask, position_ids, logits_to_keep=2, **options)
@@ -65,7 +65,7 @@ def test_a_model_that_ignores_logits_to_keep_gets_the_right_branches(engine: str
 
 
 def test_a_model_that_returns_other_positions_than_asked_for_is_refused_at_load() -> None:
-    with pytest.raises(ModelError, match="returned logits for 2 positions where 1 of 3 were asked for"):
+    with pytest.raises(ModelError, match="returned logits for 2 positions, but 1 of 3 were requested"):
         load_model(made(LastOnly), tokenizer=None, engine="uncached")
     with pytest.raises(ModelError, match="returned logits for 2 positions"):
         load_model(made(LastOnly), tokenizer=None)

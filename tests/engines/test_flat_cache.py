@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lookahead_core.engines.cache import FlatCache
-from lookahead_core.engines.joint_cache import JointLayer, joint_masks, joint_states
+from lookahead_core.engines.joint_cache import JointLayer, joint_cache, joint_masks
 from lookahead_core.tree import Node, TokenTree
 
 LAYERS, HEADS, WIDTH = 3, 2, 5
@@ -45,8 +45,8 @@ def assert_holds(cache: FlatCache, held: list[Node]) -> None:
     assert cache.bytes == sum(layer.bytes for layer in cache.layers)
     for node in held:
         above = node.tree.path(node)
-        assert cache.sight_of(node) == sum(1 << cache.slots[seen] for seen in above)
-    assert cache.sight_of(None) == 0
+        assert cache.visible_below(node) == sum(1 << cache.slots[seen] for seen in above)
+    assert cache.visible_below(None) == 0
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -81,7 +81,7 @@ def test_random_operations_leave_every_node_with_its_own_keys_and_values(seed: i
             assert cache.capacity == (len(held) if 2 * len(held) < before else before)
         elif action == "reserve":
             slots = dice.randint(0, 40)
-            assert cache.room_after(slots) == (
+            assert cache.capacity_for(slots) == (
                 cache.capacity if slots <= cache.capacity else max(slots, 2 * cache.capacity)
             )
         elif dice.random() < 0.3:
@@ -96,7 +96,7 @@ def test_a_new_cache_takes_no_room_and_was_never_used() -> None:
     cache = FlatCache(LAYERS)
     assert (cache.capacity, cache.used, cache.holes, cache.bytes, cache.last_use) == (0, 0, 0, 0, 0)
     assert not cache.wasteful
-    assert len(cache.states.layers) == LAYERS
+    assert len(cache.hf_cache.layers) == LAYERS
 
 
 def test_layers_say_that_nothing_slides_and_nothing_bounds_them() -> None:
@@ -118,7 +118,7 @@ def test_several_caches_share_a_pass_and_each_gets_its_own_rows() -> None:
         [tree.expand(tree.root, 10 * number + place) for place in range(count)]
         for number, (tree, count) in enumerate(zip(trees, (2, 3), strict=True), 1)
     ]
-    joint = joint_states(caches, (2, 3))
+    joint = joint_cache(caches, (2, 3))
     every = fresh[0] + fresh[1]
     assert joint.layers[0].get_seq_length() == 1
     assert joint.layers[0].get_mask_sizes(5) == (6, 0)
@@ -143,10 +143,10 @@ def test_masks_of_several_caches_lie_below_each_other() -> None:
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda cache: cache.sight.append(0),
+        lambda cache: cache.visible.append(0),
         lambda cache: setattr(cache, "capacity", 1),
         lambda cache: cache.nodes.__setitem__(0, None),
-        lambda cache: cache.sight.__setitem__(1, 1),
+        lambda cache: cache.visible.__setitem__(1, 1),
         lambda cache: cache.depths.__setitem__(0, 9),
         lambda cache: setattr(cache.layers[1], "keys", cache.layers[1].keys[:, :, 1:]),
         lambda cache: setattr(cache.layers[1], "values", cache.layers[1].values[:, :, 1:]),

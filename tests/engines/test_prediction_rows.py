@@ -80,7 +80,7 @@ def test_some_rows_say_what_they_say_among_all(places: list[int], known: bool) -
     every = LogitRows(scores(20_000))
     if known:
         every.predictions()
-    some = every.some(places)
-    assert torch.equal(some.scores, every.scores[places])
+    some = every.select(places)
+    assert torch.equal(some.logits, every.logits[places])
     assert some.predictions() == [every.predictions()[place] for place in places]
     assert torch.equal(some.logprobs, every.logprobs[places])

@@ -389,5 +389,5 @@ def test_searches_streams_and_views_of_one_document_forget_nothing_of_each_other
 def test_no_room_is_told_in_a_sentence() -> None:
     hf_model = tiny_llama(90, max_position_embeddings=8192, eos_token_id=None)
     small = load_model(hf_model, engine="cached", settings=Settings(cache_mb=1))
-    with pytest.raises(CacheFull, match="There is no room in the cache"):
+    with pytest.raises(CacheFull, match="The cache is full"):
         Document(small, token_ids=PROMPT * 1000).beam_search(num_beams=100, max_new_tokens=9)

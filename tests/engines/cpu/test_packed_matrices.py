@@ -23,8 +23,8 @@ from lookahead_core.engines.cpu.packed_matrix import (
     silu_product,
     stacked,
 )
+from lookahead_core.engines.model_copy import copy_sharing_parameters
 from lookahead_core.engines.prediction_rows import TOP_TOKENS
-from lookahead_core.engines.small_copy import twin_of
 from tests.conftest import tiny_llama
 
 DTYPES = (torch.float32, torch.bfloat16)
@@ -119,7 +119,7 @@ def test_the_largest_logits_are_in_float32_and_the_others_rounded_to_bfloat16(
 def test_a_prepared_twin_predicts_what_a_plain_one_does(dtype: torch.dtype, compute: str) -> None:
     hf_model = tiny_llama(300).to(dtype)
     kinds = [type(module) for module in hf_model.modules()]
-    plain, prepared = twin_of(hf_model), twin_of(hf_model)
+    plain, prepared = copy_sharing_parameters(hf_model), copy_sharing_parameters(hf_model)
     done = prepare.prepare(prepared, compute=compute)
     ids = torch.randint(0, 300, (1, 40), generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
@@ -139,7 +139,7 @@ def test_a_model_too_large_for_copies_runs_on_its_own_weights(
 ) -> None:
     monkeypatch.setattr(prepare, "COPY_BYTES", 1000)
     hf_model = tiny_llama(300).to(dtype)
-    prepared = twin_of(hf_model)
+    prepared = copy_sharing_parameters(hf_model)
     done = prepare.prepare(prepared)
     copies = Float32Head | RefinedHead | PackedLinear
     assert not any(isinstance(module, copies) for module in prepared.modules())
@@ -155,7 +155,7 @@ def test_copies_of_exactly_the_allowed_size_are_made(dtype: torch.dtype, monkeyp
     size = sum(layer.weight.nbytes for layer in hf_model.modules() if type(layer) is nn.Linear)
     for allowed, bearable in ((size, True), (size - 1, False)):
         monkeypatch.setattr(prepare, "COPY_BYTES", allowed)
-        prepared = twin_of(hf_model)
+        prepared = copy_sharing_parameters(hf_model)
         prepare.prepare(prepared)
         assert any(isinstance(module, PackedLinear) for module in prepared.modules()) == bearable
 
@@ -165,7 +165,7 @@ def test_a_half_precision_head_is_copied_to_float32_where_nothing_is_packed(monk
     hf_model = tiny_llama(300).bfloat16()
     for allowed in (300 * 32 * 4, 300 * 32 * 4 - 1):
         monkeypatch.setattr(prepare, "COPY_BYTES", allowed)
-        prepared = twin_of(hf_model)
+        prepared = copy_sharing_parameters(hf_model)
         done = prepare.prepare(prepared)
         assert isinstance(prepared.lm_head, Float32Head) == (allowed == 300 * 32 * 4)
         assert done.few_rows == done.many_rows == "as transformers computes them" and "bfloat16" in done.reason
@@ -174,7 +174,7 @@ def test_a_half_precision_head_is_copied_to_float32_where_nothing_is_packed(monk
 def test_a_model_with_matrices_of_several_types_is_not_packed() -> None:
     hf_model = tiny_llama(300)
     hf_model.lm_head.double()
-    prepared = twin_of(hf_model)
+    prepared = copy_sharing_parameters(hf_model)
     assert "several types" in prepare.prepare(prepared).reason
     assert not any(isinstance(module, PackedLinear) for module in prepared.modules())
 
@@ -232,7 +232,12 @@ def test_a_model_in_half_precision_keeps_its_rotation_in_full(tmp_path: Path) ->
             assert model.dtype == dtype
         row = Document(model, token_ids=list(range(2, 200))).predict(row=True).row
         with torch.no_grad():
-            plain = twin_of(model.hf_model)(torch.arange(2, 200)[None]).logits[0, -1].float().log_softmax(-1)
+            plain = (
+                copy_sharing_parameters(model.hf_model)(torch.arange(2, 200)[None])
+                .logits[0, -1]
+                .float()
+                .log_softmax(-1)
+            )
         assert float((row - plain).abs().max()) <= (1e-4 if model.dtype == "float32" else 0.2)
 
 
