@@ -15,10 +15,10 @@ from lookahead_core import Calls, Document, Model, beam_search_batch, lookahead_
 from lookahead_core.analysis.highlights import branches_steps
 from lookahead_core.document.read_ahead import read_ahead
 from lookahead_core.strategies import keywords
-from lookahead_core.strategies.beam import BeamOptions
-from lookahead_core.strategies.decode import StreamOptions
+from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.rules import LogitRules
+from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.training import trainer
 
 OPTIONS = {

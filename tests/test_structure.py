@@ -153,8 +153,9 @@ def test_the_public_names_are_what_the_package_says() -> None:
     "module",
     ["document.results", "document.stream", "document.result_context", "document.read_ahead",
      "strategies.lookahead_options", "strategies.branch_growth", "strategies.healing", "strategies.beam",
-     "strategies.rules", "strategies.decode", "speculation.draft_and_verify", "speculation.acceptance",
-     "speculation.heads_file", "speculation.drafters"],
+     "strategies.beam_options", "strategies.rules", "strategies.stream_options", "strategies.continuation",
+     "speculation.draft_and_verify", "speculation.draft_tree", "speculation.acceptance", "speculation.heads_file",
+     "speculation.suffix_drafter"],
 )  # fmt: skip
 def test_facts_and_options_cannot_be_changed_once_they_are_made(module: str) -> None:
     held = importlib.import_module(f"lookahead_core.{module}")

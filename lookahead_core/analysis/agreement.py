@@ -11,8 +11,8 @@ from lookahead_core.document.document import Document
 from lookahead_core.document.drafting import require_same_tokens
 from lookahead_core.errors import ModelError
 from lookahead_core.model import Model
-from lookahead_core.speculation.acceptance import agreement
-from lookahead_core.strategies.rules import MOST_WORDS, LogitRules
+from lookahead_core.speculation.acceptance import matching_prefix_length
+from lookahead_core.strategies.rules import MAX_PHRASES, LogitRules
 from lookahead_core.tree import Node
 
 
@@ -81,10 +81,10 @@ def _listed(prompts: Any) -> list[str | Sequence[int]]:
 def _unknown(big: Model, little: Model) -> range:
     """The ids that only the little model has, which stand for nothing; it must not write them."""
     unknown = range(big.vocabulary, max(big.vocabulary, little.vocabulary))
-    if len(unknown) > MOST_WORDS:
+    if len(unknown) > MAX_PHRASES:
         raise ModelError(
             f"{little.name} has {little.vocabulary:,} ids and {big.name} has {big.vocabulary:,}; "
-            f"choose a little model with at most {MOST_WORDS:,} more."
+            f"choose a little model with at most {MAX_PHRASES:,} more."
         )
     return unknown
 
@@ -103,6 +103,6 @@ def _path(head: Node, answer: Sequence[int]) -> list[Node]:
 
 def _check(text: str, answer: Sequence[int], path: Sequence[Node], big: Model, passes: int) -> Check:
     said = [node.prediction.token_ids[0] for node in path if node.prediction is not None]
-    agreed = agreement(answer, said, big.end_token_ids)
+    agreed = matching_prefix_length(answer, said, big.end_token_ids)
     instead = said[agreed] if agreed < len(answer) else None
     return Check(text, tuple(answer), agreed, instead, passes)

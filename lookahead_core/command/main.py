@@ -331,9 +331,9 @@ class Command:
             self._look_ahead(document, options)
 
     def _options(self) -> Any:
-        from lookahead_core.strategies.beam import BeamOptions
-        from lookahead_core.strategies.decode import StreamOptions
+        from lookahead_core.strategies.beam_options import BeamOptions
         from lookahead_core.strategies.lookahead_options import LookaheadOptions
+        from lookahead_core.strategies.stream_options import StreamOptions
 
         kind: Any = (
             StreamOptions if self.method in STREAMS else BeamOptions if self.method in BEAMS else LookaheadOptions

@@ -14,12 +14,13 @@ from lookahead_core.document.document import Document
 from lookahead_core.document.generation_start import GenerationStart, while_text_stays
 from lookahead_core.document.results import Beams, Cost, Lookahead
 from lookahead_core.document.stream import StreamReader, Streams, stream_steps
-from lookahead_core.strategies.beam import BeamOptions, beam_search
-from lookahead_core.strategies.decode import StreamOptions
+from lookahead_core.strategies.beam import beam_search
+from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.grow_many import grow_together
 from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.rules import LogitRules
+from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.validation import parse_options
 
 if TYPE_CHECKING:

@@ -19,13 +19,14 @@ from lookahead_core.document.stream import Stream, stream_steps
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.strategies import lookahead
-from lookahead_core.strategies.beam import BeamOptions, beam_search
+from lookahead_core.strategies.beam import beam_search
+from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.branch_growth import GrowthContext
-from lookahead_core.strategies.decode import StreamOptions
 from lookahead_core.strategies.healing import ReopenedToken
 from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.rules import LogitRules
+from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.text.context_window import window_start
 from lookahead_core.text.passage import Passage, TextEnd
 from lookahead_core.tree import Node, Prediction, TokenTree
@@ -194,7 +195,7 @@ class Document:
         start = self.generation_start(checked_options)
         search = start.beam_search(checked_options)
         steps = (start.beam_step(search) for _ in beam_search(self.model.engine, [search]))
-        return while_text_stays([start], steps, lambda: not search.waiting)
+        return while_text_stays([start], steps, lambda: not search.pending_nodes)
 
     def generation_start(self, rules: LogitRules) -> GenerationStart:
         """Return the end of the text as a start for streams and beam searches.

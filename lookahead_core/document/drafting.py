@@ -10,17 +10,20 @@ import torch
 
 from lookahead_core.errors import ModelError
 from lookahead_core.model import Model
-from lookahead_core.speculation.acceptance import drawn
+from lookahead_core.speculation.acceptance import sample_at
 from lookahead_core.speculation.corpus import Corpus
 from lookahead_core.speculation.draft_and_verify import Speculation
 from lookahead_core.speculation.draft_model import Choose, DraftModelDrafter
-from lookahead_core.speculation.drafters import Drafter, GuessAccuracy, SuccessorDrafter, SuffixDrafter
+from lookahead_core.speculation.drafters import Drafter, GuessAccuracy
 from lookahead_core.speculation.heads import HeadsDrafter
 from lookahead_core.speculation.heads_file import Heads, check_heads
 from lookahead_core.speculation.ngram_index import NgramIndex
-from lookahead_core.strategies.decode import REJECTION, Continuation, StreamOptions
+from lookahead_core.speculation.successor_drafter import SuccessorDrafter
+from lookahead_core.speculation.suffix_drafter import SuffixDrafter
+from lookahead_core.strategies.continuation import Continuation
 from lookahead_core.strategies.rules import ModelRules
-from lookahead_core.strategies.sampling import draw
+from lookahead_core.strategies.sampling import sample_token
+from lookahead_core.strategies.stream_options import REJECTION, StreamOptions
 from lookahead_core.tree import Node
 
 MIN_BRANCH_DRAFT_PROBABILITY = 0.35
@@ -49,7 +52,7 @@ class DocumentDrafting:
         drafters = [*self._listed(options), *self._learned(options, unread)]
         for drafter in drafters:
             drafter.read(token_ids)
-        return self._speculation(drafters, apart=options.speculate == REJECTION)
+        return self._speculation(drafters, separate_duplicates=options.speculate == REJECTION)
 
     def continuation(self, node: Node, tokens: int) -> Continuation:
         """Return a greedy continuation of at most `tokens` tokens after a node, with drafts, for a branch.
@@ -58,9 +61,9 @@ class DocumentDrafting:
         the guesses do learn from it.
         """
         model = self.model
-        drafters: list[Drafter] = [SuffixDrafter(self._index, hears=False), self._recycled]
+        drafters: list[Drafter] = [SuffixDrafter(self._index, learns_from_passes=False), self._recycled]
         # A lookahead takes as many passes as its slowest branch: a token won in another branch is hardly worth a node.
-        speculation = self._speculation(drafters, least=MIN_BRANCH_DRAFT_PROBABILITY)
+        speculation = self._speculation(drafters, min_odds=MIN_BRANCH_DRAFT_PROBABILITY)
         options = StreamOptions(max_new_tokens=tokens)
         rules = ModelRules(options, model.end_token_ids, model.codec, model.vocabulary)
         return Continuation(node, options, rules, 0, speculation)
@@ -96,7 +99,7 @@ class DocumentDrafting:
         def make(drafter: str | Drafter) -> Drafter:
             if not isinstance(drafter, str):
                 return drafter
-            return self._recycled if drafter == "recycled" else self._suffix.beside(self._quotable(options))
+            return self._recycled if drafter == "recycled" else self._suffix.with_indexes(self._quotable(options))
 
         return [make(drafter) for drafter in options.drafters]
 
@@ -150,11 +153,11 @@ def _chooser(options: StreamOptions, unread: int) -> Choose:
     seed, stream = options.seed or 0, options.stream
 
     def choose(row: torch.Tensor, path: Sequence[int]) -> tuple[int, torch.Tensor | None]:
-        odds, position = options.cut(row), len(path) + unread
+        odds, position = options.cut_logprobs(row), len(path) + unread
         if options.speculate == REJECTION:
             probabilities = odds.exp()
             noise = random.Random(f"draft {seed} {stream} {position}").random()
-            return drawn(probabilities, noise), probabilities
-        return draw(odds, seed=seed, stream=stream, position=position), None
+            return sample_at(probabilities, noise), probabilities
+        return sample_token(odds, seed=seed, stream=stream, position=position), None
 
     return choose

@@ -16,9 +16,11 @@ from lookahead_core.document.results import BeamStep, Cost
 from lookahead_core.document.stream import StreamReader
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
-from lookahead_core.strategies.beam import BeamOptions, BeamSearch
-from lookahead_core.strategies.decode import Continuation, StreamOptions, model_scores
+from lookahead_core.strategies.beam import BeamSearch
+from lookahead_core.strategies.beam_options import BeamOptions
+from lookahead_core.strategies.continuation import Continuation, model_scores
 from lookahead_core.strategies.rules import LogitRules, ModelRules
+from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node
 
@@ -73,7 +75,7 @@ class GenerationStart:
         """Return the log-probabilities, by token id, that a stream with these options draws its first token from."""
         row = self.model.engine.evaluate([self.head])[0]
         path = self.head.tree.token_ids(self.head)
-        return options.odds(model_scores(self.head, row), self.model_rules(options), path, 0)
+        return options.sampling_logprobs(model_scores(self.head, row), self.model_rules(options), path, 0)
 
     def stream_reader(self, options: StreamOptions) -> StreamReader:
         """Return a new continuation that starts here, with the reader of its text."""

@@ -11,8 +11,9 @@ from typing import TypeVar
 
 from lookahead_core.document.results import Beam, BeamNode, Beams, Branch, Cost, Lookahead, Other, Piece
 from lookahead_core.engines.prediction_rows import TOP_TOKENS
-from lookahead_core.strategies.beam import BeamOptions, BeamPath, BeamTrace
-from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Complete
+from lookahead_core.strategies.beam import BeamPath, BeamTrace
+from lookahead_core.strategies.beam_options import BeamOptions
+from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, CompletedSize
 from lookahead_core.strategies.healing import ReopenedToken
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.text.boundaries import CONTEXT_CHARACTERS, boundary_levels
@@ -48,7 +49,7 @@ class ResultContext:
             node = node.parent
         return b"".join(reversed(spelled)).decode(errors="ignore")
 
-    def complete(self) -> Complete | None:
+    def complete(self) -> CompletedSize | None:
         """Return the function that finds where a path is complete, by the option `until`; None for `until="tokens"`."""
         if self.options.until == "tokens":
             return None
@@ -79,7 +80,7 @@ def make_lookahead(
         given=context.reopened.text.decode() if context.reopened else "",
         seen_from=context.seen_from,
         rest=_rest(paths, context, start) if leaves and start else (),
-        said=start.said if leaves and start else None,
+        said=start.prediction if leaves and start else None,
         options=context.options,
         read=context.origin.depth,
     )
@@ -128,7 +129,7 @@ def _branch(leaf: BranchLeaf, distinguishing_length: int, before: str, context: 
         probability=math.exp(math.fsum(logprobs)),
         ended=leaf.ended(context.stop),
         healed=leaf.healed,
-        said=leaf.said,
+        said=leaf.predictions,
         _origin=weakref.ref(context.origin),
     )
 
@@ -192,13 +193,13 @@ def _rest(paths: Sequence[tuple[int, ...]], context: ResultContext, start: Branc
 
 def _first_tokens(context: ResultContext, start: BranchStart) -> Iterator[Other]:
     """Yield each possible first token that the predictions keep."""
-    first, after_typed, typed_id = start.said, start.after_typed, context.origin.token_id
+    first, after_typed, typed_id = start.prediction, start.prediction_after_typed, context.origin.token_id
     for token_id, logprob in _possible(first):
         if after_typed is None or token_id != typed_id:
             yield _other((token_id,), (logprob,), (first,), context)
     if after_typed is not None:
         for token_id, logprob in _possible(after_typed):
-            yield _other((typed_id, token_id), (start.typed, logprob), (first, after_typed), context)
+            yield _other((typed_id, token_id), (start.typed_logprob, logprob), (first, after_typed), context)
 
 
 def _possible(prediction: Prediction) -> Iterator[tuple[int, float]]:
@@ -223,7 +224,7 @@ def _whole(text: str) -> str | None:
 
 def _pieces(leaf: BranchLeaf, before: str, context: ResultContext) -> tuple[Piece, ...]:
     """Return the branch cut after whole characters; an end token and a character left incomplete are in no piece."""
-    cuts = _cut((*leaf.token_ids, *leaf.beyond), leaf.typed, context.text_end, context.stop)
+    cuts = _cut((*leaf.token_ids, *leaf.tokens_past_end), leaf.typed, context.text_end, context.stop)
     flags = boundary_levels([text for text, _ in cuts], before, final=leaf.ended(context.stop))
     pieces: list[Piece] = []
     begun = 0

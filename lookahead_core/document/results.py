@@ -7,7 +7,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from lookahead_core.strategies.beam import FATES, BeamOptions
+from lookahead_core.strategies.beam import FATES
+from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.tree import Node, Prediction
 

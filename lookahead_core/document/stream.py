@@ -11,7 +11,8 @@ from lookahead_core.document.results import Cost, average_probability
 from lookahead_core.document.stop_conditions import StopStrings, WordLimit
 from lookahead_core.engines.engine import Engine
 from lookahead_core.speculation.draft_and_verify import Pass
-from lookahead_core.strategies.decode import Continuation, PickedToken, decode
+from lookahead_core.strategies.continuation import Continuation, GeneratedToken
+from lookahead_core.strategies.decode import decode
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Prediction
 
@@ -73,9 +74,9 @@ class StreamReader:
         self._stops = StopStrings([stop for stop in options.stop if isinstance(stop, str)], before)
         self._words = WordLimit(options.max_words, before)
 
-    def step(self, pick: PickedToken) -> StreamStep:
+    def step(self, pick: GeneratedToken) -> StreamStep:
         """Return the step of the continuation's next token."""
-        chosen, before, options, finish = pick.chosen, self._text_end, self.continuation.options, pick.last
+        chosen, before, options, finish = pick.chosen, self._text_end, self.continuation.options, pick.finish
         raw = ""
         if finish != "end":
             raw, self._text_end = self._text_end.decode(chosen.token_id)
@@ -89,7 +90,7 @@ class StreamReader:
         if finish:
             text += self._stops.rest()
             self.continuation.over = True
-        prediction = pick.said
+        prediction = pick.prediction
         odds = (chosen.logprob, chosen.chance, chosen.rank, prediction.entropy)
         return StreamStep(chosen.token_id, text, *odds, finish, prediction, before, self._stops.found)
 

@@ -1,9 +1,10 @@
-"""The law by which drafts are accepted, and no dice: what the model says decides, a draft only saves passes.
+"""The rules by which drafted tokens are accepted. They are pure functions: random numbers are arguments.
 
-Two ways keep the odds of a text what they are without drafts. By agreement: the token is chosen as if there were no
-drafts, and one that was drafted is right or it is not; greedy or with coupled noise, the text stays the same. By
-rejection (arXiv 2302.01318, with several drafted tokens one after the other): a drafted token is taken with the
-probability min(1, p / q), else the next one is tried on what is left; the text is another one, its odds are the same.
+There are two rules, and neither changes the probabilities of a text. Acceptance by agreement chooses each token as if
+there were no drafts, and accepts a drafted token if it is the chosen one; greedy or with seeded noise, the text stays
+the same. Acceptance by rejection (arXiv 2302.01318, with several drafted tokens one after the other) accepts a drafted
+token with probability min(1, p / q), and tries the next one against the residual probabilities; the text differs, its
+probabilities do not.
 """
 
 from __future__ import annotations
@@ -19,68 +20,80 @@ from lookahead_core.tree import Node
 T = TypeVar("T")
 
 
-def agreeing(head: Node, choose: Callable[[Node], int | None], drafted: Callable[[Node], bool]) -> Iterator[Node]:
-    """The nodes from `head` on that stand: each the child that was chosen, as long as it was drafted."""
+def accepted_path(
+    head: Node, choose: Callable[[Node], int | None], is_drafted: Callable[[Node], bool]
+) -> Iterator[Node]:
+    """Yield `head` and the accepted nodes below it: acceptance by agreement.
+
+    `choose` gives the token chosen after a node, or None to stop. A chosen token is accepted while its node is drafted.
+    """
     node: Node | None = head
     while node is not None:
         yield node
         token_id = choose(node)
         child = None if token_id is None else node.children.get(token_id)
-        node = child if child is not None and drafted(child) else None
+        node = child if child is not None and is_drafted(child) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What became of the drafted tokens at one place."""
+    """The result of acceptance by rejection after one node."""
 
     token_id: int
-    """The token that comes: a drafted one, or the draw from what they leave."""
+    """The next token: an accepted drafted token, or a sample from the residual probabilities."""
     accepted: bool
+    """Whether a drafted token was accepted."""
 
 
-def rejection(
-    odds: torch.Tensor, drafted: Sequence[tuple[int, torch.Tensor | None]], dice: Iterable[float], last: float
+def accept_by_rejection(
+    probabilities: torch.Tensor,
+    drafted: Sequence[tuple[int, torch.Tensor | None]],
+    uniforms: Iterable[float],
+    last_uniform: float,
 ) -> Acceptance:
-    """Take one of the drafted tokens, or draw another, so that every token comes with its odds.
+    """Accept one of the drafted tokens or sample another, so that every token keeps its probability.
 
-    `odds` are probabilities that add up to one. Each drafted token comes with the probabilities that it was drawn from,
-    given that those before it were rejected; None stands for one that was no draw, but sure to be drafted. `dice` are
-    numbers from 0 to 1, one for each drafted token, and `last` is the one for the draw.
+    `probabilities` are the model's and add up to 1. Each drafted token comes with the probabilities that it was sampled
+    from, given that the drafted tokens before it were rejected; None means that it was certain to be drafted.
+    `uniforms` has a number from 0 to 1 per drafted token; `last_uniform` samples from the residual probabilities.
     """
-    left = odds
-    for (token_id, source), die in zip(drafted, dice, strict=False):
-        share = 1.0 if source is None else float(source[token_id])
-        if float(left[token_id]) > die * share:
+    remaining = probabilities
+    for (token_id, source), uniform in zip(drafted, uniforms, strict=False):
+        draft_probability = 1.0 if source is None else float(source[token_id])
+        if float(remaining[token_id]) > uniform * draft_probability:
             return Acceptance(token_id, accepted=True)
-        left = residual(left, token_id, source)
-    return Acceptance(drawn(left, last), accepted=False)
+        remaining = residual(remaining, token_id, source)
+    return Acceptance(sample_at(remaining, last_uniform), accepted=False)
 
 
-def residual(odds: torch.Tensor, token_id: int, source: torch.Tensor | None) -> torch.Tensor:
-    """What is left to draw from once a drafted token was rejected: what the draft's odds do not cover."""
+def residual(probabilities: torch.Tensor, token_id: int, source: torch.Tensor | None) -> torch.Tensor:
+    """Return the probabilities to sample from after a drafted token was rejected: max(0, p - q), normalised.
+
+    `source` are the probabilities that it was sampled from; None means that it was certain to be drafted.
+    """
     if source is None:
-        left = odds.clone()
-        left[token_id] = 0
+        remaining = probabilities.clone()
+        remaining[token_id] = 0
     else:
-        left = (odds - source).clamp_min(0)
-    total = float(left.sum())
-    # Where rounding leaves nothing, draft and model agree, and the model's odds are as good.
-    return left / total if total > 0 else odds
+        remaining = (probabilities - source).clamp_min(0)
+    total = float(remaining.sum())
+    # If rounding leaves nothing, draft and model agree, and the model's probabilities are as good.
+    return remaining / total if total > 0 else probabilities
 
 
-def drawn(odds: torch.Tensor, die: float) -> int:
-    """The token that a number from 0 to 1 falls on."""
-    heights = odds.cpu().double().cumsum(-1)  # not all devices have numbers so wide
-    place = int(torch.searchsorted(heights, die * float(heights[-1]), right=True))
-    open_ids = odds.nonzero()[:, 0]
-    return min(place, int(open_ids[-1]))
+def sample_at(probabilities: torch.Tensor, uniform: float) -> int:
+    """Return the token whose interval of the cumulative probabilities contains `uniform`, a number from 0 to 1."""
+    cumulative = probabilities.cpu().double().cumsum(-1)  # not all devices have float64
+    token_id = int(torch.searchsorted(cumulative, uniform * float(cumulative[-1]), right=True))
+    possible = probabilities.nonzero()[:, 0]
+    return min(token_id, int(possible[-1]))
 
 
-def agreement(said: Sequence[T], asked: Sequence[T], ends: Collection[T] = ()) -> int:
-    """How many tokens two texts have in common from the beginning; after an end token nothing is compared."""
-    for place, (one, other) in enumerate(zip(said, asked, strict=False)):
+def matching_prefix_length(first: Sequence[T], second: Sequence[T], ends: Collection[T] = ()) -> int:
+    """Return how many items two sequences share from the beginning; items after an end token are not compared."""
+    for index, (one, other) in enumerate(zip(first, second, strict=False)):
         if one != other:
-            return place
+            return index
         if one in ends:
-            return place + 1
-    return min(len(said), len(asked))
+            return index + 1
+    return min(len(first), len(second))

@@ -62,7 +62,7 @@ class Corpus:
 
     def _add(self, pieces: Iterable[Sequence[int]]) -> None:
         """Remember a text, which comes in pieces."""
-        self.index.begin()
+        self.index.begin_text()
         for token_ids in pieces:
             self.index.add(token_ids)
             self.tokens += len(token_ids)

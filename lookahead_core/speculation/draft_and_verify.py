@@ -1,370 +1,282 @@
-"""The same text in fewer passes: what all drafters guess, as one tree that is as large as pays, and what it won."""
+"""Speculation for one continuation: build a draft tree from all drafters' guesses, and learn from its verification.
+
+The draft is as large as pays: each node is weighed against the measured cost of a larger forward pass.
+"""
 
 from __future__ import annotations
 
 import heapq
 import itertools
-import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 
 from lookahead_core.engines.engine import NodeScores
 from lookahead_core.engines.pass_costs import PassCosts
-from lookahead_core.speculation.drafters import Drafter, Guess, GuessAccuracy, taken
+from lookahead_core.speculation.draft_tree import DraftNode, DraftTree
+from lookahead_core.speculation.draft_value import DrafterPayoff, NoiseAdjustment, PassLoad, log_odds_step
+from lookahead_core.speculation.drafters import Drafter, Guess, GuessAccuracy, checked_guesses
 from lookahead_core.tree import Node
 
-Luck: TypeAlias = Callable[[int, int, float], float]
-MOST = 64
-"""The most nodes of a draft."""
-WIDEST = 64
-"""So many guesses of one drafter at one place are heard."""
-FURTHER = 12
-"""So many guesses more are looked at, where the next ones alone would not pay: a pass's cost grows in steps."""
-TOGETHER = "together"
-SURE_ENOUGH = 0.6
-"""Where a guess is as sure as this, drafters whose guesses are dear are not asked."""
-SUREST = 0.995
-"""No guess is surer than this."""
+MAX_DRAFT_NODES = 64
+"""Maximum number of guesses in a draft."""
+MAX_GUESSES_PER_NODE = 64
+"""Maximum number of guesses taken from one drafter per node."""
+MAX_UNPAID_GUESSES = 12
+"""Number of guesses tried beyond the best draft so far: a pass's cost grows in steps, so a larger draft may pay."""
+ALL_DRAFTERS = "together"
+"""The name under which the accuracy of all drafters' merged guesses is counted."""
+CERTAIN_ENOUGH = 0.6
+"""Costly drafters are not used where another drafter's guess has at least these odds."""
+MAX_ODDS = 0.995
+"""Upper bound on the odds of a guess."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One forward pass: what it won, and what it took."""
+    """One forward pass of a continuation: the tokens it gained, and the time it took."""
 
     won: int
-    """How many tokens are known after it that were not before: at least one."""
+    """Number of tokens known after the pass and not before: at least 1."""
     evaluated: int
-    """How many tokens went through the model for this text; 1 where nothing was drafted, also for a prompt."""
+    """Number of tokens of this text in the pass; 1 if nothing was drafted, also for a prompt."""
     seconds: float
-    """How long the pass took."""
+    """Duration of the pass."""
     drafting: float
-    """How long it took to find the draft."""
+    """Seconds that building the draft took."""
     drafters: tuple[str, ...]
-    """For each drafted token that held, who had guessed it."""
+    """For each accepted draft token, the names of the drafters that guessed it, joined with "+"."""
 
 
-@dataclass(eq=False, slots=True)
-class DraftNode:
-    """A node of a draft."""
+class MergedGuess(NamedTuple):
+    """The equal guesses of one or several drafters at a node."""
 
-    node: Node
     odds: float
-    """How likely all down to it is right."""
-    names: tuple[str, ...]
-    """Who guessed it."""
-    states: list[Any]
-    depth: int
-    offers: list[tuple[str, Guess]] = field(default_factory=list)
-    """What was guessed to follow it, put into the draft or not."""
-    tried: list[tuple[int, torch.Tensor | None]] = field(default_factory=list)
-    """What was put into the draft below it, in order, with what it was drawn from."""
-    children: list[DraftNode] = field(default_factory=list)
+    drafters: tuple[str, ...]
+    token_id: int
+    source: torch.Tensor | None
+    """The probabilities that the token was sampled from; None if it was not sampled."""
 
 
-_Waiting: TypeAlias = tuple[float, int, DraftNode, int, tuple[str, ...], Any]
-"""A guess that may come into the draft: less its odds, a number for order, what it hangs below, and what it is."""
+class Candidate(NamedTuple):
+    """A guess that may be added to the draft. Candidates sort by odds, then by age."""
 
-
-class PassLoad:
-    """A pass as drafts are added to it: its nodes, the tokens expected from it, and how many nodes may be added."""
-
-    def __init__(self, lines: int, spare: float = math.inf) -> None:
-        self.nodes = lines
-        self.expected = float(lines)
-        self.spare = spare
-
-    def add(self, odds: float) -> None:
-        """One more guess."""
-        self.nodes += 1
-        self.spare -= 1
-        self.expected += odds
-
-    def remove(self, odds: float) -> None:
-        """One less."""
-        self.nodes -= 1
-        self.spare += 1
-        self.expected -= odds
-
-    def worth(self, costs: PassCosts) -> float:
-        """Tokens expected for what the pass costs."""
-        return self.expected / costs.cost(self.nodes)
-
-
-class DrafterPayoff:
-    """Whether it has paid of late to ask a drafter whose guesses are dear."""
-
-    CLEARLY = 1.5
-    """So many times what the asking takes it must have won: what it guesses in vain costs as well."""
-    LATELY = 0.15
-    """The share of what was seen before that a pass replaces."""
-    RESTS = 6
-    """Where it has not paid, it is asked in one pass of so many, to see whether it would now."""
-
-    def __init__(self) -> None:
-        self._gained = self._spent = 0.0
-        self._passes = 0
-        self.seconds = 0.0
-        """How long it was asked for this draft."""
-
-    def asks(self) -> bool:
-        """Whether to ask it in this pass."""
-        self._passes += 1
-        self.seconds = 0.0
-        return self._gained >= self.CLEARLY * self._spent or self._passes % self.RESTS == 0
-
-    def ways(self, drafter: Drafter, state: Any) -> Sequence[Guess]:
-        """What it guesses, by the clock."""
-        began = time.perf_counter()
-        ways = drafter.ways(state)
-        self.seconds += time.perf_counter() - began
-        return ways
-
-    def hear(self, gained: float) -> None:
-        """How many seconds the tokens were worth that nobody else had guessed."""
-        if self.seconds:
-            self._gained += self.LATELY * (gained - self._gained)
-            self._spent += self.LATELY * (self.seconds - self._spent)
-
-
-class Draft:
-    """A tree of guesses below the end of a line; which of its nodes were made for it, and which it found there."""
-
-    def __init__(self, top: DraftNode) -> None:
-        self.top = top
-        self.guesses: dict[Node, DraftNode] = {top.node: top}
-        self.made: list[Node] = []
-        self.found: list[Node] = []
-
-    def drop(self, above: DraftNode, guess: DraftNode) -> None:
-        """Take a guess back that nothing was put below. Its node goes with the others when the pass is over."""
-        above.children.remove(guess)
-        del self.guesses[guess.node]
-
-    @property
-    def nodes(self) -> list[Node]:
-        """The end of the line and what was guessed, each path's likeliest way first: what holds lies together then."""
-        order, waiting = [], [self.top]
-        while waiting:
-            guess = waiting.pop()
-            order.append(guess.node)
-            waiting.extend(reversed(guess.children))
-        return order
+    negative_odds: float
+    """Minus the probability that the whole path down to the guess is accepted."""
+    number: int
+    """A running number."""
+    parent: DraftNode
+    guess: MergedGuess
 
 
 class Speculation:
-    """Drafts for one line: drafters, what they are trusted with, and what passes cost."""
+    """Drafts for one continuation: its drafters, how accurate they were, and what forward passes cost."""
 
     def __init__(
         self,
         drafters: Sequence[Drafter],
-        trust: GuessAccuracy,
+        accuracy: GuessAccuracy,
         costs: PassCosts,
-        stop: frozenset[int],
+        end_token_ids: frozenset[int],
         vocabulary: int,
         *,
-        apart: bool = False,
-        least: float = 0.0,
+        separate_duplicates: bool = False,
+        min_odds: float = 0.0,
     ) -> None:
-        """Guesses less likely than `least` are left out. With `apart` a token that two guess is tried twice: rejection
-        needs to know what each was drawn from.
+        """Guesses with odds below `min_odds` are left out.
+
+        With `separate_duplicates`, a token that two drafters guess is drafted twice: acceptance by rejection needs the
+        probabilities that each was sampled from.
         """
         self.drafters = list(drafters)
-        # A drafter of this house says that its guesses are sound, and they are not checked one by one.
-        self._sound = [getattr(drafter, "sound", False) for drafter in self.drafters]
-        self._dear = [DrafterPayoff() if getattr(drafter, "dear", False) else None for drafter in self.drafters]
-        self.trust = trust
+        # The library's own drafters give valid guesses; others are checked guess by guess.
+        self._are_valid = [getattr(drafter, "guesses_are_valid", False) for drafter in self.drafters]
+        self._payoffs = [DrafterPayoff() if getattr(drafter, "dear", False) else None for drafter in self.drafters]
+        self.accuracy = accuracy
         self.costs = costs
-        self.apart = apart
-        self.least = least
-        # What was drawn comes with other odds than it was drawn with, if what it led to decides whether it is tried.
-        self._further = 1 if apart else FURTHER
-        self._count = itertools.count()
-        self._stop = stop
+        self.separate_duplicates = separate_duplicates
+        self.min_odds = min_odds
+        # With rejection, whether a sampled token is drafted must not depend on what could be drafted after it.
+        self._max_unpaid = 1 if separate_duplicates else MAX_UNPAID_GUESSES
+        self._numbers = itertools.count()
+        self._end_token_ids = end_token_ids
         self._vocabulary = vocabulary
-        self._draft: Draft | None = None
-        self.made: list[Node] = []
-        """The nodes that were made for the latest draft."""
-        self.found: list[Node] = []
-        """Those of the latest draft that stood there before, with nothing predicted after them."""
-        self._vector: torch.Tensor | None = None
-        self._seconds = 0.0
+        self._draft: DraftTree | None = None
+        self.created_nodes: list[Node] = []
+        """The nodes that were created for the latest draft."""
+        self.reused_nodes: list[Node] = []
+        """The pending nodes of the latest draft that the tree had already."""
+        self._hidden: torch.Tensor | None = None
+        """The hidden state of the last accepted node."""
+        self._drafting_seconds = 0.0
 
     @property
-    def hidden(self) -> bool:
-        """Whether a drafter draws on the vectors that the output matrix is multiplied with."""
+    def needs_hidden(self) -> bool:
+        """Whether a drafter uses the model's last hidden states."""
         return any(drafter.hidden for drafter in self.drafters)
 
     @property
     def drafted(self) -> list[Node]:
-        """The nodes of the draft that is being verified, the end of the line among them."""
-        return list(self._draft.guesses) if self._draft else []
+        """The nodes of the current draft, including the continuation's own node."""
+        return list(self._draft.by_node) if self._draft else []
 
-    def holds(self, node: Node) -> bool:
-        """Whether the draft that is being verified has this node."""
-        return self._draft is not None and node in self._draft.guesses
+    def has_drafted(self, node: Node) -> bool:
+        """Whether the current draft contains this node."""
+        return self._draft is not None and node in self._draft.by_node
 
-    def tried(self, node: Node) -> list[tuple[int, torch.Tensor | None]]:
-        """The tokens that were drafted below a node, in order, with what each was drawn from."""
-        return self._draft.guesses[node].tried if self.holds(node) else []  # type: ignore[union-attr]
+    def drafted_below(self, node: Node) -> list[tuple[int, torch.Tensor | None]]:
+        """Return the tokens drafted below a node, in order, with the probabilities each was sampled from."""
+        if self._draft is None or node not in self._draft.by_node:
+            return []
+        return self._draft.by_node[node].drafted
 
-    def draft(self, head: Node, path: Sequence[int], reach: int, company: PassLoad, luck: Luck | None) -> list[Node]:
-        """The nodes to evaluate: the end of the line, and guesses below it, at most `reach` deep.
+    def draft(
+        self, head: Node, path: Sequence[int], max_depth: int, load: PassLoad, adjust: NoiseAdjustment | None
+    ) -> list[Node]:
+        """Build a draft below `head` and return the nodes to evaluate, `head` first.
 
-        `luck` bends a guess's odds by what is known of the dice: of its depth, token and odds it makes the odds with
-        these dice.
+        `path` holds all token ids down to `head`. `load` counts what the pass holds, and is updated. `adjust` gives a
+        guess's odds given the sampling noise; None where there is no such noise.
         """
-        began = time.perf_counter()
-        vector, self._vector = self._vector, None
+        started = time.perf_counter()
+        hidden, self._hidden = self._hidden, None
         states = [
-            drafter.start(path, vector, reach) if reach and (pay is None or pay.asks()) else None
-            for drafter, pay in zip(self.drafters, self._dear, strict=True)
+            drafter.start(path, hidden, max_depth) if max_depth and (payoff is None or payoff.begin_pass()) else None
+            for drafter, payoff in zip(self.drafters, self._payoffs, strict=True)
         ]
-        draft = self._draft = Draft(DraftNode(head, 1.0, (), states, 0))
-        self.made, self.found = draft.made, draft.found
-        self._grow(draft, reach, company, luck)
-        self._seconds = time.perf_counter() - began
+        draft = self._draft = DraftTree(DraftNode(head, 1.0, (), states, 0))
+        self.created_nodes, self.reused_nodes = draft.created, draft.reused
+        self._grow(draft, max_depth, load, adjust)
+        self._drafting_seconds = time.perf_counter() - started
         return draft.nodes
 
-    def _grow(self, draft: Draft, reach: int, company: PassLoad, luck: Luck | None) -> None:
-        """Always the likeliest guess next, up to the size that wins most for what it costs."""
-        waiting: list[_Waiting] = []
-        put: list[tuple[DraftNode, DraftNode | None, float]] = []
-        best, worth, cheapest = 0, company.worth(self.costs), self.costs.min_node_cost
-        self._offer(draft.top, waiting, luck)
-        while waiting and company.spare > 0 and len(put) < min(MOST, best + self._further):
-            odds, _, above, token_id, names, source = heapq.heappop(waiting)
+    def _grow(self, draft: DraftTree, max_depth: int, load: PassLoad, adjust: NoiseAdjustment | None) -> None:
+        """Add the most probable guesses one by one; keep the draft with the most expected tokens per second."""
+        candidates: list[Candidate] = []
+        added: list[tuple[DraftNode, DraftNode | None, float]] = []
+        best_size, best_value, min_cost = 0, load.tokens_per_second(self.costs), self.costs.min_node_cost
+        self._push_candidates(draft.root, candidates, adjust)
+        while candidates and load.spare > 0 and len(added) < min(MAX_DRAFT_NODES, best_size + self._max_unpaid):
+            candidate = heapq.heappop(candidates)
+            odds, parent, guess = -candidate.negative_odds, candidate.parent, candidate.guess
             # A larger pass may pay where the next size does not; but not with guesses like this one, at any size.
-            if -odds < self.least or -odds * self.costs.cost(company.nodes) <= company.expected * cheapest:
+            if odds < self.min_odds or odds * self.costs.cost(load.nodes) <= load.expected * min_cost:
                 break
-            guess = self._put(draft, above, token_id, -odds, names)
-            above.tried.append((token_id, source))
-            put.append((above, guess, -odds))
-            # Whether what was drawn is tried must not hang on what it is: it counts as a node also where it needs none.
-            counts = guess is not None or self.apart
+            child = self._add(draft, parent, guess, odds)
+            parent.drafted.append((guess.token_id, guess.source))
+            added.append((parent, child, odds))
+            # With rejection, whether a sampled token is drafted must not depend on the token: it counts as a node even
+            # where it needs none.
+            counts = child is not None or self.separate_duplicates
             if counts:
-                company.add(-odds)
-            if guess is not None and guess.depth < reach:
-                self._offer(guess, waiting, luck)
-            if not counts or company.worth(self.costs) > worth:
-                best, worth = len(put), company.worth(self.costs)
-        for above, guess, odds in reversed(put[best:]):
-            above.tried.pop()
-            if guess is not None:
-                draft.drop(above, guess)
-            if guess is not None or self.apart:
-                company.remove(odds)
+                load.add(odds)
+            if child is not None and child.depth < max_depth:
+                self._push_candidates(child, candidates, adjust)
+            if not counts or load.tokens_per_second(self.costs) > best_value:
+                best_size, best_value = len(added), load.tokens_per_second(self.costs)
+        for parent, child, odds in reversed(added[best_size:]):
+            parent.drafted.pop()
+            if child is not None:
+                draft.remove(parent, child)
+            if child is not None or self.separate_duplicates:
+                load.remove(odds)
 
-    def _put(
-        self, draft: Draft, above: DraftNode, token_id: int, odds: float, names: tuple[str, ...]
-    ) -> DraftNode | None:
-        """A guess as a node; None where it needs none, being in the draft already, or an end, which nothing follows."""
-        if token_id in self._stop:
+    def _add(self, draft: DraftTree, parent: DraftNode, guess: MergedGuess, odds: float) -> DraftNode | None:
+        """Add a guess as a node; None if it is in the draft already or is an end token, which nothing follows."""
+        token_id = guess.token_id
+        if token_id in self._end_token_ids:
             return None
-        tree, known = above.node.tree, above.node.children.get(token_id)
-        if known is not None and known in draft.guesses:
+        existing = parent.node.children.get(token_id)
+        if existing is not None and existing in draft.by_node:
             return None
-        node = tree.expand(above.node, token_id)
-        if known is None:
-            draft.made.append(node)
-        elif known.prediction is None:
-            draft.found.append(node)
-        pairs = zip(self.drafters, above.states, strict=True)
+        node = parent.node.tree.expand(parent.node, token_id)
+        pairs = zip(self.drafters, parent.states, strict=True)
         states = [None if state is None else drafter.follow(state, token_id) for drafter, state in pairs]
-        guess = draft.guesses[node] = DraftNode(node, odds, names, states, above.depth + 1)
-        above.children.append(guess)
-        return guess
+        child = DraftNode(node, odds, guess.drafters, states, parent.depth + 1)
+        draft.add(parent, child, created=existing is None)
+        return child
 
-    def _offer(self, guess: DraftNode, waiting: list[_Waiting], luck: Luck | None) -> None:
-        """Have all drafters guess what follows."""
-        merged = self._merged(guess)
-        surest = max((odds for odds, *_ in merged), default=0.0)
-        others = sum(odds for odds, *_ in merged) - surest
-        # One of them comes at most: beside a sure guess there is little left for the others.
-        share = min(1.0, (1 - surest) / others) if others else 1.0
-        for odds, names, token_id, source in merged:
-            # Whether guesses of several are as good together as they say is a kind of guess of its own.
-            said = odds if odds == surest else odds * share
-            together = Guess(token_id, said, (names, _surety(said)))
-            guess.offers.append((TOGETHER, together))
-            likely = min(SUREST, self.trust.odds(TOGETHER, together))
-            if luck is not None:
-                likely = luck(guess.depth, token_id, likely)
-            heapq.heappush(waiting, (-guess.odds * likely, next(self._count), guess, token_id, names, source))
+    def _push_candidates(self, parent: DraftNode, candidates: list[Candidate], adjust: NoiseAdjustment | None) -> None:
+        """Push the guesses of all drafters after a draft node on the heap of candidates."""
+        merged = self._merged_guesses(parent)
+        highest = max((guess.odds for guess in merged), default=0.0)
+        others = sum(guess.odds for guess in merged) - highest
+        # At most one token comes next: the other guesses share what the best one leaves.
+        share = min(1.0, (1 - highest) / others) if others else 1.0
+        for guess in merged:
+            # The accuracy of merged guesses is learned as well, by the drafters and the odds.
+            combined = guess.odds if guess.odds == highest else guess.odds * share
+            merged_guess = Guess(guess.token_id, combined, (guess.drafters, log_odds_step(combined)))
+            parent.guesses.append((ALL_DRAFTERS, merged_guess))
+            odds = min(MAX_ODDS, self.accuracy.odds(ALL_DRAFTERS, merged_guess))
+            if adjust is not None:
+                odds = adjust(parent.depth, guess.token_id, odds)
+            heapq.heappush(candidates, Candidate(-parent.odds * odds, next(self._numbers), parent, guess))
 
-    def _merged(self, guess: DraftNode) -> list[tuple[float, tuple[str, ...], int, Any]]:
-        """What all drafters guess to follow, each token once: its odds, who guessed it, and what it was drawn from."""
-        merged: dict[Any, tuple[float, tuple[str, ...], int, Any]] = {}
-        surest = 0.0
-        for drafter, sound, pay, state in zip(self.drafters, self._sound, self._dear, guess.states, strict=True):
-            if state is None or (pay is not None and surest > SURE_ENOUGH):
+    def _merged_guesses(self, parent: DraftNode) -> list[MergedGuess]:
+        """Return what all drafters guess after a draft node, each token once unless duplicates are kept apart."""
+        merged: dict[Any, MergedGuess] = {}
+        highest = 0.0
+        for drafter, valid, payoff, state in zip(
+            self.drafters, self._are_valid, self._payoffs, parent.states, strict=True
+        ):
+            if state is None or (payoff is not None and highest > CERTAIN_ENOUGH):
                 continue
-            ways = drafter.ways(state) if pay is None else pay.ways(drafter, state)
-            for way in itertools.islice(ways if sound else taken(drafter, ways, self._vocabulary), WIDEST):
-                # An end wins nothing; but if it was drawn, leaving it out would change the odds of what was tried.
-                idle = way.token_id in self._stop and not (self.apart and way.source is not None)
-                if idle or not 0 <= way.token_id < self._vocabulary:
+            guesses = drafter.ways(state) if payoff is None else payoff.timed_ways(drafter, state)
+            checked = guesses if valid else checked_guesses(drafter, guesses, self._vocabulary)
+            for guess in itertools.islice(checked, MAX_GUESSES_PER_NODE):
+                # An end token gains nothing. A sampled one is kept: leaving it out would change the probabilities of
+                # what was drafted.
+                is_useless = guess.token_id in self._end_token_ids and not (
+                    self.separate_duplicates and guess.source is not None
+                )
+                if is_useless or not 0 <= guess.token_id < self._vocabulary:
                     continue
-                guess.offers.append((drafter.name, way))
-                odds = min(SUREST, max(0.0, self.trust.odds(drafter.name, way)))
-                surest = max(surest, odds)
-                key = (way.token_id, drafter.name) if self.apart else way.token_id
-                before, names, _, _ = merged.get(key, (0.0, (), 0, None))
-                # They look at the same text: two who guess the same are hardly surer than the surer one.
-                merged[key] = (max(before, odds), (*names, drafter.name), way.token_id, way.source)
+                parent.guesses.append((drafter.name, guess))
+                odds = min(MAX_ODDS, max(0.0, self.accuracy.odds(drafter.name, guess)))
+                highest = max(highest, odds)
+                key = (guess.token_id, drafter.name) if self.separate_duplicates else guess.token_id
+                before = merged.get(key, MergedGuess(0.0, (), 0, None))
+                # Drafters look at the same text: two that agree are hardly more accurate than the better one.
+                merged[key] = MergedGuess(
+                    max(before.odds, odds), (*before.drafters, drafter.name), guess.token_id, guess.source
+                )
         return list(merged.values())
 
-    def hear(self, path: Sequence[int], new: int, stood: Sequence[Node], scores: NodeScores, seconds: float) -> Pass:
-        """What the pass has shown: the nodes that hold, and the token after the last, which `path` ends with.
+    def learn_from_pass(
+        self, path: Sequence[int], new: int, accepted: Sequence[Node], scores: NodeScores, seconds: float
+    ) -> Pass:
+        """Let drafters and accuracies learn from a pass, forget the draft, and return what the pass gained.
 
-        Drafters have not heard of the last `new` tokens of the path yet: those of this pass, and those since the one
-        before that took none.
+        `accepted` are the continuation's node and the accepted draft nodes. `path` holds all token ids, down to the
+        token after the last accepted node; the drafters have not learned from its last `new` tokens yet. These are the
+        tokens of this pass, and of earlier ones that taught them nothing.
         """
         draft, self._draft = self._draft, None
         assert draft is not None
-        for node, token_id in zip(stood, path[len(path) - len(stood) :], strict=True):
-            for name, way in draft.guesses[node].offers:
-                self.trust.learn(name, way, way.token_id == token_id)
-        own = [node for node in scores.nodes if node in draft.guesses]
+        for node, token_id in zip(accepted, path[len(path) - len(accepted) :], strict=True):
+            for name, guess in draft.by_node[node].guesses:
+                self.accuracy.learn(name, guess, guess.token_id == token_id)
+        own_nodes = [node for node in scores.nodes if node in draft.by_node]
         for drafter in self.drafters:
-            drafter.hear(path, new, scores, own)
-        for drafter, pay in zip(self.drafters, self._dear, strict=True):
-            if pay is not None:
-                alone = sum(draft.guesses[node].names == (drafter.name,) for node in stood[1:])
-                pay.hear(alone * seconds / len(stood))
-        self._vector = scores.hidden_state(stood[-1])
-        names = tuple("+".join(draft.guesses[node].names) for node in stood[1:])
-        return Pass(len(stood), len(draft.guesses), seconds, self._seconds, names)
+            drafter.hear(path, new, scores, own_nodes)
+        for drafter, payoff in zip(self.drafters, self._payoffs, strict=True):
+            if payoff is not None:
+                guessed_alone = sum(draft.by_node[node].drafters == (drafter.name,) for node in accepted[1:])
+                payoff.note_gain(guessed_alone * seconds / len(accepted))
+        self._hidden = scores.hidden_state(accepted[-1])
+        names = tuple("+".join(draft.by_node[node].drafters) for node in accepted[1:])
+        return Pass(len(accepted), len(draft.by_node), seconds, self._drafting_seconds, names)
 
-    def give_up(self) -> list[Node]:
-        """Let go of the draft; returns the nodes that were made for it, of which those that stand are kept anyway."""
+    def discard_draft(self) -> list[Node]:
+        """Empty the current draft, and return the nodes that were created for it.
+
+        Accepted nodes are among them; the caller's tree keeps these when the others are cut.
+        """
         if self._draft is not None:
-            self._draft = Draft(DraftNode(self._draft.top.node, 1.0, (), [], 0))
-        made, self.made = self.made, []
-        return made
-
-
-_SURETIES = tuple(round(2 * math.log(max(per, 1) / max(1000 - per, 1))) for per in range(1001))
-
-
-def _surety(odds: float) -> int:
-    """How sure a guess is, in steps of half a nat between what speaks for it and against it."""
-    return _SURETIES[int(1000 * odds)]
-
-
-def noise_adjustment(noise: Callable[[int, int], float]) -> Luck:
-    """How likely a token of some odds is drawn, where its noise at a depth below the line's end is known.
-
-    A draw takes the largest sum of log-probability and noise; the largest of all others' is distributed like noise
-    moved by the logarithm of their odds together.
-    """
-
-    def bent(depth: int, token_id: int, odds: float) -> float:
-        if not 0 < odds < 1:
-            return odds
-        return math.exp(-(1 - odds) * math.exp(-(math.log(odds) + noise(depth, token_id))))
-
-    return bent
+            self._draft = DraftTree(DraftNode(self._draft.root.node, 1.0, (), [], 0))
+        created, self.created_nodes = self.created_nodes, []
+        return created

@@ -35,7 +35,7 @@ class DraftModelDrafter:
 
     name = "model"
     hidden = False
-    sound = True
+    guesses_are_valid = True
 
     def __init__(self, little: Model, vocabulary: int, choose: Choose, trust: GuessAccuracy) -> None:
         """The vocabulary is the bigger model's, which may have more ids that stand for nothing, or fewer."""

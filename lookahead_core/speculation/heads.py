@@ -170,7 +170,7 @@ class HeadsDrafter:
 
     name = "heads"
     hidden = True
-    sound = True
+    guesses_are_valid = True
     dear = True
 
     def __init__(self, heads: Heads, model: Model) -> None:

@@ -68,7 +68,7 @@ class NgramIndex:
         for start in range(0, len(tokens), piece):
             self._add_many(tokens[start : start + piece])
 
-    def begin(self) -> None:
+    def begin_text(self) -> None:
         """What is added next is a new text: no run spans the break, and nothing follows what stands before it."""
         if self._tail:
             self._put(BREAK)
@@ -90,7 +90,7 @@ class NgramIndex:
                 return [place for _, place in agreed], agreed[0][0]
         return [], 0
 
-    def after(self, place: int) -> int | None:
+    def token_at(self, place: int) -> int | None:
         """The token at a place; None if it is forgotten, not there yet, or if another text begins there."""
         if not self._oldest <= place < self._end:
             return None

@@ -1,4 +1,4 @@
-"""What all modes grow with: leaves, the ways to go on from them, and when they are complete."""
+"""The leaves of branches and the operations on them that all lookahead modes share."""
 
 from __future__ import annotations
 
@@ -10,181 +10,210 @@ import torch
 
 from lookahead_core.engines.engine import Engine
 from lookahead_core.engines.prediction_rows import LogitRows
-from lookahead_core.strategies.decode import Continuation
+from lookahead_core.strategies.continuation import Continuation
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
-from lookahead_core.strategies.sampling import without
+from lookahead_core.strategies.sampling import exclude_tokens
 from lookahead_core.tree import Node, Prediction
 
-Complete = Callable[[Sequence[int], bytes], int | None]
-"""How many tokens of a path reach the end of what branches should end with, or None where that is still to come.
+CompletedSize = Callable[[Sequence[int], bytes], int | None]
+"""A function that says where a path completes its unit of text (a word, clause, sentence or line).
 
-The bytes stand in the text already: the first ones of the path's first token.
+It takes the path's token ids and the bytes of its first token that the person typed already. It returns how many tokens
+reach the end of the unit, or None if the path does not reach it.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthContext:
-    """What a document knows of the place where branches grow, and strategies, who see no text, do not."""
+    """What the document knows about the text, which the strategies need and do not see."""
 
-    unread: int = 0
-    """How many tokens of the text the model does not read; with a node's depth they make its position in the text."""
-    complete: Complete | None = None
-    line: Callable[[Node, int], Continuation] | None = None
-    """Makes the line of the likeliest tokens after a node, so many, drafted; None where nothing is to be drafted."""
+    unread_tokens: int = 0
+    """Number of tokens at the start of the text that the model does not read. A node's depth plus this number is its
+    position in the text."""
+    completed_size: CompletedSize | None = None
+    """None where branches end by number of tokens alone."""
+    drafted_continuation: Callable[[Node, int], Continuation] | None = None
+    """Makes the greedy continuation after a node, of at most this many tokens, with drafts; None to draft nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class BranchLeaf:
-    """The end of a path below a base, with the log-probability of each token on it."""
+    """The last node of a path below a base node, with the path's tokens and their log-probabilities."""
 
     node: Node
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
-    said: tuple[Prediction, ...] = ()
-    """For each token, the prediction that its log-probability is of: without banned tokens, given what was typed."""
+    predictions: tuple[Prediction, ...] = ()
+    """The prediction that each log-probability comes from: without banned tokens, and conditioned on `typed`."""
     typed: bytes = b""
-    """What was typed of the first token, where it stands in place of the last one typed."""
-    done: bool = False
-    """Whether it has reached the end of what was asked for, and is not to grow."""
-    beyond: tuple[int, ...] = ()
-    """Tokens that were looked at to know that it is done."""
+    """The text of the last typed token, if the path's first token replaces it; else empty."""
+    complete: bool = False
+    """Whether the path has reached the end of its word, clause, sentence or line, and stops growing."""
+    tokens_past_end: tuple[int, ...] = ()
+    """Tokens after the end of a complete path that had to be known to find that end."""
 
     @property
     def healed(self) -> bool:
+        """Whether the path's first token replaces the last typed token."""
         return bool(self.typed)
 
     @property
     def logprob(self) -> float:
+        """The log-probability of the whole path."""
         return math.fsum(self.logprobs)
 
-    def then(self, token_id: int, logprob: float, said: Prediction) -> BranchLeaf:
-        """One token further down, with the prediction that it was taken from."""
-        child = self.node.tree.expand(self.node, token_id)
-        taken = (*self.token_ids, token_id), (*self.logprobs, logprob), (*self.said, said)
-        return BranchLeaf(child, *taken, typed=self.typed)
+    def extended(self, token_id: int, logprob: float, prediction: Prediction) -> BranchLeaf:
+        """Return the leaf one token further; `prediction` is where its log-probability comes from."""
+        return BranchLeaf(
+            self.node.tree.expand(self.node, token_id),
+            (*self.token_ids, token_id),
+            (*self.logprobs, logprob),
+            (*self.predictions, prediction),
+            typed=self.typed,
+        )
 
-    def ended(self, stop: frozenset[int]) -> bool:
-        return bool(self.token_ids) and self.token_ids[-1] in stop
+    def ended(self, end_token_ids: frozenset[int]) -> bool:
+        """Whether the path's last token is an end token."""
+        return bool(self.token_ids) and self.token_ids[-1] in end_token_ids
 
-    def cut(self, size: int) -> BranchLeaf:
-        """Done, with its first tokens only."""
+    def completed(self, size: int) -> BranchLeaf:
+        """Return the complete leaf that has only the first `size` tokens of this path."""
         node = self.node
         for _ in self.token_ids[size:]:
             assert node.parent is not None
             node = node.parent
-        kept, beyond = self.token_ids[:size], self.token_ids[size:]
-        shorter = {"token_ids": kept, "logprobs": self.logprobs[:size], "said": self.said[:size]}
-        return replace(self, node=node, **shorter, done=True, beyond=beyond)
+        return replace(
+            self,
+            node=node,
+            token_ids=self.token_ids[:size],
+            logprobs=self.logprobs[:size],
+            predictions=self.predictions[:size],
+            complete=True,
+            tokens_past_end=self.token_ids[size:],
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class BranchStart:
-    """The predictions where branches begin, without banned tokens."""
+    """The predictions at the node where branches begin, without banned tokens."""
 
-    said: Prediction
-    """Of the first token; given what was typed, where the last token is re-opened."""
-    typed: float = 0.0
-    """The log-probability of the typed token in it, where the last token is re-opened."""
-    after_typed: Prediction | None = None
-    """Of the token after the typed one, where the last token is re-opened."""
+    prediction: Prediction
+    """Of the first token; conditioned on the typed text if the last typed token is re-opened."""
+    typed_logprob: float = 0.0
+    """The log-probability of the typed token in `prediction`, if that token is re-opened; else 0."""
+    prediction_after_typed: Prediction | None = None
+    """Of the token after the typed one, if that token is re-opened; else None."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthStep:
-    """After a pass: the paths so far, and how much of the text is still to be read."""
+    """The state of a lookahead after a forward pass."""
 
     leaves: tuple[BranchLeaf, ...]
     tokens_to_read: int = 0
+    """How many tokens of the prompt still need prefill."""
     start: BranchStart | None = None
-    """Where the paths begin; None before that was evaluated."""
+    """None until the node where branches begin is evaluated."""
 
 
 class Growth:
-    """The ways to go on from leaves, one pass for all of them."""
+    """One lookahead: extends leaves, and evaluates nodes for all leaves in one forward pass."""
 
-    def __init__(self, engine: Engine, options: LookaheadOptions, stop: frozenset[int], place: GrowthContext) -> None:
+    def __init__(
+        self, engine: Engine, options: LookaheadOptions, end_token_ids: frozenset[int], context: GrowthContext
+    ) -> None:
         self.engine = engine
         self.options = options
-        self.stop = stop
-        self.place = place
+        self.end_token_ids = end_token_ids
+        self.context = context
         self.banned = frozenset(options.banned)
         self.start: BranchStart | None = None
-        """Where branches begin, once that is evaluated."""
+        """The predictions where branches begin; None until they are evaluated."""
 
     @property
-    def plain(self) -> bool:
-        """Whether the most likely token is always taken, down to the bottom."""
-        return not self.banned and self.place.complete is None
+    def is_greedy_to_depth(self) -> bool:
+        """Whether each leaf follows the model's most probable token down to the full depth."""
+        return not self.banned and self.context.completed_size is None
 
-    def is_open(self, leaf: BranchLeaf) -> bool:
-        """Whether a leaf is to be grown further."""
-        return not leaf.done and len(leaf.token_ids) < self.options.depth and not leaf.ended(self.stop)
+    def can_grow(self, leaf: BranchLeaf) -> bool:
+        """Whether a leaf is neither complete, nor ended, nor at full depth."""
+        return not leaf.complete and len(leaf.token_ids) < self.options.depth and not leaf.ended(self.end_token_ids)
 
-    def then(self, leaf: BranchLeaf, token_id: int, logprob: float, said: Prediction) -> BranchLeaf:
-        """One token further down, or back up to where it is complete, if this token tells that it was."""
-        grown = leaf.then(token_id, logprob, said)
-        if self.place.complete is None or token_id in self.stop:
+    def extended(self, leaf: BranchLeaf, token_id: int, logprob: float, prediction: Prediction) -> BranchLeaf:
+        """Return the leaf one token further, or shortened to the end of its unit of text if the token shows that end.
+
+        `prediction` is where the log-probability comes from.
+        """
+        grown = leaf.extended(token_id, logprob, prediction)
+        if self.context.completed_size is None or token_id in self.end_token_ids:
             return grown
-        size = self.place.complete(grown.token_ids, grown.typed)
-        return grown if size is None else grown.cut(size)
+        size = self.context.completed_size(grown.token_ids, grown.typed)
+        return grown if size is None else grown.completed(size)
 
     def evaluate(self, leaves: Sequence[BranchLeaf]) -> bool:
-        """Make the predictions after these leaves known, in one pass; tells whether one was needed."""
-        nodes = list(dict.fromkeys(leaf.node for leaf in leaves if self.said(leaf.node) is None))
+        """Make the predictions after these leaves known; return whether that took a forward pass."""
+        nodes = list(dict.fromkeys(leaf.node for leaf in leaves if self.prediction_after(leaf.node) is None))
         if nodes:
             for node, row in zip(nodes, self.engine.evaluate(nodes), strict=True):
-                self.take(node, row)
+                self.note_without_banned(node, row)
         return bool(nodes)
 
-    def take(self, node: Node, row: torch.Tensor) -> torch.Tensor:
-        """Note the prediction after a node without banned tokens; returns the row of log-probabilities without them."""
+    def note_without_banned(self, node: Node, row: torch.Tensor) -> torch.Tensor:
+        """Note the prediction after a node without banned tokens; return the row renormalised without them."""
         if not self.banned:
             return row
-        left, said = among(row, without(torch.zeros_like(row), self.banned).isfinite().nonzero()[:, 0])
-        node.tree.memoize(node, self.banned, said)
-        return left
+        allowed = exclude_tokens(torch.zeros_like(row), self.banned).isfinite().nonzero()[:, 0]
+        renormalised, prediction = renormalised_among(row, allowed)
+        node.tree.memoize(node, self.banned, prediction)
+        return renormalised
 
-    def said(self, node: Node) -> Prediction | None:
-        """The prediction after a node without banned tokens; None where that takes a pass to know."""
+    def prediction_after(self, node: Node) -> Prediction | None:
+        """Return the prediction after a node, without banned tokens; None if it needs a forward pass."""
         return (node.memo or {}).get(self.banned) if self.banned else node.prediction
 
-    def ways(self, leaf: BranchLeaf, count: int, said: Prediction | None = None) -> list[BranchLeaf]:
-        """The most likely ways to go on from a leaf, none that is impossible: by this prediction, or the leaf's own."""
-        said = said or self.said(leaf.node)
-        assert said is not None
-        pairs = zip(said.token_ids[:count], said.logprobs, strict=False)
-        return [self.then(leaf, token_id, value, said) for token_id, value in pairs if value > -math.inf]
+    def children(self, leaf: BranchLeaf, count: int, prediction: Prediction | None = None) -> list[BranchLeaf]:
+        """Return the leaf extended by each of the `count` most probable tokens, without those of probability 0.
 
-    def slide(self, leaf: BranchLeaf) -> BranchLeaf:
-        """As far down the most likely tokens as predictions reach."""
-        while self.is_open(leaf) and self.said(leaf.node) is not None:
-            ways = self.ways(leaf, 1)
-            if not ways:
+        The tokens come from `prediction`, or from the known prediction after the leaf if it is None.
+        """
+        prediction = prediction or self.prediction_after(leaf.node)
+        assert prediction is not None
+        pairs = zip(prediction.token_ids[:count], prediction.logprobs, strict=False)
+        return [
+            self.extended(leaf, token_id, logprob, prediction) for token_id, logprob in pairs if logprob > -math.inf
+        ]
+
+    def follow_known(self, leaf: BranchLeaf) -> BranchLeaf:
+        """Return the leaf extended by the most probable tokens as far as predictions are known, without a pass."""
+        while self.can_grow(leaf) and self.prediction_after(leaf.node) is not None:
+            children = self.children(leaf, 1)
+            if not children:
                 break
-            leaf = ways[0]
+            leaf = children[0]
         return leaf
 
     def distinct(self, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:
-        """Each path once: leaves that differ only in what follows the end of a word have become the same."""
-        if self.place.complete is None:
+        """Return the leaves without duplicates: shortening to the end of a word can make two paths equal."""
+        if self.context.completed_size is None:
             return list(leaves)
-        once: dict[tuple[int, ...], BranchLeaf] = {}
+        by_path: dict[tuple[int, ...], BranchLeaf] = {}
         for leaf in leaves:
-            once.setdefault(leaf.token_ids, leaf)
-        return list(once.values())
+            by_path.setdefault(leaf.token_ids, leaf)
+        return list(by_path.values())
 
 
-def among(row: torch.Tensor, token_ids: torch.Tensor) -> tuple[torch.Tensor, Prediction]:
-    """The odds among some tokens alone: as a row of log-probabilities, all others ruled out, and as a prediction.
+def renormalised_among(row: torch.Tensor, token_ids: torch.Tensor) -> tuple[torch.Tensor, Prediction]:
+    """Renormalise a row of log-probabilities over these tokens; return the new row and its prediction.
 
-    The prediction has no tokens where the model rules all of these out.
+    All other tokens have log-probability -inf in the new row. The prediction is empty if the model gives all of these
+    tokens probability 0.
     """
-    some = token_ids[row[token_ids].isfinite()]
-    ruled_out = torch.full_like(row, -math.inf)
-    if not len(some):
-        return ruled_out, Prediction((), (), 0.0)
-    logprobs = row[some].log_softmax(0)
-    said = LogitRows(logprobs[None]).predictions()[0]
-    # The model gave scores among all tokens, and none among these.
-    said = replace(said, token_ids=tuple(some[list(said.token_ids)].tolist()), log_total=None)
-    return ruled_out.index_copy(0, some, logprobs), said
+    possible = token_ids[row[token_ids].isfinite()]
+    renormalised = torch.full_like(row, -math.inf)
+    if not len(possible):
+        return renormalised, Prediction((), (), 0.0)
+    logprobs = row[possible].log_softmax(0)
+    prediction = LogitRows(logprobs[None]).predictions()[0]
+    # The model's logits are over all tokens, so there is no log total for a subset.
+    prediction = replace(prediction, token_ids=tuple(possible[list(prediction.token_ids)].tolist()), log_total=None)
+    return renormalised.index_copy(0, possible, logprobs), prediction

@@ -1,4 +1,4 @@
-"""Branches below many nodes at once: what is known to be wanted later is grown in as few passes as one view takes."""
+"""Grow greedy branches below many nodes at once, in as few forward passes as one lookahead takes."""
 
 from __future__ import annotations
 
@@ -8,31 +8,39 @@ from lookahead_core.engines.engine import Engine, best_token
 from lookahead_core.tree import Node
 
 
-def grow_together(engine: Engine, origins: Sequence[Node], k: int, depth: int, stop: frozenset[int]) -> Iterator[None]:
-    """The k likeliest tokens after each origin and what follows each greedily, so deep; a step for each pass.
+def grow_together(
+    engine: Engine, origins: Sequence[Node], k: int, depth: int, end_token_ids: frozenset[int]
+) -> Iterator[None]:
+    """Grow the k most probable tokens after each origin, and their greedy continuations down to `depth` tokens.
 
-    A lookahead below any of the origins finds all of it in the tree then.
+    A generator that yields after each forward pass. Afterwards a lookahead in mode "likely" with these options needs no
+    forward pass at any of the origins.
     """
     if _evaluate(engine, origins):
         yield
-    frontier = [(_below(origin, token_id), origin.depth + depth) for origin in origins for token_id in _top(origin, k)]
-    while frontier := [(node, end) for node, end in frontier if node.depth < end and node.token_id not in stop]:
+    frontier = [
+        (_child(origin, token_id), origin.depth + depth) for origin in origins for token_id in _top_tokens(origin, k)
+    ]
+    while frontier := [
+        (node, bottom) for node, bottom in frontier if node.depth < bottom and node.token_id not in end_token_ids
+    ]:
         if _evaluate(engine, [node for node, _ in frontier]):
             yield
-        frontier = [(_below(node, best_token(node)), end) for node, end in frontier]
+        frontier = [(_child(node, best_token(node)), bottom) for node, bottom in frontier]
 
 
 def _evaluate(engine: Engine, nodes: Sequence[Node]) -> bool:
+    """Evaluate the nodes that have no prediction yet; return whether there were any."""
     pending = list(dict.fromkeys(node for node in nodes if node.prediction is None))
     if pending:
         engine.evaluate(pending)
     return bool(pending)
 
 
-def _top(node: Node, count: int) -> tuple[int, ...]:
+def _top_tokens(node: Node, count: int) -> tuple[int, ...]:
     assert node.prediction is not None
     return node.prediction.token_ids[:count]
 
 
-def _below(node: Node, token_id: int) -> Node:
+def _child(node: Node, token_id: int) -> Node:
     return node.tree.expand(node, token_id)

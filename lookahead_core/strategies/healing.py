@@ -1,4 +1,4 @@
-"""The last typed token re-opened: odds given what was typed, and the likeliest ways that begin with it."""
+"""Token healing: re-open the last typed token, and grow branches from tokens that begin with its text."""
 
 from __future__ import annotations
 
@@ -7,57 +7,64 @@ from dataclasses import dataclass
 
 import torch
 
-from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth, among
+from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth, renormalised_among
 from lookahead_core.tree import Node
 
 
 @dataclass(frozen=True, slots=True)
 class ReopenedToken:
-    """The last typed token, to be re-opened: its text, and the tokens whose text begins with it."""
+    """The last typed token: its text, and the ids of all tokens whose text begins with it."""
 
     text: bytes
     token_ids: Sequence[int]
 
 
-def healed(growth: Growth, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
-    """The likeliest paths below the head's parent that begin with what was typed, odds given that.
+def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
+    """Return the k most probable leaves below the head's parent whose text begins with the typed text.
 
-    The typed token itself inserts nothing, so it stands for the ways to go on from it; it stands whatever is banned.
+    Probabilities are conditioned on the typed text. The typed token itself inserts nothing, so the tokens after it
+    compete in its stead; it is allowed even if it is banned.
     """
     assert head.parent is not None
-    start = known_start(growth, head, typed)
+    start = known_healed_start(growth, head, typed)
     if start is None:
-        start, *_ = evaluated_start(growth, head, typed)
+        start, *_ = evaluate_healed_start(growth, head, typed)
     growth.start = start
-    count = growth.options.k
+    k = growth.options.k
     base = BranchLeaf(head.parent, (), (), typed=typed.text)
-    # One more than are shown, since one of them may be the head's.
-    leaves = [leaf for leaf in growth.ways(base, count + 1, start.said) if leaf.token_ids != (head.token_id,)]
-    leaves += growth.ways(base.then(head.token_id, start.typed, start.said), count)
-    return sorted(growth.distinct(leaves), key=lambda leaf: -leaf.logprob)[:count]
+    # One more than k, because the typed token may be among them.
+    leaves = [leaf for leaf in growth.children(base, k + 1, start.prediction) if leaf.token_ids != (head.token_id,)]
+    leaves += growth.children(base.extended(head.token_id, start.typed_logprob, start.prediction), k)
+    return sorted(growth.distinct(leaves), key=lambda leaf: -leaf.logprob)[:k]
 
 
-def known_start(growth: Growth, head: Node, typed: ReopenedToken) -> BranchStart | None:
-    """Where branches begin that start with what was typed; None where that takes a pass to know."""
+def known_healed_start(growth: Growth, head: Node, typed: ReopenedToken) -> BranchStart | None:
+    """Return the predictions conditioned on the typed text; None if they need a forward pass."""
     assert head.parent is not None
-    return (head.parent.memo or {}).get(_key(growth, head, typed))
+    return (head.parent.memo or {}).get(_note_key(growth, head, typed))
 
 
-def evaluated_start(growth: Growth, head: Node, typed: ReopenedToken) -> tuple[BranchStart, torch.Tensor, torch.Tensor]:
-    """The same by a pass; and the rows of log-probabilities of the first token, and of the one after the typed one."""
+def evaluate_healed_start(
+    growth: Growth, head: Node, typed: ReopenedToken
+) -> tuple[BranchStart, torch.Tensor, torch.Tensor]:
+    """Compute and note the predictions conditioned on the typed text, in one forward pass.
+
+    Returns them with two rows of log-probabilities: of the first token, conditioned on the typed text, and of the token
+    after the typed token.
+    """
     assert head.parent is not None
-    before, after = growth.engine.evaluate([head.parent, head])
-    after = growth.take(head, after)
-    after_typed = growth.said(head)
+    parent_row, head_row = growth.engine.evaluate([head.parent, head])
+    head_row = growth.note_without_banned(head, head_row)
+    after_typed = growth.prediction_after(head)
     assert after_typed is not None
-    # A tokenizer may know more tokens than the model has odds for.
-    gone = growth.banned - {head.token_id}
-    fitting = [token_id for token_id in typed.token_ids if token_id < len(before) and token_id not in gone]
-    first, said = among(before, torch.tensor(fitting, device=before.device))
-    start = BranchStart(said, float(first[head.token_id]), after_typed)
-    head.tree.memoize(head.parent, _key(growth, head, typed), start)
-    return start, first, after
+    excluded = growth.banned - {head.token_id}
+    # A tokenizer may have more tokens than the model's vocabulary.
+    matching = [token_id for token_id in typed.token_ids if token_id < len(parent_row) and token_id not in excluded]
+    first_row, prediction = renormalised_among(parent_row, torch.tensor(matching, device=parent_row.device))
+    start = BranchStart(prediction, float(first_row[head.token_id]), after_typed)
+    head.tree.memoize(head.parent, _note_key(growth, head, typed), start)
+    return start, first_row, head_row
 
 
-def _key(growth: Growth, head: Node, typed: ReopenedToken) -> Hashable:
+def _note_key(growth: Growth, head: Node, typed: ReopenedToken) -> Hashable:
     return typed.text, head.token_id, growth.banned

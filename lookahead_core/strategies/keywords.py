@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lookahead_core.speculation.drafters import Drafter
     from lookahead_core.speculation.heads_file import Heads
     from lookahead_core.strategies.lookahead_options import Mode, Until
-    from lookahead_core.strategies.rules import Word
+    from lookahead_core.strategies.rules import Phrase
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -95,10 +95,10 @@ class RuleKeywords(TypedDict, total=False):
     """Subtracted once from the score of each token that is in the text."""
     no_repeat_ngram_size: int
     """No n-gram of this many tokens occurs twice; 0 is off."""
-    forbidden: Collection[Word]
+    forbidden: Collection[Phrase]
     """Strings that the text must not come to contain, however they are tokenized; single token ids; or sequences of
     token ids."""
-    forced: Collection[Word]
+    forced: Collection[Phrase]
     """Words or sequences of token ids that must come before an end token or the maximum length ends the text."""
 
 
@@ -123,7 +123,7 @@ class StreamKeywords(RuleKeywords, total=False):
     """Number of the random stream of this seed: each draws a text of its own."""
     stop: str | Collection[str]
     """Strings that end the text. They may span tokens, and may begin before the new text; they are not part of it."""
-    stop_ids: Collection[Word]
+    stop_ids: Collection[Phrase]
     """Sequences of token ids that end the text."""
     stop_when: Callable[[Sequence[int]], bool] | None
     """Called after each token with all ids so far, the prompt's included; True ends the text."""

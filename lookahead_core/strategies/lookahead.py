@@ -1,4 +1,4 @@
-"""Branches of any depth: the likely ones, all of the first levels, those where the model hesitates, the best first."""
+"""The lookahead modes: likely, every_level, forks, best_first and sampled."""
 
 from __future__ import annotations
 
@@ -9,159 +9,173 @@ from collections.abc import Iterator, Sequence
 
 from lookahead_core.engines.engine import Engine, prefill_in_chunks
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth, GrowthContext, GrowthStep
-from lookahead_core.strategies.decode import look
-from lookahead_core.strategies.healing import ReopenedToken, healed
+from lookahead_core.strategies.decode import advance_in_one_pass
+from lookahead_core.strategies.healing import ReopenedToken, healed_leaves
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
-from lookahead_core.strategies.sampled_branches import sampled
+from lookahead_core.strategies.sampled_branches import grow_sampled
 from lookahead_core.tree import Node
 
 __all__ = ["BranchLeaf", "GrowthContext", "GrowthStep", "LookaheadOptions", "ReopenedToken", "lookahead"]
 
-HERE = GrowthContext()
+NO_CONTEXT = GrowthContext()
+"""The context of a text that the model reads completely, with branches that end by number of tokens."""
 
 
 def lookahead(
     engine: Engine,
     head: Node,
     options: LookaheadOptions,
-    stop: frozenset[int],
+    end_token_ids: frozenset[int],
     typed: ReopenedToken | None = None,
-    place: GrowthContext = HERE,
+    context: GrowthContext = NO_CONTEXT,
 ) -> Iterator[GrowthStep]:
-    """Grow branches below `head`, or in place of it where it is re-opened; one step for each forward pass."""
-    for left in prefill_in_chunks(engine, head):
-        yield GrowthStep((), left)
-    growth = Growth(engine, options, stop, place)
-    for leaves in (sampled if options.mode == "sampled" else _grown)(growth, head, typed):
+    """Grow branches below `head`; a generator of one step per forward pass, prefill included.
+
+    With `typed`, the head is the last typed token and is re-opened: branches hang below its parent.
+    """
+    for tokens_to_read in prefill_in_chunks(engine, head):
+        yield GrowthStep((), tokens_to_read)
+    growth = Growth(engine, options, end_token_ids, context)
+    for leaves in (grow_sampled if options.mode == "sampled" else _grow)(growth, head, typed):
         yield GrowthStep(tuple(leaves), start=growth.start)
 
 
-def _grown(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
-    """The likeliest first tokens, and what their mode makes of them."""
+def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
+    """Grow the most probable first tokens by the mode; yield all leaves after each pass."""
     options = growth.options
-    beginnings = _first(growth, head) if typed is None else healed(growth, head, typed)
+    leaves = _first_leaves(growth, head) if typed is None else healed_leaves(growth, head, typed)
     if options.mode == "forks":
-        beginnings = [leaf for leaf in beginnings if leaf.logprob >= math.log(options.cutoff or 1e-9)] or beginnings[:1]
-        beginnings = beginnings[: options.split_limit]
-    yield beginnings
-    if beginnings:
-        yield from _GROWERS[options.mode](growth, beginnings)
+        leaves = [leaf for leaf in leaves if leaf.logprob >= math.log(options.cutoff or 1e-9)] or leaves[:1]
+        leaves = leaves[: options.split_limit]
+    yield leaves
+    if leaves:
+        yield from _GROW_BY_MODE[options.mode](growth, leaves)
 
 
-def _first(growth: Growth, head: Node) -> list[BranchLeaf]:
+def _first_leaves(growth: Growth, head: Node) -> list[BranchLeaf]:
     base = BranchLeaf(head, (), ())
     growth.evaluate([base])
-    said = growth.said(head)
-    assert said is not None
-    growth.start = BranchStart(said)
-    return growth.ways(base, growth.options.k)
+    prediction = growth.prediction_after(head)
+    assert prediction is not None
+    growth.start = BranchStart(prediction)
+    return growth.children(base, growth.options.k)
 
 
-def _greedy(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """Each leaf on its own, always the most likely token, to the bottom."""
-    # Where nothing is banned and depth alone decides, an engine may have a faster way than pass by pass.
-    grow = _stepped
-    if growth.plain:
-        grow = _rolled if growth.place.line is None else _drafted
+def _grow_likely(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
+    """Extend each leaf by its most probable tokens until it is complete or at full depth."""
+    # Without bans and with depth as the only end, an engine may have a faster way than one pass per level.
+    grow = _grow_level_by_level
+    if growth.is_greedy_to_depth:
+        grow = _roll_out if growth.context.drafted_continuation is None else _grow_with_drafts
     yield from grow(growth, leaves)
 
 
-def _rolled(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
+def _roll_out(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
+    """Let the engine extend all leaves greedily."""
     bottom = leaves[0].node.depth - len(leaves[0].token_ids) + growth.options.depth
-    for _ in growth.engine.roll_out([leaf.node for leaf in leaves], bottom, growth.stop):
-        leaves = [growth.slide(leaf) for leaf in leaves]
+    for _ in growth.engine.roll_out([leaf.node for leaf in leaves], bottom, growth.end_token_ids):
+        leaves = [growth.follow_known(leaf) for leaf in leaves]
         yield leaves
-    yield [growth.slide(leaf) for leaf in leaves]
+    yield [growth.follow_known(leaf) for leaf in leaves]
 
 
-def _drafted(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
-    """Several tokens a pass, where what follows can be guessed from the text."""
-    line_of = growth.place.line
-    assert line_of is not None
-    leaves = [growth.slide(leaf) for leaf in leaves]
-    room = growth.options.depth
-    lines = [line_of(leaf.node, room - len(leaf.token_ids)) for leaf in leaves if growth.is_open(leaf)]
-    while growing := [line for line in lines if not line.over]:
-        look(growing, growth.engine)
-        for line in growing:
-            line.take_known()
-        leaves = [growth.slide(leaf) for leaf in leaves]
-        yield leaves
-    yield leaves
-
-
-def _stepped(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
-    leaves = growth.distinct([growth.slide(leaf) for leaf in leaves])
-    while growth.evaluate([leaf for leaf in leaves if growth.is_open(leaf)]):
-        leaves = growth.distinct([growth.slide(leaf) for leaf in leaves])
+def _grow_with_drafts(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
+    """Extend leaves greedily with speculation: several tokens per pass where drafts are accepted."""
+    continuation_after = growth.context.drafted_continuation
+    assert continuation_after is not None
+    leaves = [growth.follow_known(leaf) for leaf in leaves]
+    depth = growth.options.depth
+    continuations = [
+        continuation_after(leaf.node, depth - len(leaf.token_ids)) for leaf in leaves if growth.can_grow(leaf)
+    ]
+    while growing := [continuation for continuation in continuations if not continuation.over]:
+        advance_in_one_pass(growing, growth.engine)
+        for continuation in growing:
+            continuation.take_all_known()
+        leaves = [growth.follow_known(leaf) for leaf in leaves]
         yield leaves
     yield leaves
 
 
-def _every_level(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """All ways at each of the first levels, then greedily on."""
+def _grow_level_by_level(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
+    """Extend leaves greedily, one forward pass per level."""
+    leaves = growth.distinct([growth.follow_known(leaf) for leaf in leaves])
+    while growth.evaluate([leaf for leaf in leaves if growth.can_grow(leaf)]):
+        leaves = growth.distinct([growth.follow_known(leaf) for leaf in leaves])
+        yield leaves
+    yield leaves
+
+
+def _grow_every_level(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
+    """Split every leaf into k at each of the first `branch_levels` levels, then continue greedily."""
     options = growth.options
     for _ in range(min(options.branch_levels, options.depth) - 1):
-        passed = growth.evaluate([leaf for leaf in leaves if growth.is_open(leaf)])
-        grown = [way for leaf in leaves for way in _ways_or_self(growth, leaf, options.k)]
+        passed = growth.evaluate([leaf for leaf in leaves if growth.can_grow(leaf)])
+        grown = [child for leaf in leaves for child in _children_or_self(growth, leaf, options.k)]
         leaves = growth.distinct(grown)
         if passed:
             yield leaves
-    yield from _greedy(growth, leaves)
+    yield from _grow_likely(growth, leaves)
 
 
-def _ways_or_self(growth: Growth, leaf: BranchLeaf, count: int) -> list[BranchLeaf]:
-    return growth.ways(leaf, count) if growth.is_open(leaf) else [leaf]
+def _children_or_self(growth: Growth, leaf: BranchLeaf, count: int) -> list[BranchLeaf]:
+    return growth.children(leaf, count) if growth.can_grow(leaf) else [leaf]
 
 
-def _forks(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """Split where another token has enough probability, run on where not; the k likeliest paths go on."""
+def _grow_forks(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
+    """Split a leaf where more than one token passes the cutoff; keep the k most probable paths at each level."""
     options = growth.options
     for level in range(1, options.depth):
-        growing = [leaf for leaf in leaves if growth.is_open(leaf)]
+        growing = [leaf for leaf in leaves if growth.can_grow(leaf)]
         if not growing:
             break
         passed = growth.evaluate(growing)
         cutoff = options.cutoff * options.slope**level
-        grown = [way for leaf in leaves for way in _split(growth, leaf, cutoff)]
-        leaves = _likeliest(growth.distinct(grown), options.k)
+        grown = [child for leaf in leaves for child in _split(growth, leaf, cutoff)]
+        leaves = _most_probable(growth.distinct(grown), options.k)
         if passed:
             yield leaves
     yield leaves
 
 
 def _split(growth: Growth, leaf: BranchLeaf, cutoff: float) -> list[BranchLeaf]:
-    if not growth.is_open(leaf):
+    """Return the leaf's most probable child, and up to `split_limit` - 1 further children that pass the cutoff."""
+    if not growth.can_grow(leaf):
         return [leaf]
-    said, ways = growth.said(leaf.node), growth.ways(leaf, growth.options.split_limit)
-    assert said is not None
-    # What is impossible is none of the ways, and comes last in a prediction.
-    odds = zip(ways, map(math.exp, said.logprobs), strict=False)
-    return ways[:1] + [way for way, probability in itertools.islice(odds, 1, None) if probability >= cutoff]
+    prediction, children = growth.prediction_after(leaf.node), growth.children(leaf, growth.options.split_limit)
+    assert prediction is not None
+    # Tokens of probability 0 have no child; they are last in a prediction, so the others stay aligned.
+    odds = zip(children, map(math.exp, prediction.logprobs), strict=False)
+    return children[:1] + [child for child, probability in itertools.islice(odds, 1, None) if probability >= cutoff]
 
 
-def _likeliest(leaves: Sequence[BranchLeaf], count: int) -> list[BranchLeaf]:
-    """The most probable ones, in the order in which they came."""
+def _most_probable(leaves: Sequence[BranchLeaf], count: int) -> list[BranchLeaf]:
+    """Return the `count` most probable leaves, in their original order."""
     chosen = heapq.nlargest(count, range(len(leaves)), key=lambda index: leaves[index].logprob)
     return [leaves[index] for index in sorted(chosen)]
 
 
-def _best_first(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """Always grow the most probable ends, as many at once as a pass takes cheaply, until the budget is spent."""
+def _grow_best_first(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
+    """Evaluate the `width` most probable leaves per pass until `budget` nodes are evaluated."""
     options, spent = growth.options, 0
     while spent < options.budget:
-        growing = [leaf for leaf in leaves if growth.is_open(leaf)]
+        growing = [leaf for leaf in leaves if growth.can_grow(leaf)]
         chosen = heapq.nlargest(min(options.width, options.budget - spent), growing, key=lambda leaf: leaf.logprob)
         if not chosen:
             break
         passed = growth.evaluate(chosen)
         spent += len(chosen)
         opened = {leaf.token_ids for leaf in chosen}
-        grown = [[leaf] if leaf.token_ids not in opened else growth.ways(leaf, options.k) for leaf in leaves]
+        grown = [[leaf] if leaf.token_ids not in opened else growth.children(leaf, options.k) for leaf in leaves]
         leaves = growth.distinct(list(itertools.chain.from_iterable(grown)))
         if passed:
-            yield _likeliest(leaves, options.k)
-    yield sorted(_likeliest(leaves, options.k), key=lambda leaf: -leaf.logprob)
+            yield _most_probable(leaves, options.k)
+    yield sorted(_most_probable(leaves, options.k), key=lambda leaf: -leaf.logprob)
 
 
-_GROWERS = {"likely": _greedy, "every_level": _every_level, "forks": _forks, "best_first": _best_first}
+_GROW_BY_MODE = {
+    "likely": _grow_likely,
+    "every_level": _grow_every_level,
+    "forks": _grow_forks,
+    "best_first": _grow_best_first,
+}

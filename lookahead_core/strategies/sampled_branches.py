@@ -1,4 +1,4 @@
-"""Branches that are drawn: k streams, each with noise of its own, so that what was drawn once is drawn again."""
+"""The lookahead mode "sampled": k independent samples, reproducible because each stream has its own seeded noise."""
 
 from __future__ import annotations
 
@@ -8,107 +8,111 @@ from dataclasses import dataclass
 import torch
 
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth
-from lookahead_core.strategies.healing import ReopenedToken, evaluated_start, known_start
-from lookahead_core.strategies.sampling import draw, shaped
+from lookahead_core.strategies.healing import ReopenedToken, evaluate_healed_start, known_healed_start
+from lookahead_core.strategies.sampling import apply_temperature_and_cuts, sample_token
 from lookahead_core.tree import Node, Prediction
 
 
-def sampled(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
-    """All streams one token further with each pass; streams that drew the same stay as many rows as they are."""
-    draws = StreamDraws(growth)
-    leaves = draws.beginnings(head) if typed is None else draws.healed(head, typed)
+def grow_sampled(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
+    """Grow k sampled streams, one token each per forward pass; yield all leaves after each pass and at the end.
+
+    Streams that draw the same tokens stay separate leaves. With `typed`, the first token replaces the head.
+    """
+    streams = SampledGrowth(growth)
+    leaves = streams.first_leaves(head) if typed is None else streams.first_healed_leaves(head, typed)
     yield leaves
-    while growing := [index for index, leaf in enumerate(leaves) if growth.is_open(leaf)]:
-        passed = draws.evaluate([(leaves[index].node, index) for index in growing])
+    while growing := [index for index, leaf in enumerate(leaves) if growth.can_grow(leaf)]:
+        passed = streams.evaluate([(leaves[index].node, index) for index in growing])
         for index in growing:
-            leaves[index] = draws.then(leaves[index], index)
+            leaves[index] = streams.extended(leaves[index], index)
         if passed:
             yield leaves
     yield leaves
 
 
 @dataclass(frozen=True, slots=True)
-class StreamDraws:
-    """What each stream draws after each node: noted there, since it takes the full row."""
+class SampledGrowth:
+    """Samples a token after a node for each stream, and notes it at the node: sampling needs the full row."""
 
     growth: Growth
 
-    def beginnings(self, head: Node) -> list[BranchLeaf]:
-        """The first token of each stream."""
+    def first_leaves(self, head: Node) -> list[BranchLeaf]:
+        """Return the leaf of each stream after its first token."""
         streams = range(self.growth.options.k)
         self.evaluate([(head, stream) for stream in streams])
-        said = self.growth.said(head)
-        assert said is not None
-        self.growth.start = BranchStart(said)
-        return [self.then(BranchLeaf(head, (), ()), stream) for stream in streams]
+        prediction = self.growth.prediction_after(head)
+        assert prediction is not None
+        self.growth.start = BranchStart(prediction)
+        return [self.extended(BranchLeaf(head, (), ()), stream) for stream in streams]
 
-    def evaluate(self, wanted: Sequence[tuple[Node, int]]) -> bool:
-        """Draw after these nodes for these streams, in one pass; tells whether one was needed."""
-        missing = [(node, stream) for node, stream in wanted if not self._is_known(node, stream)]
+    def evaluate(self, draws: Sequence[tuple[Node, int]]) -> bool:
+        """Sample after each (node, stream) pair that has no sample yet; return whether that took a forward pass."""
+        missing = [(node, stream) for node, stream in draws if not self._is_known(node, stream)]
         nodes = list(dict.fromkeys(node for node, _ in missing))
         if nodes:
             pairs = zip(nodes, self.growth.engine.evaluate(nodes), strict=True)
-            rows = {node: self.growth.take(node, row) for node, row in pairs}
+            rows = {node: self.growth.note_without_banned(node, row) for node, row in pairs}
             for node, stream in missing:
-                self._draw(node, stream, rows[node])
+                self._sample(node, stream, rows[node])
         return bool(nodes)
 
-    def then(self, leaf: BranchLeaf, stream: int) -> BranchLeaf:
-        """A leaf, and the token that this stream has drawn after it."""
-        said = self.growth.said(leaf.node)
-        assert said is not None
-        return self._taken(leaf, stream, said)
+    def extended(self, leaf: BranchLeaf, stream: int) -> BranchLeaf:
+        """Return the leaf extended by the token that this stream sampled after it."""
+        prediction = self.growth.prediction_after(leaf.node)
+        assert prediction is not None
+        return self._extended(leaf, stream, prediction)
 
-    def healed(self, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
-        """The first tokens where the last typed one is re-opened: drawn among those that begin with what was typed.
+    def first_healed_leaves(self, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
+        """Return the leaf of each stream after its first token, sampled among tokens that begin with the typed text.
 
-        A stream that draws the typed token itself, which inserts nothing, goes on from it at once.
+        A stream that samples the typed token, which inserts nothing, samples the token after it at once.
         """
         assert head.parent is not None
         streams = range(self.growth.options.k)
-        start = known_start(self.growth, head, typed)
-        if start is None or any(self._missing(head, typed, stream) for stream in streams):
-            start, first, after = evaluated_start(self.growth, head, typed)
+        start = known_healed_start(self.growth, head, typed)
+        if start is None or any(self._lacks_healed_sample(head, typed, stream) for stream in streams):
+            start, first_row, head_row = evaluate_healed_start(self.growth, head, typed)
             for stream in streams:
-                self._draw(head.parent, stream, first, typed.text)
-                if self._missing(head, typed, stream):
-                    self._draw(head, stream, after)
+                self._sample(head.parent, stream, first_row, typed.text)
+                if self._lacks_healed_sample(head, typed, stream):
+                    self._sample(head, stream, head_row)
         self.growth.start = start
         base = BranchLeaf(head.parent, (), (), typed=typed.text)
-        leaves = [self._taken(base, stream, start.said) for stream in streams]
-        return [self.then(leaf, stream) if leaf.node is head else leaf for stream, leaf in enumerate(leaves)]
+        leaves = [self._extended(base, stream, start.prediction) for stream in streams]
+        return [self.extended(leaf, stream) if leaf.node is head else leaf for stream, leaf in enumerate(leaves)]
 
-    def _taken(self, leaf: BranchLeaf, stream: int, said: Prediction) -> BranchLeaf:
-        """The token that a stream has drawn after a leaf; in place of the last one typed where no other came yet."""
-        drawn = self._drawn(leaf.node, stream, leaf.typed if not leaf.token_ids else b"")
-        assert drawn is not None
-        return self.growth.then(leaf, *drawn, said)
+    def _extended(self, leaf: BranchLeaf, stream: int, prediction: Prediction) -> BranchLeaf:
+        """Return the leaf extended by this stream's sample; an empty healed leaf by its sample given the typed text."""
+        sampled = self._sampled(leaf.node, stream, leaf.typed if not leaf.token_ids else b"")
+        assert sampled is not None
+        return self.growth.extended(leaf, *sampled, prediction)
 
-    def _missing(self, head: Node, typed: ReopenedToken, stream: int) -> bool:
-        """Whether a stream's first token that inserts something is not drawn yet."""
+    def _lacks_healed_sample(self, head: Node, typed: ReopenedToken, stream: int) -> bool:
+        """Whether a stream has no sample yet for the first token that inserts text."""
         assert head.parent is not None
-        first = self._drawn(head.parent, stream, typed.text)
+        first = self._sampled(head.parent, stream, typed.text)
         return first is None or (first[0] == head.token_id and not self._is_known(head, stream))
 
     def _is_known(self, node: Node, stream: int) -> bool:
-        """Whether no pass is needed for what a stream draws after a node, and for the odds there."""
-        return self._drawn(node, stream) is not None and self.growth.said(node) is not None
+        """Whether both the stream's sample and the prediction after a node are known without a forward pass."""
+        return self._sampled(node, stream) is not None and self.growth.prediction_after(node) is not None
 
-    def _draw(self, node: Node, stream: int, row: torch.Tensor, typed: bytes = b"") -> None:
-        """Draw from a row of log-probabilities, from which what is banned is left out already."""
+    def _sample(self, node: Node, stream: int, row: torch.Tensor, typed: bytes = b"") -> None:
+        """Sample from a row of log-probabilities without banned tokens, and note the token at the node."""
         options = self.growth.options
-        odds = shaped(row, temperature=options.temperature, top_p=options.top_p)
-        token_id = draw(odds, seed=options.seed, stream=stream, position=self._position(node))
-        node.tree.memoize(node, self._key(node, stream, typed), (token_id, float(row[token_id])))
+        scores = apply_temperature_and_cuts(row, temperature=options.temperature, top_p=options.top_p)
+        token_id = sample_token(scores, seed=options.seed, stream=stream, position=self._position(node))
+        node.tree.memoize(node, self._note_key(node, stream, typed), (token_id, float(row[token_id])))
 
-    def _drawn(self, node: Node, stream: int, typed: bytes = b"") -> tuple[int, float] | None:
-        return (node.memo or {}).get(self._key(node, stream, typed))
+    def _sampled(self, node: Node, stream: int, typed: bytes = b"") -> tuple[int, float] | None:
+        """Return the noted sample after a node and its log-probability; None if there is none."""
+        return (node.memo or {}).get(self._note_key(node, stream, typed))
 
     def _position(self, node: Node) -> int:
-        """Where in the whole text the token after a node stands."""
-        return node.depth + self.growth.place.unread
+        """Return the position in the whole text of the token after a node."""
+        return node.depth + self.growth.context.unread_tokens
 
-    def _key(self, node: Node, stream: int, typed: bytes) -> Hashable:
+    def _note_key(self, node: Node, stream: int, typed: bytes) -> Hashable:
         options = self.growth.options
-        drawing = (options.seed, options.temperature, options.top_p)
-        return drawing, stream, self._position(node), typed, self.growth.banned
+        settings = (options.seed, options.temperature, options.top_p)
+        return settings, stream, self._position(node), typed, self.growth.banned

@@ -39,7 +39,8 @@ from lookahead_core.document.results import Branch, Cost, Lookahead, Piece
 from lookahead_core.loading import load_model as models
 from lookahead_core.loading.quantization import QUANTIZE
 from lookahead_core.serving.json_values import plain
-from lookahead_core.strategies.beam import FATES, BeamOptions
+from lookahead_core.strategies.beam import FATES
+from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from tests.conftest import CORPUS, byte_level, tiny_llama
 from tests.support.scripted_model import parrot

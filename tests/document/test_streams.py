@@ -17,7 +17,7 @@ import torch
 from lookahead_core import Document, LookaheadError, Model, TextError, load_model
 from lookahead_core.document.batch import stream_batch
 from lookahead_core.document.stop_conditions import StopStrings
-from lookahead_core.strategies.decode import model_scores
+from lookahead_core.strategies.continuation import model_scores
 from tests.conftest import tiny_llama
 from tests.strategies.test_sampling import reference_noise
 from tests.support.families import make, plain_rows
@@ -415,7 +415,7 @@ def test_options_that_rule_everything_out_are_told_in_a_sentence(cached: Model) 
         ({"stop_when": 3}, "stop_when is 3, and must be a function"),
         ({"max_words": 0}, "max_words is 0"),
         ({"forced": ["sea"], "forbidden": ["sea"]}, "'sea' is both forced and forbidden"),
-        ({"forced": ["lighthouse"], "forbidden": ["house"]}, "A forced word .* holds a forbidden one"),
+        ({"forced": ["lighthouse"], "forbidden": ["house"]}, "The forced phrase .* holds a forbidden one"),
         ({"forced": [(1, 2, 3)], "forbidden": [(2, 3)]}, "holds a forbidden one"),
         ({"forced": [(7, 8, 9)], "max_new_tokens": 2}, "the forced words alone take 3"),
         ({"forced": [(9, 0)]}, "forced holds an end token"),

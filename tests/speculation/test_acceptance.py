@@ -16,10 +16,10 @@ from lookahead_core import Document, Model, load_model
 from lookahead_core.document.batch import stream_batch
 from lookahead_core.engines.engine import NodeScores
 from lookahead_core.engines.pass_costs import PassCosts
-from lookahead_core.speculation.acceptance import drawn, rejection, residual
-from lookahead_core.speculation.draft_and_verify import noise_adjustment
+from lookahead_core.speculation.acceptance import accept_by_rejection, residual, sample_at
+from lookahead_core.speculation.draft_value import noise_adjustment
 from lookahead_core.speculation.drafters import Guess
-from lookahead_core.strategies.sampling import noise, noise_at
+from lookahead_core.strategies.sampling import gumbel_noise, gumbel_noise_by_token
 from lookahead_core.tree import Node
 from tests.conftest import tiny_llama
 from tests.strategies.test_sampling import reference_noise
@@ -51,7 +51,7 @@ def sources(kind: str, dice: random.Random) -> list[tuple[int, torch.Tensor | No
         return [(token_id, None) for token_id in dice.sample(range(LETTERS), 3)]
     spread = {"alike": 0.3, "unlike": 3.0, "mixed": 1.5}[kind]
     draws = [odds_of(seed, spread=spread) for seed in (50, 51)]
-    made: list[tuple[int, torch.Tensor | None]] = [(drawn(source, dice.random()), source) for source in draws]
+    made: list[tuple[int, torch.Tensor | None]] = [(sample_at(source, dice.random()), source) for source in draws]
     return [*made, (2, None)] if kind == "mixed" else made
 
 
@@ -61,7 +61,7 @@ def test_a_token_comes_with_its_odds_whatever_was_drafted(kind: str) -> None:
     counts: Counter[int] = Counter()
     for _ in range(8_000):
         drafted = sources(kind, dice)
-        counts[rejection(odds, drafted, [dice.random() for _ in drafted], dice.random()).token_id] += 1
+        counts[accept_by_rejection(odds, drafted, [dice.random() for _ in drafted], dice.random()).token_id] += 1
     assert abs(chi_square([counts[letter] for letter in range(LETTERS)], odds.tolist())) < 5
 
 
@@ -70,7 +70,9 @@ def test_a_draft_is_taken_as_often_as_both_models_agree() -> None:
     dice, odds, source = random.Random(2), odds_of(7), odds_of(8)
     taken = 0
     for _ in range(20_000):
-        taken += rejection(odds, [(drawn(source, dice.random()), source)], [dice.random()], dice.random()).accepted
+        taken += accept_by_rejection(
+            odds, [(sample_at(source, dice.random()), source)], [dice.random()], dice.random()
+        ).accepted
     assert taken / 20_000 == pytest.approx(float(torch.minimum(odds, source).sum()), abs=0.02)
 
 
@@ -84,16 +86,16 @@ def test_what_is_left_after_a_rejection_is_what_the_draft_does_not_cover() -> No
 def test_noise_for_one_token_is_the_noise_for_all() -> None:
     ids = torch.arange(500)
     for seed, stream, position in ((0, 0, 0), (7, 2, 31), (2**53, 2**40, 8000)):
-        one = noise_at(seed, stream, position)
+        one = gumbel_noise_by_token(seed, stream, position)
         expected = [reference_noise(seed, stream, position, token_id) for token_id in range(500)]
         assert [one(token_id) for token_id in range(500)] == pytest.approx(expected, rel=1e-12)
-        assert noise(seed, stream, position, ids).tolist() == pytest.approx(expected, rel=1e-12)
+        assert gumbel_noise(seed, stream, position, ids).tolist() == pytest.approx(expected, rel=1e-12)
 
 
 def test_odds_with_known_dice_are_on_average_the_odds_without() -> None:
     for odds in (0.01, 0.3, 0.9):
         bent = [
-            noise_adjustment(lambda place, token_id: noise_at(3, 0, place)(token_id))(place, 5, odds)
+            noise_adjustment(lambda place, token_id: gumbel_noise_by_token(3, 0, place)(token_id))(place, 5, odds)
             for place in PLACES
         ]
         assert sum(bent) / len(bent) == pytest.approx(odds, rel=0.05)
@@ -153,7 +155,7 @@ class Knowing(Scripted):
 
     def ways(self, state: Any) -> Sequence[Guess]:
         source = odds_of(sum(state), spread=2.0)
-        return [Guess(drawn(source, self.dice.random()), 0.9, "drawn", source)]
+        return [Guess(sample_at(source, self.dice.random()), 0.9, "drawn", source)]
 
 
 class Doubting(Knowing):

@@ -19,7 +19,7 @@ def known(corpus: Corpus) -> list[list[int]]:
     corpus.index.check()
     texts: list[list[int]] = [[]]
     for place in range(corpus.index.size):
-        token_id = corpus.index.after(place)
+        token_id = corpus.index.token_at(place)
         if token_id is None:
             texts.append([])
         else:
@@ -145,7 +145,7 @@ def test_no_more_is_remembered_than_was_asked_for_and_what_was_read_is_told(tiny
     last = spelled(tiny_model, CORPUS[-1])
     places, length = corpus.index.find(last[:-1])
     assert length >= 16
-    assert corpus.index.after(places[0]) == last[-1]
+    assert corpus.index.token_at(places[0]) == last[-1]
 
 
 def test_a_folder_is_named_as_it_was_given(tiny_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

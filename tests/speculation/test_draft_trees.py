@@ -11,7 +11,9 @@ import pytest
 import torch
 
 from lookahead_core.engines.pass_costs import PassCosts
-from lookahead_core.speculation.draft_and_verify import DraftNode, PassLoad, Speculation
+from lookahead_core.speculation.draft_and_verify import Speculation
+from lookahead_core.speculation.draft_tree import DraftNode
+from lookahead_core.speculation.draft_value import PassLoad
 from lookahead_core.speculation.drafters import Guess, GuessAccuracy
 from lookahead_core.tree import TokenTree
 from tests.support.drafting import Scripted
@@ -79,13 +81,13 @@ def likelihoods(drafters: Sequence[Fixed], path: tuple[int, ...]) -> dict[int, f
 
 
 def expected_tree(
-    drafters: Sequence[Fixed], reach: int, costs: PassCosts, lines: int, further: int, least: float = 0.0
+    drafters: Sequence[Fixed], max_depth: int, costs: PassCosts, lines: int, further: int, least: float = 0.0
 ) -> list[tuple[int, ...]]:
     """The likeliest guesses, as many as win most for what the pass costs; a few more are looked at beyond that."""
     open_ones: dict[tuple[int, ...], float] = {}
 
     def open_below(path: tuple[int, ...], odds: float) -> None:
-        if len(path) < reach:
+        if len(path) < max_depth:
             for token_id, likely in likelihoods(drafters, path).items():
                 open_ones[(*path, token_id)] = odds * likely
 
@@ -105,14 +107,14 @@ def expected_tree(
     return chosen[:best]
 
 
-def drafted(speculation: Speculation, reach: int, company: PassLoad) -> tuple[list[tuple[int, ...]], TokenTree]:
+def drafted(speculation: Speculation, max_depth: int, load: PassLoad) -> tuple[list[tuple[int, ...]], TokenTree]:
     tree = TokenTree()
     head = tree.descend(tree.root, PROMPT)
-    nodes = speculation.draft(head, PROMPT, reach, company, None)
+    nodes = speculation.draft(head, PROMPT, max_depth, load, None)
     assert nodes[0] is head
     paths = [tuple(tree.token_ids(node))[len(PROMPT) :] for node in nodes]
     assert speculation.drafted[0] is head and set(speculation.drafted) == set(nodes)
-    assert all(speculation.holds(node) for node in nodes)
+    assert all(speculation.has_drafted(node) for node in nodes)
     assert [path[:-1] in paths[:place] for place, path in enumerate(paths)][1:] == [True] * (len(paths) - 1)
     return paths[1:], tree
 
@@ -129,16 +131,16 @@ def test_a_draft_holds_the_likeliest_guesses_as_many_as_win_most_for_what_they_c
     for seed in range(part * TREES, part * TREES + TREES):
         dice = random.Random(seed)
         drafters = [random_drafter(dice, name, dice.randint(1, 5)) for name in ("one", "other")[: dice.randint(1, 2)]]
-        costs, reach, lines = Table(steps_of(dice)), dice.randint(1, 6), dice.randint(1, 3)
+        costs, max_depth, lines = Table(steps_of(dice)), dice.randint(1, 6), dice.randint(1, 3)
         least = dice.choice([0.0, 0.35])
-        speculation = Speculation(drafters, GuessAccuracy(), costs, frozenset({END}), VOCABULARY, least=least)
-        company = PassLoad(lines)
-        paths, _ = drafted(speculation, reach, company)
-        expected = expected_tree(drafters, reach, costs, lines, 12, least)
+        speculation = Speculation(drafters, GuessAccuracy(), costs, frozenset({END}), VOCABULARY, min_odds=least)
+        load = PassLoad(lines)
+        paths, _ = drafted(speculation, max_depth, load)
+        expected = expected_tree(drafters, max_depth, costs, lines, 12, least)
         assert sorted(paths) == sorted(expected), seed
-        assert company.nodes == lines + len(paths)
-        odds = math.fsum(guess.odds for guess in speculation._draft.guesses.values())  # type: ignore[union-attr]
-        assert company.expected == pytest.approx(lines + odds - 1)
+        assert load.nodes == lines + len(paths)
+        odds = math.fsum(guess.odds for guess in speculation._draft.by_node.values())  # type: ignore[union-attr]
+        assert load.expected == pytest.approx(lines + odds - 1)
         sizes.add(len(paths))
     assert {0, 1, 2, 3} < sizes and max(sizes) > 6
 
@@ -193,11 +195,11 @@ def test_what_is_known_of_the_dice_bends_the_odds_by_depth_and_token() -> None:
 
 def test_a_place_where_nothing_may_follow_is_not_drafted_behind() -> None:
     guesses = {(): [(1, 0.99)], (1,): [(1, 0.99)], (1, 1): [(1, 0.99)]}
-    for reach in range(4):
+    for max_depth in range(4):
         speculation = Speculation([Fixed("one", guesses)], GuessAccuracy(), Table([0.01] * 9), frozenset(), VOCABULARY)
-        paths, tree = drafted(speculation, reach, PassLoad(1))
-        assert paths == [(1,) * size for size in range(1, reach + 1)]
-        assert tree.size == len(PROMPT) + reach and len(speculation.made) == reach
+        paths, tree = drafted(speculation, max_depth, PassLoad(1))
+        assert paths == [(1,) * size for size in range(1, max_depth + 1)]
+        assert tree.size == len(PROMPT) + max_depth and len(speculation.created_nodes) == max_depth
 
 
 def test_a_draft_tells_which_of_its_nodes_it_has_made_and_which_it_has_found_unread() -> None:
@@ -209,10 +211,10 @@ def test_a_draft_tells_which_of_its_nodes_it_has_made_and_which_it_has_found_unr
     read = tree.descend(head, [2])
     read.prediction = object()  # type: ignore[assignment]
     speculation.draft(head, PROMPT, 5, PassLoad(1), None)
-    assert speculation.found == [there] and speculation.made == [there.children[3]]
-    assert speculation.give_up() == [there.children[3]] and speculation.made == []
-    assert speculation.drafted == [head] and not speculation.holds(there)
-    assert speculation.tried(head) == []
+    assert speculation.reused_nodes == [there] and speculation.created_nodes == [there.children[3]]
+    assert speculation.discard_draft() == [there.children[3]] and speculation.created_nodes == []
+    assert speculation.drafted == [head] and not speculation.has_drafted(there)
+    assert speculation.drafted_below(head) == []
 
 
 def test_two_who_guess_the_same_are_one_guess_but_under_rejection() -> None:
@@ -224,22 +226,24 @@ def test_two_who_guess_the_same_are_one_guess_but_under_rejection() -> None:
 
     drafters = [Drawn("one", {(): [(1, 0.6)]}), Drawn("other", {(): [(1, 0.7), (END, 0.2)]})]
     made = {
-        apart: Speculation(drafters, GuessAccuracy(), Table([0.01] * 9), frozenset({END}), VOCABULARY, apart=apart)
+        apart: Speculation(
+            drafters, GuessAccuracy(), Table([0.01] * 9), frozenset({END}), VOCABULARY, separate_duplicates=apart
+        )
         for apart in (False, True)
     }
     for apart, speculation in made.items():
         tree = TokenTree()
         head = tree.descend(tree.root, PROMPT)
-        company = PassLoad(1)
-        nodes = speculation.draft(head, PROMPT, 5, company, None)
+        load = PassLoad(1)
+        nodes = speculation.draft(head, PROMPT, 5, load, None)
         assert [node.token_id for node in nodes[1:]] == [1]
-        guess: DraftNode = speculation._draft.guesses[nodes[1]]  # type: ignore[union-attr]
-        tried = [token_id for token_id, _ in speculation.tried(head)]
+        guess: DraftNode = speculation._draft.by_node[nodes[1]]  # type: ignore[union-attr]
+        tried = [token_id for token_id, _ in speculation.drafted_below(head)]
         if apart:
             assert tried == [1, 1, END], "each draw is tried, an end as well"
-            assert company.nodes == 4 and guess.names == ("other",)
+            assert load.nodes == 4 and guess.drafters == ("other",)
         else:
-            assert tried == [1] and guess.names == ("one", "other") and company.nodes == 2
+            assert tried == [1] and guess.drafters == ("one", "other") and load.nodes == 2
             assert guess.odds == pytest.approx(0.7), "two who guess the same are no surer than the surer one"
 
 
@@ -262,5 +266,5 @@ def test_no_guess_is_surer_than_the_surest_nor_less_likely_than_nothing() -> Non
     speculation = Speculation([Fixed("one", guesses)], GuessAccuracy(), Table([0.01] * 9), frozenset(), VOCABULARY)
     paths, _ = drafted(speculation, 5, PassLoad(1))
     assert paths == [(1,), (1, 1)]
-    odds = sorted((guess.odds for guess in speculation._draft.guesses.values()), reverse=True)  # type: ignore[union-attr]
+    odds = sorted((guess.odds for guess in speculation._draft.by_node.values()), reverse=True)  # type: ignore[union-attr]
     assert odds == pytest.approx([1.0, 0.995, 0.995 * 0.99])

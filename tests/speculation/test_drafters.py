@@ -11,8 +11,10 @@ import torch
 from lookahead_core import load_model
 from lookahead_core.engines.engine import NodeScores
 from lookahead_core.speculation.draft_model import DraftModelDrafter
-from lookahead_core.speculation.drafters import Guess, GuessAccuracy, SuccessorDrafter, SuffixDrafter, SuffixMatches
+from lookahead_core.speculation.drafters import Guess, GuessAccuracy
 from lookahead_core.speculation.ngram_index import NgramIndex
+from lookahead_core.speculation.successor_drafter import SuccessorDrafter
+from lookahead_core.speculation.suffix_drafter import SuffixDrafter, SuffixMatches
 from lookahead_core.tree import TokenTree
 from tests.conftest import tiny_llama
 from tests.support.families import plain_rows
@@ -99,7 +101,7 @@ def test_only_a_run_of_four_is_copied_and_only_places_near_by_are_where_it_goes_
 def test_a_text_that_others_copied_from_is_looked_into_beside_the_own() -> None:
     other = NgramIndex()
     other.add([*TEXT[:20], 55])
-    suffix = read().beside([other])
+    suffix = read().with_indexes([other])
     found = guesses(suffix, [STRANGER, *TEXT[15:20]])
     assert {way.token_id: way.odds for way in found} == {TEXT[20]: 0.35, 55: 0.35}
     longer = guesses(suffix, [STRANGER, TEXT[99], *TEXT[15:20]])
@@ -115,7 +117,7 @@ def test_a_drafter_hears_of_what_follows_the_text_that_it_has_read_and_of_nothin
     assert suffix.own.size == 102, "another text that grows from the same place"
     suffix.hear([*TEXT, 1, 2, 3], 1, None, [])  # type: ignore[arg-type]
     assert suffix.own.size == 103
-    deaf = read(hears=False)
+    deaf = read(learns_from_passes=False)
     deaf.hear([*TEXT, 1, 2], 2, None, [])  # type: ignore[arg-type]
     assert deaf.own.size == 100
     short = read([5, 6])
@@ -137,12 +139,12 @@ def test_a_text_that_was_edited_is_read_again_from_a_little_before_the_change() 
 def test_a_strand_counts_and_follows_its_places() -> None:
     index = NgramIndex()
     index.add([1, 2, 3, 1, 2, 4])
-    strand = SuffixMatches("run", 2, ((index, 2), (index, 5)))
-    assert [(way.token_id, way.odds) for way in strand.ways()] == [(3, 0.2), (4, 0.2)]
-    followed = strand.follow(3)
-    assert followed is not None and (followed.length, followed.places) == (3, ((index, 3),))
-    assert strand.follow(9) is None
-    assert SuffixMatches("run", 2, ((index, 6),)).ways() == []
+    matches = SuffixMatches("run", 2, ((index, 2), (index, 5)))
+    assert [(way.token_id, way.odds) for way in matches.guesses()] == [(3, 0.2), (4, 0.2)]
+    followed = matches.follow(3)
+    assert followed is not None and (followed.length, followed.positions) == (3, ((index, 3),))
+    assert matches.follow(9) is None
+    assert SuffixMatches("run", 2, ((index, 6),)).guesses() == []
 
 
 def recycled() -> tuple[SuccessorDrafter, TokenTree]:

@@ -12,7 +12,7 @@ import torch
 from lookahead_core import Document, Model, load_model
 from lookahead_core.engines.engine import NodeScores
 from lookahead_core.engines.pass_costs import PassCosts
-from lookahead_core.speculation.acceptance import drawn
+from lookahead_core.speculation.acceptance import sample_at
 from lookahead_core.speculation.drafters import Guess
 from tests.conftest import tiny_llama
 from tests.speculation.test_acceptance import chi_square
@@ -48,7 +48,7 @@ class Drawing(Scripted):
 
     def ways(self, state: Any) -> list[Guess]:
         source = torch.tensor([0.1, 0.1, 0.6, 0.1, 0.1], dtype=torch.float64)
-        return [Guess(drawn(source, self.dice.random()), 0.5, "drawn", source)]
+        return [Guess(sample_at(source, self.dice.random()), 0.5, "drawn", source)]
 
 
 class Failing(Scripted):

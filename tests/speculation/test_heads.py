@@ -23,7 +23,7 @@ from lookahead_core.settings import Settings
 from lookahead_core.speculation import heads as room
 from lookahead_core.speculation.heads import FILE, HeadsDrafter, HeadsProduct, load_heads
 from lookahead_core.speculation.heads_file import TENSORS, TRAIN, Heads, fingerprint, output_matrix, untrained
-from lookahead_core.strategies.decode import StreamOptions
+from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.training import self_written_text, trainer
 from lookahead_core.training.dataset import NOTHING, HeadDataset
 from lookahead_core.training.trainer import train_heads

@@ -71,14 +71,14 @@ def assert_same(index: NgramIndex, scan: Scan, path: list[int], count: int) -> N
     found = index.find(path, count)
     assert found == scan.find(path, count), (path, count)
     for place in found[0]:
-        assert index.after(place) == scan.after(place) is not None
+        assert index.token_at(place) == scan.after(place) is not None
 
 
 def play(index: NgramIndex, scan: Scan, steps: list[Any], paths: random.Random) -> None:
     """Both take the same adds and breaks, and after each the same questions."""
     for step in steps:
         if step is None:
-            index.begin()
+            index.begin_text()
             scan.begin()
         else:
             index.add(step)
@@ -91,7 +91,7 @@ def play(index: NgramIndex, scan: Scan, steps: list[Any], paths: random.Random) 
         for path in (end, some, [*some, *end[-3:]]):
             assert_same(index, scan, path, paths.choice([1, 2, 4, 9]))
         for place in (scan.oldest - 1, scan.oldest, far, len(scan.all) - 1, len(scan.all), -1):
-            assert index.after(place) == (scan.after(place) if place >= 0 else None)
+            assert index.token_at(place) == (scan.after(place) if place >= 0 else None)
 
 
 def some_steps(dice: random.Random, alphabet: int, sizes: list[int]) -> list[Any]:
@@ -139,7 +139,7 @@ def test_adding_at_once_or_token_by_token_is_the_same(most: int) -> None:
     slow, fast, mixed = NgramIndex(most), NgramIndex(most), NgramIndex(most)
     for index in (slow, fast, mixed):
         index.add([5, 6] * 8)
-        index.begin()
+        index.begin_text()
     for token_id in text:
         slow.add([token_id])
     fast.add(text)
@@ -161,7 +161,7 @@ def test_a_run_that_spans_two_adds_is_found() -> None:
     index.add([1, 2])
     index.add([3, 4, 5])
     assert index.find([9, 2, 3]) == ([3], 2)
-    assert [index.after(place) for place in (3, 4, 5)] == [4, 5, None]
+    assert [index.token_at(place) for place in (3, 4, 5)] == [4, 5, None]
 
 
 def test_the_end_of_the_text_itself_is_not_found_where_nothing_follows_yet() -> None:
@@ -175,21 +175,21 @@ def test_the_end_of_the_text_itself_is_not_found_where_nothing_follows_yet() -> 
 def test_a_break_is_spanned_by_no_run_and_read_across_by_nobody() -> None:
     index = NgramIndex()
     index.add([1, 2, 3])
-    index.begin()
-    index.begin()
+    index.begin_text()
+    index.begin_text()
     index.add([4, 5])
     assert index.find([3, 4]) == ([5], 1), "only the 4, which the 5 follows"
     assert index.find([2, 3]) == ([], 0), "nothing follows the end of a text"
-    assert index.after(3) is None and index.after(4) == 4
+    assert index.token_at(3) is None and index.token_at(4) == 4
 
 
 def test_the_latest_places_come_first_and_the_one_where_most_agrees_before_all() -> None:
     index = NgramIndex()
     for token_ids in ([7, 1, 2, 10], [1, 2, 11], [1, 2, 12], [1, 2, 13]):
         index.add(token_ids)
-    assert [index.after(place) for place in index.find([9, 1, 2], count=2)[0]] == [13, 12]
+    assert [index.token_at(place) for place in index.find([9, 1, 2], count=2)[0]] == [13, 12]
     places, length = index.find([7, 1, 2])
-    assert [index.after(place) for place in places] == [10, 13, 12, 11]
+    assert [index.token_at(place) for place in places] == [10, 13, 12, 11]
     assert length == 3
 
 
@@ -207,7 +207,7 @@ def test_what_is_forgotten_is_not_found_and_places_keep_their_numbers() -> None:
     assert index.find([1, 2]) == ([2], 2)
     index.add([30, 31])
     assert index.find([1, 2]) == ([2], 1), "the 1 is forgotten"
-    assert index.after(0) is None and index.after(1) == 2
+    assert index.token_at(0) is None and index.token_at(1) == 2
     index.add([32])
     assert index.find([1, 2]) == ([], 0)
     assert index.find([25]) == ([9], 1)
@@ -352,4 +352,4 @@ def test_an_index_goes_on_when_there_were_more_tokens_than_an_int_can_count(size
         index.check()
     index.add([5, 6, 7])
     assert index.find([5, 6]) == ([index._end - 1], 2)
-    assert index.after(index._end - 1) == 7
+    assert index.token_at(index._end - 1) == 7

@@ -14,16 +14,18 @@ import torch
 from lookahead_core import Document, Model, load_model
 from lookahead_core.document.batch import stream_batch
 from lookahead_core.engines.pass_costs import SIZES, PassCosts
-from lookahead_core.speculation import draft_and_verify as speculation
-from lookahead_core.speculation import drafters as room
+from lookahead_core.speculation import draft_value, successor_drafter
+from lookahead_core.speculation import drafters as drafters_module
 from lookahead_core.speculation.corpus import Corpus
-from lookahead_core.speculation.draft_and_verify import DrafterPayoff
 from lookahead_core.speculation.draft_model import LONGEST, DraftModelDrafter
-from lookahead_core.speculation.drafters import Guess, GuessAccuracy, SuccessorDrafter, SuffixDrafter, taken
+from lookahead_core.speculation.draft_value import DrafterPayoff
+from lookahead_core.speculation.drafters import Guess, GuessAccuracy, checked_guesses
 from lookahead_core.speculation.ngram_index import NgramIndex
-from lookahead_core.strategies import decode
-from lookahead_core.strategies.decode import StreamOptions
+from lookahead_core.speculation.successor_drafter import SuccessorDrafter
+from lookahead_core.speculation.suffix_drafter import SuffixDrafter
+from lookahead_core.strategies import continuation
 from lookahead_core.strategies.rules import RuledOutError
+from lookahead_core.strategies.stream_options import StreamOptions
 from tests.conftest import tiny_llama
 from tests.strategies.test_sampling import reference_noise
 from tests.support.drafting import Oracle, Saying, Scripted, hostile
@@ -168,7 +170,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
-        monkeypatch.setattr(speculation, "time", self)
+        monkeypatch.setattr(draft_value, "time", self)
 
     def perf_counter(self) -> float:
         return self.now
@@ -184,18 +186,18 @@ def test_whether_asking_pays_is_told_by_the_time_of_each_draft_alone(monkeypatch
             return [Guess(7, 0.9, "slow")]
 
     for _ in range(40):
-        assert pay.asks()
-        assert [way.token_id for way in pay.ways(Slow(), ())] == [7]
+        assert pay.begin_pass()
+        assert [way.token_id for way in pay.timed_ways(Slow(), ())] == [7]
         assert pay.seconds == pytest.approx(0.01)
-        pay.hear(0.016)
+        pay.note_gain(0.016)
     asked = []
     for _ in range(60):
-        asked.append(pay.asks())
+        asked.append(pay.begin_pass())
         if asked[-1]:
-            pay.ways(Slow(), ())
-            pay.ways(Slow(), ())
+            pay.timed_ways(Slow(), ())
+            pay.timed_ways(Slow(), ())
             assert pay.seconds == pytest.approx(0.02)
-        pay.hear(0.016)
+        pay.note_gain(0.016)
     # With two guesses a draft it takes more than it wins: then it is asked in every sixth pass, the 40 before counted.
     assert [place for place, one in enumerate(asked) if one] == [0, *range(1, 60, 6)]
 
@@ -209,13 +211,13 @@ def test_a_drafter_that_was_not_asked_is_not_judged_by_the_pass(monkeypatch: pyt
             return []
 
     for _ in range(30):
-        pay.asks()
-        pay.hear(100.0)
-    assert pay.asks(), "nothing speaks against it"
-    pay.ways(Slow(), ())
-    pay.hear(0.0)
-    assert not pay.asks(), "what was won while nobody asked it is not its own"
-    assert [pay.asks() for _ in range(6)].count(True) == 1
+        pay.begin_pass()
+        pay.note_gain(100.0)
+    assert pay.begin_pass(), "nothing speaks against it"
+    pay.timed_ways(Slow(), ())
+    pay.note_gain(0.0)
+    assert not pay.begin_pass(), "what was won while nobody asked it is not its own"
+    assert [pay.begin_pass() for _ in range(6)].count(True) == 1
 
 
 def test_what_a_drafter_has_won_lately_counts_most(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,10 +232,10 @@ def test_what_a_drafter_has_won_lately_counts_most(monkeypatch: pytest.MonkeyPat
     def draft(gained: float) -> int:
         """After how many passes it was asked."""
         passes = 1
-        while not pay.asks():
+        while not pay.begin_pass():
             passes += 1
-        pay.ways(Slow(), ())
-        pay.hear(gained)
+        pay.timed_ways(Slow(), ())
+        pay.note_gain(gained)
         return passes
 
     assert [draft(0.0) for _ in range(10)] == [1, 5, *[6] * 8]
@@ -262,7 +264,7 @@ def test_a_drafter_whose_guesses_are_dear_is_seldom_asked_where_they_do_not_hold
     assert [step.token_id for step in stream] == text[len(PROMPT) :]
     # At its end a text has no room for a draft.
     passes = len(stream.passes) - 1
-    assert len(asked) >= passes if not wrong else 2 <= len(asked) <= passes / DrafterPayoff.RESTS + 3
+    assert len(asked) >= passes if not wrong else 2 <= len(asked) <= passes / DrafterPayoff.RETRY_INTERVAL + 3
 
 
 def test_the_same_model_drafting_with_the_same_dice_is_nearly_always_right(steady: Model, byte_tokenizer: Any) -> None:
@@ -459,7 +461,7 @@ def test_a_text_that_needed_no_pass_is_drafted_from_as_it_goes_on(steady: Model)
     came = [step.token_id for step in document.stream(max_new_tokens=20, speculate=True)]
     index = document.drafting._index
     places, length = index.find([*PROMPT, *came[:10]])
-    assert length == len(PROMPT) + 10 and index.after(places[0]) == came[10]
+    assert length == len(PROMPT) + 10 and index.token_at(places[0]) == came[10]
 
 
 def test_nothing_is_drafted_where_one_token_is_asked_for(steady: Model) -> None:
@@ -527,7 +529,7 @@ def test_who_is_never_right_is_drafted_less_and_less(steady: Model) -> None:
 
 
 def test_kinds_of_guesses_that_were_long_not_tried_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "MOST_SIGNS", 8)
+    monkeypatch.setattr(drafters_module, "MAX_KINDS", 8)
     trust = GuessAccuracy()
     for sign in range(100):
         trust.learn("own", Guess(1, 0.5, "often"), True)
@@ -538,10 +540,10 @@ def test_kinds_of_guesses_that_were_long_not_tried_are_forgotten(monkeypatch: py
 
 
 def test_what_was_recycled_long_ago_is_forgotten(steady: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "MOST_RECYCLED", 30)
+    monkeypatch.setattr(successor_drafter, "MAX_CONTEXTS", 30)
     document = Document(steady, token_ids=PROMPT)
     came = [step.token_id for step in document.stream(max_new_tokens=40, speculate=True, temperature=1.5)]
-    known = document.drafting._recycled._after
+    known = document.drafting._recycled._successors
     assert len(known) == 30
     assert tuple(came[-3:-1]) in known and tuple(PROMPT[-2:]) not in known
 
@@ -606,7 +608,7 @@ def test_what_goes_wrong_at_a_drafted_token_is_no_rule_that_leaves_nothing(
     steady: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = plain(steady, seed=3)
-    scores, failed = decode.model_scores, []
+    scores, failed = continuation.model_scores, []
 
     def failing(node: Any, row: torch.Tensor) -> torch.Tensor:
         if node.depth == len(PROMPT) + 1 and not failed:
@@ -614,7 +616,7 @@ def test_what_goes_wrong_at_a_drafted_token_is_no_rule_that_leaves_nothing(
             raise ValueError("Something else than a rule.")
         return scores(node, row)
 
-    monkeypatch.setattr(decode, "model_scores", failing)
+    monkeypatch.setattr(continuation, "model_scores", failing)
     stream = Document(steady, token_ids=PROMPT).stream(
         max_new_tokens=NEW, seed=3, speculate=True, drafters=[Oracle([*PROMPT, *expected], steady.vocabulary)]
     )
@@ -796,31 +798,31 @@ class Nameless:
 @pytest.mark.parametrize(
     ("ways", "sentence"),
     [
-        (None, "guesses None, and must give a list of ways"),
-        ([None], "gives None for a guess, and must give ways"),
-        ([7], "gives 7 for a guess"),
-        ([Guess(None, 0.9, "s")], "gives None for a token id, and must give whole numbers"),  # type: ignore[arg-type]
-        ([Guess(True, 0.9, "s")], "gives True for a token id"),
-        ([Guess("7", 0.9, "s")], "gives '7' for a token id"),  # type: ignore[arg-type]
-        ([Guess(7.0, 0.9, "s")], "gives 7.0 for a token id"),  # type: ignore[arg-type]
-        ([Guess(torch.tensor(7), 0.9, "s")], r"gives tensor\(7\) for a token id"),  # type: ignore[arg-type]
-        ([Guess(7, "sure", "s")], "gives 'sure' for odds, and must give numbers"),  # type: ignore[arg-type]
-        ([Guess(7, 0.9, [1])], r"gives \[1\] for a sign, and must give what can be the key"),  # type: ignore[arg-type]
-        ([Guess(7, 0.9, "s", torch.full((3,), 1 / 3))], "gives a source that token 7 was not drawn from"),
-        ([Guess(7, 0.9, "s", torch.full((20,), 1.0))], "gives a source that token 7 was not drawn from"),
-        ([Guess(7, 0.9, "s", torch.full((20,), math.nan))], "gives a source that token 7 was not drawn from"),
-        ([Guess(7, 0.9, "s", torch.eye(20)[8])], "gives a source that token 7 was not drawn from"),
+        (None, "returns None; `ways` must return a list of guesses"),
+        ([None], "returns None as a guess; it must be a `Guess`"),
+        ([7], "returns 7 as a guess"),
+        ([Guess(None, 0.9, "s")], "returns None as a token id; it must be a whole number"),  # type: ignore[arg-type]
+        ([Guess(True, 0.9, "s")], "returns True as a token id"),
+        ([Guess("7", 0.9, "s")], "returns '7' as a token id"),  # type: ignore[arg-type]
+        ([Guess(7.0, 0.9, "s")], "returns 7.0 as a token id"),  # type: ignore[arg-type]
+        ([Guess(torch.tensor(7), 0.9, "s")], r"returns tensor\(7\) as a token id"),  # type: ignore[arg-type]
+        ([Guess(7, "sure", "s")], "returns 'sure' as odds; they must be a number"),  # type: ignore[arg-type]
+        ([Guess(7, 0.9, [1])], r"returns \[1\] as a sign; it must be hashable"),  # type: ignore[arg-type]
+        ([Guess(7, 0.9, "s", torch.full((3,), 1 / 3))], "returns a source that token 7 was not sampled from"),
+        ([Guess(7, 0.9, "s", torch.full((20,), 1.0))], "returns a source that token 7 was not sampled from"),
+        ([Guess(7, 0.9, "s", torch.full((20,), math.nan))], "returns a source that token 7 was not sampled from"),
+        ([Guess(7, 0.9, "s", torch.eye(20)[8])], "returns a source that token 7 was not sampled from"),
         (
             [Guess(7, 0.9, "s", torch.eye(20)[7] * 2 - torch.eye(20)[1])],
-            "gives a source that token 7 was not drawn from",
+            "returns a source that token 7 was not sampled from",
         ),
-        ([Guess(20, 0.9, "s", torch.full((20,), 0.05))], "gives a source that token 20 was not drawn from"),
-        ([Guess(7, 0.9, "s", [0.05] * 20)], "gives a source that token 7 was not drawn from"),  # type: ignore[arg-type]
+        ([Guess(20, 0.9, "s", torch.full((20,), 0.05))], "returns a source that token 20 was not sampled from"),
+        ([Guess(7, 0.9, "s", [0.05] * 20)], "returns a source that token 7 was not sampled from"),  # type: ignore[arg-type]
     ],
 )
 def test_a_guess_that_is_none_is_told_in_a_sentence_with_its_drafter(ways: Any, sentence: str) -> None:
     with pytest.raises(ValueError, match=f"The drafter scripted {sentence}"):
-        list(taken(Scripted(), ways, 20))
+        list(checked_guesses(Scripted(), ways, 20))
 
 
 def test_guesses_are_taken_as_they_come() -> None:
@@ -830,7 +832,7 @@ def test_guesses_are_taken_as_they_come() -> None:
         Guess(99, 5, (1, "x")),
         Guess(3, 1, "s", torch.full((20,), 0.05)),
     ]
-    assert list(taken(Scripted(), iter(ways), 20)) == ways
+    assert list(checked_guesses(Scripted(), iter(ways), 20)) == ways
 
 
 @pytest.mark.parametrize(
@@ -847,7 +849,7 @@ def test_guesses_are_taken_as_they_come() -> None:
         ({"heads": "mine", "speculate": False}, "heads is str, and must come from load_heads"),
         ({"draft_model": 3, "speculate": False}, "draft_model is int, and must be a model"),
         ({"source": "a text", "drafters": ()}, "source is given, and only the drafter suffix looks into it"),
-        ({"drafters": [Oracle]}, r"drafters holds the class Oracle; make one of its kind: Oracle\(\)"),
+        ({"drafters": [Oracle]}, r"drafters holds the class Oracle; pass an object of it: Oracle\(\)"),
         ({"drafters": [Nameless()]}, "which lacks name, hidden; see `Drafter`"),
         ({"drafters": [None]}, "drafters holds None, and must hold suffix, recycled"),
     ],
@@ -915,7 +917,7 @@ def test_documents_that_share_passes_teach_each_other_nothing(steady: Model) -> 
     mine, other = Document(steady, token_ids=list(SECRET)), Document(steady, token_ids=PROMPT)
     for _ in stream_batch([mine, other], max_new_tokens=6, speculate=True):
         pass
-    known = [set(document.drafting._recycled._after) for document in (mine, other)]
+    known = [set(document.drafting._recycled._successors) for document in (mine, other)]
     assert tuple(SECRET[-2:]) in known[0] and tuple(PROMPT[-2:]) in known[1]
     assert tuple(SECRET[-2:]) not in known[1] and tuple(PROMPT[-2:]) not in known[0]
 

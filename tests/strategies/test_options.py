@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from lookahead_core.strategies.beam import BeamOptions
-from lookahead_core.strategies.decode import StreamOptions
+from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.rules import LogitRules
+from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.validation import as_token_id, check_choice, check_integer, check_number, parse_options
 
 SAFE = 2**53

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lookahead_core import Model
-from lookahead_core.strategies.rules import LogitRules, ModelRules, RuledOutError, require_open
+from lookahead_core.strategies.rules import LogitRules, ModelRules, RuledOutError, require_allowed_token
 from tests.support.spelling import tokens_as_bytes
 
 ENDS = frozenset({0})
@@ -48,7 +48,7 @@ def test_a_forbidden_string_is_completed_by_no_token_and_every_other_token_is_le
         if all(end <= len(before) for end in ends):
             expected.add(token_id)
     assert left(made, path, 0) == expected
-    assert not made.bare
+    assert not made.changes_nothing
 
 
 def test_forbidden_ids_are_left_out_where_they_would_complete_a_sequence(tiny_model: Model) -> None:
@@ -74,10 +74,10 @@ def test_ends_wait_for_the_least_length_and_for_what_is_forced(tiny_model: Model
 def test_ids_are_held_where_they_stand_as_ids_and_not_as_bytes_of_others(tiny_model: Model) -> None:
     """The eight bytes of 256 stand across those of 1 and 1."""
     made = ruling(tiny_model, forced=[(256,), (1, 1, 256)])
-    assert made.missing([1, 1]) == [(256,), (1, 1, 256)]
-    assert made.missing([1, 1, 256]) == []
-    assert made.missing([256, 1, 1]) == [(1, 1, 256)]
-    assert made.missing([]) == [(256,), (1, 1, 256)]
+    assert made.missing_phrases([1, 1]) == [(256,), (1, 1, 256)]
+    assert made.missing_phrases([1, 1, 256]) == []
+    assert made.missing_phrases([256, 1, 1]) == [(1, 1, 256)]
+    assert made.missing_phrases([]) == [(256,), (1, 1, 256)]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -96,7 +96,7 @@ def test_when_forced_words_just_fit_only_what_brings_them_is_left(tiny_model: Mo
         return sum(map(len, missing)) - max(begun, default=0)
 
     room = most - len(new) - 1
-    missing = made.missing(new)
+    missing = made.missing_phrases(new)
     if sum(map(len, missing)) <= room:
         expected = set(range(400))
     else:
@@ -123,18 +123,18 @@ def test_penalties_are_applied_in_the_order_of_transformers(tiny_model: Model) -
 
 
 def test_rules_that_rule_nothing_leave_rows_bare(tiny_model: Model) -> None:
-    assert ruling(tiny_model).bare and ruling(tiny_model, max_new_tokens=3).bare
+    assert ruling(tiny_model).changes_nothing and ruling(tiny_model, max_new_tokens=3).changes_nothing
     for options in (
         {"repetition_penalty": 1.1}, {"frequency_penalty": -0.1}, {"presence_penalty": 0.1}, {"forbidden": [3]},
         {"no_repeat_ngram_size": 1}, {"min_new_tokens": 1}, {"forced": [3]},
     ):  # fmt: skip
-        assert not ruling(tiny_model, **options).bare
+        assert not ruling(tiny_model, **options).changes_nothing
 
 
 def test_a_row_of_which_nothing_is_left_is_told_with_how_many_tokens_had_come() -> None:
-    require_open(torch.tensor([-math.inf, -90.0]), 3)
+    require_allowed_token(torch.tensor([-math.inf, -90.0]), 3)
     with pytest.raises(RuledOutError, match=r"^After 3 tokens the options rule every token out"):
-        require_open(torch.tensor([-math.inf, -math.inf]), 3)
+        require_allowed_token(torch.tensor([-math.inf, -math.inf]), 3)
 
 
 def test_a_forced_word_stands_apart_from_the_one_before_it_in_scripts_with_spaces(tiny_model: Model) -> None:
@@ -150,8 +150,8 @@ def test_forced_words_that_cannot_come_are_told(tiny_model: Model) -> None:
         ({"forbidden": [(400,)]}, "There is no token 400"),
         ({"forced": [(7, 0)]}, "forced holds an end token"),
         ({"forced": [(7, 8), (9,)], "max_new_tokens": 2}, "max_new_tokens is 2, and the forced words alone take 3"),
-        ({"forced": [(7, 8, 9)], "forbidden": [(8, 9)]}, r"A forced word \(.*\) holds a forbidden one"),
-        ({"forced": ["seaside"], "forbidden": ["asi"]}, r"A forced word \(' seaside'\) holds a forbidden one"),
+        ({"forced": [(7, 8, 9)], "forbidden": [(8, 9)]}, r"The forced phrase .* holds a forbidden one"),
+        ({"forced": ["seaside"], "forbidden": ["asi"]}, r"The forced phrase ' seaside' holds a forbidden one"),
     ):
         with pytest.raises(ValueError, match=sentence):
             ruling(tiny_model, **options)

@@ -11,19 +11,19 @@ import pytest
 import torch
 
 from lookahead_core.strategies.sampling import (
-    counted,
-    draw,
-    heat,
-    likeliest,
-    near_best,
-    noise,
-    nucleus,
-    only,
-    repeated,
-    repeats,
-    shaped,
-    typical,
-    without,
+    apply_count_penalties,
+    apply_min_p,
+    apply_repetition_penalty,
+    apply_temperature,
+    apply_temperature_and_cuts,
+    apply_top_k,
+    apply_top_p,
+    apply_typical_p,
+    exclude_tokens,
+    gumbel_noise,
+    keep_only,
+    ngram_completions,
+    sample_token,
 )
 
 ODDS = [0.4, 0.3, 0.2, 0.1]
@@ -62,14 +62,14 @@ def test_the_generator_gives_the_published_numbers_and_no_machine_gives_others()
     assert [mixed((1234567 + (index + 1) * 0x9E3779B97F4A7C15) % 2**64) for index in range(4)] == published
     for seed, stream, position in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (2**53, 19, 123456)):
         expected = [reference_noise(seed, stream, position, token_id) for token_id in range(50)]
-        assert noise(seed, stream, position, torch.arange(50)).tolist() == pytest.approx(expected, rel=1e-12)
-        some = noise(seed, stream, position, torch.tensor([3, 7])).tolist()
+        assert gumbel_noise(seed, stream, position, torch.arange(50)).tolist() == pytest.approx(expected, rel=1e-12)
+        some = gumbel_noise(seed, stream, position, torch.tensor([3, 7])).tolist()
         assert some == pytest.approx([expected[3], expected[7]], rel=1e-12)
 
 
 def test_noise_of_one_place_says_nothing_about_another() -> None:
     places = [(seed, stream, position) for seed in (0, 1, 7) for stream in range(4) for position in (0, 1, 5, 400)]
-    rows = torch.stack([noise(*place, torch.arange(2000)) for place in places])
+    rows = torch.stack([gumbel_noise(*place, torch.arange(2000)) for place in places])
     assert float((torch.corrcoef(rows) - torch.eye(len(places))).abs().max()) < 0.1
     assert float(rows.mean()) == pytest.approx(0.5772, abs=0.02), "Euler's constant"
     assert float(rows.std()) == pytest.approx(math.pi / 6**0.5, abs=0.02)
@@ -81,8 +81,8 @@ def test_draws_follow_the_law_whichever_of_seed_stream_and_position_runs(
     temperature: float, top_p: float, over: str
 ) -> None:
     place = {"seed": 11, "stream": 3, "position": 17}
-    odds = shaped(ROW, temperature=temperature, top_p=top_p)
-    counts = collections.Counter(draw(odds, **(place | {over: number})) for number in range(1500))
+    odds = apply_temperature_and_cuts(ROW, temperature=temperature, top_p=top_p)
+    counts = collections.Counter(sample_token(odds, **(place | {over: number})) for number in range(1500))
     law = reference_odds(ODDS, temperature, top_p)
     assert {token_id for token_id in counts if law[token_id] == 0} == set()
     expected = {token_id: value * 1500 for token_id, value in enumerate(law) if value}
@@ -91,9 +91,9 @@ def test_draws_follow_the_law_whichever_of_seed_stream_and_position_runs(
 
 
 def test_the_cut_is_inclusive_and_keeps_at_least_one() -> None:
-    assert nucleus(ROW, 0.8).exp().tolist() == pytest.approx([0.4, 0.3, 0.2, 0.0])
-    assert nucleus(ROW, 1e-9).exp().tolist() == pytest.approx([0.4, 0.0, 0.0, 0.0])
-    assert torch.equal(nucleus(ROW, 1.0), ROW)
+    assert apply_top_p(ROW, 0.8).exp().tolist() == pytest.approx([0.4, 0.3, 0.2, 0.0])
+    assert apply_top_p(ROW, 1e-9).exp().tolist() == pytest.approx([0.4, 0.0, 0.0, 0.0])
+    assert torch.equal(apply_top_p(ROW, 1.0), ROW)
 
 
 @pytest.mark.parametrize(("spread", "top_p"), [(5.0, 0.9), (2.0, 0.9), (1.0, 0.95), (0.1, 0.99)])
@@ -105,7 +105,7 @@ def test_a_wide_row_is_cut_where_sorting_all_of_it_would_cut_it(spread: float, t
             break
         kept.add(token_id)
         mass += math.exp(value)
-    cut = nucleus(row, top_p)
+    cut = apply_top_p(row, top_p)
     assert abs(int(cut.isfinite().sum()) - len(kept)) <= 1, "but for rounding at the very edge"
     assert len(set(cut.isfinite().nonzero()[:, 0].tolist()) ^ kept) <= 1
 
@@ -113,19 +113,26 @@ def test_a_wide_row_is_cut_where_sorting_all_of_it_would_cut_it(spread: float, t
 def test_a_cut_keeps_as_many_as_asked_for_of_a_wide_row() -> None:
     row = (torch.randn(20_000, generator=torch.Generator().manual_seed(0)) * 3).double().log_softmax(-1)
     for keep in (3, 1500, 9000):
-        assert set(nucleus(row, 1e-6, keep).isfinite().nonzero()[:, 0].tolist()) == set(row.topk(keep).indices.tolist())
+        assert set(apply_top_p(row, 1e-6, keep).isfinite().nonzero()[:, 0].tolist()) == set(
+            row.topk(keep).indices.tolist()
+        )
 
 
 def test_what_would_repeat_an_n_gram_is_what_followed_its_beginning_before() -> None:
-    assert repeats([5], 1) == {5} and repeats([], 1) == repeats([], 2) == repeats([5], 2) == set()
-    assert repeats([5, 5], 2) == {5} and repeats([5, 6], 2) == set(), "a path as long as the n-gram holds one"
-    assert repeats([7, 7, 7], 3) == {7} and repeats([7, 7], 3) == set()
+    assert (
+        ngram_completions([5], 1) == {5}
+        and ngram_completions([], 1) == ngram_completions([], 2) == ngram_completions([5], 2) == set()
+    )
+    assert ngram_completions([5, 5], 2) == {5} and ngram_completions([5, 6], 2) == set(), (
+        "a path as long as the n-gram holds one"
+    )
+    assert ngram_completions([7, 7, 7], 3) == {7} and ngram_completions([7, 7], 3) == set()
     dice = random.Random(0)
     for _ in range(400):
         path, size = [dice.randrange(3) for _ in range(dice.randrange(9))], dice.randint(1, 5)
         grams = [path[place : place + size] for place in range(len(path) - size + 1)]
         expected = {token_id for token_id in range(3) if [*path, token_id][-size:] in grams}
-        assert repeats(path, size) == expected, (path, size)
+        assert ngram_completions(path, size) == expected, (path, size)
 
 
 NONE = -math.inf
@@ -180,51 +187,60 @@ def test_each_cut_and_all_of_them_together_keep_what_lists_keep() -> None:
         cuts |= {"typical_p": dice.uniform(0.05, 0.99), "keep": dice.randint(1, 4)}
         options |= {name: value for name, value in cuts.items() if dice.random() < 0.5}
         expected = cut_by_hand(row.tolist(), options)
-        found = shaped(row, **options).tolist()
+        found = apply_temperature_and_cuts(row, **options).tolist()
         assert found == pytest.approx(expected), options
 
 
 def test_tokens_that_are_as_likely_as_the_last_that_is_kept_are_kept_too() -> None:
     row = torch.tensor([0.25, 0.25, 0.2, 0.2, 0.1], dtype=torch.float64).log()
-    assert likeliest(row, 1).isfinite().tolist() == likeliest(row, 2).isfinite().tolist() == [True] * 2 + [False] * 3
-    assert likeliest(row, 3).isfinite().tolist() == [True] * 4 + [False]
-    assert torch.equal(likeliest(row, 5), row) and torch.equal(likeliest(row, 9), row)
-    assert likeliest(row, 4).isfinite().tolist() == [True] * 4 + [False]
+    assert (
+        apply_top_k(row, 1).isfinite().tolist() == apply_top_k(row, 2).isfinite().tolist() == [True] * 2 + [False] * 3
+    )
+    assert apply_top_k(row, 3).isfinite().tolist() == [True] * 4 + [False]
+    assert torch.equal(apply_top_k(row, 5), row) and torch.equal(apply_top_k(row, 9), row)
+    assert apply_top_k(row, 4).isfinite().tolist() == [True] * 4 + [False]
     half = torch.tensor([0.4, 0.2, 0.2, 0.1], dtype=torch.float64).log()
-    assert near_best(half, 0.5).isfinite().tolist() == [True, True, True, False], "just so likely is likely enough"
-    assert torch.equal(near_best(half, 0.0), half)
-    assert near_best(half, 1.0, 9).isfinite().all() and near_best(half, 1.0, 2).isfinite().sum() == 2
+    assert apply_min_p(half, 0.5).isfinite().tolist() == [True, True, True, False], "just so likely is likely enough"
+    assert torch.equal(apply_min_p(half, 0.0), half)
+    assert apply_min_p(half, 1.0, 9).isfinite().all() and apply_min_p(half, 1.0, 2).isfinite().sum() == 2
     even = torch.full((4,), 0.25, dtype=torch.float64).log()
-    assert typical(even, 0.1).isfinite().all(), "all are as surprising"
-    assert torch.equal(typical(half, 1.0), half)
+    assert apply_typical_p(even, 0.1).isfinite().all(), "all are as surprising"
+    assert torch.equal(apply_typical_p(half, 1.0), half)
 
 
 def test_what_is_ruled_out_stays_so_through_every_cut() -> None:
     row = torch.tensor([0.5, 0.0, 0.3, 0.2], dtype=torch.float64).log()
     options = {"temperature": 1.3, "top_k": 4, "top_p": 0.99, "min_p": 0.01, "typical_p": 0.99}
-    assert shaped(row, **options).isfinite().tolist() == [True, False, True, True]
-    assert only(row, [3, 0]).tolist() == [row[0], NONE, NONE, row[3]]
-    assert only(row, [1]).tolist() == [NONE] * 4
+    assert apply_temperature_and_cuts(row, **options).isfinite().tolist() == [True, False, True, True]
+    assert keep_only(row, [3, 0]).tolist() == [row[0], NONE, NONE, row[3]]
+    assert keep_only(row, [1]).tolist() == [NONE] * 4
 
 
 def test_penalties_count_what_stood_before_and_no_id_that_a_row_does_not_have() -> None:
     row = torch.tensor([2.0, -2.0, 0.5, 0.0])
-    assert repeated(row, [0, 1, 1, 9], 2.0).tolist() == [1.0, -4.0, 0.5, 0.0]
-    assert repeated(row, [3], 2.0).tolist() == row.tolist()
-    assert counted(row, [0, 1, 1, 9], 0.5, 0.25).tolist() == [1.25, -3.25, 0.5, 0.0]
-    assert counted(row, [], 0.5, 0.25).tolist() == row.tolist()
+    assert apply_repetition_penalty(row, [0, 1, 1, 9], 2.0).tolist() == [1.0, -4.0, 0.5, 0.0]
+    assert apply_repetition_penalty(row, [3], 2.0).tolist() == row.tolist()
+    assert apply_count_penalties(row, [0, 1, 1, 9], 0.5, 0.25).tolist() == [1.25, -3.25, 0.5, 0.0]
+    assert apply_count_penalties(row, [], 0.5, 0.25).tolist() == row.tolist()
 
 
 def test_only_a_temperature_next_to_nothing_is_greed() -> None:
-    assert heat(ROW, 0.9e-6).exp().tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert apply_temperature(ROW, 0.9e-6).exp().tolist() == [1.0, 0.0, 0.0, 0.0]
     warm = torch.tensor([-1.0, -1.0 - 1e-6], dtype=torch.float64)
-    assert heat(warm, 1e-6).exp().tolist() == pytest.approx([1 / (1 + math.exp(-1)), math.exp(-1) / (1 + math.exp(-1))])
+    assert apply_temperature(warm, 1e-6).exp().tolist() == pytest.approx(
+        [1 / (1 + math.exp(-1)), math.exp(-1) / (1 + math.exp(-1))]
+    )
 
 
 def test_heat_without_temperature_is_greed_and_bans_leave_the_others_as_they_are() -> None:
-    assert heat(ROW, 0).exp().tolist() == [1.0, 0.0, 0.0, 0.0]
-    assert heat(ROW, 2.0).exp().tolist() == pytest.approx(reference_odds(ODDS, 2.0, 1.0))
-    assert without(ROW, {0, 2}).exp().tolist() == pytest.approx([0.0, 0.3, 0.0, 0.1])
-    assert torch.equal(without(ROW, ()), ROW)
+    assert apply_temperature(ROW, 0).exp().tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert apply_temperature(ROW, 2.0).exp().tolist() == pytest.approx(reference_odds(ODDS, 2.0, 1.0))
+    assert exclude_tokens(ROW, {0, 2}).exp().tolist() == pytest.approx([0.0, 0.3, 0.0, 0.1])
+    assert torch.equal(exclude_tokens(ROW, ()), ROW)
     for seed in range(20):
-        assert draw(shaped(ROW, temperature=0, top_p=0.5), seed=seed, stream=seed, position=seed) == 0
+        assert (
+            sample_token(
+                apply_temperature_and_cuts(ROW, temperature=0, top_p=0.5), seed=seed, stream=seed, position=seed
+            )
+            == 0
+        )

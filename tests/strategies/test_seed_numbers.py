@@ -12,16 +12,16 @@ import torch
 from lookahead_core import Document, Model, ModelError, load_model
 from lookahead_core.strategies.branch_growth import BranchLeaf
 from lookahead_core.strategies.sampling import (
-    counted,
-    draw,
-    heat,
-    likeliest,
-    near_best,
-    noise,
-    nucleus,
-    repeats,
-    shaped,
-    typical,
+    apply_count_penalties,
+    apply_min_p,
+    apply_temperature,
+    apply_temperature_and_cuts,
+    apply_top_k,
+    apply_top_p,
+    apply_typical_p,
+    gumbel_noise,
+    ngram_completions,
+    sample_token,
 )  # fmt: skip
 
 ODDS = [0.31, 0.22, 0.15, 0.11, 0.08, 0.06, 0.04, 0.03]
@@ -33,24 +33,24 @@ DRAWS = 100_000
 
 def test_the_worked_example_of_top_p_keeps_three_and_makes_them_add_up() -> None:
     row = torch.tensor([0.4, 0.3, 0.2, 0.1]).log()
-    kept = nucleus(row, 0.8).softmax(-1)
+    kept = apply_top_p(row, 0.8).softmax(-1)
     assert kept.tolist() == pytest.approx([0.4 / 0.9, 0.3 / 0.9, 0.2 / 0.9, 0.0])
-    assert nucleus(row, 0.1, keep=2).softmax(-1).tolist() == pytest.approx([4 / 7, 3 / 7, 0.0, 0.0])
+    assert apply_top_p(row, 0.1, keep=2).softmax(-1).tolist() == pytest.approx([4 / 7, 3 / 7, 0.0, 0.0])
 
 
 def test_a_frequency_penalty_of_two_makes_of_one_eleven_below_zero_after_six_and_five_after_three() -> None:
     ids = [0] + [5156] * 6 + [14801] * 3 + [7]
-    penalised = counted(torch.ones(50257), ids, 2.0, 0.0)
+    penalised = apply_count_penalties(torch.ones(50257), ids, 2.0, 0.0)
     assert (penalised[5156], penalised[14801], penalised[7], penalised[8]) == (-11, -5, -1, 1)
-    assert counted(torch.ones(20), [3, 3, 4], 0.0, 1.5)[:5].tolist() == [1, 1, 1, -0.5, -0.5]
+    assert apply_count_penalties(torch.ones(20), [3, 3, 4], 0.0, 1.5)[:5].tolist() == [1, 1, 1, -0.5, -0.5]
 
 
 def test_low_temperatures_sharpen_and_high_ones_flatten() -> None:
     row = torch.tensor([1.0, 2.0]).log()
-    assert torch.allclose(heat(row, 0.001), (1000 * row).log_softmax(-1))
-    assert torch.allclose(heat(row, 1000.0), (0.001 * row).log_softmax(-1))
-    assert heat(row, 0.001).exp().tolist() == pytest.approx([0.0, 1.0])
-    assert heat(row, 1000.0).exp().tolist() == pytest.approx([0.5, 0.5], abs=1e-3)
+    assert torch.allclose(apply_temperature(row, 0.001), (1000 * row).log_softmax(-1))
+    assert torch.allclose(apply_temperature(row, 1000.0), (0.001 * row).log_softmax(-1))
+    assert apply_temperature(row, 0.001).exp().tolist() == pytest.approx([0.0, 1.0])
+    assert apply_temperature(row, 1000.0).exp().tolist() == pytest.approx([0.5, 0.5], abs=1e-3)
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 1.7])
@@ -82,11 +82,11 @@ def test_at_temperature_0_a_frequency_penalty_holds_where_the_seed_applies_none(
 
 
 def test_a_repeated_pair_is_known_by_its_first_half() -> None:
-    assert repeats([1, 2, 3, 1], 2) == {2}
-    assert repeats([1, 2, 1, 3, 1], 2) == {2, 3}
-    assert repeats([4, 5], 1) == {4, 5}
-    assert repeats([1, 2, 3, 1, 2], 3) == {3}
-    assert repeats([1], 2) == set() == repeats([1, 2, 3], 2)
+    assert ngram_completions([1, 2, 3, 1], 2) == {2}
+    assert ngram_completions([1, 2, 1, 3, 1], 2) == {2, 3}
+    assert ngram_completions([4, 5], 1) == {4, 5}
+    assert ngram_completions([1, 2, 3, 1, 2], 3) == {3}
+    assert ngram_completions([1], 2) == set() == ngram_completions([1, 2, 3], 2)
 
 
 def exact(kept: list[int], temperature: float = 1.0) -> list[float]:
@@ -112,12 +112,12 @@ SAMPLERS: list[tuple[dict[str, Any], list[float]]] = [
 
 @pytest.mark.parametrize(("options", "law"), SAMPLERS, ids=[str(options) for options, _ in SAMPLERS])
 def test_a_hundred_thousand_draws_follow_the_law_of_each_sampler(options: dict[str, Any], law: list[float]) -> None:
-    odds = shaped(ROW, **options)
+    odds = apply_temperature_and_cuts(ROW, **options)
     assert odds.softmax(-1).tolist() == pytest.approx(law, abs=1e-9)
     open_ids = odds.isfinite().nonzero()[:, 0]
     places = torch.arange(DRAWS)[:, None]
-    drawn = open_ids[(odds[open_ids] + noise(17, 2, places, open_ids)).argmax(-1)].tolist()
-    assert drawn[:500] == [draw(odds, seed=17, stream=2, position=place) for place in range(500)]
+    drawn = open_ids[(odds[open_ids] + gumbel_noise(17, 2, places, open_ids)).argmax(-1)].tolist()
+    assert drawn[:500] == [sample_token(odds, seed=17, stream=2, position=place) for place in range(500)]
     counts = collections.Counter(drawn)
     assert set(counts) == {token_id for token_id, value in enumerate(law) if value}
     chi_square = sum((counts[token_id] - DRAWS * law[token_id]) ** 2 / (DRAWS * law[token_id]) for token_id in counts)
@@ -125,9 +125,9 @@ def test_a_hundred_thousand_draws_follow_the_law_of_each_sampler(options: dict[s
 
 
 def test_cuts_keep_at_least_as_many_as_asked_for() -> None:
-    for cut in (likeliest(ROW, 1, 3), nucleus(ROW, 0.01, 3), near_best(ROW, 1.0, 3)):
+    for cut in (apply_top_k(ROW, 1, 3), apply_top_p(ROW, 0.01, 3), apply_min_p(ROW, 1.0, 3)):
         assert cut.isfinite().nonzero()[:, 0].tolist() == [0, 1, 2]
-    assert int(typical(ROW, 0.01, 3).isfinite().sum()) == 3
+    assert int(apply_typical_p(ROW, 0.01, 3).isfinite().sum()) == 3
 
 
 def test_cached_equals_uncached_for_a_seed(default_model: Model) -> None:

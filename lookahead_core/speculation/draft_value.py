@@ -1,0 +1,103 @@
+"""What a guess is worth in a forward pass: the pass's load, the payoff of costly drafters, odds given the noise."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from lookahead_core.engines.pass_costs import PassCosts
+from lookahead_core.speculation.drafters import Drafter, Guess
+
+NoiseAdjustment: TypeAlias = Callable[[int, int, float], float]
+"""A function from a token's depth in the draft, its id and its odds to its odds given the sampling noise."""
+
+
+class PassLoad:
+    """The size of a forward pass while drafts are added to it.
+
+    `nodes` counts the rows of the pass, `expected` the tokens that it is expected to gain, and `spare` how many draft
+    nodes may still be added.
+    """
+
+    def __init__(self, continuations: int, spare: float = math.inf) -> None:
+        self.nodes = continuations
+        self.expected = float(continuations)
+        self.spare = spare
+
+    def add(self, odds: float) -> None:
+        """Count one more draft node, which is accepted with probability `odds`."""
+        self.nodes += 1
+        self.spare -= 1
+        self.expected += odds
+
+    def remove(self, odds: float) -> None:
+        """Undo `add` with the same odds."""
+        self.nodes -= 1
+        self.spare += 1
+        self.expected -= odds
+
+    def tokens_per_second(self, costs: PassCosts) -> float:
+        """Return the expected number of tokens divided by the cost of the pass."""
+        return self.expected / costs.cost(self.nodes)
+
+
+class DrafterPayoff:
+    """Decides in which passes a costly drafter is used, by the seconds it gained and took in recent passes."""
+
+    REQUIRED_RATIO = 1.5
+    """Minimum ratio of seconds gained to seconds taken: the drafter's rejected guesses cost time in the pass too."""
+    DECAY = 0.15
+    """Weight of the latest pass in the moving averages."""
+    RETRY_INTERVAL = 6
+    """A drafter that does not pay is still used in one pass of this many, to notice when it would pay again."""
+
+    def __init__(self) -> None:
+        self._gained = self._spent = 0.0
+        self._passes = 0
+        self.seconds = 0.0
+        """How long the drafter has taken for the current draft."""
+
+    def begin_pass(self) -> bool:
+        """Count a pass and return whether to use the drafter in it."""
+        self._passes += 1
+        self.seconds = 0.0
+        return self._gained >= self.REQUIRED_RATIO * self._spent or self._passes % self.RETRY_INTERVAL == 0
+
+    def timed_ways(self, drafter: Drafter, state: Any) -> Sequence[Guess]:
+        """Return the drafter's guesses and add the time that they took."""
+        started = time.perf_counter()
+        guesses = drafter.ways(state)
+        self.seconds += time.perf_counter() - started
+        return guesses
+
+    def note_gain(self, seconds: float) -> None:
+        """Note the value of the accepted tokens of this pass that no other drafter guessed, in seconds."""
+        if self.seconds:
+            self._gained += self.DECAY * (seconds - self._gained)
+            self._spent += self.DECAY * (self.seconds - self._spent)
+
+
+def noise_adjustment(noise: Callable[[int, int], float]) -> NoiseAdjustment:
+    """Return a function that gives a token's odds of being sampled when its Gumbel noise is known.
+
+    `noise` gives the noise of a token id at a depth of the draft. Sampling takes the largest sum of log-probability and
+    noise. The largest sum of all other tokens is distributed like noise shifted by the logarithm of their total
+    probability.
+    """
+
+    def adjusted(depth: int, token_id: int, odds: float) -> float:
+        if not 0 < odds < 1:
+            return odds
+        return math.exp(-(1 - odds) * math.exp(-(math.log(odds) + noise(depth, token_id))))
+
+    return adjusted
+
+
+_LOG_ODDS_STEPS = tuple(round(2 * math.log(max(each, 1) / max(1000 - each, 1))) for each in range(1001))
+
+
+def log_odds_step(odds: float) -> int:
+    """Return a probability's log-odds, rounded to steps of half a nat."""
+    return _LOG_ODDS_STEPS[int(1000 * odds)]

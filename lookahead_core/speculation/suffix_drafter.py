@@ -1,0 +1,148 @@
+"""The drafter "suffix": copies what followed earlier occurrences of the text's ending."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lookahead_core.engines.engine import NodeScores
+from lookahead_core.speculation.drafters import Guess
+from lookahead_core.speculation.ngram_index import NgramIndex
+from lookahead_core.text.passage import common_prefix_length
+from lookahead_core.tree import Node
+
+COMPARED_TOKENS = 16
+"""How many tokens are compared to decide whether a path continues the indexed text."""
+RUN, NEAR, ASTRAY = "run", "near", "astray"
+"""Kinds of matches. RUN: the text's last tokens occur there. NEAR: its last token occurs near an earlier copy. ASTRAY:
+the text has left an earlier copy, and the match is where the copy would continue."""
+INITIAL_ODDS = {
+    RUN: (0.0, 0.2, 0.4, 0.7, 0.88, 0.95, 0.98),
+    NEAR: (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98),
+    ASTRAY: (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98),
+}
+"""First estimate that a copied token is right, by the kind of match and the bit length of the match's length."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuffixMatches:
+    """Index positions that may continue the text, all of one kind."""
+
+    kind: str
+    length: int
+    """How many tokens before the first position equal the text's last tokens."""
+    positions: tuple[tuple[NgramIndex, int], ...]
+
+    def guesses(self) -> list[Guess]:
+        """Return the tokens at the positions as guesses, the most frequent first."""
+        counts: dict[int, int] = {}
+        for index, position in self.positions:
+            if (token_id := index.token_at(position)) is not None:
+                counts[token_id] = counts.get(token_id, 0) + 1
+        total, length_bits = sum(counts.values()), min(self.length, 32).bit_length()
+        odds = INITIAL_ODDS[self.kind][length_bits]
+        return [
+            Guess(token_id, odds * count / total, (self.kind, length_bits, count == total, min(count, 3)))
+            for token_id, count in sorted(counts.items(), key=lambda pair: -pair[1])
+        ]
+
+    def follow(self, token_id: int) -> SuffixMatches | None:
+        """Return the matches one token further, where this token occurred; None if it occurred at none."""
+        left = tuple(
+            (index, position + 1) for index, position in self.positions if index.token_at(position) == token_id
+        )
+        return SuffixMatches(self.kind, self.length + 1, left) if left else None
+
+
+class SuffixDrafter:
+    """Guesses what followed earlier occurrences of the text's ending, in the text itself and in other indexed texts.
+
+    A text that copies another and departs from it, by a replaced or omitted word, often returns to it soon. So
+    positions near the point of departure are guessed too. The state is a tuple of `SuffixMatches`.
+    """
+
+    name = "suffix"
+    hidden = False
+    guesses_are_valid = True
+    MAX_MATCHES = 4
+    """Maximum number of matching positions per index; the latest are taken."""
+    COPY_LENGTH = 4
+    """A match of at least this many tokens counts as a copy."""
+    RETURN_DISTANCE = 12
+    """How many tokens after its departure a text may return to what it copied."""
+
+    def __init__(self, own: NgramIndex, others: Sequence[NgramIndex] = (), *, learns_from_passes: bool = True) -> None:
+        """`own` indexes the document's text and is updated; `others` are only searched.
+
+        Without `learns_from_passes` the own index changes by `read` alone.
+        """
+        self.own = own
+        self._learns_from_passes = learns_from_passes
+        self._indexes = [own, *others]
+        self._indexed: list[int] = []
+        """The document's token ids that the own index holds."""
+        self._departure: tuple[NgramIndex, int, int] | None = None
+        """The latest copy: its index, the position that would have come next, and the length of the text then."""
+
+    def with_indexes(self, others: Sequence[NgramIndex]) -> SuffixDrafter:
+        """Return a drafter that shares this one's own index and also searches these."""
+        other = SuffixDrafter(self.own, others)
+        other._indexed = self._indexed
+        return other
+
+    def read(self, token_ids: Sequence[int]) -> None:
+        """Bring the own index up to date with the document's token ids."""
+        same = common_prefix_length(self._indexed, list(token_ids))
+        if same < len(self._indexed):
+            # The text has changed: index it again from before the change, so that n-grams across it are found.
+            same = max(0, same - self.own.longest)
+            self.own.begin_text()
+        self.own.add(token_ids[same:])
+        self._indexed[:] = token_ids
+
+    def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
+        """Index the last `new` tokens of the path, if they continue the indexed text."""
+        # Of several samples of one text, only the first is indexed as it grows.
+        before = list(path[-new - COMPARED_TOKENS : -new])[-len(self._indexed) :]
+        if self._learns_from_passes and self._indexed[-COMPARED_TOKENS:] == before:
+            self.own.add(path[-new:])
+            self._indexed.extend(path[-new:])
+
+    def start(self, path: Sequence[int], vector: object, reach: int) -> tuple[SuffixMatches, ...] | None:
+        """Return the matches of the path's longest indexed suffix; None if there are none."""
+        found = [(index, *index.find(path, self.MAX_MATCHES)) for index in self._indexes]
+        longest = max(length for _, _, length in found)
+        positions = tuple((index, position) for index, ends, length in found if length == longest for position in ends)
+        if longest >= self.COPY_LENGTH:
+            self._departure = (*positions[0], len(path))
+            return (SuffixMatches(RUN, longest, positions),)
+        returns = self._returns(path)
+        runs = [SuffixMatches(RUN, longest, positions)] if positions else []
+        return tuple([*returns, *runs]) or None
+
+    def _returns(self, path: Sequence[int]) -> list[SuffixMatches]:
+        """Return matches at which the text may return to the latest copy."""
+        if self._departure is None or not 0 < len(path) - self._departure[2] <= self.RETURN_DISTANCE:
+            return []
+        index, position, length = self._departure
+        nearby = range(position + 1, position + self.RETURN_DISTANCE)
+        near = [each for each in nearby if index.token_at(each - 1) == path[-1]]
+        if near:
+            return [SuffixMatches(NEAR, 1, ((index, near[0]),))]
+        # Most often one word replaces another: skip as many tokens as the text has added since.
+        return [SuffixMatches(ASTRAY, 0, ((index, position + len(path) - length),))]
+
+    def ways(self, state: Any) -> Sequence[Guess]:
+        """Return the guesses of all matches, each token once with its best odds."""
+        best: dict[int, Guess] = {}
+        for matches in state:
+            for guess in matches.guesses():
+                if guess.token_id not in best or guess.odds > best[guess.token_id].odds:
+                    best[guess.token_id] = guess
+        return list(best.values())
+
+    def follow(self, state: Any, token_id: int) -> tuple[SuffixMatches, ...] | None:
+        """Return the matches one token further; None if none continues with this token."""
+        followed = (matches.follow(token_id) for matches in state)
+        return tuple(matches for matches in followed if matches is not None) or None

@@ -1,0 +1,131 @@
+"""The options of a stream, checked when they are made, and the log-probabilities that it samples from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+
+from lookahead_core.speculation.drafters import checked_drafters
+from lookahead_core.strategies.lookahead_options import MAX_SEED
+from lookahead_core.strategies.rules import (
+    MAX_GENERATED_TOKENS,
+    LogitRules,
+    ModelRules,
+    Phrase,
+    checked_phrases,
+    require_allowed_token,
+)
+from lookahead_core.strategies.sampling import apply_temperature_and_cuts
+from lookahead_core.validation import check_choice, check_integer, check_number
+
+if TYPE_CHECKING:
+    from lookahead_core.model import Model
+    from lookahead_core.speculation.corpus import Corpus
+    from lookahead_core.speculation.drafters import Drafter
+    from lookahead_core.speculation.heads_file import Heads
+
+REJECTION = "rejection"
+"""The value of `speculate` that accepts drafts by rejection sampling."""
+NOT_FOR_CHOICE = (
+    "stop", "stop_ids", "stop_when", "max_words", "speculate", "drafters", "draft_model", "heads", "corpus", "source",
+)  # fmt: skip
+"""Options that do not influence which token is chosen: they end the text or save forward passes."""
+
+
+@dataclass(frozen=True)
+class StreamOptions(LogitRules):
+    """The checked options of a stream; `StreamKeywords` explains each. A ValueError names a wrong one."""
+
+    temperature: float | None = None
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    typical_p: float = 1.0
+    min_tokens_to_keep: int = 1
+    seed: int | None = None
+    stream: int = 0
+    stop: str | Collection[str] = ()
+    stop_ids: Collection[Phrase] = ()
+    stop_when: Callable[[Sequence[int]], bool] | None = None
+    max_words: int | None = None
+    speculate: bool | Literal["rejection"] | None = None
+    drafters: Collection[str | Drafter] = ("suffix", "recycled")
+    draft_model: Model | None = None
+    heads: Heads | None = None
+    corpus: Corpus | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.temperature is not None:
+            check_number("temperature", self.temperature, 0, 100)
+        check_integer("top_k", self.top_k, 0, 10**9)
+        check_number("top_p", self.top_p, 0, 1, above=True)
+        check_number("min_p", self.min_p, 0, 1)
+        check_number("typical_p", self.typical_p, 0, 1, above=True)
+        check_integer("min_tokens_to_keep", self.min_tokens_to_keep, 1, 10**9)
+        if self.seed is not None:
+            check_integer("seed", self.seed, 0, MAX_SEED)
+        check_integer("stream", self.stream, 0, MAX_SEED)
+        if self.max_words is not None:
+            check_integer("max_words", self.max_words, 1, MAX_GENERATED_TOKENS)
+        for name in ("stop", "stop_ids"):
+            object.__setattr__(self, name, checked_phrases(name, getattr(self, name)))
+        if not all(isinstance(phrase, str) for phrase in self.stop):
+            raise ValueError(f"stop is {self.stop!r}, and must hold strings; token ids belong into stop_ids.")
+        if not all(isinstance(phrase, tuple) for phrase in self.stop_ids):
+            raise ValueError(
+                f"stop_ids is {self.stop_ids!r}, and must hold lists of token ids; strings belong to stop."
+            )
+        check_choice("speculate", self.speculate, (None, True, False, REJECTION))
+        object.__setattr__(self, "drafters", checked_drafters(self.drafters))
+        if not isinstance(self.source, str):
+            raise ValueError(f"source is {type(self.source).__name__}, and must be a string.")
+        if self.stop_when is not None and not callable(self.stop_when):
+            raise ValueError(f"stop_when is {self.stop_when!r}, and must be a function of the ids so far.")
+        for stop in self.stop:
+            for phrase in self.forced:
+                if isinstance(phrase, str) and stop in phrase:
+                    raise ValueError(
+                        f"stop holds {stop!r}, which the forced {phrase!r} would end at; change one of them."
+                    )
+
+    @property
+    def applied_temperature(self) -> float:
+        """The temperature in force: the given one, else 1 if a cut or a seed is given, else 0."""
+        if self.temperature is not None:
+            return float(self.temperature)
+        asks_for_sampling = (self.top_k, self.top_p < 1, self.min_p, self.typical_p < 1, self.seed is not None)
+        return 1.0 if any(asks_for_sampling) else 0.0
+
+    @property
+    def for_choice(self) -> StreamOptions:
+        """These options with `NOT_FOR_CHOICE` at their defaults: equal ones choose the same tokens."""
+        defaults: dict[str, Any] = {each.name: each.default for each in fields(self) if each.name in NOT_FOR_CHOICE}
+        return replace(self, **defaults)
+
+    def sampling_logprobs(self, scores: torch.Tensor, rules: ModelRules, path: Sequence[int], new: int) -> torch.Tensor:
+        """Return the log-probabilities to sample from, with all options applied, from the model's scores after `path`.
+
+        `path` holds all token ids so far, of which the last `new` were generated. A RuledOutError is raised if the
+        rules exclude every token.
+        """
+        if not rules.changes_nothing:
+            scores = rules.apply(scores, path, new)
+            require_allowed_token(scores, new)
+        return self.cut_logprobs(scores)
+
+    def cut_logprobs(self, scores: torch.Tensor) -> torch.Tensor:
+        """Return the log-probabilities to sample from, given scores to which the rules were applied."""
+        return apply_temperature_and_cuts(
+            scores,
+            temperature=self.applied_temperature,
+            top_k=self.top_k,
+            top_p=self.top_p,
+            min_p=self.min_p,
+            typical_p=self.typical_p,
+            keep=self.min_tokens_to_keep,
+        ).log_softmax(-1)
