@@ -27,7 +27,8 @@ from interface.server.model_loading import ModelLoader
 from interface.server.page_service import PageService
 from interface.tabs.highlights.highlights_json import as_json
 from lookahead_core import Document, Model, load_model
-from lookahead_core.analysis.highlights import Highlights, highlights
+from lookahead_core.analysis.highlight_results import Highlights
+from lookahead_core.analysis.highlights import highlights
 from lookahead_core.text.chat import opening
 
 NAME = "pages"
@@ -215,7 +216,7 @@ def check_click(view: View, logits: torch.Tensor) -> None:
 def check_losses(found: Any, logits: torch.Tensor, ids: list[int]) -> None:
     """Raise where the losses of all tokens together are not the peer's."""
     entries = [entry for entry in found.entries if entry.loss is not None]
-    places = [entry.at + place for entry in entries for place in range(len(entry.token_ids))]
+    places = [entry.first_token + place for entry in entries for place in range(len(entry.token_ids))]
     odds = logits[[place - 1 for place in places]].log_softmax(-1)
     theirs = -float(odds.gather(1, torch.tensor([[ids[place]] for place in places], device=odds.device)).double().sum())
     ours = math.fsum(entry.loss for entry in entries)

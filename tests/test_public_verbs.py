@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lookahead_core import Calls, Document, Model, beam_search_batch, lookahead_batch, stream_batch, train_heads
-from lookahead_core.analysis.highlights import branches_steps
+from lookahead_core.analysis.lookahead_within_text import lookahead_steps_at
 from lookahead_core.document.read_ahead import read_ahead
 from lookahead_core.strategies import keywords
 from lookahead_core.strategies.beam_options import BeamOptions
@@ -40,7 +40,7 @@ VERBS = {
     stream_batch: keywords.StreamKeywords,
     beam_search_batch: keywords.BeamKeywords,
     read_ahead: keywords.LookaheadKeywords,
-    branches_steps: keywords.LookaheadKeywords,
+    lookahead_steps_at: keywords.LookaheadKeywords,
     train_heads: trainer.TrainingKeywords,
 }
 CALLS = {"lookahead": LookaheadOptions, "generate": StreamOptions, "beam_search": BeamOptions}
@@ -106,7 +106,7 @@ def test_a_wrong_name_is_refused_with_a_list_of_the_options(verb: Callable[..., 
     arguments: dict[Any, tuple[Any, ...]] = {
         Document.steps_after: (document, [1], 1),
         read_ahead: (document, None),
-        branches_steps: (document, 0),
+        lookahead_steps_at: (document, 0),
         train_heads: (tiny_model,),
         lookahead_batch: ([document],),
         stream_batch: ([document],),

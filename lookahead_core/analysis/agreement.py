@@ -1,4 +1,4 @@
-"""Does a little model's text stand under a big one? The little one writes, the big one checks it all in one pass."""
+"""Agreement of two models: a smaller one continues texts, and a bigger one checks all of it in one forward pass."""
 
 from __future__ import annotations
 
@@ -18,55 +18,56 @@ from lookahead_core.tree import Node
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A prompt, what the little model went on with, and how far the big one would have written the same."""
+    """The smaller model's continuation of one prompt, and how far the bigger model agrees with it."""
 
     text: str
-    """What the little model wrote, without an end token."""
+    """The continuation, without an end token."""
     token_ids: tuple[int, ...]
-    """The same as ids, with the end token, if it ended."""
+    """Its token ids, with the end token if it ended."""
     agreed: int
-    """How many of these tokens the big model would have written as well, one after the other."""
+    """Number of tokens from its beginning that the bigger model would have written as well."""
     instead: int | None
-    """The token that the big model would have written where they part; None where they do not."""
+    """The bigger model's token where the two first differ; None if they do not."""
     big_passes: int
-    """How many passes of the big model the check took, for all prompts together."""
+    """Number of forward passes of the bigger model, for all prompts together."""
 
     @property
     def stands(self) -> bool:
-        """Whether the big model agrees with all of it."""
+        """Whether the bigger model agrees with the whole continuation."""
         return self.agreed == len(self.token_ids)
 
 
 def generate_and_check(
     big: Model, little: Model, prompts: Iterable[str | Sequence[int]], *, max_new_tokens: int = 10
 ) -> list[Check]:
-    """Let the little model go on from each prompt greedily, and the big one check everything in one pass.
+    """Continue each prompt greedily with the smaller model, and check all of it in one pass of the bigger model.
 
-    Prompts are texts, or lists of token ids. What would follow an end token is neither written nor compared. Where the
-    big model's context has room for less behind the longest prompt, less is written, as it would write less itself.
+    Prompts are texts or lists of token ids; a single text counts as a list of one. Returns one check per prompt. A
+    continuation ends with an end token, after `max_new_tokens`, or where the bigger model's context would be full.
+    Raises ModelError if the models have different tokens.
     """
     require_same_tokens(big, little)
     listed, rules = _listed(prompts), LogitRules(max_new_tokens=max_new_tokens)
     heads = [_document(big, prompt).generation_start(rules).head for prompt in listed]
     context = big.context_length
-    most = min([max_new_tokens, *(context - head.depth for head in heads if context is not None)])
-    written = stream_batch(
-        [_document(little, prompt) for prompt in listed], max_new_tokens=most, forbidden=_unknown(big, little)
+    limit = min([max_new_tokens, *(context - head.depth for head in heads if context is not None)])
+    streams = stream_batch(
+        [_document(little, prompt) for prompt in listed], max_new_tokens=limit, forbidden=_unknown_ids(big, little)
     )
-    for _ in written:
+    for _ in streams:
         pass
-    answers = [[step.token_id for step in steps] for steps in written.steps]
-    paths = [_path(head, answer) for head, answer in zip(heads, answers, strict=True)]
+    continuations = [[step.token_id for step in steps] for steps in streams.steps]
+    paths = [_path(head, token_ids) for head, token_ids in zip(heads, continuations, strict=True)]
     before = big.engine.passes
     if paths:
         big.engine.evaluate(list(dict.fromkeys(node for path in paths for node in path)))
     passes = big.engine.passes - before
-    pairs = zip(written.texts, answers, paths, strict=True)
-    return [_check(text, answer, path, big, passes) for text, answer, path in pairs]
+    results = zip(streams.texts, continuations, paths, strict=True)
+    return [_check(text, token_ids, path, big, passes) for text, token_ids, path in results]
 
 
 def agreement_length(big: Model, little: Model, prompt: str | Sequence[int], *, most: int = 40) -> int:
-    """For how many tokens a little model writes what the big one would, up to the most that is asked for."""
+    """Return for how many tokens, at most `most`, the smaller model's continuation is the bigger model's own."""
     return generate_and_check(big, little, [prompt], max_new_tokens=most)[0].agreed
 
 
@@ -78,8 +79,8 @@ def _listed(prompts: Any) -> list[str | Sequence[int]]:
     return listed
 
 
-def _unknown(big: Model, little: Model) -> range:
-    """The ids that only the little model has, which stand for nothing; it must not write them."""
+def _unknown_ids(big: Model, little: Model) -> range:
+    """Return the ids that only the smaller model has. They are padding, and it must not write them."""
     unknown = range(big.vocabulary, max(big.vocabulary, little.vocabulary))
     if len(unknown) > MAX_PHRASES:
         raise ModelError(
@@ -93,16 +94,16 @@ def _document(model: Model, prompt: str | Sequence[int]) -> Document:
     return Document(model, prompt) if isinstance(prompt, str) else Document(model, token_ids=prompt)
 
 
-def _path(head: Node, answer: Sequence[int]) -> list[Node]:
-    """The nodes of the big model's tree after which its own next tokens are compared with the answer's."""
+def _path(head: Node, token_ids: Sequence[int]) -> list[Node]:
+    """Return the nodes of the bigger model's tree whose predictions are compared with the continuation's tokens."""
     nodes = [head]
-    for token_id in answer[:-1]:
+    for token_id in token_ids[:-1]:
         nodes.append(head.tree.expand(nodes[-1], token_id))
     return nodes
 
 
-def _check(text: str, answer: Sequence[int], path: Sequence[Node], big: Model, passes: int) -> Check:
-    said = [node.prediction.token_ids[0] for node in path if node.prediction is not None]
-    agreed = matching_prefix_length(answer, said, big.end_token_ids)
-    instead = said[agreed] if agreed < len(answer) else None
-    return Check(text, tuple(answer), agreed, instead, passes)
+def _check(text: str, token_ids: Sequence[int], path: Sequence[Node], big: Model, passes: int) -> Check:
+    wanted = [node.prediction.token_ids[0] for node in path if node.prediction is not None]
+    agreed = matching_prefix_length(token_ids, wanted, big.end_token_ids)
+    instead = wanted[agreed] if agreed < len(token_ids) else None
+    return Check(text, tuple(token_ids), agreed, instead, passes)

@@ -1,4 +1,4 @@
-"""Whether the model's word would fit in place of the person's, with what follows left as it is."""
+"""Replacements: whether an alternative fits in place of a word of the text, with the rest of the text unchanged."""
 
 from __future__ import annotations
 
@@ -8,42 +8,44 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lookahead_core.analysis.highlights import HighlightAlternative, HighlightEntry, node_at, spans
+from lookahead_core.analysis.highlight_results import HighlightAlternative, HighlightEntry
+from lookahead_core.analysis.text_spans import node_before, token_spans
 from lookahead_core.document.document import Document
 from lookahead_core.engines.engine import prefill_in_chunks
 from lookahead_core.errors import LookaheadError
 from lookahead_core.tree import Node
 from lookahead_core.validation import check_integer
 
-DROPS = 4.0
-"""An alternative drops in where the person's next words are at most so many times less likely after it."""
-MOST_FOLLOWING = 8
-"""How many tokens of those next words are looked at."""
-_RUN = re.compile(r"\s*\S+")
+MAX_LIKELIHOOD_RATIO = 4.0
+"""An alternative fits if it makes the next words of the text at most this many times less likely."""
+MAX_FOLLOWING_TOKENS = 8
+"""Maximum number of tokens of the next words that are compared."""
+_WORD = re.compile(r"\s*\S+")
 
 
 @dataclass(frozen=True, slots=True)
 class ReplacementFit:
-    """Whether an alternative could stand in place of the person's word with what follows left as it is."""
+    """Whether an alternative fits in place of a word of the text, with the rest of the text unchanged."""
 
     alternative: HighlightAlternative
     following: str
-    """The person's next words, which were asked about."""
+    """The next words of the text, whose probability is compared."""
     logprob: float | None
-    """Theirs after the alternative; None where that cannot be asked."""
-    own: float | None
-    """Theirs after the person's own word."""
+    """Natural log-probability of these words after the alternative; None if the alternative has no text or nothing
+    follows."""
+    own_logprob: float | None
+    """Their natural log-probability after the text's own word; None if nothing follows."""
 
     @property
     def drops_in(self) -> bool | None:
-        """Whether they are about as likely after it as after the person's own word."""
-        if self.logprob is None or self.own is None:
+        """Whether the next words stay about as likely; None if that is unknown."""
+        if self.logprob is None or self.own_logprob is None:
             return None
-        return self.logprob >= self.own - math.log(DROPS)
+        return self.logprob >= self.own_logprob - math.log(MAX_LIKELIHOOD_RATIO)
 
     @property
-    def sentence(self) -> str:
-        """The verdict for people."""
+    def verdict(self) -> str:
+        """The result as a phrase for people."""
         if self.alternative.ended:
             return "the text would end here"
         if not self.following:
@@ -54,10 +56,11 @@ class ReplacementFit:
 def drop_in(
     document: Document, entry: HighlightEntry, alternatives: Sequence[HighlightAlternative], words: int = 3
 ) -> list[ReplacementFit]:
-    """For each alternative how likely the person's next words are after it, in one pass for all of them.
+    """Return, for each alternative of a highlight entry, whether it fits; one forward pass for all alternatives.
 
-    It takes the place of the rest of the person's word; what follows is cut into tokens as it is written after it. It
-    drops in where those words are at most `DROPS` times less likely than after the person's own.
+    The alternative replaces the rest of the word from its token on. It fits if the next `words` words of the text, at
+    most 8, are at most `MAX_LIKELIHOOD_RATIO` times less likely after it than after the text's own word. Raises
+    LookaheadError if the text has changed since the entry was made.
     """
     return next(fits for fits in drop_in_steps(document, entry, alternatives, words) if fits is not None)
 
@@ -65,8 +68,8 @@ def drop_in(
 def drop_in_steps(
     document: Document, entry: HighlightEntry, alternatives: Sequence[HighlightAlternative], words: int = 3
 ) -> Iterator[list[ReplacementFit] | None]:
-    """The same, a step for each chunk of what stands before and has to be read again; the last one has the result."""
-    check_integer("words", words, 1, MOST_FOLLOWING)
+    """Yield None for each chunk of the text that has to be prefilled again, and at last the result of `drop_in`."""
+    check_integer("words", words, 1, MAX_FOLLOWING_TOKENS)
     for _ in prefill_in_chunks(document.model.engine, _origin(document, entry)):
         yield None
     yield _fits(document, entry, alternatives, words)
@@ -75,60 +78,61 @@ def drop_in_steps(
 def _fits(
     document: Document, entry: HighlightEntry, alternatives: Sequence[HighlightAlternative], words: int
 ) -> list[ReplacementFit]:
+    """Return the fits, in one forward pass; the text before the entry is in the cache already."""
     origin, own_ids = _origin(document, entry), _rest_of_word(document, entry)
     following, next_ids = _following(document, entry, words)
     context, tree = document.model.context_length, document.tree
     if context is not None:
         next_ids = next_ids[: max(0, context - origin.depth - len(own_ids) + 1)]
-    ends_of = {
+    ends = {
         alternative.token_id: tree.descend(
             origin, own_ids if alternative.token_id == own_ids[0] else [alternative.token_id]
         )
         for alternative in alternatives
         if alternative.text is not None and not alternative.ended
     }
-    odds = _odds_of(document, [tree.descend(origin, own_ids), *ends_of.values()], next_ids) if ends_of else {}
-    own = odds.get(tree.descend(origin, own_ids))
+    own_end = tree.descend(origin, own_ids)
+    logprobs = _logprobs_after(document, [own_end, *ends.values()], next_ids) if ends else {}
     return [
-        ReplacementFit(alternative, following, odds.get(ends_of[alternative.token_id]), own)
-        if alternative.token_id in ends_of
-        else ReplacementFit(alternative, following, None, own)
+        ReplacementFit(alternative, following, logprobs.get(ends[alternative.token_id]), logprobs.get(own_end))
+        if alternative.token_id in ends
+        else ReplacementFit(alternative, following, None, logprobs.get(own_end))
         for alternative in alternatives
     ]
 
 
 def _origin(document: Document, entry: HighlightEntry) -> Node:
-    """The node before the token that an entry's alternatives stand in place of."""
-    stands = tuple(document.token_ids[entry.at : entry.at + len(entry.token_ids)]) == entry.token_ids
-    if not stands or document.text[entry.start : entry.end] != entry.token:
+    """Return the node before the token that the entry's alternatives replace."""
+    token_ids = tuple(document.token_ids[entry.first_token : entry.first_token + len(entry.token_ids)])
+    if token_ids != entry.token_ids or document.text[entry.start : entry.end] != entry.token:
         raise LookaheadError("The text has changed since it was read; read it again.")
-    return node_at(document, entry.read_from, entry.at + entry.place)
+    return node_before(document, entry.first_token + entry.offset, entry.read_from)
 
 
 def _rest_of_word(document: Document, entry: HighlightEntry) -> list[int]:
-    """The person's tokens from the one that an alternative stands for to the end of the word."""
-    last = next(after for _, after, _, end in spans(document) if end >= entry.word[1])
-    return document.token_ids[entry.at + entry.place : last]
+    """Return the text's token ids from the replaced token to the end of its word."""
+    after = next(after for _, after, _, end in token_spans(document) if end >= entry.word[1])
+    return document.token_ids[entry.first_token + entry.offset : after]
 
 
 def _following(document: Document, entry: HighlightEntry, words: int) -> tuple[str, list[int]]:
-    """The person's next words after the one that an entry is part of, and their first tokens."""
-    runs = itertools.islice(_RUN.finditer(document.text, entry.word[1]), words)
+    """Return the next words of the text after the entry's word, and their first token ids."""
+    runs = itertools.islice(_WORD.finditer(document.text, entry.word[1]), words)
     following = "".join(run[0] for run in runs)
     tokens = document.model.codec.encode(following, continuing=True)
-    return following, [token.token_id for token in tokens][:MOST_FOLLOWING]
+    return following, [token.token_id for token in tokens][:MAX_FOLLOWING_TOKENS]
 
 
-def _odds_of(document: Document, ends: Sequence[Node], token_ids: Sequence[int]) -> dict[Node, float]:
-    """How likely these tokens are after each of the nodes, in one pass."""
+def _logprobs_after(document: Document, ends: Sequence[Node], token_ids: Sequence[int]) -> dict[Node, float]:
+    """Return the log-probability of these tokens after each of the nodes, in one pass; empty without tokens."""
     if not token_ids:
         return {}
     tree = document.tree
     paths = {end: [end, *tree.path(tree.descend(end, token_ids[:-1]), end)] for end in ends}
     nodes = list(dict.fromkeys(node for path in paths.values() for node in path))
     rows = document.model.engine.score(nodes).logits_of(nodes).log_softmax(-1)
-    places = {node: place for place, node in enumerate(nodes)}
+    row_of = {node: row for row, node in enumerate(nodes)}
     return {
-        end: math.fsum(float(rows[places[node], token_id]) for node, token_id in zip(path, token_ids, strict=True))
+        end: math.fsum(float(rows[row_of[node], token_id]) for node, token_id in zip(path, token_ids, strict=True))
         for end, path in paths.items()
     }

@@ -1,4 +1,4 @@
-"""What a model's scores say of the tokens that came: how likely each was, its rank, and what was likelier."""
+"""Facts about the tokens of a text, from the model's logits: log-probability, rank, entropy, likeliest tokens."""
 
 from __future__ import annotations
 
@@ -10,48 +10,57 @@ import torch
 from lookahead_core.engines.prediction_rows import top_k_sorted
 
 SLICE = 8
-"""Rows that are worked on at once, so that they stay in the processor's cache."""
+"""Rows processed at once, so that they stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenFacts:
-    """What a row says of the token that came."""
+    """The facts about one token, from the logits at its position."""
 
     logprob: float
+    """Its natural log-probability."""
     rank: int
+    """1 plus the number of tokens with a higher logit; of equal logits the lower token id counts as higher if both are
+    among the likeliest tokens."""
     entropy: float
+    """Entropy of the distribution at its position, in nats."""
     likeliest: tuple[tuple[int, float], ...]
-    """Token ids and their log-probabilities."""
+    """The likeliest tokens, likeliest first: token ids and natural log-probabilities."""
 
 
-def observe(rows: torch.Tensor, came: Sequence[int], k: int) -> Iterator[TokenFacts]:
-    """What rows of the model's scores say of the tokens that came: a few sweeps over each, and no more."""
-    own, top = torch.tensor(came, device=rows.device)[:, None], top_k_sorted(rows, min(k, rows.shape[-1]))
-    mine, best = rows.gather(1, own), rows.gather(1, top)
-    odds = torch.empty_like(rows[:SLICE])  # one place for all slices: fresh memory costs more than the sums in it
-    slices = zip(rows.split(SLICE), top.split(SLICE), strict=True)
-    first, mean = map(torch.cat, zip(*(_surest_and_mean(some, best, odds) for some, best in slices), strict=True))
-    scale = best[:, 0] - first.log()
-    # Among the alternatives the first of a tie comes first.
-    among, places = (top == own).max(-1)
-    ranks = 1 + places.masked_scatter(~among, _larger(rows, mine, (~among).nonzero()[:, 0]))
-    columns = (mine[:, 0] - scale, ranks, scale - mean, top, best - scale[:, None])
-    for logprob, rank, spread, ids, logprobs in zip(*(column.tolist() for column in columns), strict=True):
-        yield TokenFacts(logprob, rank, spread, tuple(zip(ids, logprobs, strict=True)))
+def observe(logits: torch.Tensor, token_ids: Sequence[int], k: int) -> Iterator[TokenFacts]:
+    """Yield the facts about each token; `logits` has one row per token, and `k` likeliest tokens are listed.
+
+    Passes over each row only a few times, and never computes log-probabilities of whole rows.
+    """
+    ids = torch.tensor(token_ids, device=logits.device)[:, None]
+    top_ids = top_k_sorted(logits, min(k, logits.shape[-1]))
+    own, top = logits.gather(1, ids), logits.gather(1, top_ids)
+    buffer = torch.empty_like(logits[:SLICE])  # shared by all slices: allocating costs more than the sums
+    slices = zip(logits.split(SLICE), top_ids.split(SLICE), strict=True)
+    first, mean = map(torch.cat, zip(*(_first_and_mean(some, best, buffer) for some, best in slices), strict=True))
+    log_total = top[:, 0] - first.log()
+    in_top, index = (top_ids == ids).max(-1)
+    ranks = 1 + index.masked_scatter(~in_top, _count_larger(logits, own, (~in_top).nonzero()[:, 0]))
+    columns = (own[:, 0] - log_total, ranks, log_total - mean, top_ids, top - log_total[:, None])
+    for logprob, rank, entropy, likeliest, logprobs in zip(*(column.tolist() for column in columns), strict=True):
+        yield TokenFacts(logprob, rank, entropy, tuple(zip(likeliest, logprobs, strict=True)))
 
 
-def _surest_and_mean(rows: torch.Tensor, top: torch.Tensor, odds: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """How likely the likeliest token is, and the scores' mean by how likely each is. `odds` is room to work in."""
-    odds = torch.softmax(rows, -1, out=odds[: len(rows)])
-    first = odds.gather(1, top[:, :1])[:, 0]
-    mean = odds.mul_(rows).sum(-1)
-    if bool(mean.isnan().any()):  # what is ruled out has no part in it
-        mean = rows.softmax(-1).mul_(rows.clamp_min(torch.finfo(rows.dtype).min)).sum(-1)
+def _first_and_mean(
+    logits: torch.Tensor, top_ids: torch.Tensor, buffer: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return, per row, the probability of the likeliest token and the expected logit. `buffer` is overwritten."""
+    probabilities = torch.softmax(logits, -1, out=buffer[: len(logits)])
+    first = probabilities.gather(1, top_ids[:, :1])[:, 0]
+    mean = probabilities.mul_(logits).sum(-1)
+    if bool(mean.isnan().any()):  # logits of minus infinity: they count with a weight of 0
+        mean = logits.softmax(-1).mul_(logits.clamp_min(torch.finfo(logits.dtype).min)).sum(-1)
     return first, mean
 
 
-def _larger(rows: torch.Tensor, numbers: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """In each of the rows at these places, how much of it is larger than its number."""
-    # Bytes are added ten times faster than truths.
-    found = [(rows[some] > numbers[some]).view(torch.uint8).sum(-1, dtype=torch.int64) for some in places.split(SLICE)]
-    return torch.cat(found)
+def _count_larger(logits: torch.Tensor, own: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Return, for each of these rows, the number of logits that are larger than the row's own token's."""
+    # Summing uint8 is about 10x faster than summing bool here.
+    counts = [(logits[some] > own[some]).view(torch.uint8).sum(-1, dtype=torch.int64) for some in rows.split(SLICE)]
+    return torch.cat(counts)

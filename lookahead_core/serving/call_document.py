@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar, cast
 
-from lookahead_core.analysis.highlights import HighlightEntry, Highlights
+from lookahead_core.analysis.highlight_results import HighlightEntry, Highlights
 from lookahead_core.document.document import MOST_NODES, Document
 from lookahead_core.document.results import Beams, Branch, Lookahead
 from lookahead_core.document.stream import StreamStep
@@ -222,7 +222,7 @@ def _highlight(found: Highlights, entry: HighlightEntry) -> Answer:
         "ids": list(entry.token_ids),
         "word": list(entry.word),
         "rank": entry.rank,
-        "ratio": found.relative(entry),
+        "ratio": found.relative_loss(entry),
         "alternatives": [
             {"id": one.token_id, "text": one.text or "", "probability": one.probability, "ended": one.ended}
             for one in entry.alternatives

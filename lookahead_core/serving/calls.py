@@ -18,7 +18,7 @@ from lookahead_core.text.chat import ChatToken, max_opening_tokens, tokenize_con
 from lookahead_core.validation import check_integer
 
 if TYPE_CHECKING:
-    from lookahead_core.analysis.highlights import Highlights
+    from lookahead_core.analysis.highlight_results import Highlights
     from lookahead_core.model import Model
     from lookahead_core.serving.call_document import CallDocument
     from lookahead_core.strategies.keywords import LookaheadKeywords

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 from interface.tabs.highlights.highlights_json import as_json
 from lookahead_core import Document, LookaheadError, Model, load_model
-from lookahead_core.analysis.highlights import HighlightEntry, Highlights, branches_steps, highlights, highlights_steps
-from lookahead_core.analysis.replacements import DROPS, drop_in, drop_in_steps
+from lookahead_core.analysis.highlight_results import HighlightEntry, Highlights
+from lookahead_core.analysis.highlights import highlights, highlights_steps
+from lookahead_core.analysis.lookahead_within_text import lookahead_steps_at
+from lookahead_core.analysis.replacements import MAX_LIKELIHOOD_RATIO, drop_in, drop_in_steps
 from tests.conftest import CORPUS, tiny_llama
 from tests.support.scripted_model import parrot
 
@@ -67,9 +69,9 @@ def assert_same(some: Sequence[HighlightEntry], others: Sequence[HighlightEntry]
 def assert_equals_plain(model: Model, token_ids: list[int], found: Highlights, k: int, left: int = 0) -> None:
     """Every figure of every entry by the forwards alone; `left` is how many tokens no window leaves out."""
     for entry in found.entries:
-        came = range(entry.at, entry.at + len(entry.token_ids))
+        came = range(entry.first_token, entry.first_token + len(entry.token_ids))
         if entry.loss is None:
-            assert entry.at == 0 and entry.alternatives == () and entry.rank is entry.entropy is None
+            assert entry.first_token == 0 and entry.alternatives == () and entry.rank is entry.entropy is None
             continue
         rows = {}
         for place in came:
@@ -77,9 +79,9 @@ def assert_equals_plain(model: Model, token_ids: list[int], found: Highlights, k
             rows[place] = plain_logprobs(model, path)[-1]
         assert entry.loss == pytest.approx(sum(-float(rows[p][token_ids[p]]) for p in came), abs=2e-4)
         ranks = [int((rows[p] > rows[p][token_ids[p]]).sum()) + 1 for p in came]
-        place = next((p for p, rank in zip(came, ranks, strict=True) if rank > 1), entry.at)
+        place = next((p for p, rank in zip(came, ranks, strict=True) if rank > 1), entry.first_token)
         row = rows[place]
-        assert entry.at + entry.place == place and entry.rank == ranks[place - entry.at]
+        assert entry.first_token + entry.offset == place and entry.rank == ranks[place - entry.first_token]
         assert entry.entropy == pytest.approx(float(-(row.exp() * row).sum()), abs=2e-4)
         expected = row.argsort(descending=True)[:k].tolist()
         assert [one.token_id for one in entry.alternatives] == expected
@@ -132,7 +134,7 @@ def test_an_instruction_before_the_text_counts_and_is_no_part_of_it(tiny_model: 
     document = Document(tiny_model, "The sea and the old keeper", opening=opening)
     found = highlights(document)
     assert_exact(document.text, found.entries)
-    assert found.entries[0].at == len(opening) and found.entries[0].loss is not None
+    assert found.entries[0].first_token == len(opening) and found.entries[0].loss is not None
     assert_equals_plain(tiny_model, document.token_ids, replace_from(found, len(opening)), 5, left=len(opening))
 
 
@@ -169,7 +171,7 @@ def test_long_texts_are_read_in_chunks_with_progress_and_in_as_many_tokens_as_th
     assert document.tree.work.tokens == length - 1
     rows = plain_logprobs(model, document.token_ids)
     for entry in steps[-1].result.entries[1:]:
-        came = range(entry.at, entry.at + len(entry.token_ids))
+        came = range(entry.first_token, entry.first_token + len(entry.token_ids))
         assert entry.loss == pytest.approx(sum(-float(rows[p - 1][document.token_ids[p]]) for p in came), abs=2e-4)
 
 
@@ -182,12 +184,12 @@ def test_beyond_the_context_every_token_is_seen_with_half_a_window_before_it(sho
         assert_exact(document.text, found.entries)
         assert_equals_plain(short_model, document.token_ids, found, 3, left=first)
         for entry in found.entries:
-            at, room = entry.at + entry.place, 32 - first
+            at, room = entry.first_token + entry.offset, 32 - first
             assert at - entry.read_from >= min(at - first, room // 2)
             assert first + at - entry.read_from <= 32
             assert bool(entry.seen_from) == (entry.read_from > first)
             if entry.seen_from:
-                assert any(one.start == entry.seen_from and one.at <= entry.read_from for one in found.entries)
+                assert any(one.start == entry.seen_from and one.first_token <= entry.read_from for one in found.entries)
 
 
 def opened_with(model: Model, ids: list[int], opened: int) -> Document:
@@ -214,7 +216,7 @@ def test_near_the_contexts_end_a_text_is_read_in_as_few_windows_as_can_be(
     while ends[-1] < length:
         ends.append(min(length, ends[-1] - (room + 1) // 2 + room + 1))
     for entry in found.entries:
-        window = next(place for place, end in enumerate(ends) if entry.at + entry.place < end)
+        window = next(place for place, end in enumerate(ends) if entry.first_token + entry.offset < end)
         assert entry.read_from == (ends[window - 1] - (room + 1) // 2 if window else opened)
 
 
@@ -227,9 +229,9 @@ def test_branches_at_a_word_have_room_in_the_context_and_see_all_that_it_leaves(
     entries = highlights(document, k=2).entries
     for depth in (1, 20):
         for entry in entries[1::9]:
-            *_, step = branches_steps(document, entry.start, k=2, depth=depth)
-            left = max(entry.read_from, entry.at - (32 - opened - depth))
-            before = [*ids[:opened], *ids[left : entry.at]]
+            *_, step = lookahead_steps_at(document, entry.start, k=2, depth=depth)
+            left = max(entry.read_from, entry.first_token - (32 - opened - depth))
+            before = [*ids[:opened], *ids[left : entry.first_token]]
             assert len(before) + depth <= 32 and step.result.read == len(before)
             expected = Document(short_model, token_ids=before).lookahead(k=2, depth=depth).branches
             assert [one.token_ids for one in step.result.branches] == [one.token_ids for one in expected]
@@ -241,22 +243,22 @@ def test_what_follows_a_word_near_the_contexts_end_is_asked_for_as_far_as_there_
     document = Document(short_model, token_ids=ids)
     counts = set()
     for entry in highlights(document, k=3).entries[1:]:
-        rest = next(n for n in range(1, 40) if document.passage.tokens[entry.at + n - 1].end >= entry.word[1])
-        origin = [*ids[entry.read_from : entry.at]]
+        rest = next(n for n in range(1, 40) if document.passage.tokens[entry.first_token + n - 1].end >= entry.word[1])
+        origin = [*ids[entry.read_from : entry.first_token]]
         fits = drop_in(document, entry, entry.alternatives, words=8)
         following = short_model.tokenizer(fits[0].following, add_special_tokens=False).input_ids[:8]
         room = 32 - len(origin) - rest
         asked = following[: max(0, room + 1)]
         counts.add(len(asked))
-        path = [*origin, *ids[entry.at : entry.at + rest], *asked]
+        path = [*origin, *ids[entry.first_token : entry.first_token + rest], *asked]
         assert len(path) <= 33, "the last one is only told of"
         if asked and any(fit.logprob is not None for fit in fits):
             rows = plain_logprobs(short_model, path)
             first = len(path) - len(asked)
             own = sum(float(rows[first + n - 1][token_id]) for n, token_id in enumerate(asked))
-            assert fits[0].own == pytest.approx(own, abs=2e-4)
+            assert fits[0].own_logprob == pytest.approx(own, abs=2e-4)
         else:
-            assert all(fit.own is None or not asked for fit in fits)
+            assert all(fit.own_logprob is None or not asked for fit in fits)
     assert {0, 8} <= counts and len(counts) > 4
 
 
@@ -274,12 +276,12 @@ def test_a_text_read_before_costs_nothing_and_an_edit_only_what_follows_it(tiny_
 def test_what_the_model_would_not_have_said_is_ranked_by_how_unlikely_it_was(tiny_model: Model) -> None:
     found = highlights(Document(tiny_model, TEXT))
     candidates = found.candidates
-    assert candidates and all(entry.most_likely.token_id != entry.token_ids[entry.place] for entry in candidates)
+    assert candidates and all(entry.most_likely.token_id != entry.token_ids[entry.offset] for entry in candidates)
     others = [entry for entry in found.entries if entry not in candidates]
     assert all(entry.loss is None or entry.most_likely.token_id == entry.token_ids[0] for entry in others)
     losses = [entry.loss for entry in candidates]
     assert losses == sorted(losses, reverse=True)
-    assert found.relative(candidates[0]) == 1 and found.highest == losses[0]
+    assert found.relative_loss(candidates[0]) == 1 and found.highest_loss == losses[0]
     words = [entry.word for entry in found.marks]
     assert len(set(words)) == len(words)
     for entry in found.marks:
@@ -292,8 +294,8 @@ def test_what_the_model_would_not_have_said_is_ranked_by_how_unlikely_it_was(tin
 def test_the_first_token_is_left_out_of_the_highest_loss(fallback_model: Model) -> None:
     found = highlights(Document(fallback_model, "sea the sky"))
     strange = replace(found, entries=(replace(found.entries[0], loss=99.0), *found.entries[1:]))
-    assert strange.highest == max(entry.loss for entry in found.entries[1:]) < 99
-    assert strange.relative(strange.entries[0]) > 1
+    assert strange.highest_loss == max(entry.loss for entry in found.entries[1:]) < 99
+    assert strange.relative_loss(strange.entries[0]) > 1
 
 
 @pytest.mark.parametrize(
@@ -314,10 +316,10 @@ def test_the_highest_loss_is_a_finite_one_behind_the_first_token_where_there_is_
 ) -> None:
     found = highlights(Document(tiny_model, TEXT))
     made = replace(found, entries=tuple(replace(found.entries[1], loss=loss) for loss in losses))
-    assert made.highest == highest
+    assert made.highest_loss == highest
     for entry in made.entries:
         expected = None if entry.loss is None or not highest else entry.loss / highest
-        assert made.relative(entry) == expected
+        assert made.relative_loss(entry) == expected
 
 
 def test_of_a_word_that_is_unlikely_in_two_places_the_first_is_marked_and_words_come_by_their_least_likely_part(
@@ -332,7 +334,7 @@ def test_of_a_word_that_is_unlikely_in_two_places_the_first_is_marked_and_words_
     made = replace(found, entries=tuple(entries))
     assert [entry.start for entry in made.candidates] == [4, 20, 9, 0, 12]
     assert [entry.start for entry in made.marks] == [0, 20, 9]
-    assert made.sentence == ""
+    assert made.message == ""
 
 
 def test_a_text_that_is_just_what_the_model_would_write_has_no_candidates_and_says_so() -> None:
@@ -340,8 +342,8 @@ def test_a_text_that_is_just_what_the_model_would_write_has_no_candidates_and_sa
     model = parrot([text])
     found = highlights(Document(model, text))
     assert found.candidates == () == found.marks
-    assert found.sentence == "No possible edits found."
-    assert highlights(Document(model, "the grey")).sentence == ""
+    assert found.message == "No possible edits found."
+    assert highlights(Document(model, "the grey")).message == ""
 
 
 def test_reading_leaves_the_text_its_tokens_and_its_trunk_as_they_are(tiny_model: Model, short_model: Model) -> None:
@@ -351,7 +353,7 @@ def test_reading_leaves_the_text_its_tokens_and_its_trunk_as_they_are(tiny_model
         found = highlights(document)
         for entry in found.candidates[:4]:
             drop_in(document, entry, entry.alternatives)
-            list(branches_steps(document, entry.start, k=2, depth=3))
+            list(lookahead_steps_at(document, entry.start, k=2, depth=3))
         assert (document.text, document.token_ids) == before
         assert document.head is head
         document.check()
@@ -361,7 +363,7 @@ def assert_fits(model: Model, document: Document, entry: HighlightEntry, words: 
     """The verdicts by plain forwards of whole paths, and tokens of the next words cut by the tokenizer alone."""
     fits = drop_in(document, entry, entry.alternatives, words)
     first = document.passage.start_count
-    place = entry.at + entry.place
+    place = entry.first_token + entry.offset
     before = [*document.token_ids[:first], *document.token_ids[entry.read_from : place]]
     rest = document.text[entry.word[1] :]
     following = fits[0].following
@@ -382,9 +384,9 @@ def assert_fits(model: Model, document: Document, entry: HighlightEntry, words: 
             continue
         start = own if alternative.token_id == own[0] else [alternative.token_id]
         assert fit.logprob == pytest.approx(after(start), abs=2e-4)
-        assert fit.own == pytest.approx(after(own), abs=2e-4)
-        assert fit.drops_in == (fit.logprob >= fit.own - math.log(DROPS))
-        assert fit.sentence == ("drops in" if fit.drops_in else "would need the rest rewritten")
+        assert fit.own_logprob == pytest.approx(after(own), abs=2e-4)
+        assert fit.drops_in == (fit.logprob >= fit.own_logprob - math.log(MAX_LIKELIHOOD_RATIO))
+        assert fit.verdict == ("drops in" if fit.drops_in else "would need the rest rewritten")
 
 
 def test_as_many_of_the_next_words_are_asked_about_as_is_said_and_three_if_nothing_is(tiny_model: Model) -> None:
@@ -417,8 +419,8 @@ def test_what_stands_in_place_of_the_second_half_of_a_character_is_weighed_there
     second = min((spelled[bytes([last])] for last in range(0x80, 0xC0)), key=lambda one: float(row[one]))
     rest = tiny_model.tokenizer("the sea and the sky").input_ids
     document = Document(tiny_model, token_ids=[*agreed, half, second, *rest])
-    entry = next(one for one in highlights(document, k=20).entries if one.at == len(agreed))
-    assert entry.place == 1 and entry.token_ids == (half, second)
+    entry = next(one for one in highlights(document, k=20).entries if one.first_token == len(agreed))
+    assert entry.offset == 1 and entry.token_ids == (half, second)
     assert_fits(tiny_model, document, entry)
 
 
@@ -429,16 +431,16 @@ def test_the_persons_own_word_drops_in_and_a_text_that_ends_there_has_no_verdict
         (entry, one)
         for entry in found.entries
         for one in entry.alternatives
-        if one.token_id == entry.token_ids[entry.place]
+        if one.token_id == entry.token_ids[entry.offset]
     ]
     assert own
     for entry, alternative in own:
         if entry.word[1] < len(TEXT):
             (fit,) = drop_in(document, entry, [alternative])
-            assert fit.logprob == fit.own and fit.drops_in
+            assert fit.logprob == fit.own_logprob and fit.drops_in
     last = drop_in(document, found.entries[-1], found.entries[-1].alternatives)
     assert {fit.drops_in for fit in last} == {None}
-    assert "nothing follows it" in {fit.sentence for fit in last}
+    assert "nothing follows it" in {fit.verdict for fit in last}
 
 
 def test_a_word_that_the_model_was_taught_drops_in_and_another_does_not() -> None:
@@ -459,7 +461,7 @@ def test_what_the_cache_has_lost_meanwhile_is_read_again_in_chunks_with_steps_be
         monkeypatch.setattr(f"lookahead_core.engines.engine.{name}", 4)
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
     document = Document(model, TEXT)
-    entry = next(one for one in highlights(document).candidates if one.at > 14)
+    entry = next(one for one in highlights(document).candidates if one.first_token > 14)
     expected = drop_in(document, entry, entry.alternatives)
     assert [fits is None for fits in drop_in_steps(document, entry, entry.alternatives)] == [False]
     document.tree.cache.clear()
@@ -468,14 +470,14 @@ def test_what_the_cache_has_lost_meanwhile_is_read_again_in_chunks_with_steps_be
     fits, _ = counts[-1]
     assert fits is not None and len(counts) > 3
     assert {after - before for (_, before), (_, after) in itertools.pairwise(counts[:-1])} == {4}
-    assert [fit.sentence for fit in fits] == [fit.sentence for fit in expected]
+    assert [fit.verdict for fit in fits] == [fit.verdict for fit in expected]
 
 
 def test_scores_of_a_large_vocabulary_are_asked_for_in_smaller_pieces(
     tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = highlights(Document(tiny_model, TEXT))
-    monkeypatch.setattr("lookahead_core.analysis.highlights.MOST_SCORES", 4 * tiny_model.vocabulary)
+    monkeypatch.setattr("lookahead_core.analysis.highlights.MAX_LOGITS", 4 * tiny_model.vocabulary)
     document = Document(tiny_model, TEXT)
     *steps, last = highlights_steps(document)
     total = len(document.token_ids)
@@ -490,9 +492,9 @@ def test_branches_at_a_word_are_those_of_the_text_before_it_and_read_nothing_ane
     document = Document(tiny_model, TEXT)
     entry = highlights(document).candidates[0]
     work = document.tree.work.tokens
-    *_, step = branches_steps(document, entry.start, k=3, depth=4)
+    *_, step = lookahead_steps_at(document, entry.start, k=3, depth=4)
     assert document.tree.work.tokens - work <= 1 + 3 * 3
-    other = Document(tiny_model, token_ids=document.token_ids[: entry.at])
+    other = Document(tiny_model, token_ids=document.token_ids[: entry.first_token])
     expected = other.lookahead(k=3, depth=4)
     assert [branch.text for branch in step.result.branches] == [branch.text for branch in expected.branches]
 
@@ -520,9 +522,9 @@ def test_bad_input_gets_a_sentence(tiny_model: Model, short_model: Model) -> Non
     with pytest.raises(ValueError, match="words is 0"):
         drop_in(document, entry, entry.alternatives, words=0)
     with pytest.raises(ValueError, match="start is 100, and must be"):
-        list(branches_steps(document, 100))
-    with pytest.raises(LookaheadError, match="Nothing stands before the first word"):
-        list(branches_steps(document, 0))
+        list(lookahead_steps_at(document, 100))
+    with pytest.raises(LookaheadError, match="Nothing precedes the first word"):
+        list(lookahead_steps_at(document, 0))
     with pytest.raises(LookaheadError, match="shorten the instruction"):
         highlights(Document(short_model, "the sea", opening=list(range(10, 41))))
 

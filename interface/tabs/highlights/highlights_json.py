@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lookahead_core.serving.json_values import number
 
 if TYPE_CHECKING:
-    from lookahead_core.analysis.highlights import HighlightEntry, Highlights
+    from lookahead_core.analysis.highlight_results import HighlightEntry, Highlights
     from lookahead_core.analysis.replacements import ReplacementFit
 
 DIGITS = 6
@@ -20,7 +20,7 @@ def as_json(highlights: Highlights) -> dict[str, Any]:
     return {
         "entries": [_entry_as_json(highlights, entry) for entry in highlights.entries],
         "marks": [index_of[id(entry)] for entry in highlights.marks],
-        "sentence": highlights.sentence,
+        "sentence": highlights.message,
         "cost": {
             "passes": highlights.cost.passes,
             "tokens": highlights.cost.tokens,
@@ -34,10 +34,10 @@ def fit_as_json(fit: ReplacementFit) -> dict[str, Any]:
     return {
         "id": fit.alternative.token_id,
         "drops_in": fit.drops_in,
-        "sentence": fit.sentence,
+        "sentence": fit.verdict,
         "following": fit.following,
         "logprob": number(fit.logprob, DIGITS),
-        "own": number(fit.own, DIGITS),
+        "own": number(fit.own_logprob, DIGITS),
     }
 
 
@@ -47,10 +47,10 @@ def _entry_as_json(highlights: Highlights, entry: HighlightEntry) -> dict[str, A
         "end": entry.end,
         "token": entry.token,
         "ids": list(entry.token_ids),
-        "place": entry.place,
+        "place": entry.offset,
         "word": list(entry.word),
         "loss": number(entry.loss, DIGITS),
-        "relative": number(highlights.relative(entry), DIGITS),
+        "relative": number(highlights.relative_loss(entry), DIGITS),
         "rank": entry.rank,
         "entropy": number(entry.entropy, DIGITS),
         "seen_from": entry.seen_from,

@@ -15,7 +15,7 @@ from interface.tabs.highlights.highlights_json import as_json, fit_as_json
 
 if TYPE_CHECKING:
     from lookahead_core import Document, Model
-    from lookahead_core.analysis.highlights import Highlights
+    from lookahead_core.analysis.highlight_results import Highlights
 
 MOST_TEXT = 60_000
 """Characters of a text: the page receives several numbers for each token."""
@@ -51,14 +51,14 @@ class HighlightsSession(PageSession):
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
         """Analyse the text, or grow branches at its character `start`: a generator with one step for each pass."""
-        from lookahead_core.analysis.highlights import branches_steps
+        from lookahead_core.analysis.lookahead_within_text import lookahead_steps_at
 
         assert isinstance(request, HighlightsRequest)
         document = self._document_for(request)
         if request.start is None:
             yield from self._analyse(document, request)
         else:
-            yield from self._views(branches_steps(document, request.start, **request.options), request)
+            yield from self._views(lookahead_steps_at(document, request.start, **request.options), request)
 
     def fit_steps(self, request: HighlightsRequest) -> Iterator[News | None]:
         """Test which alternatives of the token at `start` fit the text behind it.

@@ -65,13 +65,13 @@ def test_branches_at_a_word_come_from_the_cache_and_what_fits_between_them_is_on
 
     grown, told = asyncio.run(all_of_it())
     view = view_of(grown)
-    expected = Document(tiny_model, token_ids=document.token_ids[: entry.at]).lookahead(k=3, depth=3)
+    expected = Document(tiny_model, token_ids=document.token_ids[: entry.first_token]).lookahead(k=3, depth=3)
     shown = ["".join(piece["text"] for piece in branch["pieces"]) for branch in view["branches"]]
     assert shown == [branch.text for branch in expected.branches]
     assert view["cost"]["tokens"] <= 1 + 3 * 2
     fits = drop_in(document, entry, entry.alternatives)
     assert [one["drops_in"] for one in told["fits"]] == [one.drops_in for one in fits]
-    assert [one["sentence"] for one in told["fits"]] == [one.sentence for one in fits]
+    assert [one["sentence"] for one in told["fits"]] == [one.verdict for one in fits]
 
 
 def test_with_an_instruction_the_model_is_told_it_and_the_text_first(byte_tokenizer: Any, tiny_model: Model) -> None:
@@ -98,7 +98,7 @@ def test_bad_input_gets_a_sentence(service: HighlightsService) -> None:
         ({"text": "the sea", "start": -1}, "start must be a whole number"),
         ({"text": "the sea", "start": "x"}, "start must be a whole number"),
         ({"text": "the sea", "start": 100}, "start is 100, and must be"),
-        ({"text": "the sea", "start": 0}, "Nothing stands before the first word"),
+        ({"text": "the sea", "start": 0}, "Nothing precedes the first word"),
         ({"text": "the sea", "k": -3}, "k must be a whole number"),
         ({"text": "the \ud83d sea"}, "half of a pair"),
     ]:
@@ -189,7 +189,7 @@ def test_hover_and_focus_show_the_alternatives_their_odds_and_whether_they_drop_
         assert rows.count() == 5
         for row, fit in zip(rows.all(), fits, strict=True):
             assert (fit.alternative.text or "").strip() in row.inner_text()
-            assert fit.sentence in row.inner_text() and "%" in row.inner_text()
+            assert fit.verdict in row.inner_text() and "%" in row.inner_text()
         assert word.nth(index).get_attribute("aria-describedby") == "highlights-about"
         hide()
         about.wait_for(state="hidden")
@@ -204,7 +204,7 @@ def test_a_click_or_enter_on_any_word_opens_branches_there_from_the_cache(visit:
     entry = next(entry for entry in found.entries if "keeper" in entry.token)
     word.click()
     visit.page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
-    ids = Document(default_model, TEXT).token_ids[: entry.at]
+    ids = Document(default_model, TEXT).token_ids[: entry.first_token]
     expected = Document(default_model, token_ids=ids).lookahead(k=5, depth=5)
     shown = visit.page.locator("#highlights-branches [data-branch]")
     pieces = [[piece.text for piece in branch.pieces] for branch in expected.branches]
@@ -349,15 +349,15 @@ def test_beside_each_alternative_stand_the_odds_of_ones_own_next_words_after_it(
     words = [one.strip() for one in marked(visit)]
     visit.page.locator("#highlights [data-marked]").nth(words.index(TEXT[slice(*entry.word)].strip())).hover()
     about.locator(".following").wait_for()
-    known = [fit for fit in fits if fit.logprob is not None and fit.own is not None]
-    logs = [known[0].own, *(fit.logprob for fit in known)]
+    known = [fit for fit in fits if fit.logprob is not None and fit.own_logprob is not None]
+    logs = [known[0].own_logprob, *(fit.logprob for fit in known)]
     own, *expected = visit.page.evaluate(PERCENT, [math.exp(log or 0) for log in logs])
     said = about.locator(".following").inner_text()
     assert said == f"Then: your next words, “{fits[0].following.strip()}”. After your own word {own}."
     after = [text.replace("\u00a0", " ") for text in about.locator("li .after").all_inner_texts()]
     assert len(after) == len(fits) == len(known)
     for fit, text, figure in zip(known, after, expected, strict=True):
-        rarer = math.exp((fit.own or 0) - (fit.logprob or 0))
+        rarer = math.exp((fit.own_logprob or 0) - (fit.logprob or 0))
         assert text.startswith(f"then {figure}, ".replace("\u00a0", " "))
         assert text.endswith("rarer" if rarer > 1.05 else "likelier" if rarer < 0.95 else "as likely")
         if 1.1 < rarer < 100_000:

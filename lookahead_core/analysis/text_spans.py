@@ -1,0 +1,110 @@
+"""Positions in a document's text: which characters a token adds, which word it is part of, and the node before it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lookahead_core.document.document import Document
+from lookahead_core.errors import LookaheadError
+from lookahead_core.text.boundaries import WORD, boundary_levels
+from lookahead_core.text.passage import TextEnd
+from lookahead_core.tree import Node
+
+BATCH = 64
+"""Pieces whose word boundaries are found at once: the time grows with the square of the length of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingWindow:
+    """Tokens of a long text whose predictions are made from one stretch of it that fits into the model's context."""
+
+    start: int
+    """Index of the first text token that the model reads."""
+    begin: int
+    """Index of the first token whose prediction is made in this window."""
+    end: int
+    """Index after the last of those tokens."""
+
+
+def reading_windows(document: Document) -> list[ReadingWindow]:
+    """Return the windows in which a text is read; one window if it fits into the model's context.
+
+    In every window but the first, each token has at least half a window before it. Raises LookaheadError if the
+    document's opening leaves no room for text.
+    """
+    length, first, context = len(document.token_ids), document.passage.start_count, document.model.context_length
+    room = length if context is None else context - first
+    if room < 2:
+        raise LookaheadError("The model's context has no room for text: shorten the instruction.")
+    windows = [ReadingWindow(first, first, min(length, first + room + 1))]
+    while (begin := windows[-1].end) < length:
+        start = begin - (room + 1) // 2
+        windows.append(ReadingWindow(start, begin, min(length, start + room + 1)))
+    return windows
+
+
+def token_spans(document: Document) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the text in runs of tokens that add at least one whole character.
+
+    Each run is (first token, index after the last token, first character, index after the last character).
+    """
+    tokens, first = document.passage.tokens, document.passage.start_count
+    start = 0
+    for index in range(first, len(tokens)):
+        end = tokens[index].end
+        if end > start:
+            yield first, index + 1, start, end
+            first, start = index + 1, end
+
+
+def word_spans(pieces: Sequence[str]) -> list[tuple[int, int]]:
+    """Return, for each piece of a text, the first character and the end of the word that the piece is part of."""
+    words: list[tuple[int, int]] = []
+    end, start, count = 0, 0, 0
+    for piece, complete in zip(pieces, _completes_word(pieces), strict=True):
+        end, count = end + len(piece), count + 1
+        if complete or len(words) + count == len(pieces):
+            words += [(start, end)] * count
+            start, count = end, 0
+    return words
+
+
+def _completes_word(pieces: Sequence[str]) -> Iterator[bool]:
+    """Yield for each piece whether a word ends with it."""
+    for start in range(0, len(pieces), BATCH):
+        before = "".join(pieces[max(0, start - BATCH) : start])
+        after = "".join(pieces[start + BATCH : start + 2 * BATCH])
+        yield from (level >= WORD for level in boundary_levels(pieces[start : start + BATCH], before, after))
+
+
+def node_before(document: Document, token: int, read_from: int) -> Node:
+    """Return the node whose prediction is that of the text's token with this index.
+
+    `read_from` is the index of the first text token that the model reads; the opening is always read.
+    """
+    token_ids, tree = document.token_ids, document.tree
+    opening = token_ids[: document.passage.start_count]
+    return tree.descend(tree.root, itertools.chain(opening, token_ids[read_from:token]))
+
+
+def text_end_before(document: Document, token: int) -> TextEnd:
+    """Return the end of the text before the token with this index."""
+    if not token:
+        return TextEnd(document.model.codec, b"", at_start=True)
+    last = document.passage.tokens[token - 1]
+    return TextEnd(document.model.codec, last.partial, at_start=not (last.end or last.partial))
+
+
+def first_character(document: Document, token: int) -> int:
+    """Return the index of the character at which the token with this index begins."""
+    return document.passage.tokens[token - 1].end if token else 0
+
+
+def token_at(document: Document, start: int) -> int:
+    """Return the index of the token that begins at a character; raise ValueError if none does."""
+    token = next((first for first, _, begins, _ in token_spans(document) if begins == start), None)
+    if token is None:
+        raise ValueError(f"start is {start!r}, and must be the character at which a token of the text begins.")
+    return token
