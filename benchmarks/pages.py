@@ -29,7 +29,7 @@ from interface.tabs.highlights.highlights_json import as_json
 from lookahead_core import Document, Model, load_model
 from lookahead_core.analysis.highlight_results import Highlights
 from lookahead_core.analysis.highlights import highlights
-from lookahead_core.text.chat import opening
+from lookahead_core.text.chat import instruction_opening
 
 NAME = "pages"
 HELP = "Measure a click in Rewrite and the highlights of a text, against reading them the plain way."
@@ -161,7 +161,7 @@ def one_click(loader: ModelLoader, peer: PreTrainedModel, source: str, repeat: i
     page.first_view()
     accepted = page.click(page.settled(), whole=False)
     fresh = Page(service, loop, source, page.text)
-    ids = [*opening(model.tokenizer, f"{INSTRUCTION}\n\n{source}"), *accepted[0][1]]
+    ids = [*instruction_opening(model.tokenizer, f"{INSTRUCTION}\n\n{source}"), *accepted[0][1]]
 
     def clicked() -> View:
         return page.first_view(accepted)

@@ -79,7 +79,7 @@ class BranchRequest:
             revision=whole("revision", fields.get("revision"), 0, MOST_NUMBER),
             text=_text(fields.get("text")),
             accepted=_accepted(fields.get("accepted")),
-            instruction=_optional_text("instruction", fields.get("instruction"), chat.LONGEST),
+            instruction=_optional_text("instruction", fields.get("instruction"), chat.MAX_INSTRUCTION),
             source=_optional_text("source", fields.get("source"), MOST_SOURCE),
             conversation=_conversation(fields.get("role"), fields.get("messages")),
             ahead=fields.get("ahead") is not False,

@@ -1,70 +1,79 @@
-"""A conversation as tokens: a chat template split exactly, so that the last message is written on, and not answered."""
+"""Conversations as token ids: the chat template is split exactly, so that the last message can be continued.
+
+Each message is rendered as a placeholder first. What the template puts around the placeholders shows where messages
+begin and end; then the messages' own characters are put in, which no template can change or read as control tokens.
+"""
 
 from __future__ import annotations
 
 import functools
 import itertools
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from lookahead_core.errors import LookaheadError, TextError
 from lookahead_core.text.codec import SURROGATE, TextCodec, special_ids, split_bytes
 
-LONGEST = 4000
-"""How many characters an instruction may have."""
-MOST_CHARACTERS = 200_000
-"""How many characters all messages may have together."""
-MOST_MESSAGES = 500
+log = logging.getLogger(__name__)
+
+MAX_INSTRUCTION = 4000
+"""Characters of an instruction at most."""
+MAX_CHARACTERS = 200_000
+"""Characters of all messages together at most."""
+MAX_MESSAGES = 500
 ROLES = ("system", "user", "assistant")
 BLANK = "\u2003"
-"""Stands around what stands in for a message: where a template takes it away, it trims the message."""
+"""White space around each placeholder: if the template removes it, the template trims messages."""
 LAYOUT = "{role}:\n{content}\n\n"
-"""What a message looks like to a model without a template; an answer begins with its role alone."""
+"""The layout of a message for a model without a template; an answer begins after its role."""
 
-Told = list[dict[str, str]]
+Messages: TypeAlias = list[dict[str, str]]
+"""Messages as `apply_chat_template` takes them."""
 _BLANKS = re.compile(rb"\s*")
+_PLACEHOLDERS = re.compile(r"([\ue000-\uf8ff])\1\1")
 
 
 @dataclass(frozen=True, slots=True)
 class ChatToken:
-    """A token of a conversation, and the characters of its text that it stands for."""
+    """A token of a conversation, and the characters of `Conversation.text` that it stands for."""
 
     token_id: int
     start: int
     end: int
     message: int | None
-    """Which message has a character in it; None where all of it is the template's."""
+    """The index of the message that has a character in the token; None if the token is all template."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Messages as the model reads them, up to where the last one is written on: nothing follows it."""
+    """Messages in a model's chat template, up to the end of the last message, which the model is to continue."""
 
     text: str
-    """All of it, the template included."""
+    """All characters, the template's included."""
     tokens: tuple[ChatToken, ...]
     last_message: str
-    """The last message, every character of it."""
     opening_length: int
-    """How many tokens stand before the last message."""
+    """The number of tokens before the last message."""
     turn_end_ids: frozenset[int]
-    """What would end the last message, where the template ends it with a token of its own."""
+    """The control tokens that end the last message; empty if the template ends it with plain text."""
     turn_end_text: str
-    """What would end it, where the template does so in plain words."""
+    """The plain text that ends the last message; "" if the template ends it with a control token."""
 
     @property
     def token_ids(self) -> list[int]:
+        """The ids of all tokens."""
         return [token.token_id for token in self.tokens]
 
     @property
     def opening(self) -> tuple[int, ...]:
-        """What stands before the last message: a document that opens with it has the message as its text."""
+        """The ids before the last message, to be used as `Document(model, last_message, opening=opening)`."""
         return tuple(token.token_id for token in self.tokens[: self.opening_length])
 
     def find_turn_end(self, text: str) -> int | None:
-        """Where, in what the model adds to the message, words of the template would begin."""
+        """The index in a continuation at which the template's text for the end of a message begins, or None."""
         if not self.turn_end_text:
             return None
         name = re.escape(self.turn_end_text.rstrip(":"))
@@ -73,278 +82,297 @@ class Conversation:
 
 
 def tokenize_conversation(codec: TextCodec, messages: Sequence[Mapping[str, str]]) -> Conversation:
-    """These messages, `{"role": …, "content": …}` each, with the last one half written.
+    """Tokenize messages `{"role": …, "content": …}` for a model that is to continue the last one.
 
-    A model without a template reads them under their roles (see `LAYOUT`). A template that knows no system message
-    gets it at the beginning of the first message. Of the messages before the last one a template may trim white space.
+    Without a chat template, messages are laid out as in `LAYOUT`. If the template takes no system message, that is put
+    at the beginning of the first user message. Templates may trim white space of all messages but the last. Raises
+    ValueError for malformed messages, and LookaheadError if the template cannot be used for them.
     """
     codec.require_tokenizer()
-    roles, contents = _checked(messages)
-    return _conversation(_Words(codec.tokenizer, codec), roles, contents)
+    roles, contents = _parse_messages(messages)
+    return _conversation(_ChatTokenizer(codec.tokenizer, codec), roles, contents)
 
 
-def opening(tokenizer: Any, instruction: str) -> tuple[int, ...]:
-    """The ids of one message with this instruction, up to where the model's answer begins.
+def instruction_opening(tokenizer: Any, instruction: str) -> tuple[int, ...]:
+    """The ids of one user message with this instruction, up to where the model's answer begins.
 
-    The person's words are plain text, whatever they spell: where they spell a special token, the template's parts are
-    read apart from them; elsewhere all of it is read at once, as the model has learnt it.
+    Special tokens that the instruction spells are encoded as plain text. Raises LookaheadError if there is no chat
+    template, or if it cannot be used.
     """
     if not getattr(tokenizer, "chat_template", None):
-        raise LookaheadError("This model has no chat template, so it takes no instruction; write the text to go on.")
+        raise LookaheadError(
+            "This model has no chat template, so it takes no instruction; write the beginning of a text instead."
+        )
     if not isinstance(instruction, str):
         raise ValueError(f"instruction is {type(instruction).__name__}, and must be a string.")
-    roles, contents = _checked([{"role": "user", "content": instruction}, {"role": "assistant", "content": ""}])
-    return _conversation(_Words(tokenizer), roles, contents).opening
+    messages = [{"role": "user", "content": instruction}, {"role": "assistant", "content": ""}]
+    return _conversation(_ChatTokenizer(tokenizer), *_parse_messages(messages)).opening
 
 
 def max_opening_tokens(context: int) -> int:
-    """How many tokens may stand before a text: a quarter of what the model sees is left for it."""
+    """How many tokens may come before a text in a context of this size: three quarters, rounded up."""
     return context - context // 4
 
 
-def _checked(messages: object) -> tuple[list[str], list[str]]:
+def _parse_messages(messages: object) -> tuple[list[str], list[str]]:
+    """The roles and the contents of messages. Raises ValueError or TextError if they are malformed."""
     if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
         raise ValueError('messages must be a list of {"role": …, "content": …}.')
     if not messages:
         raise ValueError("At least one message must be provided.")
-    if len(messages) > MOST_MESSAGES:
-        raise ValueError(f"There are {len(messages):,} messages, and {MOST_MESSAGES} are allowed: leave some out.")
+    if len(messages) > MAX_MESSAGES:
+        raise ValueError(f"There are {len(messages):,} messages, and {MAX_MESSAGES} are allowed; remove some.")
     for number, message in enumerate(messages, start=1):
         if not isinstance(message, Mapping) or not isinstance(message.get("content"), str):
             raise ValueError(f'Message {number} must be {{"role": …, "content": …}}, with a string as its content.')
         if message.get("role") not in ROLES:
             raise ValueError(f"The role of message {number} must be one of {', '.join(ROLES)}.")
         if SURROGATE.search(message["content"]):
-            raise TextError(f"Message {number} holds half of a pair of characters that belong together; remove it.")
+            raise TextError(f"Message {number} contains half of a surrogate pair; remove it.")
     contents = [message["content"] for message in messages]
-    if (length := sum(map(len, contents))) > MOST_CHARACTERS:
-        raise ValueError(f"The messages have {length:,} characters, and may have at most {MOST_CHARACTERS:,}.")
+    if (length := sum(map(len, contents))) > MAX_CHARACTERS:
+        raise ValueError(f"The messages have {length:,} characters, and may have at most {MAX_CHARACTERS:,}.")
     return [message["role"] for message in messages], contents
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Characters that are one message's, or the template's."""
+    """Characters of one message, or of the template."""
 
     text: str
     message: int | None = None
 
 
 @dataclass
-class _Words:
-    """A tokenizer and its codec, which is made where it is needed: that takes a while."""
+class _ChatTokenizer:
+    """A tokenizer with its codec, which is made on first use because that is slow."""
 
     tokenizer: Any
-    given: TextCodec | None = None
+    existing_codec: TextCodec | None = None
 
     @functools.cached_property
     def codec(self) -> TextCodec:
-        return self.given or TextCodec(self.tokenizer)
+        return self.existing_codec or TextCodec(self.tokenizer)
 
     @property
-    def before(self) -> tuple[int, ...]:
-        """What stands before all texts, where no template says it."""
+    def start_ids(self) -> tuple[int, ...]:
+        """The ids that come before the first part; none if a template writes them itself."""
         return () if getattr(self.tokenizer, "chat_template", None) else self.codec.start_ids
 
 
-def _conversation(words: _Words, roles: list[str], contents: list[str]) -> Conversation:
-    before, after = _split(words.tokenizer, roles)
+def _conversation(tokenizer: _ChatTokenizer, roles: list[str], contents: list[str]) -> Conversation:
+    before, after = _split_template(tokenizer.tokenizer, roles)
     parts = _parts(before, contents)
-    text, written = "".join(part.text for part in parts), contents[-1]
-    tokens = [ChatToken(token_id, 0, 0, None) for token_id in words.before] + _read(words, parts)
-    typed = words.codec.encode(written) if written else []
+    text, last_message = "".join(part.text for part in parts), contents[-1]
+    opening = [ChatToken(token_id, 0, 0, None) for token_id in tokenizer.start_ids] + _opening_tokens(tokenizer, parts)
+    typed = tokenizer.codec.encode(last_message) if last_message else []
     own = [ChatToken(one.token_id, len(text) + one.start, len(text) + one.end, len(contents) - 1) for one in typed]
-    end_ids, end_text = _end(words, after)
-    return Conversation(text + written, (*tokens, *own), written, len(tokens), end_ids, end_text)
+    end_ids, end_text = _turn_end(tokenizer, after)
+    return Conversation(text + last_message, (*opening, *own), last_message, len(opening), end_ids, end_text)
 
 
-def _sign(number: int) -> str:
-    """Characters of no meaning, to stand in for a message: a template sees nothing of what a person wrote."""
+def _placeholder(number: int) -> str:
+    """Three private-use characters that stand for message `number` while the template is rendered."""
     return chr(0xE000 + number) * 3
 
 
-def _split(tokenizer: Any, roles: list[str]) -> tuple[str, str]:
-    """What the template puts before the last message, the earlier ones as their signs; and what would follow it."""
-    contents = [f"{BLANK}{_sign(number)}{BLANK}" for number in range(len(roles) - 1)] + [_sign(len(roles) - 1)]
-    told: Told = [{"role": role, "content": content} for role, content in zip(roles, contents, strict=True)]
+def _split_template(tokenizer: Any, roles: list[str]) -> tuple[str, str]:
+    """What the template puts before the last message, with placeholders for the others, and what it puts after it.
+
+    If the template refuses a system message, it is rendered within the first user message.
+    """
+    contents = [f"{BLANK}{_placeholder(number)}{BLANK}" for number in range(len(roles) - 1)]
+    contents.append(_placeholder(len(roles) - 1))
+    messages = [{"role": role, "content": content} for role, content in zip(roles, contents, strict=True)]
     try:
-        return _laid_out(tokenizer, told)
-    except LookaheadError:
+        return _split_at_last(tokenizer, messages)
+    except LookaheadError as error:
         if roles[0] != "system":
             raise
-    return _laid_out(tokenizer, _without_system(told))
+        log.debug("The chat template takes no system message: %s", error)
+    return _split_at_last(tokenizer, _without_system(messages))
 
 
-def _without_system(told: Told) -> Told:
-    """What a system message says, at the beginning of the first message of a person's."""
-    first, *others = told
+def _without_system(messages: Messages) -> Messages:
+    """The messages with the system message put at the beginning of the first user message."""
+    first, *others = messages
     if others and others[0]["role"] == "user":
         return [{"role": "user", "content": f"{first['content']}\n\n{others[0]['content']}"}, *others[1:]]
     return [{"role": "user", "content": first["content"]}, *others]
 
 
-def _laid_out(tokenizer: Any, told: Told) -> tuple[str, str]:
-    signs = re.findall(r"([\ue000-\uf8ff])\1\1", "".join(message["content"] for message in told))
-    sign = signs[-1] * 3
-    before, after = "", ""
-    if told[-1]["role"] == "assistant" and told[:-1]:
-        before, after = _answer(tokenizer, told, sign)
-    else:
-        before, found, after = _rendered(tokenizer, told).partition(sign)
-        if not found:
-            raise _unheld()
-    if re.findall(r"([\ue000-\uf8ff])\1\1", before + sign) != signs or sign in after:
-        raise _unheld()
-    return before, after if after.strip() else _next_turn(tokenizer, told, sign)
+def _split_at_last(tokenizer: Any, messages: Messages) -> tuple[str, str]:
+    """Render the messages and split the result at the last one's placeholder.
 
-
-def _answer(tokenizer: Any, told: Told, sign: str) -> tuple[str, str]:
-    """Where an answer begins: where the template asks for one, else where it puts one.
-
-    White space that it puts before an answer is the answer's to write.
+    Raises LookaheadError if the template changes, drops or repeats a placeholder.
     """
-    earlier = told[:-1]
-    bare, asked = _rendered(tokenizer, earlier), _rendered(tokenizer, earlier, answering=True)
-    last = re.findall(r"([\ue000-\uf8ff])\1\1", bare)[-1:]
+    expected = _PLACEHOLDERS.findall("".join(message["content"] for message in messages))
+    placeholder = expected[-1] * 3
+    before, after = "", ""
+    if messages[-1]["role"] == "assistant" and messages[:-1]:
+        before, after = _split_at_answer(tokenizer, messages, placeholder)
+    else:
+        before, found, after = _render(tokenizer, messages).partition(placeholder)
+        if not found:
+            raise _unusable_template()
+    if _PLACEHOLDERS.findall(before + placeholder) != expected or placeholder in after:
+        raise _unusable_template()
+    return before, after if after.strip() else _next_turn(tokenizer, messages, placeholder)
+
+
+def _split_at_answer(tokenizer: Any, messages: Messages, placeholder: str) -> tuple[str, str]:
+    """Split at an answer: where the generation prompt ends, or where the template puts an answer if it has no prompt.
+
+    White space that the template puts before an answer is left to the model.
+    """
+    earlier = messages[:-1]
+    bare, prompted = _render(tokenizer, earlier), _render(tokenizer, earlier, generation_prompt=True)
+    last = _PLACEHOLDERS.findall(bare)[-1:]
     if not last:
-        raise _unheld()
-    header, found, after = _rendered(tokenizer, told).partition(sign)
-    rests = [text.rpartition(last[0] * 3)[2] for text in (bare, asked, header)]
-    if rests[1] != rests[0]:
-        return asked, after
-    added = rests[2].removeprefix(rests[0])
+        raise _unusable_template()
+    header, found, after = _render(tokenizer, messages).partition(placeholder)
+    bare_rest, prompted_rest, header_rest = (text.rpartition(last[0] * 3)[2] for text in (bare, prompted, header))
+    if prompted_rest != bare_rest:
+        return prompted, after
+    added = header_rest.removeprefix(bare_rest)
     return (header if found and added.strip() else bare), after
 
 
-def _next_turn(tokenizer: Any, told: Told, sign: str) -> str:
-    """What stands between the last message and one that would follow it, where the template says so only then."""
-    other = "assistant" if told[-1]["role"] == "user" else "user"
-    following = _sign(MOST_MESSAGES)
+def _next_turn(tokenizer: Any, messages: Messages, placeholder: str) -> str:
+    """What the template puts between the last message and a next one; "" if it refuses a next one."""
+    other = "assistant" if messages[-1]["role"] == "user" else "user"
+    following = _placeholder(MAX_MESSAGES)
     try:
-        rendered = _rendered(tokenizer, [*told, {"role": other, "content": following}])
-    except LookaheadError:
+        rendered = _render(tokenizer, [*messages, {"role": other, "content": following}])
+    except LookaheadError as error:
+        log.debug("The chat template takes no further message: %s", error)
         return ""
-    return rendered.partition(sign)[2].partition(following)[0]
+    return rendered.partition(placeholder)[2].partition(following)[0]
 
 
-def _unheld() -> LookaheadError:
+def _unusable_template() -> LookaheadError:
     return LookaheadError(
-        "The chat template of this model does not hold an instruction, or a message, as it is written; use a model "
-        "that has another one, or go on with a plain text."
+        "This model's chat template changes or drops an instruction or a message, so it cannot be used; load a model "
+        "with another template, or write a plain text."
     )
 
 
-def _rendered(tokenizer: Any, told: Told, *, answering: bool = False) -> str:
-    """The messages in the model's template, or in our own where it has none."""
+def _render(tokenizer: Any, messages: Messages, *, generation_prompt: bool = False) -> str:
+    """The messages in the model's template, or in `LAYOUT` if it has none. Raises LookaheadError if that fails."""
     if not getattr(tokenizer, "chat_template", None):
-        shown = "".join(LAYOUT.format(role=one["role"].capitalize(), content=one["content"]) for one in told)
-        return shown + (LAYOUT.partition("{content}")[0].format(role="Assistant") if answering else "")
+        shown = "".join(LAYOUT.format(role=one["role"].capitalize(), content=one["content"]) for one in messages)
+        return shown + (LAYOUT.partition("{content}")[0].format(role="Assistant") if generation_prompt else "")
     try:
-        return str(tokenizer.apply_chat_template(told, add_generation_prompt=answering, tokenize=False))
+        return str(tokenizer.apply_chat_template(messages, add_generation_prompt=generation_prompt, tokenize=False))
     except Exception as error:
         raise LookaheadError(
-            f"The chat template of this model cannot be used for these messages ({_reason(error)}); let user and "
-            "assistant take turns, the user first, or go on with a plain text."
+            f"This model's chat template cannot be used for these messages ({_reason(error)}); let user and assistant "
+            "take turns, the user first, or write a plain text."
         ) from error
 
 
 def _reason(error: Exception) -> str:
-    """What a template says of itself when it gives up, or how it broke."""
-    said = str(error) if type(error).__name__ == "TemplateError" else ""
-    return said.strip(" .!")[:200] or type(error).__name__
+    """The message of an error that the template raised itself, else the error's type."""
+    message = str(error) if type(error).__name__ == "TemplateError" else ""
+    return message.strip(" .!")[:200] or type(error).__name__
 
 
 def _parts(before: str, contents: list[str]) -> list[_Part]:
-    """Template and messages in turn, each message as the template takes it: whole, or without the space around it."""
+    """Template and messages in turn, with messages in place of their placeholders, trimmed if the template trims."""
     pieces = re.split(f"({BLANK}?)([\ue000-\uf8ff])\\2\\2({BLANK}?)", before)
     parts = [_Part(pieces[0])]
-    for left, sign, right, template in zip(*(pieces[start::4] for start in (1, 2, 3, 4)), strict=True):
-        number = ord(sign) - 0xE000
+    for left, character, right, template in zip(*(pieces[start::4] for start in (1, 2, 3, 4)), strict=True):
+        number = ord(character) - 0xE000
         content = contents[number] if left else contents[number].lstrip()
         parts += [_Part(content if right else content.rstrip(), number), _Part(template)]
     return parts
 
 
-def _read(words: _Words, parts: list[_Part]) -> list[ChatToken]:
-    """The tokens of what stands before the last message."""
-    whole = _tokens(words, "".join(part.text for part in parts))
-    special = special_ids(words.tokenizer)
-    template = [one for part in parts if part.message is None for one in _tokens(words, part.text)]
-    if [one for one, _ in whole if one in special] != [one for one, _ in template if one in special]:
-        whole = _apart(words, parts)
+def _opening_tokens(tokenizer: _ChatTokenizer, parts: list[_Part]) -> list[ChatToken]:
+    """The tokens of everything before the last message.
+
+    All parts are tokenized at once, as in training. If messages spell special tokens, the parts are tokenized one by
+    one, so that only the template's special tokens become control tokens.
+    """
+    tokens = _encode_template(tokenizer, "".join(part.text for part in parts))
+    special = special_ids(tokenizer.tokenizer)
+    template = [one for part in parts if part.message is None for one in _encode_template(tokenizer, part.text)]
+    if [one for one, _ in tokens if one in special] != [one for one, _ in template if one in special]:
+        tokens = _encode_by_part(tokenizer, parts)
     owners = [part.message for part in parts for _ in part.text]
-    ends = [*(start for _, start in whole[1:]), len(owners)]
+    ends = [*(start for _, start in tokens[1:]), len(owners)]
     return [
         ChatToken(
             token_id, start, end, next((one for one in owners[start : max(end, start + 1)] if one is not None), None)
         )
-        for (token_id, start), end in zip(whole, ends, strict=False)
+        for (token_id, start), end in zip(tokens, ends, strict=False)
     ]
 
 
-def _tokens(words: _Words, text: str) -> list[tuple[int, int]]:
-    """Ids of a text whose special tokens are meant as such, and where each begins."""
+def _encode_template(tokenizer: _ChatTokenizer, text: str) -> list[tuple[int, int]]:
+    """The ids of a text in which special tokens are control tokens, each with the index of its first character."""
     options = {"add_special_tokens": False, "split_special_tokens": False, "verbose": False}
-    if words.tokenizer.is_fast:
-        encoded = words.tokenizer(text, return_offsets_mapping=True, **options)
+    if tokenizer.tokenizer.is_fast:
+        encoded = tokenizer.tokenizer(text, return_offsets_mapping=True, **options)
         starts = itertools.accumulate((start for start, _ in encoded.offset_mapping), max)
         return list(zip(encoded.input_ids, starts, strict=True))
-    ids = list(words.tokenizer(text, **options).input_ids)
-    return list(zip(ids, _starts(words, ids, text.encode()), strict=True))
+    ids = list(tokenizer.tokenizer(text, **options).input_ids)
+    return list(zip(ids, _starts_by_bytes(tokenizer, ids, text.encode()), strict=True))
 
 
-def _starts(words: _Words, ids: list[int], written: bytes) -> Iterator[int]:
-    """Where each token begins, for tokenizers that do not tell: by what they spell, one after the other.
+def _starts_by_bytes(tokenizer: _ChatTokenizer, ids: list[int], text: bytes) -> Iterator[int]:
+    """Yield the index of each token's first character, for tokenizers without offsets, by matching the tokens' bytes.
 
-    Of tokens that spell one character together each begins with it. A space that the text does not have there is
-    left out, and white space that no token spells belongs to the token before it.
+    Tokens that share a character all begin with it. A leading space that the text does not have is dropped, and white
+    space that no token spells belongs to the token before it.
     """
-    place, characters, held = 0, 0, b""
+    position, characters, partial = 0, 0, b""
     for token_id in ids:
-        spelled = _spelled(words, token_id)
-        until = place
-        if not written.startswith(spelled, place):
-            blank = _BLANKS.match(written, place)
-            if written.startswith(spelled.removeprefix(b" "), place):
+        spelled = _spelled(tokenizer, token_id)
+        start = position
+        if not text.startswith(spelled, position):
+            blank = _BLANKS.match(text, position)
+            if text.startswith(spelled.removeprefix(b" "), position):
                 spelled = spelled.removeprefix(b" ")
-            elif blank is not None and written.startswith(spelled, blank.end()):
-                until = blank.end()
-        shown, held = split_bytes(held, written[place:until])
+            elif blank is not None and text.startswith(spelled, blank.end()):
+                start = blank.end()
+        shown, partial = split_bytes(partial, text[position:start])
         characters += len(shown)
         yield characters
-        place = until + len(spelled)
-        shown, held = split_bytes(held, written[until:place])
+        position = start + len(spelled)
+        shown, partial = split_bytes(partial, text[start:position])
         characters += len(shown)
 
 
-def _spelled(words: _Words, token_id: int) -> bytes:
-    """What a token stands for in a template: its text, or its name where it is a control token."""
-    return words.codec.bytes_of(token_id) or str(words.tokenizer.convert_ids_to_tokens(token_id)).encode()
+def _spelled(tokenizer: _ChatTokenizer, token_id: int) -> bytes:
+    """The bytes of a token in a template: its text, or the name of a control token."""
+    return tokenizer.codec.bytes_of(token_id) or str(tokenizer.tokenizer.convert_ids_to_tokens(token_id)).encode()
 
 
-def _apart(words: _Words, parts: list[_Part]) -> list[tuple[int, int]]:
-    """The template's parts as templates, messages as plain text that goes on where the part before it ends."""
+def _encode_by_part(tokenizer: _ChatTokenizer, parts: list[_Part]) -> list[tuple[int, int]]:
+    """Ids and first characters as `_encode_template` returns them, with messages encoded as plain text."""
     tokens: list[tuple[int, int]] = []
-    place = 0
+    length = 0
     for part in parts:
         if part.message is not None:
-            tokens += [(one.token_id, place + one.start) for one in words.codec.encode(part.text, continuing=True)]
+            typed = tokenizer.codec.encode(part.text, continuing=True)
+            tokens += [(one.token_id, length + one.start) for one in typed]
         else:
-            # A tokenizer that puts a space before every text would double the one that is there.
-            doubled = bool(tokens) and words.codec.adds_space and part.text.startswith(" ")
-            found = _tokens(words, part.text[doubled:])
-            tokens += [(token_id, place + doubled + start) for token_id, start in found]
-        place += len(part.text)
+            # A tokenizer that puts a space before every text would double the space that is there already.
+            doubled = bool(tokens) and tokenizer.codec.adds_space and part.text.startswith(" ")
+            encoded = _encode_template(tokenizer, part.text[doubled:])
+            tokens += [(token_id, length + doubled + start) for token_id, start in encoded]
+        length += len(part.text)
     return tokens
 
 
-def _end(words: _Words, after: str) -> tuple[frozenset[int], str]:
-    """What ends a message, by what follows it: a control token, or the first words."""
-    text = after.partition(_sign(MOST_MESSAGES))[0].replace(BLANK, "")
-    special = special_ids(words.tokenizer)
-    found = [token_id for token_id, _ in _tokens(words, text.lstrip())[:1] if token_id in special]
-    if found:
-        return frozenset(found), ""
-    controls = [name for name in map(words.tokenizer.convert_ids_to_tokens, special) if name and name in text]
+def _turn_end(tokenizer: _ChatTokenizer, after: str) -> tuple[frozenset[int], str]:
+    """The control token, or else the plain text, with which the template ends a message; one of the two is empty."""
+    text = after.partition(_placeholder(MAX_MESSAGES))[0].replace(BLANK, "")
+    special = special_ids(tokenizer.tokenizer)
+    first = [token_id for token_id, _ in _encode_template(tokenizer, text.lstrip())[:1] if token_id in special]
+    if first:
+        return frozenset(first), ""
+    controls = [name for name in map(tokenizer.tokenizer.convert_ids_to_tokens, special) if name and name in text]
     plain = text[: min((text.index(name) for name in controls), default=len(text))]
     return frozenset(), plain.strip(" ").rstrip() if plain.strip() else ""

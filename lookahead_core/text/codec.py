@@ -1,4 +1,4 @@
-"""Between token ids and what a person reads, byte by byte, so that half a character is never shown."""
+"""Conversion between token ids and text, byte by byte, so that an incomplete character is never shown."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from lookahead_core.errors import TextError
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 MAX_SEARCHES = 1000
-"""For how many strings the tokens that hold them are remembered."""
+"""The number of strings for which `TextCodec.tokens_containing` remembers its result."""
 SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a pair of code units: no character, and not to be encoded."""
+"""Half of a surrogate pair: not a character, and not encodable as UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypedToken:
-    """A token of a typed text, and the characters of that text that it stands for."""
+    """A token of a text, and the characters of the text that it stands for: `text[start:end]`."""
 
     token_id: int
     start: int
     end: int
 
 
-def split_bytes(held: bytes, more: bytes) -> tuple[str, bytes]:
-    """The whole characters in these bytes, and the beginning of a character that may still be completed."""
+def split_bytes(partial: bytes, more: bytes) -> tuple[str, bytes]:
+    """Decode `partial + more` as UTF-8: the complete characters, and the bytes of an incomplete one at the end."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    text = decoder.decode(held + more)
+    text = decoder.decode(partial + more)
     return text, decoder.getstate()[0]
 
 
 def is_complete_utf8(spelled: bytes) -> bool:
-    """Whether these bytes are whole characters and nothing else."""
+    """Whether these bytes are valid UTF-8 without an incomplete character."""
     try:
         spelled.decode()
     except UnicodeDecodeError:
@@ -46,12 +46,17 @@ def is_complete_utf8(spelled: bytes) -> bool:
 
 
 class TextCodec:
-    """A tokenizer, seen as a map between bytes and ids. Special tokens have no text and are never made from text."""
+    """A tokenizer as a map between bytes and ids.
+
+    Special tokens have no text, and text is never encoded as a special token. The tokenizer may be None: then
+    everything that needs text raises TextError.
+    """
 
     def __init__(self, tokenizer: Any | None) -> None:
-        # A copy: reading special tokens as plain text is a switch on the tokenizer, and others may be using theirs.
+        # A copy, because `split_special_tokens` changes the tokenizer's state, and the caller may be using theirs.
         self.tokenizer = copy.deepcopy(tokenizer)
         self.start_ids: tuple[int, ...] = ()
+        """The special tokens that the tokenizer puts before every text."""
         self.adds_space = False
         """Whether the tokenizer puts a space before every text."""
         self._containing: dict[bytes, frozenset[int]] = {}
@@ -61,24 +66,27 @@ class TextCodec:
         self._size = len(tokenizer)
         self._special = special_ids(tokenizer)
         self._byte_level = "ByteLevel" in _decoder_of(tokenizer)
-        first = self._plain("a")[0]
-        self._anchor = self._plain("a")[-1:]
+        first = self._encode_plain("a")[0]
+        self._anchor = self._encode_plain("a")[-1:]
         self._anchor_text = self._decode(self._anchor)
         self.adds_space = self.bytes_of(first).startswith(b" ")
-        self.start_ids = self._start_ids()
+        self.start_ids = self._find_start_ids()
 
     def encode(self, text: str, continuing: bool = False) -> list[TypedToken]:
-        """The tokens of a typed text, or of one that goes on where another ends; their spans tile the text."""
+        """The tokens of a text, whose spans cover it without gaps. Raises TextError for half of a surrogate pair.
+
+        With `continuing`, the text follows other text, so that no space is put before it.
+        """
         if half := SURROGATE.search(text):
-            raise TextError(f"Character {half.start()} of the text is half of a pair that belongs together; remove it.")
+            raise TextError(f"Character {half.start()} of the text is half of a surrogate pair; remove it.")
         if not text:
             return []
         if continuing and self.adds_space:
-            return self._encode_rest(text)
-        return _tiled(self._tokens(text), text)
+            return self._encode_continuation(text)
+        return _tiled(self._encode_with_spans(text), text)
 
     def bytes_of(self, token_id: int) -> bytes:
-        """What a token spells, within a text: nothing, for special tokens and ids that the tokenizer does not know."""
+        """The bytes that a token adds within a text; b"" for special tokens and unknown ids."""
         if self.tokenizer is None or token_id in self._special or not 0 <= token_id < self._size:
             return b""
         spelled = self._spelled_by.get(token_id)
@@ -87,21 +95,21 @@ class TextCodec:
         return spelled
 
     def first_bytes_of(self, token_id: int) -> bytes:
-        """What a token spells at the very beginning of a text, where some tokenizers leave a space out."""
+        """The bytes that a token adds to an empty text, where some tokenizers drop a leading space."""
         spelled = self.bytes_of(token_id)
         if not spelled:
             return b""
         return spelled[1:] if self.adds_space and spelled.startswith(b" ") else spelled
 
     def tokens_starting_with(self, prefix: bytes) -> Sequence[int]:
-        """All tokens whose text begins with these bytes."""
+        """The ids of all tokens whose bytes begin with `prefix`."""
         spelled, token_ids = self._vocabulary
         low = bisect.bisect_left(spelled, prefix)
         high = bisect.bisect_left(spelled, prefix + b"\xff" * 8)
         return token_ids[low:high]
 
     def tokens_containing(self, text: bytes) -> frozenset[int]:
-        """All tokens whose text has these bytes in it."""
+        """The ids of all tokens whose bytes contain `text`."""
         found = self._containing.get(text)
         if found is None:
             if len(self._containing) >= MAX_SEARCHES:
@@ -113,6 +121,7 @@ class TextCodec:
 
     @functools.cached_property
     def _vocabulary(self) -> tuple[list[bytes], list[int]]:
+        """The bytes of all tokens, sorted, and their ids in the same order."""
         pairs = sorted((self.bytes_of(token_id), token_id) for token_id in range(self._size))
         return [spelled for spelled, _ in pairs], [token_id for _, token_id in pairs]
 
@@ -125,64 +134,66 @@ class TextCodec:
         return self._decode([*self._anchor, token_id])[len(self._anchor_text) :].encode()
 
     def require_tokenizer(self) -> Any:
-        """The tokenizer, or a sentence where there is none."""
+        """The tokenizer; raises TextError if there is none."""
         if self.tokenizer is None:
-            raise TextError("This model was given without a tokenizer, so there are token ids and no text.")
+            raise TextError("This model was loaded without a tokenizer, so there are token ids and no text.")
         return self.tokenizer
 
-    def _plain(self, text: str) -> list[int]:
+    def _encode_plain(self, text: str) -> list[int]:
         return list(self.require_tokenizer()(text, add_special_tokens=False, split_special_tokens=True).input_ids)
 
     def _decode(self, token_ids: Sequence[int]) -> str:
-        return str(
-            self.require_tokenizer().decode(
-                list(token_ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
-            )
-        )
+        options = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
+        return str(self.require_tokenizer().decode(list(token_ids), **options))
 
-    def _start_ids(self) -> tuple[int, ...]:
-        """What the tokenizer puts before every text."""
-        bare = self._plain("a")
+    def _find_start_ids(self) -> tuple[int, ...]:
+        """The ids that the tokenizer puts before every text."""
+        bare = self._encode_plain("a")
         full = list(self.require_tokenizer()("a").input_ids)
         for start in range(len(full) - len(bare) + 1):
             if full[start : start + len(bare)] == bare:
                 return tuple(full[:start])
         return ()
 
-    def _tokens(self, text: str) -> list[TypedToken]:
-        """Tokens with the tokenizer's own offsets, or with offsets by spelling where it has none."""
+    def _encode_with_spans(self, text: str) -> list[TypedToken]:
+        """Tokens with the tokenizer's own offsets, or by their bytes if the tokenizer has no offsets."""
         if self.require_tokenizer().is_fast:
             encoded = self.require_tokenizer()(
                 text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True, verbose=False
             )
             pairs = zip(encoded.input_ids, encoded.offset_mapping, strict=True)
             return [TypedToken(token_id, start, end) for token_id, (start, end) in pairs]
-        return self._spelled(self._plain(text), text)
+        return self._spans_by_bytes(self._encode_plain(text), text)
 
-    def _spelled(self, token_ids: list[int], text: str) -> list[TypedToken]:
-        tokens, place, held = [], 0, b""
+    def _spans_by_bytes(self, token_ids: list[int], text: str) -> list[TypedToken]:
+        """Tokens with the spans that follow from their bytes.
+
+        If these do not spell the text (the tokenizer normalises it), the last token gets the whole text.
+        """
+        tokens: list[TypedToken] = []
+        end, partial = 0, b""
         for token_id in token_ids:
             spelled = self.bytes_of(token_id) if tokens else self.first_bytes_of(token_id)
-            piece, held = split_bytes(held, spelled)
-            tokens.append(TypedToken(token_id, place, place + len(piece)))
-            place += len(piece)
-        if place == len(text):
+            piece, partial = split_bytes(partial, spelled)
+            tokens.append(TypedToken(token_id, end, end + len(piece)))
+            end += len(piece)
+        if end == len(text):
             return tokens
-        # It does not spell what was typed (it normalises): the whole text belongs to its last token.
         return [TypedToken(token.token_id, 0, len(text)) for token in tokens]
 
-    def _encode_rest(self, text: str) -> list[TypedToken]:
-        """The rest of a text, for a tokenizer that would put a space before it."""
+    def _encode_continuation(self, text: str) -> list[TypedToken]:
+        """The tokens of a text that follows other text, for a tokenizer that would put a space before it."""
         if text.startswith(" ") and len(text) > 1:
-            tokens = [TypedToken(t.token_id, t.start + 1, t.end + 1) for t in self._tokens(text[1:])]
+            tokens = [TypedToken(t.token_id, t.start + 1, t.end + 1) for t in self._encode_with_spans(text[1:])]
             return _tiled(tokens, text)
-        # A line break stands apart from what follows it, and takes the unwanted space upon itself.
-        tokens = [TypedToken(t.token_id, t.start - 1, t.end - 1) for t in self._tokens("\n" + text) if t.start > 0]
-        return _tiled(tokens or self._tokens(text), text)
+        # The added space goes before the line break, which is a token of its own and is then dropped.
+        with_break = self._encode_with_spans("\n" + text)
+        tokens = [TypedToken(t.token_id, t.start - 1, t.end - 1) for t in with_break if t.start > 0]
+        return _tiled(tokens or self._encode_with_spans(text), text)
 
 
 def _spell_byte_level(token: str) -> bytes:
-    """The bytes behind a token of byte-level vocabularies, where each printable character stands for a byte."""
+    """The bytes of a token in a byte-level vocabulary, in which each printable character stands for a byte."""
     table = _byte_table()
     if all(character in table for character in token):
         return bytes(table[character] for character in token)
@@ -191,29 +202,33 @@ def _spell_byte_level(token: str) -> bytes:
 
 @functools.cache
 def _byte_table() -> dict[str, int]:
-    """Printable Latin-1 characters stand for themselves; the other bytes for characters from 256 on, in order."""
+    """GPT-2's table: printable Latin-1 characters stand for themselves, other bytes for characters from 256 on."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + index): byte for index, byte in enumerate(others)}
 
 
 def special_ids(tokenizer: Any) -> frozenset[int]:
-    """Ids that are control tokens, whichever way the tokenizer declares them."""
+    """The ids of all special tokens, in whichever way the tokenizer declares them."""
     added = getattr(tokenizer, "added_tokens_decoder", {})
     return frozenset(tokenizer.all_special_ids) | {index for index, token in added.items() if token.special}
 
 
 def _decoder_of(tokenizer: Any) -> str:
+    """A description of a fast tokenizer's decoder; "None" for other tokenizers."""
     return repr(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None))
 
 
 def _tiled(tokens: list[TypedToken], text: str) -> list[TypedToken]:
-    """Spans without gaps or overlaps: of tokens that share a character the last one has it, a gap goes to the next."""
+    """The tokens with spans that cover the text without gaps or overlaps.
+
+    If several tokens share a character, the last one gets it; a gap goes to the token after it.
+    """
     tiled: list[TypedToken] = []
-    place = 0
+    start = 0
     for index, token in enumerate(tokens):
         following = tokens[index + 1].start if index + 1 < len(tokens) else len(text)
-        end = max(place, min(token.end, following)) if index + 1 < len(tokens) else len(text)
-        tiled.append(TypedToken(token.token_id, place, end))
-        place = end
+        end = max(start, min(token.end, following)) if index + 1 < len(tokens) else len(text)
+        tiled.append(TypedToken(token.token_id, start, end))
+        start = end
     return tiled

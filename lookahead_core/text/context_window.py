@@ -1,12 +1,13 @@
-"""What of a long text a model reads: its start tokens, and the end of it, which moves on in strides."""
+"""The part of a long text that a model reads: its start tokens, and a window at its end that moves in strides."""
 
 from __future__ import annotations
 
 
 def window_start(length: int, context: int | None, room: int, first: int) -> int:
-    """Up to where a text of so many tokens is left out, its first ones kept, so that there is room behind it.
+    """The index of the first token in the window, or 0 if all `length` tokens fit the context.
 
-    What is left out grows by a quarter of the context at a time, so that a cache lives through many steps.
+    The model reads the first `first` tokens and those from the returned index on, with `room` tokens left free behind
+    them. The window moves by a quarter of the context at a time, so that a cache serves many steps.
     """
     if context is None or length + room <= context:
         return 0

@@ -1,4 +1,4 @@
-"""What stands in a document: token ids, and the characters each of them stands for. No model and no tree."""
+"""The token ids and the text of a document, changed together. Knows no model and no tree."""
 
 from __future__ import annotations
 
@@ -10,42 +10,50 @@ from typing import TypeVar
 from lookahead_core.text.codec import TextCodec, split_bytes
 
 T = TypeVar("T")
-INSIDE = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Zs"})
-"""The kinds of characters after which a word, or white space, may go on: letters, marks, digits, spaces."""
+CONTINUABLE = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Zs"})
+"""Unicode categories after which a word, or white space, may go on: letters, marks, digits, spaces."""
 LONGEST_WORD = 64
-"""How many tokens an edit goes back at most to find the beginning of a word; some scripts have no spaces."""
+"""Tokens that an edit goes back at most to find the beginning of a word; some scripts have no spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageToken:
-    """A token that stands in the text, up to which character it reaches, and the bytes that wait for the next one."""
+    """A token of the text."""
 
     token_id: int
     end: int
+    """The number of characters of the text up to and including this token."""
     partial: bytes = b""
+    """The bytes of an incomplete character at the token's end, which the text does not show yet."""
     typed: bool = False
+    """Whether it was typed, not accepted from a branch."""
     replaced: PassageToken | None = None
-    """The typed token that this one was accepted in place of."""
+    """The typed token that this one replaced when it was accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextEnd:
-    """The end of a text, as far as it matters to how the next tokens read."""
+    """The end of a text, as far as it decides how the next tokens are decoded."""
 
     codec: TextCodec
     partial: bytes
-    """The beginning of a character that the text does not show yet."""
+    """The bytes of an incomplete character, which the text does not show yet."""
     at_start: bool
+    """Whether the text is empty; some tokenizers drop a leading space there."""
 
     def decode(self, token_id: int, skip: int = 0) -> tuple[str, TextEnd]:
-        """The whole characters that a token adds here, its first bytes left out where they stand already."""
+        """The complete characters that a token adds here, and the new end; drops the token's first `skip` bytes."""
         spelled = self.codec.first_bytes_of(token_id) if self.at_start else self.codec.bytes_of(token_id)
-        text, held = split_bytes(self.partial, spelled[skip:])
-        return text, TextEnd(self.codec, held, self.at_start and not (text or held))
+        text, partial = split_bytes(self.partial, spelled[skip:])
+        return text, TextEnd(self.codec, partial, self.at_start and not (text or partial))
 
 
 class Passage:
-    """The ids and the text of a document, changed together."""
+    """The tokens and the text of a document.
+
+    The text is what the user typed and accepted, never a decoded copy. Tokens before the text (start tokens, or the
+    opening of a chat template) come first in `tokens`, with `end` 0.
+    """
 
     def __init__(
         self, codec: TextCodec, start_ids: tuple[int, ...] = (), opening: tuple[int, ...] | None = None
@@ -54,66 +62,69 @@ class Passage:
         self.text = ""
         self.tokens: list[PassageToken] = []
         self.removals = 0
-        """How often something that stood was taken away: as long as that stays, what stood stands."""
+        """How often tokens were removed. While it stays the same, the tokens were only appended to."""
         self.start_ids = start_ids if opening is None else opening
-        """What an empty text starts from."""
+        """The ids that an empty text starts from."""
         self._before_text = codec.start_ids if opening is None else opening
 
     @property
     def token_ids(self) -> list[int]:
-        """The ids that stand; where none do, those that an empty text starts from."""
-        return [stand.token_id for stand in self.tokens] or list(self.start_ids)
+        """The ids of all tokens; those that an empty text starts from if there are none."""
+        return [token.token_id for token in self.tokens] or list(self.start_ids)
 
     @property
     def start_count(self) -> int:
-        """How many tokens stand before all text, and are no text themselves."""
-        first = self.start_ids
-        return len(first) if tuple(self.token_ids[: len(first)]) == first else 0
+        """The number of tokens before the text."""
+        count = len(self.start_ids)
+        return count if tuple(self.token_ids[:count]) == self.start_ids else 0
 
     @property
     def end(self) -> TextEnd:
-        """Where the next token would stand."""
-        held = self.tokens[-1].partial if self.tokens else b""
-        return TextEnd(self.codec, held, at_start=not (self.text or held))
+        """The end of the text, from which the next token is decoded."""
+        partial = self.tokens[-1].partial if self.tokens else b""
+        return TextEnd(self.codec, partial, at_start=not (self.text or partial))
 
     def edit(self, text: str) -> int:
-        """Take a new text; returns how many tokens are kept.
+        """Replace the text; return the number of tokens that were kept.
 
-        Those are the ones before the change, less the last, and less what was typed of the word that the change is in:
-        a word typed letter by letter must end as the tokens that the model knows it by.
+        Kept are the tokens before the first changed character, except the last of them and the typed tokens of the word
+        that the change is in: a word typed letter by letter must end as the tokens that the model knows it by.
         """
         if text == self.text:
             return len(self.tokens)
-        keep = self._word_start(self._kept(common_prefix_length(self.text, text)), text)
+        keep = self._word_start(self._unchanged_tokens(common_prefix_length(self.text, text)), text)
         start = self.tokens[keep - 1].end if keep else 0
         if not start:
             keep = 0
-        rest = self._typed(text[start:], start)
-        first = [] if keep else _unsaid(self._before_text)
+        rest = self._encode(text[start:], start)
+        first = [] if keep else _tokens_before_text(self._before_text)
         self.removals += 1
         self.tokens[keep:] = [*first, *rest]
         self.text = text
         return keep
 
-    def _typed(self, text: str, start: int) -> list[PassageToken]:
-        """Tokens for what is typed from a character on; one may end within a character, but not the last."""
-        stands, spot = [], TextEnd(self.codec, b"", at_start=not start)
-        tokens = self.codec.encode(text, continuing=start > 0)
-        for token in tokens:
-            _, spot = spot.decode(token.token_id)
-            held = b"" if token is tokens[-1] else spot.partial
-            stands.append(PassageToken(token.token_id, start + token.end, held, typed=True))
-        return stands
+    def _encode(self, text: str, start: int) -> list[PassageToken]:
+        """The tokens of a typed text that begins at character `start`. A token may end within a character."""
+        tokens, end = [], TextEnd(self.codec, b"", at_start=not start)
+        encoded = self.codec.encode(text, continuing=start > 0)
+        for token in encoded:
+            _, end = end.decode(token.token_id)
+            partial = b"" if token is encoded[-1] else end.partial
+            tokens.append(PassageToken(token.token_id, start + token.end, partial, typed=True))
+        return tokens
 
-    def _kept(self, same: int) -> int:
-        """How many tokens stay when so many characters do: they end on a whole character, and one less for luck."""
+    def _unchanged_tokens(self, unchanged: int) -> int:
+        """The number of tokens within the first `unchanged` characters that end on a whole character, less one.
+
+        The last token is dropped because new text may merge with it.
+        """
         keep = len(self.tokens)
-        while keep and (self.tokens[keep - 1].end > same or self.tokens[keep - 1].partial):
+        while keep and (self.tokens[keep - 1].end > unchanged or self.tokens[keep - 1].partial):
             keep -= 1
         return max(keep - 1, 0)
 
     def _word_start(self, keep: int, text: str) -> int:
-        """Back over typed tokens to where a word begins; tokens accepted by a click stay as they are."""
+        """Go back from `keep` over typed tokens to the beginning of a word; accepted tokens are kept."""
         for _ in range(LONGEST_WORD):
             if not keep or not self.tokens[keep - 1].typed or _begins_word(text, self.tokens[keep - 1].end):
                 break
@@ -123,70 +134,74 @@ class Passage:
         return keep
 
     def accept(self, token_ids: Sequence[int], *, replace_last: bool) -> str:
-        """Let tokens stand at the end, or in place of the last one; returns the characters that this inserts."""
+        """Append tokens, or replace the last token by them; return the characters that this inserts."""
         if not self.tokens:
-            self.tokens = _unsaid(self.start_ids)
+            self.tokens = _tokens_before_text(self.start_ids)
         before, skip = len(self.text), 0
         self.removals += replace_last
         replaced = self.tokens.pop() if replace_last else None
         if replaced is not None:
-            skip = len(self.text[self._end :].encode())
+            skip = len(self.text[self._decoded_length :].encode())
         self.append(token_ids, skip, replaced)
         return self.text[before:]
 
     def append(self, token_ids: Sequence[int], skip: int = 0, replaced: PassageToken | None = None) -> None:
-        """Put tokens at the end as they are, the first bytes of the first left out where they stand already."""
-        spot = self.end
+        """Append tokens and their text, without start tokens; the first token's first `skip` bytes are in the text."""
+        end = self.end
         for token_id in token_ids:
-            piece, spot = spot.decode(token_id, skip)
+            piece, end = end.decode(token_id, skip)
             self.text += piece
-            self.tokens.append(PassageToken(token_id, len(self.text), spot.partial, replaced=replaced))
+            self.tokens.append(PassageToken(token_id, len(self.text), end.partial, replaced=replaced))
             skip, replaced = 0, None
 
     def pop(self, count: int) -> None:
-        """Take the last tokens away; a typed token that one of them had replaced stands again."""
+        """Remove the last tokens; a typed token that a removed one had replaced comes back."""
         text = self.text
         self.removals += count > 0
         for _ in range(count):
-            gone = self.tokens.pop()
-            if gone.replaced is not None:
-                self.tokens.append(gone.replaced)
-        self.text = text[: self._end]
+            removed = self.tokens.pop()
+            if removed.replaced is not None:
+                self.tokens.append(removed.replaced)
+        self.text = text[: self._decoded_length]
 
     @property
-    def _end(self) -> int:
+    def _decoded_length(self) -> int:
+        """The number of characters that the tokens stand for."""
         return self.tokens[-1].end if self.tokens else 0
 
     def reopened_bytes(self) -> bytes:
-        """The text of the last token, where it was typed and the text ends inside a word or in spaces; else nothing."""
+        """The bytes of the last token if healing may re-open it, else b"".
+
+        It may if the token was typed, spells exactly its characters, and the text ends inside a word or in spaces.
+        """
         if not self.text or not self.tokens or not self.tokens[-1].typed or self.tokens[-1].partial:
             return b""
-        if unicodedata.category(self.text[-1]) not in INSIDE and self.text[-1] not in "'’\t":
+        if unicodedata.category(self.text[-1]) not in CONTINUABLE and self.text[-1] not in "'’\t":
             return b""
         start = self.tokens[-2].end if len(self.tokens) > 1 else 0
-        # The token may spell more than was typed (a space that the tokenizer adds): candidates must begin alike.
+        # The token may spell more than was typed (a space that the tokenizer adds). No candidate would match then.
         typed, spelled = self.text[start:].encode(), self.codec.bytes_of(self.tokens[-1].token_id)
         return typed if spelled == typed else b""
 
     def check(self) -> None:
-        """Raise AssertionError if anything that must always hold does not."""
-        ends = [stand.end for stand in self.tokens]
-        assert ends == sorted(ends), "tokens stand in order"
-        assert self._end == len(self.text) or not self.tokens, "the last token reaches the end of the text"
+        """Raise AssertionError if an invariant is violated."""
+        ends = [token.end for token in self.tokens]
+        assert ends == sorted(ends), "tokens are in order"
+        assert self._decoded_length == len(self.text) or not self.tokens, "the last token reaches the end of the text"
 
 
-def _unsaid(token_ids: Sequence[int]) -> list[PassageToken]:
-    """What stands before all text, and is no text, whatever it spells."""
+def _tokens_before_text(token_ids: Sequence[int]) -> list[PassageToken]:
+    """Tokens that come before the text and have no characters in it, whatever they spell."""
     return [PassageToken(token_id, 0, typed=True) for token_id in token_ids]
 
 
-def _begins_word(text: str, place: int) -> bool:
+def _begins_word(text: str, index: int) -> bool:
     """Whether a word, with the white space before it, begins at this character."""
-    return 0 < place < len(text) and text[place].isspace() and not text[place - 1].isspace()
+    return 0 < index < len(text) and text[index].isspace() and not text[index - 1].isspace()
 
 
 def common_prefix_length(one: Sequence[T], other: Sequence[T]) -> int:
-    """How many characters, or tokens, two texts of one type have in common at their beginning, found by halving."""
+    """The length of the longest common prefix of two texts, or two lists of ids, found by bisection."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -11,7 +11,7 @@ import torch
 from lookahead_core.document.document import Document
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
-from lookahead_core.text.chat import opening
+from lookahead_core.text.chat import instruction_opening
 from lookahead_core.tree import Node, TokenTree
 
 TEMPERATURES = (0.0, 0.3, 0.5, 0.7, 0.7, 0.7, 0.8, 1.0)
@@ -90,7 +90,7 @@ def _own_starts(model: Model) -> list[list[int]]:
     if not getattr(model.tokenizer, "chat_template", None):
         return starts
     asked = [words.format(topic) for words, topic in itertools.product(INSTRUCTIONS, TOPICS)]
-    return starts + [list(opening(model.tokenizer, instruction)) for instruction in asked]
+    return starts + [list(instruction_opening(model.tokenizer, instruction)) for instruction in asked]
 
 
 def _starts_in(model: Model, texts: Iterable[str]) -> list[list[int]]:

@@ -171,7 +171,7 @@ def test_what_is_no_text_is_told_in_a_sentence(tiny_model: Model, tmp_path: Path
         ("Once upon a time " * 1000, "There is nothing at Once upon a time .*; name a file"),
         ([], "There is no text in given texts"),
         (["", ""], "There is no text in given texts"),
-        (["ok", "\ud83d"], "half of a pair"),
+        (["ok", "\ud83d"], "half of a surrogate pair"),
     ):
         with pytest.raises(LookaheadError, match=words):
             load_corpus(tiny_model, source)

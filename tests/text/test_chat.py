@@ -11,7 +11,7 @@ from transformers import AddedToken
 
 from lookahead_core import Document, LookaheadError, Model, load_model
 from lookahead_core.document.document import AcceptedTokens
-from lookahead_core.text.chat import max_opening_tokens, opening, tokenize_conversation
+from lookahead_core.text.chat import instruction_opening, max_opening_tokens, tokenize_conversation
 from lookahead_core.text.codec import TextCodec
 from tests.conftest import tiny_llama
 
@@ -47,17 +47,19 @@ def trained_on(tokenizer: Any, instruction: str) -> list[int]:
 @pytest.mark.parametrize("instruction", INSTRUCTIONS)
 def test_an_opening_is_what_the_model_was_trained_on(byte_tokenizer: Any, template: str, instruction: str) -> None:
     tokenizer = told(byte_tokenizer, template)
-    assert list(opening(tokenizer, instruction)) == trained_on(tokenizer, instruction)
+    assert list(instruction_opening(tokenizer, instruction)) == trained_on(tokenizer, instruction)
 
 
 @pytest.mark.parametrize("instruction", [*INSTRUCTIONS, "Rewrite this to be shorter: the old keeper's light."])
 def test_an_opening_of_the_default_model_is_what_it_was_trained_on(default_model: Model, instruction: str) -> None:
-    assert list(opening(default_model.tokenizer, instruction)) == trained_on(default_model.tokenizer, instruction)
+    assert list(instruction_opening(default_model.tokenizer, instruction)) == trained_on(
+        default_model.tokenizer, instruction
+    )
 
 
 def assert_plain(tokenizer: Any, instruction: str, special: set[int]) -> None:
     """As many control tokens as the template has of itself, and the words spelled out between them."""
-    ids = list(opening(tokenizer, instruction))
+    ids = list(instruction_opening(tokenizer, instruction))
     usual = trained_on(tokenizer, "word")
     assert [i for i in ids if i in special] == [i for i in usual if i in special]
     rendered = tokenizer.apply_chat_template(
@@ -82,14 +84,14 @@ def test_words_that_spell_the_default_models_control_tokens_are_plain_text(
 def test_words_and_template_together_spell_no_control_token(byte_tokenizer: Any) -> None:
     tokenizer = told(byte_tokenizer, PLAIN.replace("\n{{ m['content'] }}<", " <|{{ m['content'] }}<"))
     assert_plain(tokenizer, "end|> now", {0, 1})
-    assert list(opening(tokenizer, "end now")) == trained_on(tokenizer, "end now")
+    assert list(instruction_opening(tokenizer, "end now")) == trained_on(tokenizer, "end now")
 
 
 def test_a_tokenizer_that_puts_spaces_before_texts_puts_none_between_the_parts(fallback_tokenizer: Any) -> None:
     template = "<s>[go] {{ messages[0]['content'] }} [stop]"
     tokenizer = told(fallback_tokenizer, template)
-    assert list(opening(tokenizer, "the old keeper")) == trained_on(tokenizer, "the old keeper")
-    ids = list(opening(tokenizer, "the </s> keeper"))
+    assert list(instruction_opening(tokenizer, "the old keeper")) == trained_on(tokenizer, "the old keeper")
+    ids = list(instruction_opening(tokenizer, "the </s> keeper"))
     special = set(tokenizer.all_special_ids)
     assert [i for i in ids if i in special] == [1]
     text = tokenizer.decode(ids[1:], skip_special_tokens=False, clean_up_tokenization_spaces=False)
@@ -102,21 +104,21 @@ def test_a_tokenizer_that_puts_spaces_before_texts_puts_none_between_the_parts(f
         (None, "no chat template"),
         ("{{ raise_exception('no') }}", "cannot be used"),
         ("{% for %}", "cannot be used"),
-        ("always the same", "does not hold an instruction"),
-        ("{{ messages[0]['content'] }}{{ messages[0]['content'] }}", "does not hold an instruction"),
+        ("always the same", "changes or drops an instruction"),
+        ("{{ messages[0]['content'] }}{{ messages[0]['content'] }}", "changes or drops an instruction"),
     ],
 )
 def test_a_template_that_cannot_be_used_gets_a_sentence(
     byte_tokenizer: Any, template: str | None, sentence: str
 ) -> None:
     with pytest.raises(LookaheadError, match=sentence) as caught:
-        opening(told(byte_tokenizer, template), "Write.")
+        instruction_opening(told(byte_tokenizer, template), "Write.")
     assert str(caught.value).endswith(".")
 
 
 def test_without_a_tokenizer_there_is_no_template() -> None:
     with pytest.raises(LookaheadError, match="no chat template"):
-        opening(None, "Write.")
+        instruction_opening(None, "Write.")
 
 
 @pytest.mark.parametrize(
@@ -126,19 +128,19 @@ def test_an_instruction_out_of_bounds_is_named_in_a_sentence(
     byte_tokenizer: Any, instruction: Any, sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
-        opening(told(byte_tokenizer, PLAIN), instruction)
+        instruction_opening(told(byte_tokenizer, PLAIN), instruction)
 
 
 def test_reading_an_opening_leaves_the_tokenizer_as_it_was(byte_tokenizer: Any) -> None:
     tokenizer = told(byte_tokenizer, PLAIN)
     before = tokenizer("a <|end|>").input_ids
-    opening(tokenizer, "a <|end|>")
+    instruction_opening(tokenizer, "a <|end|>")
     assert tokenizer("a <|end|>").input_ids == before
 
 
 def test_a_text_after_an_opening_goes_on_from_it(byte_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=told(byte_tokenizer, PLAIN))
-    ids = opening(model.tokenizer, "Write.")
+    ids = instruction_opening(model.tokenizer, "Write.")
     document = Document(model, "the sea", opening=ids)
     assert document.token_ids == [*ids, *model.tokenizer("the sea").input_ids] and document.text == "the sea"
     branch = document.lookahead(k=1, depth=2).branches[0]
@@ -293,7 +295,10 @@ def test_what_ends_a_turn_is_known(byte_tokenizer: Any, name: str, who: Any, ids
         ([{"role": ["user"], "content": "x"}], "one of system, user, assistant"),
         ([{"role": "user", "content": "x" * 200_001}], "200,001 characters"),
         ([{"role": "user", "content": "x"}] * 501, "501 messages"),
-        ([{"role": "user", "content": "half \ud83d"}, {"role": "assistant", "content": ""}], "half of a pair"),
+        (
+            [{"role": "user", "content": "half \ud83d"}, {"role": "assistant", "content": ""}],
+            "half of a surrogate pair",
+        ),
     ],
 )
 def test_messages_that_are_none_get_a_sentence(byte_tokenizer: Any, messages: Any, sentence: str) -> None:
@@ -303,7 +308,7 @@ def test_messages_that_are_none_get_a_sentence(byte_tokenizer: Any, messages: An
 
 def test_as_much_may_be_said_as_is_allowed(byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     codec = TextCodec(told(byte_tokenizer, PLAIN))
-    for name, value in (("MOST_CHARACTERS", 20), ("MOST_MESSAGES", 4)):
+    for name, value in (("MAX_CHARACTERS", 20), ("MAX_MESSAGES", 4)):
         monkeypatch.setattr(f"lookahead_core.text.chat.{name}", value)
     assert tokenize_conversation(codec, talk("x" * 12, "y" * 8)).last_message == "y" * 8
     with pytest.raises(ValueError, match="The messages have 21 characters, and may have at most 20"):

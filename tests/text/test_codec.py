@@ -204,7 +204,7 @@ def test_branches_with_equal_texts_stay_two() -> None:
 
 def test_half_of_a_surrogate_pair_gets_a_sentence(tiny_model: Model) -> None:
     document = Document(tiny_model, "ab")
-    with pytest.raises(TextError, match="Character 1 of the text is half of a pair"):
+    with pytest.raises(TextError, match="Character 1 of the text is half of a surrogate pair"):
         document.text = "x\ud83d"
     assert document.text == "ab"
 

@@ -84,7 +84,7 @@ def test_a_conversation_is_told_up_to_an_empty_message_of_whose_turn_it_is() -> 
 EDGES: list[tuple[Any, str, int, Any]] = [
     (branch_request, "MOST_CHARACTERS", 9, lambda size: of(text="x" * size)),
     (branch_request, "MOST_SOURCE", 9, lambda size: of(source="x" * size)),
-    (chat, "LONGEST", 9, lambda size: of(instruction="x" * size)),
+    (chat, "MAX_INSTRUCTION", 9, lambda size: of(instruction="x" * size)),
     (branch_request, "MOST_MESSAGES", 3, lambda size: talk(*[SAID] * size)),
     (
         branch_request,

@@ -14,7 +14,7 @@ from interface.server import page_session
 from interface.server.branch_request import BranchRequest
 from interface.server.page_session import PageSession
 from lookahead_core import Document, LookaheadError, Model, load_model
-from lookahead_core.document import generation_start
+from lookahead_core.document import cost_meter
 from lookahead_core.text.chat import max_opening_tokens, tokenize_conversation
 from tests.conftest import tiny_llama
 from tests.interface.server.test_page_service import TEMPLATE
@@ -118,7 +118,7 @@ def test_a_view_read_ahead_carries_sixteen_odds_and_words_where_there_is_room(ti
 def test_views_read_ahead_are_made_smaller_before_they_are_left_out(
     tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generation_start, "time", Clock())  # seconds have more or fewer digits
+    monkeypatch.setattr(cost_meter, "time", Clock())  # seconds have more or fewer digits
     k = 3
     _, facts = read_ahead(tiny_model, k=k, depth=3)
     whole = [size(fact["ahead"][1]) for fact in facts]

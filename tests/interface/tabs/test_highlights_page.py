@@ -100,7 +100,7 @@ def test_bad_input_gets_a_sentence(service: HighlightsService) -> None:
         ({"text": "the sea", "start": 100}, "start is 100, and must be"),
         ({"text": "the sea", "start": 0}, "Nothing precedes the first word"),
         ({"text": "the sea", "k": -3}, "k must be a whole number"),
-        ({"text": "the \ud83d sea"}, "half of a pair"),
+        ({"text": "the \ud83d sea"}, "half of a surrogate pair"),
     ]:
         news = asyncio.run(ask(service, **given))
         assert words in news[-1]["sentence"] and news[-1]["state"] == "error"

@@ -140,7 +140,7 @@ def test_bad_input_gets_a_sentence(service: PageService) -> None:
         ({"text": "a" * (MOST_TEXT + 1)}, "20,000 are allowed here: shorten the text"),
         ({"messages": [{"role": "user", "content": "a" * (MOST_TEXT + 1)}]}, "20,000 are allowed here"),
         ({"text": "🦊" * MOST_TOKENS}, "at most 2,000 are shown: shorten the text"),
-        ({"text": "the \ud83d sea"}, "half of a pair"),
+        ({"text": "the \ud83d sea"}, "half of a surrogate pair"),
         ({"messages": []}, "At least one message must be provided."),
         ({"messages": "hello"}, "messages must be a list"),
         ({"messages": {"role": "user"}}, "messages must be a list"),
