@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from lookahead_core.training.trainer import train_heads
     from lookahead_core.tree import Prediction
 
+__version__ = "0.7.0"
+
 # A public name is imported when it is first used: torch takes seconds to import, and a page should not wait for it.
 _HOMES = {
     "analysis.agreement": ("Check", "agreement_length", "generate_and_check"),

@@ -1,9 +1,10 @@
-"""The README tells the truth: its code runs, its links lead somewhere, its settings and rooms exist."""
+"""The documents are true: their code runs, their links and paths exist, and settings and dependencies are complete."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,42 +15,104 @@ from lookahead_core import Model, Settings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
-    Path("README.md"),
-    Path("benchmarks/README.md"),
-    *(file.relative_to(ROOT) for file in (ROOT / "docs").glob("*.md")),
+    *(Path(name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted(file.relative_to(ROOT) for file in (ROOT / "docs").glob("*.md")),
 ]
-TEXT = (ROOT / "README.md").read_text()
+FOLDERS = ("benchmarks", "docs", "interface", "lookahead_core", "tests")
+SUFFIXES = (".py", ".md", ".js", ".html", ".css", ".json", ".toml", ".yaml", ".yml", ".png", ".gif")
+WRITTEN = ("benchmarks/out/", ".mutation/")
+"""Folders that commands write and git ignores."""
+
+
+def text_of(page: str | Path) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def run_code(page: str, model: Model, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Run a page's Python blocks one after the other, as a reader would; returns the names that they define."""
+    blocks = re.findall(r"```python\n(.+?)\n```", text_of(page), re.S)
+    assert blocks
+    # `load_model()` returns the tests' copy of the default model: loading it again would take seconds.
+    monkeypatch.setattr(lookahead_core, "load_model", lambda: model)
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
+    return names
 
 
 def test_the_code_in_the_readme_runs(
     default_model: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    blocks = re.findall(r"```python\n(.+?)\n```", TEXT, re.S)
-    assert blocks
-    # The model is the one that load_model() gives; it is not loaded a second time.
-    monkeypatch.setattr(lookahead_core, "load_model", lambda: default_model)
-    names: dict[str, Any] = {}
-    for block in blocks:
-        # One after the other, as somebody who reads on would type them.
-        exec(compile(block, "README.md", "exec"), names)
+    names = run_code("README.md", default_model, monkeypatch)
     printed = capsys.readouterr().out
-    assert "tokens: only what had not been seen" in printed
+    assert "tokens: only those not evaluated before" in printed
     assert 0 < names["again"].cost.tokens < names["result"].cost.tokens
     assert names["document"].text == "After careful thought"
 
 
+def test_the_code_on_the_librarys_page_runs(default_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = run_code("docs/library.md", default_model, monkeypatch)
+    assert names["stream"].passes is not None and names["beams"].branches
+
+
+def test_the_readme_has_at_most_150_lines() -> None:
+    assert len(text_of("README.md").splitlines()) <= 150
+
+
+def test_the_readme_names_the_test_command_that_the_continuous_integration_runs() -> None:
+    (command,) = re.findall(r"<!-- tests -->\s*```bash\n(.+?)\n```", text_of("README.md"), re.S)
+    assert "pytest" in command
+
+
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_every_link_leads_to_a_file(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text(encoding="utf-8")):
+    for target in re.findall(r"\]\(([^)#:]+)\)", text_of(page)):
         assert (ROOT / page.parent / target).exists(), target
 
 
-def test_every_setting_is_in_the_readme_and_no_other() -> None:
-    named = set(re.findall(r"`(LOOKAHEAD_[A-Z_]+)`", TEXT))
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_every_path_in_backticks_exists(page: Path) -> None:
+    text = re.sub(r"^```.+?^```", "", text_of(page), flags=re.M | re.S)
+    for words in re.findall(r"`([^`\n]+)`", text):
+        for path in filter(looks_like_a_path, words.split()):
+            assert path.startswith(WRITTEN) or is_in_project(path.rstrip("/")), f"`{path}` does not exist"
+
+
+def looks_like_a_path(word: str) -> bool:
+    """Whether a word is a path below one of the project's folders, or the name of a file of a kind that it has."""
+    if not re.fullmatch(r"[\w./-]+", word):
+        return False
+    folder, slash, _ = word.partition("/")
+    return bool(slash and folder and (ROOT / folder).is_dir()) or word.endswith(SUFFIXES)
+
+
+def is_in_project(path: str) -> bool:
+    """Whether there is such a file or folder; one named without its folder may be in any."""
+    return (ROOT / path).exists() or ("/" not in path and path in file_names())
+
+
+@cache
+def file_names() -> frozenset[str]:
+    return frozenset(file.name for folder in FOLDERS for file in (ROOT / folder).rglob("*"))
+
+
+def test_every_document_is_in_the_readmes_list() -> None:
+    for page in PAGES[1:]:
+        assert f"({page.as_posix()})" in text_of("README.md"), page
+
+
+def test_every_setting_is_documented_and_no_other() -> None:
+    named = set(re.findall(r"`(LOOKAHEAD_[A-Z_]+)`", text_of("docs/settings.md")))
     assert named == {f"LOOKAHEAD_{field.name.upper()}" for field in fields(Settings)}
 
 
 def test_every_package_has_its_reason() -> None:
     for file in ("requirements.txt", "requirements-dev.txt"):
-        for name in re.findall(r"^([a-z][a-z0-9-]+)", (ROOT / file).read_text(), re.M):
-            assert re.search(rf"^\|.*\b{name}\b", TEXT, re.M), name
+        for name in re.findall(r"^([a-z][a-z0-9-]+)", text_of(file), re.M):
+            assert re.search(rf"^\|.*\b{name}\b", text_of("docs/packages.md"), re.M), name
+
+
+def test_the_changelog_begins_with_the_version_of_the_package() -> None:
+    (latest, *_) = re.findall(r"^## \[([\d.]+)\] - \d{4}-\d{2}-\d{2}$", text_of("CHANGELOG.md"), re.M)
+    project = re.search(r'^dynamic = \["version"\]$', text_of("pyproject.toml"), re.M)
+    assert project and latest == lookahead_core.__version__

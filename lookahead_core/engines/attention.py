@@ -14,9 +14,9 @@ from lookahead_core.engines.joint_cache import JointTensors
 ATTENTION = "lookahead"
 """The name under which `tree_attention` is registered with transformers."""
 BLOCK_ROWS, FIRST_ROWS = 256, 64
-"""Rows per attention block of a chunk, and of a text's first chunk: measured in benchmarks/README.md."""
+"""Rows per attention block of a chunk, and of a text's first chunk: measured in docs/performance-notes.md."""
 FOLD_ROWS = 64
-"""Up to this many rows, query heads that share a key head are folded into rows: measured in benchmarks/README.md."""
+"""Up to this many rows, query heads that share a key head are folded into rows: measured in docs/performance-notes.md."""
 
 
 def tree_attention(

@@ -10,7 +10,7 @@ from lookahead_core.speculation.drafters import Guess, decile
 from lookahead_core.tree import Node
 
 SUCCESSORS = 4
-"""How many of the most probable successors are kept per context; measured in benchmarks/README.md."""
+"""How many of the most probable successors are kept per context; measured in docs/performance-notes.md."""
 MIN_PROBABILITY = 0.1
 """Successors less probable than this, as `NodeScores.top_k` reports it, hardly ever pay for a node in a pass."""
 MAX_CONTEXTS = 16_384

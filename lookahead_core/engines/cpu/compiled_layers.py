@@ -39,7 +39,7 @@ if binding is not None:
 log = logging.getLogger(__name__)
 ROWS = 64
 """Passes of up to this many rows use compiled layers. With 64 rows they take 0.7 times as long as packed matrices in
-float32 and 1.1 times as long in bfloat16: measured in benchmarks/README.md."""
+float32 and 1.1 times as long in bfloat16: measured in docs/performance-notes.md."""
 REGISTERS = (("avx512f", 16, ((6, 2), (14, 1))), ("avx2", 8, ((6, 1),)))
 """A processor feature, float32 numbers in a register, and (rows, column groups) whose sums fill the registers."""
 CACHE_LINE = 64

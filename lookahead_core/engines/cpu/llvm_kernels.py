@@ -30,7 +30,7 @@ ATTEND = 6
 LONGEST_SUM = 640
 """Products that are added up in a row before the partial sums are added: longer sums round more."""
 AHEAD = 64
-"""Weights are asked for so many steps before they are needed: measured in benchmarks/README.md."""
+"""Weights are asked for so many steps before they are needed: measured in docs/performance-notes.md."""
 
 
 @dataclass(frozen=True)

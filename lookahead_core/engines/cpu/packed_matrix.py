@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 FLIPPED_ROWS = 64
-"""From this many rows on, `weight @ rows.T` is no faster than `linear`: measured in benchmarks/README.md."""
+"""From this many rows on, `weight @ rows.T` is no faster than `linear`: measured in docs/performance-notes.md."""
 
 
 class PackedMatrix(NamedTuple):
