@@ -80,7 +80,7 @@ def test_every_path_in_backticks_exists(page: Path) -> None:
 
 def looks_like_a_path(word: str) -> bool:
     """Whether a word is a path below one of the project's folders, or the name of a file of a kind that it has."""
-    if not re.fullmatch(r"[\w./-]+", word):
+    if not re.fullmatch(r"[\w./-]+", word) or word in SUFFIXES:
         return False
     folder, slash, _ = word.partition("/")
     return bool(slash and folder and (ROOT / folder).is_dir()) or word.endswith(SUFFIXES)
@@ -116,3 +116,13 @@ def test_the_changelog_begins_with_the_version_of_the_package() -> None:
     (latest, *_) = re.findall(r"^## \[([\d.]+)\] - \d{4}-\d{2}-\d{2}$", text_of("CHANGELOG.md"), re.M)
     project = re.search(r'^dynamic = \["version"\]$', text_of("pyproject.toml"), re.M)
     assert project and latest == lookahead_core.__version__
+
+
+def test_the_drafter_in_the_contributors_guide_drafts_and_changes_no_text(
+    default_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = run_code("CONTRIBUTING.md", default_model, monkeypatch)
+    assert any("bigrams" in each.drafters for each in names["stream"].passes)
+    plain = names["document"].stream(max_new_tokens=20, speculate=False)
+    drafted = names["document"].stream(max_new_tokens=20, drafters=[names["Bigrams"]()])
+    assert [step.token_id for step in drafted] == [step.token_id for step in plain]

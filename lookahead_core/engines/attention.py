@@ -16,7 +16,7 @@ ATTENTION = "lookahead"
 BLOCK_ROWS, FIRST_ROWS = 256, 64
 """Rows per attention block of a chunk, and of a text's first chunk: measured in docs/performance-notes.md."""
 FOLD_ROWS = 64
-"""Up to this many rows, query heads that share a key head are folded into rows: measured in docs/performance-notes.md."""
+"""Up to this many rows, query heads that share a key head become rows: measured in docs/performance-notes.md."""
 
 
 def tree_attention(
