@@ -1,40 +1,40 @@
-"""The mistakes that this library names; each message is one sentence that says what to do."""
+"""The errors that this library raises for users; each message is a sentence that says what to do."""
 
 
 class LookaheadError(Exception):
-    """Something that the person at the keyboard can mend; its text is a sentence for them."""
+    """An error that the user can correct; its message is shown to them as it is."""
 
     status = 400
-    """The same in the numbers of HTTP: whose turn it is to do something about it."""
+    """The HTTP status for this error: 4xx if the request must change, 5xx if the server cannot serve it now."""
 
 
 class ModelError(LookaheadError):
-    """The model could not be found, read or held."""
+    """The model could not be found, read or loaded into memory."""
 
 
 class NoRoom(LookaheadError):
-    """There is no room for it now; there may be later."""
+    """There is not enough memory now; there may be enough later."""
 
     status = 503
 
 
 class CacheFull(NoRoom):
-    """The cache has no room left, and nothing more may be forgotten."""
+    """The KV cache is full, and no node may be pruned."""
 
 
 class TextError(LookaheadError):
-    """The text cannot be read or written with this model's tokenizer."""
+    """The text cannot be encoded or decoded with this model's tokenizer."""
 
 
 def is_caused_by(
-    error: BaseException | None, kind: type[BaseException] | tuple[type[BaseException], ...], words: str = ""
+    error: BaseException | None, kind: type[BaseException] | tuple[type[BaseException], ...], message: str = ""
 ) -> bool:
-    """Whether it, or anything behind it, is of that kind and has those words."""
-    while error is not None and not (isinstance(error, kind) and words in str(error)):
+    """Whether the error, or one in its chain of causes and contexts, has this type and contains this message."""
+    while error is not None and not (isinstance(error, kind) and message in str(error)):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Torch on a CPU and the system say so in words only."""
+    """Whether memory ran out; torch on a CPU raises a RuntimeError that says so only in its message."""
     return is_caused_by(error, MemoryError) or is_caused_by(error, Exception, "allocate memory")

@@ -1,4 +1,4 @@
-"""Warnings of other libraries, of which whoever sits at a page or a terminal can make nothing."""
+"""Silence the warnings that torch and its companions log when they are imported, for programs of this package."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import sys
 import warnings
 
 NOISY_LOGGERS = ("torchao", "torch.utils._pytree")
-"""Loggers that warn of what they lack when they are imported."""
+"""Loggers that warn at import of optional parts that are missing."""
 QUIET_PACKAGES = ("torch", "torchao", "transformers", "accelerate", "bitsandbytes", "lookahead_core")
-"""Packages whose Python warnings are left out: ours stands for what torch says of a call that it makes."""
+"""Packages whose Python warnings are ignored. Torch attributes some warnings to its caller, hence our own."""
 
 
 def quiet_import_logs() -> None:
-    """Let torch and what is built on it tell of errors only: for programs, before anything imports torch.
+    """Hide log records and warnings below errors, of torch and the packages built on it.
 
-    A library leaves the logs and warnings of others alone, so importing this package changes none of them. Whoever
-    asks for them, by `python -W` or the variables of torch, has them.
+    For programs, which call it before torch is imported; importing this package as a library hides nothing. `python -W`
+    and torch's own environment variables still show what they ask for.
     """
     for name in NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)

@@ -1,7 +1,7 @@
-"""The token tree: what stands, what might follow, and what the model said after each token.
+"""The token tree: the text's path, the branches below it, and the model's prediction after each node.
 
-Standard library only. A node is a token in the context of all tokens above it, so two equal tokens with different
-pasts are different nodes, and a node's prediction never goes stale.
+A node is a token in the context of all its ancestors. Two equal tokens with different ancestors are different nodes, so
+a node's prediction never becomes invalid. This module uses the standard library only.
 """
 
 from __future__ import annotations
@@ -13,33 +13,37 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 TAIL_BIN = 0.125
-"""Width, in nats, of a bin of the tail's histogram: shares re-heated to any temperature up to 2 stay within 1 %."""
+"""Width, in nats, of a histogram bin of `Prediction.tail`: re-heating is within 1 % up to temperature 2."""
 
 MAX_MEMO = 256
-"""How many notes a node keeps: twenty streams drawn again a dozen times."""
+"""Entries in a node's memo: enough for twenty streams that are drawn again a dozen times."""
 
 NEVER = -1
-"""Before the first view."""
+"""The `last_view` of a node that no view has shown yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the model says after a node, small enough to keep for every node.
-
-    `tail[i]` counts the tokens not kept that lie between `i` and `i + 1` bins below the most likely one.
-    """
+    """The next-token distribution after a node, compressed: the most likely tokens, and a histogram of all others."""
 
     token_ids: tuple[int, ...]
+    """The most likely tokens, most likely first."""
     logprobs: tuple[float, ...]
+    """Their log-probabilities."""
     entropy: float
+    """The entropy of the whole distribution, in nats."""
     tail: tuple[int, ...] = ()
+    """`tail[i]`: how many other tokens lie `i` to `i + 1` bins of `TAIL_BIN` nats below the most likely one."""
     row: object | None = field(default=None, repr=False, compare=False)
-    """All log-probabilities, by token id: only where they were asked for."""
+    """All log-probabilities as a tensor indexed by token id; only if the caller requested the row."""
     log_total: float | None = field(default=None, repr=False, compare=False)
-    """Added to a log-probability it gives the score that the model itself gave; None where the engine does not know."""
+    """The log of the softmax denominator: logit = log-probability + `log_total`; None if it is unknown."""
 
     def reheated(self, temperature: float) -> tuple[tuple[float, ...], float]:
-        """The kept tokens' probabilities at another temperature, and the probability of all the others together."""
+        """The probabilities of `token_ids` at another temperature, and the probability of all other tokens together.
+
+        Within 1 % of the full distribution up to temperature 2. Raises ValueError unless the temperature is positive.
+        """
         if not temperature > 0:
             raise ValueError(f"temperature is {temperature!r}, and must be more than 0.")
         weights = [math.exp((value - self.logprobs[0]) / temperature) for value in self.logprobs]
@@ -48,7 +52,7 @@ class Prediction:
         return tuple(weight / total for weight in weights), rest / total
 
     def _tail_weight(self, temperature: float) -> float:
-        """The tail's weight, where the most likely token weighs 1 and each bin is evenly filled."""
+        """The tail's weight relative to the most likely token's, with tokens spread evenly over each bin."""
         spread = TAIL_BIN / temperature / 2
         fill = math.sinh(spread) / spread
         return fill * sum(
@@ -56,23 +60,23 @@ class Prediction:
         )
 
     def _tail_scale(self) -> float:
-        """What makes the tail's weight exact at temperature 1, where it is known: what the kept tokens leave."""
-        left = 1 - math.fsum(map(math.exp, self.logprobs))
-        if left < 1e-3:
+        """The factor that makes the tail's weight exact at temperature 1, where it is 1 less the kept probabilities."""
+        exact = 1 - math.fsum(map(math.exp, self.logprobs))
+        if exact < 1e-3:
             return 1.0
-        return left / (self._tail_weight(1.0) * math.exp(self.logprobs[0]))
+        return exact / (self._tail_weight(1.0) * math.exp(self.logprobs[0]))
 
 
 @dataclass(slots=True)
 class TreeWork:
-    """What a tree has cost so far: forward passes, and tokens that went through them."""
+    """The cost of a tree so far: forward passes, and tokens computed in them."""
 
     passes: int = 0
     tokens: int = 0
 
 
 class Node:
-    """A token in the tree. Read it freely; only its tree's methods change it, and an engine sets its prediction."""
+    """A token in a tree. Only the tree's methods change a node, except that engines set `prediction`."""
 
     __slots__ = (
         "__weakref__",
@@ -95,44 +99,50 @@ class Node:
         self.children: dict[int, Node] = {}
         self.prediction: Prediction | None = None
         self.memo: dict[Hashable, Any] | None = None
-        """What was read off the full row and would cost a pass to read again; gone when the node is."""
+        """Results computed from the full row of log-probabilities, which is not kept; see `TokenTree.memoize`."""
         self.first_view = tree.view
-        """The view that made it."""
+        """The view in which the node was created."""
         self.last_view = NEVER
-        """The view that showed it last."""
+        """The last view that showed the node."""
 
     def __repr__(self) -> str:
         return f"Node(token_id={self.token_id}, depth={self.depth})"
 
 
 class TreeGrower(Protocol):
-    """Whatever grows in a tree step by step, and must find what it has grown the next time."""
+    """A generator that grows nodes step by step, such as a stream, and needs them again at its next step."""
 
     @property
     def frontier(self) -> Iterable[Node]:
-        """The ends that it goes on from; none once it is over."""
+        """The nodes from which it continues; none when it has ended. They and their ancestors are not pruned."""
         ...
 
 
 class TokenTree:
-    """All that anybody has looked at, below one root. The root itself is no token; paths begin under it."""
+    """All nodes below one root. The root is no token: the first tokens of all paths are its children.
+
+    A view is one look of the user at the branches. Nodes outside of the current view are hidden and may be pruned,
+    unless they are on the path to the head or in use by a grower.
+    """
 
     def __init__(self) -> None:
         self.view = 0
-        """Counts views; a node's `seen` is the last view that showed it."""
+        """The number of the current view."""
         self.root = Node(self, None, -1)
         self.mark_visible(self.root)
         self.head = self.root
+        """The end of the text; the path to it is the trunk."""
         self.size = 0
+        """The number of nodes, without the root."""
         self.work = TreeWork()
         self.growers: weakref.WeakSet[TreeGrower] = weakref.WeakSet()
-        """Who is growing: nothing above their ends is forgotten."""
+        """Active growers; they are held weakly."""
         self.cache: Any = None
-        """Whatever an engine keeps beside this tree; it lives and dies with it."""
+        """The engine's cache for this tree."""
         self._row: tuple[weakref.ref[Node], Any] | None = None
 
     def expand(self, parent: Node, token_id: int) -> Node:
-        """The child of `parent` for this token, made if it is not there yet."""
+        """The child of `parent` for this token, created if it does not exist; marks it as visible."""
         child = parent.children.get(token_id)
         if child is None:
             child = parent.children[token_id] = Node(self, parent, token_id)
@@ -141,14 +151,14 @@ class TokenTree:
         return child
 
     def descend(self, start: Node, token_ids: Iterable[int]) -> Node:
-        """The end of the path of these tokens below `start`; what is missing on it is made."""
+        """The node at the end of a path of tokens below `start`; missing nodes are created."""
         node = start
         for token_id in token_ids:
             node = self.expand(node, token_id)
         return node
 
     def memoize(self, node: Node, key: Hashable, value: Any) -> None:
-        """Keep something that was read off a node's full row; the oldest goes where there are too many."""
+        """Store a value in a node's memo; the oldest entry is dropped beyond `MAX_MEMO` entries."""
         if node.memo is None:
             node.memo = {}
         node.memo[key] = value
@@ -156,47 +166,50 @@ class TokenTree:
             del node.memo[next(iter(node.memo))]
 
     def keep_row(self, node: Node, row: Any) -> None:
-        """Keep the full row of log-probabilities after a node; a tree keeps one row, since rows are large."""
+        """Keep the full row of log-probabilities after a node. Rows are large: a tree keeps one and drops the last."""
         self._row = weakref.ref(node), row
 
     def row_of(self, node: Node) -> Any | None:
-        """The row after a node, where it is the one that is kept."""
+        """The row that `keep_row` stored, if it belongs to this node, else None."""
         return self._row[1] if self._row is not None and self._row[0]() is node else None
 
     def path(self, node: Node, below: Node | None = None) -> list[Node]:
-        """The nodes from under the root (or under `below`) down to `node`."""
+        """The nodes from below the root (or below `below`) down to `node`.
+
+        Raises ValueError if `node` is not below `below`.
+        """
         nodes: list[Node] = []
         top = below or self.root
         while node is not top:
             nodes.append(node)
             if node.parent is None:
-                raise ValueError("The node does not hang below the one given.")
+                raise ValueError("The node is not below the given ancestor.")
             node = node.parent
         nodes.reverse()
         return nodes
 
     def token_ids(self, node: Node) -> list[int]:
-        """The tokens of the path to `node`."""
+        """The token ids of the path to `node`."""
         return [each.token_id for each in self.path(node)]
 
     def move_head(self, node: Node) -> None:
-        """Make the path to `node` the trunk: down to accept, up to rewind, anywhere after an edit."""
+        """Make the path to `node` the trunk: moves down to accept, up to rewind, anywhere after an edit."""
         self.head = node
 
     def new_view(self) -> None:
-        """Begin another view: what it does not show is older than what it shows."""
+        """Begin a view, which shows only the trunk at first."""
         self.view += 1
         self.mark_visible(self.head)
 
     def mark_visible(self, node: Node) -> None:
-        """Note that the path to `node` can be seen in the current view."""
+        """Mark the path to `node` as shown by the current view."""
         current: Node | None = node
         while current is not None and current.last_view != self.view:
             current.last_view = self.view
             current = current.parent
 
     def nodes(self) -> Iterator[Node]:
-        """Every node but the root, parents first."""
+        """Yield all nodes except the root, parents first."""
         return self._below(self.root)
 
     @staticmethod
@@ -207,52 +220,55 @@ class TokenTree:
             yield node
             waiting.extend(node.children.values())
 
-    def _kept(self) -> set[Node]:
-        """What must not be forgotten: the trunk, and the paths to where somebody is growing."""
-        ends = [self.head, *(end for grower in self.growers for end in grower.frontier)]
-        return {node for end in ends for node in self.path(end)}
+    def _path_ends(self) -> list[Node]:
+        """The ends of all paths that must not be pruned: the head, and the nodes from which growers continue."""
+        return [self.head, *(node for grower in self.growers for node in grower.frontier)]
+
+    def _protected(self) -> set[Node]:
+        """The nodes that must not be pruned."""
+        return {node for end in self._path_ends() for node in self.path(end)}
 
     def prune_new(self, top: Node) -> list[Node]:
-        """Forget what the current view has made below a node, and nobody grows from."""
-        kept = self._kept()
+        """Remove the nodes below `top` that the current view created and no grower needs; return them."""
+        protected = self._protected()
         below = list(self._below(top))
-        gone = []
-        # From the bottom up: what an older view has grown further down keeps all that it hangs below.
+        removed = []
+        # From the bottom up: nodes of an older view keep all of their ancestors.
         for node in reversed(below):
-            if node.first_view == self.view and node not in kept and not node.children:
+            if node.first_view == self.view and node not in protected and not node.children:
                 assert node.parent is not None
                 del node.parent.children[node.token_id]
-                gone.append(node)
-        self.size -= len(gone)
-        return gone
+                removed.append(node)
+        self.size -= len(removed)
+        return removed
 
     def prune_unevaluated(self, nodes: Iterable[Node]) -> list[Node]:
-        """Forget those of these nodes that nothing was predicted after, nothing hangs below and nobody grows from."""
-        ends = {self.head, *(end for grower in self.growers for end in grower.frontier)}
-        gone = []
+        """Remove those of `nodes` that have no prediction, have no children and are no path's end; return them."""
+        ends = set(self._path_ends())
+        removed = []
         for node in sorted(nodes, key=lambda node: -node.depth):
             if node not in ends and node.prediction is None and not node.children:
                 assert node.parent is not None
                 del node.parent.children[node.token_id]
-                gone.append(node)
-        self.size -= len(gone)
-        return gone
+                removed.append(node)
+        self.size -= len(removed)
+        return removed
 
     def prune(self, count: int | None = None) -> list[Node]:
-        """Forget what nobody can see, longest unseen first: all of it, or `count` nodes if there are as many."""
-        kept = self._kept()
-        hidden = [node for node in self.nodes() if node.last_view < self.view and node not in kept]
-        # A parent is seen whenever its child is, so this order never removes a parent before its children.
+        """Remove hidden nodes, least recently visible first, and return them: all, or at most `count`."""
+        protected = self._protected()
+        hidden = [node for node in self.nodes() if node.last_view < self.view and node not in protected]
+        # A parent is visible whenever its child is, so this order never removes a parent before its children.
         hidden.sort(key=lambda node: (node.last_view, -node.depth))
-        gone = hidden if count is None else hidden[:count]
-        for node in gone:
+        removed = hidden if count is None else hidden[:count]
+        for node in removed:
             assert node.parent is not None
             del node.parent.children[node.token_id]
-        self.size -= len(gone)
-        return gone
+        self.size -= len(removed)
+        return removed
 
     def check(self) -> None:
-        """Raise AssertionError if anything that must always hold does not."""
+        """Raise AssertionError if an invariant is violated."""
         count = 0
         for node in self.nodes():
             count += 1
@@ -260,6 +276,6 @@ class TokenTree:
             assert node.parent.children.get(node.token_id) is node
             assert node.depth == node.parent.depth + 1
             assert node.tree is self
-            assert node.parent.last_view >= node.last_view, "a parent is seen whenever its child is"
-        assert count == self.size, f"{count} nodes, {self.size} counted"
+            assert node.parent.last_view >= node.last_view, "a parent is visible whenever its child is"
+        assert count == self.size, f"{count} nodes, but size is {self.size}"
         assert self.path(self.head) is not None

@@ -1,4 +1,4 @@
-"""Options from keyword arguments: every name and value checked, a wrong one told in a sentence."""
+"""Validation of options: each function raises ValueError with a sentence that names the option and what is allowed."""
 
 from __future__ import annotations
 
@@ -6,27 +6,34 @@ import math
 import operator
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
-def parse_options(kind: type[T], given: Mapping[str, Any], verb: str) -> T:
-    """The options of this kind, made from keyword arguments."""
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    for name in given:
+def parse_options(kind: type[T], keywords: Mapping[str, Any], function: str) -> T:
+    """An instance of the options dataclass `kind` from the keyword arguments of a function.
+
+    Raises ValueError if a name is not a field of `kind`; the dataclass itself checks the values.
+    """
+    known = [field.name for field in fields(kind)]
+    for name in keywords:
         if name not in known:
-            raise ValueError(f"{name} is not an option of {verb}; the options are {', '.join(known)}.")
-    return kind(**given)
+            raise ValueError(f"{name} is not an option of {function}; the options are {', '.join(known)}.")
+    return kind(**keywords)
 
 
 def check_integer(name: str, value: object, low: int, high: int) -> None:
+    """Raise ValueError unless `value` is an integer from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ValueError(f"{name} is {value!r}, and must be a whole number from {low} to {high:,}.")
 
 
 def check_number(name: str, value: object, low: float, high: float, *, above: bool = False) -> None:
-    """A number from `low` to `high`; with `above`, `low` itself is not one."""
+    """Raise ValueError unless `value` is a number from `low` to `high`; with `above`, `low` itself is refused."""
     fits = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
     if not fits or (above and value == low):
         most = "" if high == math.inf else f", and at most {high:g}"
@@ -34,14 +41,15 @@ def check_number(name: str, value: object, low: float, high: float, *, above: bo
         raise ValueError(f"{name} is {value!r}, and must be a number {bounds}.")
 
 
-def as_token_id(given: Any) -> int:
-    """A token id, also from arrays that have whole numbers of their own kind; below 0 where it is none."""
+def as_token_id(value: Any) -> int:
+    """A value as a token id, also if it is an integer of an array library; -1 if it is no integer."""
     try:
-        return -1 if isinstance(given, bool) else operator.index(given)
+        return -1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         return -1
 
 
 def check_choice(name: str, value: object, allowed: tuple[Any, ...]) -> None:
+    """Raise ValueError unless `value` is one of `allowed`; strings are compared by value, all else by identity."""
     if not any(value is one or (isinstance(one, str) and value == one) for one in allowed):
         raise ValueError(f"{name} is {value!r}, and must be one of {', '.join(map(str, allowed))}.")

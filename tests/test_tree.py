@@ -169,7 +169,7 @@ def test_a_node_that_does_not_hang_below_another_has_no_path_from_it() -> None:
     below = tree.descend(one, [3, 4])
     assert tree.path(below, one) == [below.parent, below]
     assert tree.path(one, one) == []
-    with pytest.raises(ValueError, match="does not hang below"):
+    with pytest.raises(ValueError, match="is not below"):
         tree.path(below, other)
 
 
@@ -215,8 +215,8 @@ def test_a_tail_weighs_what_the_kept_tokens_leave_and_more_where_it_is_hotter() 
 @pytest.mark.parametrize(
     ("broken", "spoil"),
     [
-        ("counted", lambda tree: setattr(tree, "size", 1)),
-        ("a parent is seen", lambda tree: setattr(tree.head, "last_view", 9)),
+        ("but size is", lambda tree: setattr(tree, "size", 1)),
+        ("a parent is visible", lambda tree: setattr(tree.head, "last_view", 9)),
         (None, lambda tree: setattr(tree.head, "depth", 5)),
         (None, lambda tree: setattr(tree.head, "token_id", 5)),
         (None, lambda tree: setattr(tree.head, "tree", None)),
