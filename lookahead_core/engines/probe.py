@@ -10,7 +10,7 @@ import contextlib
 import copy
 import functools
 import random
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,6 @@ import torch
 
 from lookahead_core.engines.attention import ATTENTION
 from lookahead_core.engines.cached import CachedEngine
-from lookahead_core.engines.cpu.fused_layers import llama_layers, use_fused_layers
 from lookahead_core.engines.masks import MaskPlan
 from lookahead_core.engines.uncached import LENGTH_DEPENDENT_ROPES, UncachedEngine, rope_types
 from lookahead_core.tree import Node, TokenTree
@@ -36,8 +35,6 @@ class ProbeResult:
     cached: bool
     attention: str = ""
     reason: str = ""
-    fuses: bool = False
-    """Whether fused layers compute what the model's own layers do."""
 
 
 def fit(hf_model: Any) -> ProbeResult:
@@ -54,19 +51,9 @@ def fit(hf_model: Any) -> ProbeResult:
             reason = f"a small copy of it cannot be run that way ({named})"
             continue
         if apart <= TOLERANCE:
-            return ProbeResult(True, attention, fuses=attention == ATTENTION and _fused_layers_fit(hf_model))
+            return ProbeResult(True, attention)
         reason = f"a small copy of it differs from a plain forward by {apart:.1e}"
     return ProbeResult(False, reason=reason)
-
-
-def _fused_layers_fit(hf_model: Any) -> bool:
-    """Whether fused layers compute what the plain ones do; False where this machine cannot run them."""
-    if not llama_layers(hf_model):
-        return False
-    try:
-        return _difference(hf_model, ATTENTION, prepare=use_fused_layers) <= TOLERANCE
-    except Exception:  # a family whose layers only look like Llama's
-        return False
 
 
 def _refused_by(config: Any) -> str:
@@ -156,13 +143,11 @@ class ProbeKey:
     config: Any = field(compare=False)
     config_text: Hashable
     attention: str
-    prepare: Callable[[Any], object] | None = None
-    """What is done to the twin before it is evaluated."""
 
 
-def _difference(hf_model: Any, attention: str, prepare: Callable[[Any], object] | None = None) -> float:
+def _difference(hf_model: Any, attention: str) -> float:
     config = small_config(hf_model.config)
-    return difference(ProbeKey(type(hf_model), config, _text_of(config), attention, prepare))
+    return difference(ProbeKey(type(hf_model), config, _text_of(config), attention))
 
 
 def _text_of(config: Any) -> Hashable:
@@ -193,8 +178,6 @@ def difference(trial: ProbeKey) -> float:
     # Two trees, so that passes that both share are tried as well.
     nodes = [*_trial_tree(seed=0), *_trial_tree(seed=1)]
     cached = CachedEngine(model, cache_bytes=1 << 30, attention=trial.attention)
-    if trial.prepare:
-        trial.prepare(cached.twin)
     some = random.Random(1).sample(nodes, len(nodes))
     rows = torch.cat([cached.evaluate(some[start : start + 7]).clone() for start in range(0, len(some), 7)])
     plain = UncachedEngine(model).evaluate(some)

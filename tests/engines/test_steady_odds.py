@@ -70,6 +70,16 @@ def test_passes_of_up_to_the_compiled_rows_give_the_same_bits_in_any_grouping(dt
     assert all(torch.equal(rows, found[0]) for rows in found)
 
 
+@compiling
+def test_in_float32_no_bit_depends_on_how_rows_are_grouped_into_passes_of_any_size() -> None:
+    engine, found = loaded(torch.float32).engine, []
+    for size in (1, ROWS - 1, 2 * ROWS + 9, 400):
+        _, nodes = random_tree(8, 2, nodes=3 * ROWS)
+        engine.evaluate([min(nodes, key=lambda node: node.depth)])
+        found.append(evaluate_in_passes(engine, nodes, size, size))
+    assert all(torch.equal(rows, found[0]) for rows in found)
+
+
 @both_types
 def test_odds_in_a_small_pass_and_in_a_large_one_differ_within_the_stated_bound(dtype: torch.dtype) -> None:
     engine = loaded(dtype).engine

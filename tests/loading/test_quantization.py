@@ -16,7 +16,7 @@ import transformers
 from torch import nn
 
 from lookahead_core import Document, Model, ModelError, load_model
-from lookahead_core.engines.cpu.packed_matrix import FlippedLinear, PackedLinear
+from lookahead_core.engines.cpu.packed_matrix import PackedLinear
 from lookahead_core.engines.probe import small_config
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.loading import device as placement
@@ -184,7 +184,7 @@ def test_quantised_layers_are_neither_packed_nor_flipped(folder: Path, quantize:
     model = load_model(str(folder), quantize=quantize, dtype=dtype, engine="cached")
     twin: Any = model.engine.twin  # type: ignore[attr-defined]
     kinds = [type(module) for module in twin.model.modules()]
-    assert FlippedLinear not in kinds and PackedLinear not in kinds
+    assert PackedLinear not in kinds
     assert {id(value) for value in twin.model.parameters()} == {id(p) for p in model.hf_model.model.parameters()}
     assert type(twin.lm_head) is not nn.Linear, "the output matrix is not quantised, and packed"
 

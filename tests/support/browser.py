@@ -39,9 +39,9 @@ ARGUMENTS = [
 PATIENCE = 120_000
 """Milliseconds: on a busy machine a small model takes its time."""
 PORTS = 1500
-"""How many ports a worker may give out, one after the other, from 10000 on."""
+"""How many ports a worker may give out, one after the other, from 20000 on: Chromium refuses some lower ports."""
 _FIRST = os.getpid() % PORTS
-_PORTS = cycle([*range(10000 + _FIRST, 10000 + PORTS), *range(10000, 10000 + _FIRST)])
+_PORTS = cycle([*range(20000 + _FIRST, 20000 + PORTS), *range(20000, 20000 + _FIRST)])
 """Two runs of the tests on one machine begin with different ports, and hardly ever meet."""
 STARTED = "document.querySelector('#branches')?.matches('[data-state=empty][data-revision=\"-1\"]') === false"
 """Whether the writer's scripts have run: buttons that are pressed before do nothing."""

@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers
-from lookahead_core.engines.cpu.fused_layers import FusedLayers, use_fused_layers
-from lookahead_core.engines.cpu.output_head import CompiledHead, Float32Head, RefinedHead
-from lookahead_core.engines.cpu.packed_matrix import FlippedLinear, PackedLinear, is_plain, packs
+from lookahead_core.engines.cpu.compiled_layers import ROWS
+from lookahead_core.engines.cpu.llama_layers import LayerRun, use_compiled_layers
+from lookahead_core.engines.cpu.output_head import CompiledHead, Float32Head
+from lookahead_core.engines.cpu.packed_matrix import PackedLinear, is_plain, packs
 
 log = logging.getLogger(__name__)
 COPY_BYTES = 1 << 30
@@ -40,35 +40,63 @@ class Computation:
     def lines(self) -> list[str]:
         """Sentences for people."""
         few = f"passes of up to {self.exact_rows} rows" if self.exact_rows else "passes of few rows"
-        return [f"{few}: {self.few_rows}", f"larger passes: {self.many_rows}", *filter(None, [self.reason])]
+        passes = [f"{few}: {self.few_rows}", f"larger passes: {self.many_rows}"]
+        if self.few_rows == self.many_rows:
+            passes = [f"all passes: {self.few_rows}"]
+        return [*passes, *filter(None, [self.reason])]
 
 
-def prepare(twin: Any, *, fuses: bool = False, compute: str = "auto") -> Computation:
-    """Change a twin, in place, to compute the fastest way that is supported and allowed; returns what was chosen.
+PLAIN, PACKED, COMPILED = "as transformers computes them", "packed matrices", "layers compiled by LLVM"
 
-    `fuses` says that the probe found fused layers to compute what the model's own layers do.
-    """
-    done = _prepared(twin, fuses, compute)
+
+def prepare(twin: Any, *, compute: str = "auto") -> Computation:
+    """Change a twin, in place, to compute the fastest way that is supported and allowed; returns what was chosen."""
+    done = _prepared(twin, compute)
     log.debug("%s: %s", type(twin).__name__, "; ".join(done.lines()))
     return done
 
 
-def _prepared(twin: Any, fuses: bool, compute: str) -> Computation:
-    reason = _why_not_packed(twin, compute)
-    if not reason:
-        return _use_packed_matrices(twin, fuses, compiles=compute == "auto")
-    if compute != "plain":
-        use_float32_head(twin)
-        if twin.device.type == "cpu" and twin.dtype is torch.float32:
-            use_flipped_products(twin)
-            return Computation("weight @ rows.T", "as transformers computes them", reason=reason)
-    return Computation(*["as transformers computes them"] * 2, reason=reason)
-
-
-def _why_not_packed(twin: Any, compute: str) -> str:
-    """Why a twin's matrices are not packed; an empty string if they are."""
+def _prepared(twin: Any, compute: str) -> Computation:
     if compute == "plain":
-        return 'no copies of weights are made: compute is "plain"'
+        return Computation(PLAIN, PLAIN, reason='no copies of weights are made: compute is "plain"')
+    head = twin.get_output_embeddings()
+    not_compiled, not_packed = _why_not_compiled(twin, compute), _why_not_packed(twin)
+    if not not_compiled and (not_compiled := use_compiled_layers(twin)) == "":
+        return _use_compiled(twin, head, not_packed)
+    use_float32_head(twin)
+    if not_packed:
+        return Computation(PLAIN, PLAIN, reason=not_packed)
+    _pack_matrices(twin)
+    return Computation(PACKED, PACKED, reason=f"layers are not compiled: {not_compiled}")
+
+
+def _use_compiled(twin: Any, head: Any, not_packed: str) -> Computation:
+    """Use a compiled output matrix where it fits, and packed matrices for the passes that are not compiled."""
+    compiled = next(layer.compiled for layer in twin.modules() if isinstance(layer, LayerRun))
+    if exact := compiled.takes(head):
+        twin.set_output_embeddings(CompiledHead(head.weight, compiled))
+    else:
+        use_float32_head(twin)
+    many = COMPILED
+    if compiled.dtype is not torch.float32:
+        many = PLAIN if not_packed else PACKED
+        if not not_packed:
+            _pack_matrices(twin)
+    return Computation(COMPILED, many, exact_rows=ROWS if exact else 0, reason=not_packed if many is PLAIN else "")
+
+
+def _why_not_compiled(twin: Any, compute: str) -> str:
+    """Why compiled layers are not tried; an empty string if they are."""
+    if compute == "packed":
+        return 'compute is "packed"'
+    if twin.device.type != "cpu":
+        return f"they are for processors, and the model is on {twin.device}"
+    numbers = sum(layer.weight.numel() for layer in twin.modules() if is_plain(layer))
+    return _why_too_large("compiled", numbers * (2 if twin.dtype is torch.float32 else 4))
+
+
+def _why_not_packed(twin: Any) -> str:
+    """Why a twin's matrices are not packed; an empty string if they can be."""
     if twin.device.type != "cpu":
         return f"packed matrices and compiled layers are for processors, and the model is on {twin.device}"
     plain = [layer for layer in twin.modules() if is_plain(layer)]
@@ -77,54 +105,22 @@ def _why_not_packed(twin: Any, compute: str) -> str:
         return "the model has no plain linear layers, or several types of them"
     if not packs(*types):
         return f"this processor or this PyTorch build cannot pack matrices of {types.pop()}"
-    size = sum(layer.weight.nbytes for layer in plain)
-    if size > COPY_BYTES:
-        return f"packed copies of the weights would take {size >> 20} MiB, and {COPY_BYTES >> 20} MiB are allowed"
-    return ""
+    return _why_too_large("packed", sum(layer.weight.nbytes for layer in plain))
 
 
-def _use_packed_matrices(twin: Any, fuses: bool, *, compiles: bool) -> Computation:
-    """Pack all matrices; use fused layers where they fit, and compiled ones where they can be had."""
-    head = twin.get_output_embeddings()
-    sharp = is_plain(head) and head.weight.dtype is not torch.float32
-    reason = _why_not_compiled(twin, fuses, compiles, sharp)
-    if fuses:
-        reason = use_fused_layers(twin, compiles=not reason) or reason
-    compiled = next((layer.compiled for layer in twin.modules() if isinstance(layer, FusedLayers)), None)
-    if sharp or (compiled is not None and is_plain(head)):
-        twin.set_output_embeddings(_packed_head(head, compiled))
+def _why_too_large(kind: str, size: int) -> str:
+    """A sentence if copies of this many bytes are more than is allowed; an empty string otherwise."""
+    if size <= COPY_BYTES:
+        return ""
+    return f"{kind} copies of the weights would take {size >> 20} MiB, and {COPY_BYTES >> 20} MiB are allowed"
+
+
+def _pack_matrices(twin: Any) -> None:
+    """Replace all plain linear layers by packed ones."""
     for parent in list(twin.modules()):
         for name, child in list(parent.named_children()):
             if is_plain(child):
                 setattr(parent, name, PackedLinear(child))
-    many = f"{'fused layers over ' if fuses else ''}packed matrices"
-    if compiled is None:
-        return Computation(many, many, reason=f"layers are not compiled: {reason}")
-    whole = isinstance(twin.get_output_embeddings(), CompiledHead)
-    return Computation("layers compiled by LLVM", many, exact_rows=ROWS if whole else 0)
-
-
-def _why_not_compiled(twin: Any, fuses: bool, compiles: bool, sharp: bool) -> str:
-    """Why compiled layers are not tried; an empty string if they are."""
-    if not compiles:
-        return 'compute is "packed"'
-    if not fuses:
-        return "they are for decoder layers of the Llama shape"
-    if not sharp and twin.dtype is not torch.float32:
-        return "the output matrix takes no rows in float32"
-    plain = [layer for layer in twin.modules() if is_plain(layer)]
-    size = sum(layer.weight.nbytes + 2 * layer.weight.numel() for layer in plain)
-    if size > COPY_BYTES:
-        return f"packed and compiled copies would take {size >> 20} MiB, and {COPY_BYTES >> 20} MiB are allowed"
-    return ""
-
-
-def _packed_head(head: Any, compiled: CompiledLayers | None) -> Any:
-    """The output matrix, packed; for few rows compiled, where layers are and its shape allows it."""
-    others = PackedLinear(head) if head.weight.dtype is torch.float32 else RefinedHead(head)
-    if compiled is None or not compiled.takes(head):
-        return others
-    return CompiledHead(others, head.weight, compiled)
 
 
 def use_float32_head(twin: Any) -> None:
@@ -133,11 +129,3 @@ def use_float32_head(twin: Any) -> None:
     half = is_plain(head) and head.weight.dtype in (torch.bfloat16, torch.float16)
     if half and head.weight.numel() * 4 <= COPY_BYTES:
         twin.set_output_embeddings(Float32Head(head))
-
-
-def use_flipped_products(twin: Any) -> None:
-    """Replace float32 linear layers on a processor by ones that compute `weight @ rows.T`."""
-    for parent in list(twin.modules()):
-        for name, child in list(parent.named_children()):
-            if is_plain(child) and child.weight.dtype is torch.float32 and child.weight.device.type == "cpu":
-                setattr(parent, name, FlippedLinear(child))

@@ -23,12 +23,12 @@ from lookahead_core.engines.cache import FlatCache
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.cpu import compiled_layers, prepare
 from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, aligned, compile_layers, paired, registers
-from lookahead_core.engines.cpu.fused_layers import FusedLayers, PackedLayers, float32_reference, use_fused_layers
-from lookahead_core.engines.cpu.output_head import CompiledHead, RefinedHead
+from lookahead_core.engines.cpu.llama_layers import LayerRun, float32_reference, use_compiled_layers
+from lookahead_core.engines.cpu.output_head import CompiledHead
 from lookahead_core.engines.cpu.packed_matrix import packs
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.tree import Node, TokenTree
-from tests.engines.cpu.test_fused_layers import LLAMA_SHAPED, random_model
+from tests.engines.cpu.test_llama_layers import LLAMA_SHAPED, random_model
 from tests.engines.test_engine_laws import assert_rows_equal_plain, evaluate_in_passes, random_tree
 from tests.support.families import GROUPED
 
@@ -64,9 +64,8 @@ def compiled_of(hf_model: Any) -> CompiledLayers | None:
 def engine_of(hf_model: Any) -> CachedEngine:
     """An engine with compiled layers."""
     engine = CachedEngine(hf_model, cache_bytes=1 << 30)
-    if hf_model.dtype is torch.bfloat16:
-        engine.twin.set_output_embeddings(RefinedHead(engine.twin.get_output_embeddings()))
-    assert use_fused_layers(engine.twin, compiles=True) == ""
+    engine.computation = prepare.prepare(engine.twin)
+    assert engine.computation.few_rows == prepare.COMPILED
     return engine
 
 
@@ -153,13 +152,12 @@ def test_layers_of_any_widths_that_fit_give_what_a_plain_forward_gives(shape: di
 
 @pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
 @pytest.mark.parametrize("family", LLAMA_SHAPED)
-def test_in_bfloat16_compiled_layers_are_closer_to_the_exact_odds_than_packed_ones(family: str) -> None:
+def test_in_bfloat16_compiled_layers_are_closer_to_the_exact_odds_than_packed_matrices(family: str) -> None:
     hf_model = random_model(family, saved_in_bfloat16=True)
     differences = []
-    for compiles in (False, True):
+    for compute in ("packed", "auto"):
         engine = CachedEngine(copy.deepcopy(hf_model).bfloat16(), cache_bytes=1 << 30)
-        engine.twin.set_output_embeddings(RefinedHead(engine.twin.get_output_embeddings()))
-        use_fused_layers(engine.twin, compiles=compiles)
+        prepare.prepare(engine.twin, compute=compute)
         for seed, size in ((1, 7), (0, 1)):
             _, nodes = random_tree(8, seed)
             rows, expected = evaluate_in_passes(engine, nodes, size, seed), UncachedEngine(hf_model).evaluate(nodes)
@@ -188,16 +186,15 @@ def test_a_compiled_output_matrix_gives_what_the_plain_one_gives(dtype: torch.dt
     assert layers is not None
     plain = torch.nn.Linear(704, 64 * layers.shape.columns, bias=False).bfloat16().to(dtype)
     assert layers.takes(plain)
-    head = prepare._packed_head(plain, layers)
-    assert isinstance(head, CompiledHead)
+    head = CompiledHead(plain.weight, layers)
     with torch.no_grad():
         for count in (0, 1, 6, 11, ROWS, ROWS + 1):
             rows = torch.randn(1, count, 704, generator=torch.Generator().manual_seed(count))
-            given = rows if count <= ROWS or dtype is torch.float32 else rows.to(dtype)
-            expected = rows.double() @ plain.weight.double().t()
-            bound = 1e-6 if given.dtype is torch.float32 else 2e-2
-            assert head(given).shape == expected.shape
-            assert torch.allclose(head(given).double(), expected, rtol=0, atol=bound * 704**0.5)
+            given = rows.to(dtype)
+            expected = given.double() @ plain.weight.double().t()
+            found = head(given)
+            assert (found.shape, found.dtype) == (expected.shape, torch.float32)
+            assert torch.allclose(found.double(), expected, rtol=0, atol=1e-6 * 704**0.5)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +210,11 @@ def test_a_compiled_output_matrix_gives_what_the_plain_one_gives(dtype: torch.dt
 def test_which_output_matrices_are_compiled(head: torch.nn.Linear, taken: bool) -> None:
     layers = compiled_of(random_model("llama", saved_in_bfloat16=True))
     assert layers is not None and layers.takes(head) == taken
-    assert isinstance(prepare._packed_head(head, layers), CompiledHead) == taken
+    hf_model = random_model("llama", saved_in_bfloat16=True)
+    hf_model.set_output_embeddings(head)
+    engine = engine_of(hf_model)
+    assert isinstance(engine.twin.get_output_embeddings(), CompiledHead) == taken
+    assert engine.computation.exact_rows == (ROWS if taken else 0)
 
 
 def test_matrices_are_laid_out_at_the_beginning_of_a_line_and_two_columns_to_a_number() -> None:
@@ -251,8 +252,8 @@ def test_layers_that_the_kernels_would_change_are_not_compiled(change: Any) -> N
     assert compiled_of(hf_model) is not None
     change(hf_model)
     engine = CachedEngine(hf_model, cache_bytes=1 << 30)
-    assert re.search(REASONS[change], use_fused_layers(engine.twin, compiles=True))
-    assert not any(isinstance(one, FusedLayers) and one.compiled for one in engine.twin.modules())
+    assert re.search(REASONS[change], use_compiled_layers(engine.twin))
+    assert not any(isinstance(one, LayerRun) for one in engine.twin.modules())
     _, nodes = random_tree(8, 1)
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
 
@@ -291,7 +292,7 @@ def test_where_nothing_can_be_compiled_packed_matrices_are_used(missing: str, mo
         monkeypatch.setattr(compiled_layers.binding, "check_jit_execution", refused)
     hf_model = random_model("llama", saved_in_bfloat16=True)
     engine = CachedEngine(hf_model, cache_bytes=1 << 30)
-    reason = use_fused_layers(engine.twin, compiles=True)
+    reason = prepare.prepare(engine.twin).reason
     assert ("Nothing here may be written and run" if missing == "memory" else "compiling needs Linux") in reason
     _, nodes = random_tree(8, 1)
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
@@ -355,11 +356,17 @@ def test_what_does_not_fit_is_refused_before_anything_is_written() -> None:
 def test_what_is_no_number_stays_none_and_stays_where_it_is() -> None:
     hf_model = random_model("llama", saved_in_bfloat16=True)
     compiled = CompiledLayers(*shaped(hf_model))
-    packed_layers = PackedLayers(list(hf_model.model.layers))
     given = compiled_layers._trial(compiled, [2, 3], [5, 9])
+    rows, counts, starts, masks, keys, values, rope = given
     with torch.inference_mode():
-        given[0][2, 7] = float("nan")
-        ours, theirs = (way(*given) for way in (compiled, packed_layers))
+        rows[2, 7] = float("nan")
+        ours, theirs = compiled(*given), []
+        for tree, (some, angles) in enumerate(zip(rows.split(counts), rope.split(counts), strict=True)):
+            where = [counts[tree]], [starts[tree]], [masks[tree]]
+            for index, layer in enumerate(hf_model.model.layers):
+                some = float32_reference(layer)(some, *where, [[keys[tree][index]]], [[values[tree][index]]], angles)
+            theirs.append(some)
+    theirs = torch.cat(theirs)
     assert torch.equal(ours.isnan(), theirs.isnan()) and 0 < int(ours.isnan().sum()) < ours.numel()
 
 
@@ -397,7 +404,7 @@ def test_a_loaded_model_says_how_it_computes(dtype: torch.dtype) -> None:
     engine: Any = load_model(hf_model, tokenizer=None).engine
     assert engine.computation.few_rows == "layers compiled by LLVM" and engine.computation.exact_rows == ROWS
     assert engine.batch_invariant_rows == (ROWS if dtype is torch.bfloat16 else None)
-    assert any(isinstance(one, FusedLayers) and one.compiled is not None for one in engine.twin.modules())
+    assert any(isinstance(one, LayerRun) for one in engine.twin.modules())
     assert isinstance(engine.twin.get_output_embeddings(), CompiledHead)
     _, nodes = random_tree(8, 1)
     plain = copy.deepcopy(hf_model).float()
@@ -410,7 +417,7 @@ def test_compiled_layers_are_left_out_if_asked_or_if_their_copies_are_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED)).eval().bfloat16().float()
-    size = sum(6 * one.weight.numel() for one in hf_model.modules() if type(one) is torch.nn.Linear)
+    size = sum(2 * one.weight.numel() for one in hf_model.modules() if type(one) is torch.nn.Linear)
     for compute, allowed, compiles in (("auto", size, True), ("auto", size - 1, False), ("packed", size, False)):
         monkeypatch.setattr(prepare, "COPY_BYTES", allowed)
         engine: Any = load_model(hf_model, tokenizer=None, settings=Settings(compute=compute)).engine
@@ -418,8 +425,11 @@ def test_compiled_layers_are_left_out_if_asked_or_if_their_copies_are_too_large(
         assert bool(engine.computation.reason) != compiles
 
 
-def test_a_pass_of_more_rows_than_are_exact_uses_packed_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = engine_of(random_model("llama", saved_in_bfloat16=True))
+@both_types
+def test_a_larger_pass_is_compiled_in_parts_in_float32_and_uses_packed_matrices_in_bfloat16(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = engine_of(random_model("llama", saved_in_bfloat16=True).to(dtype))
     called: list[int] = []
     call = CompiledLayers.__call__
     monkeypatch.setattr(
@@ -428,7 +438,7 @@ def test_a_pass_of_more_rows_than_are_exact_uses_packed_matrices(monkeypatch: py
     for count in (ROWS, ROWS + 1):
         tree = TokenTree()
         engine.evaluate([tree.descend(tree.root, [1 + index % 90 for index in range(count)])])
-    assert called == [ROWS]
+    assert called == ([ROWS, ROWS, 1] if dtype is torch.float32 else [ROWS])
 
 
 @pytest.mark.parametrize("shape", [{"hidden_size": 72}, {"intermediate_size": 100}, {"head_dim": 20}, {"head_dim": 4}])
@@ -436,7 +446,7 @@ def test_widths_that_registers_do_not_divide_are_not_compiled(shape: dict[str, i
     hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED | shape)).eval().bfloat16().float()
     assert compiled_of(hf_model) is None
     engine = CachedEngine(hf_model, cache_bytes=1 << 30)
-    assert "multiples of the processor's registers" in use_fused_layers(engine.twin, compiles=True)
+    assert "multiples of the processor's registers" in prepare.prepare(engine.twin).reason
     _, nodes = random_tree(8, 1)
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
 

@@ -1,4 +1,4 @@
-"""Matrix products over packed and flipped matrices are the same products, and leave the given model unchanged."""
+"""Products with packed matrices are the same products, and leave the given model unchanged."""
 
 from __future__ import annotations
 
@@ -11,20 +11,9 @@ from torch import nn
 
 from lookahead_core import Document, Settings, load_model
 from lookahead_core.engines.cpu import prepare
-from lookahead_core.engines.cpu.output_head import ROWS_AT_ONCE, Float32Head, RefinedHead
-from lookahead_core.engines.cpu.packed_matrix import (
-    FlippedLinear,
-    PackedLinear,
-    packed,
-    packs,
-    product,
-    product_plus,
-    product_times,
-    silu_product,
-    stacked,
-)
+from lookahead_core.engines.cpu.output_head import Float32Head
+from lookahead_core.engines.cpu.packed_matrix import PackedLinear, packs
 from lookahead_core.engines.model_copy import copy_sharing_parameters
-from lookahead_core.engines.prediction_rows import TOP_TOKENS
 from tests.conftest import tiny_llama
 
 DTYPES = (torch.float32, torch.bfloat16)
@@ -35,18 +24,6 @@ packed_dtypes = pytest.mark.parametrize(
         for dtype in DTYPES
     ],
 )
-
-
-@pytest.mark.parametrize("rows", [1, 2, 5, 63, 64, 200])
-@pytest.mark.parametrize("bias", [True, False])
-def test_a_flipped_product_is_the_same_product(rows: int, bias: bool) -> None:
-    torch.manual_seed(rows)
-    linear = nn.Linear(48, 80, bias=bias)
-    given = torch.randn(1, rows, 48)
-    with torch.inference_mode():
-        made = FlippedLinear(linear)(given)
-        assert made.is_contiguous()
-        assert torch.allclose(made, linear(given), atol=1e-5)
 
 
 @packed_dtypes
@@ -63,28 +40,6 @@ def test_a_product_with_a_packed_matrix_is_the_same_product(dtype: torch.dtype, 
             assert torch.allclose(made.float(), linear(given).float(), atol=bound)
 
 
-@packed_dtypes
-@pytest.mark.parametrize("bias", [True, False])
-def test_fused_sums_gates_and_silu_equal_the_plain_operations(dtype: torch.dtype, bias: bool) -> None:
-    layers = [nn.Linear(48, width, bias=bias).to(dtype) for width in (32, 17)]
-    bound = 1e-5 if dtype is torch.float32 else 0.05
-    with torch.inference_mode():
-        matrix = packed(*stacked(layers))
-        for rows in (1, 7, 8, 63, 300):
-            given, others = torch.randn(1, rows, 48).to(dtype), torch.randn(1, rows, 49).to(dtype)
-            kept = given.clone(), others.clone()
-            plain = torch.cat([layer(given).float() for layer in layers], -1)
-            for made, expected in (
-                (product(matrix, given), plain),
-                (silu_product(matrix, given), nn.functional.silu(plain)),
-                (product_plus(matrix, given, others), plain + others.float()),
-                (product_times(matrix, given, others), plain * others.float()),
-            ):
-                assert (made.dtype, made.shape) == (dtype, expected.shape)
-                assert torch.allclose(made.float(), expected, atol=bound, rtol=bound)
-            assert torch.equal(given, kept[0]) and torch.equal(others, kept[1])
-
-
 def test_the_float32_head_gives_logits_before_bfloat16_rounds_them() -> None:
     head = nn.Linear(64, 500, bias=False).bfloat16()
     hidden = (torch.randn(1, 5, 64) * 4).bfloat16()
@@ -92,26 +47,6 @@ def test_the_float32_head_gives_logits_before_bfloat16_rounds_them() -> None:
         exact = hidden.double() @ head.weight.double().t()
         assert torch.allclose(Float32Head(head)(hidden).double(), exact, rtol=1e-5, atol=1e-5)
         assert not torch.allclose(head(hidden).double(), exact, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.skipif(not packs(torch.bfloat16), reason="this processor multiplies no packed matrices of this type")
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("height", [50, 500, 20_000])
-@pytest.mark.parametrize("rows", [0, 1, 3, ROWS_AT_ONCE, ROWS_AT_ONCE + 1])
-def test_the_largest_logits_are_in_float32_and_the_others_rounded_to_bfloat16(
-    rows: int, height: int, bias: bool
-) -> None:
-    torch.manual_seed(height)
-    head = nn.Linear(64, height, bias=bias).bfloat16()
-    hidden = (torch.randn(1, rows, 64) * 9).bfloat16()
-    with torch.inference_mode():
-        found = RefinedHead(head)(hidden)[0]
-        exact = hidden[0].double() @ head.weight.double().t() + (head.bias.double() if bias else 0)
-    assert (found.shape, found.dtype) == ((rows, height), torch.float32)
-    assert torch.allclose(found.double(), exact, rtol=2**-8, atol=1e-2)
-    likeliest = exact.topk(min(TOP_TOKENS // 2, height)).indices
-    assert torch.allclose(found.double().gather(1, likeliest), exact.gather(1, likeliest), rtol=1e-6, atol=1e-4)
-    assert height <= TOP_TOKENS or not rows or not torch.allclose(found.double(), exact, rtol=1e-6, atol=1e-4)
 
 
 @pytest.mark.parametrize("compute", prepare.COMPUTE)
@@ -141,10 +76,8 @@ def test_a_model_too_large_for_copies_runs_on_its_own_weights(
     hf_model = tiny_llama(300).to(dtype)
     prepared = copy_sharing_parameters(hf_model)
     done = prepare.prepare(prepared)
-    copies = Float32Head | RefinedHead | PackedLinear
-    assert not any(isinstance(module, copies) for module in prepared.modules())
-    flips = any(isinstance(module, FlippedLinear) for module in prepared.modules())
-    assert flips == (done.few_rows == "weight @ rows.T") == (dtype is torch.float32)
+    assert not any(isinstance(module, Float32Head | PackedLinear) for module in prepared.modules())
+    assert done.few_rows == done.many_rows == prepare.PLAIN
     if packs(dtype):
         assert "0 MiB are allowed" in done.reason
 
