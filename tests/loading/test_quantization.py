@@ -180,7 +180,7 @@ def test_on_a_gpu_no_outliers_are_chosen_over_all_rows_and_four_bits_round_weigh
 
 @pytest.mark.parametrize("quantize", QUANTIZE)
 @pytest.mark.parametrize("dtype", LAW)
-def test_quantised_layers_are_neither_packed_nor_flipped(folder: Path, quantize: str, dtype: str) -> None:
+def test_quantised_layers_are_not_packed(folder: Path, quantize: str, dtype: str) -> None:
     model = load_model(str(folder), quantize=quantize, dtype=dtype, engine="cached")
     twin: Any = model.engine.twin  # type: ignore[attr-defined]
     kinds = [type(module) for module in twin.model.modules()]
