@@ -17,7 +17,7 @@ from lookahead_core.import_logs import NOISY_LOGGERS, quiet_import_logs
 ROOT = Path(__file__).parents[1]
 
 
-def test_other_libraries_tell_a_program_of_errors_only_and_a_library_user_all(
+def test_noisy_loggers_show_errors_only_after_quieting_and_everything_before(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     others = [logging.getLogger(name) for name in NOISY_LOGGERS]
@@ -46,37 +46,39 @@ torch.meshgrid(torch.ones(2), torch.ones(2))
 logging.getLogger("torch.utils._pytree").warning("torch logs")
 logging.getLogger("torch._dynamo").warning("torch logs")
 logging.getLogger("torchao.quantization").warning("torchao logs")
-logging.getLogger("torch._dynamo").error("HEARD: an error")
-warnings.warn("HEARD: from the program itself", UserWarning)
-warnings.warn_explicit("HEARD: from another package", UserWarning, module="torchvision", **warn)
+logging.getLogger("torch._dynamo").error("SHOWN: an error")
+warnings.warn("SHOWN: from the program itself", UserWarning)
+warnings.warn_explicit("SHOWN: from another package", UserWarning, module="torchvision", **warn)
 """
 
 
-def heard(kind: str) -> str:
-    """What a process of its own, with nothing of ours in its environment, writes to standard error."""
-    ours = ("TORCH_", "PYTHONWARNINGS")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    words = [sys.executable, "-c", NOISE, kind]
-    ended = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert ended.returncode == 0
-    return ended.stderr
+def standard_error_of(kind: str) -> str:
+    """Run `NOISE` as a "program" or a "library" user in a clean environment; return its standard error."""
+    ignored = ("TORCH_", "PYTHONWARNINGS")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ignored)}
+    command = [sys.executable, "-c", NOISE, kind]
+    finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert finished.returncode == 0
+    return finished.stderr
 
 
 def test_warnings_of_torch_and_torchao_do_not_reach_the_terminal_of_a_program_and_reach_a_library_user() -> None:
     with ThreadPoolExecutor(2) as pool:
-        program, library = pool.map(heard, ("program", "library"))
+        program, library = pool.map(standard_error_of, ("program", "library"))
     parts = ("from our own code", "from torch", "torch.meshgrid", "torch logs", "torchao logs")
     assert not [part for part in parts if part in program]
     assert all(part in library for part in parts)
-    for said in (program, library):
-        assert all(part in said for part in ("an error", "from the program itself", "from another package"))
+    for output in (program, library):
+        assert all(part in output for part in ("an error", "from the program itself", "from another package"))
 
 
-@pytest.mark.parametrize("asked", [[], ["default"]])
-def test_whoever_asks_python_for_warnings_has_them(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "warnoptions", asked)
+@pytest.mark.parametrize("warn_options", [[], ["default"]])
+def test_warnings_that_python_was_asked_for_are_still_shown(
+    warn_options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "warnoptions", warn_options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         quiet_import_logs()
         warnings.warn_explicit("deprecated", UserWarning, "file", 1, module="torch.nn")
-    assert bool(caught) is bool(asked)
+    assert bool(caught) is bool(warn_options)

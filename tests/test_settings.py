@@ -1,4 +1,4 @@
-"""Settings from the environment, and errors as sentences with a status."""
+"""Settings from environment variables, and the classes of errors."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"LOOKAHEAD_{name.upper()}", raising=False)
 
 
-def test_settings_that_nobody_made_are_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_that_are_not_set_have_their_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOKAHEAD_CACHE_MB", "  ")
-    said = asdict(Settings.from_env())
-    assert said.pop("cache_dir")
-    assert said == DEFAULTS
+    settings = asdict(Settings.from_env())
+    assert settings.pop("cache_dir")
+    assert settings == DEFAULTS
 
 
 @pytest.mark.parametrize(
@@ -72,15 +72,15 @@ def test_each_setting_comes_from_its_variable(
     name: str, raw: str, value: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"LOOKAHEAD_{name.upper()}", raw)
-    said = Settings.from_env()
-    assert getattr(said, name) == value
-    assert type(getattr(said, name)) is type(value) or name == "cache_dir"
+    settings = Settings.from_env()
+    assert getattr(settings, name) == value
+    assert type(getattr(settings, name)) is type(value) or name == "cache_dir"
     others = asdict(Settings.from_env()).keys() - {name, "cache_dir"}
-    assert {other: getattr(said, other) for other in others} == {other: DEFAULTS[other] for other in others}
+    assert {other: getattr(settings, other) for other in others} == {other: DEFAULTS[other] for other in others}
 
 
 @pytest.mark.parametrize(
-    ("name", "raw", "said"),
+    ("name", "raw", "message"),
     [
         ("CACHE_MB", "0", "LOOKAHEAD_CACHE_MB is '0', and must be more than 0"),
         ("CACHE_MB", "-1", "LOOKAHEAD_CACHE_MB is '-1', and must be more than 0"),
@@ -91,15 +91,15 @@ def test_each_setting_comes_from_its_variable(
         ("TRUST_REMOTE_CODE", "perhaps", "LOOKAHEAD_TRUST_REMOTE_CODE is 'perhaps', and must be one of 1, true, yes"),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused_by_its_name(
-    name: str, raw: str, said: str, monkeypatch: pytest.MonkeyPatch
+def test_an_error_about_a_setting_names_its_variable_and_value(
+    name: str, raw: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"LOOKAHEAD_{name}", raw)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         Settings.from_env()
 
 
-def test_the_cache_folder_is_that_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_cache_folder_follows_xdg_cache_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert Settings().cache_dir == tmp_path / "lookahead"
     for nothing in ("", None):
@@ -112,17 +112,17 @@ def test_a_mebibyte_is_1048576_bytes() -> None:
     assert Settings(cache_mb=3).cache_bytes == 3_145_728
 
 
-def test_settings_cannot_be_changed_behind_somebodys_back() -> None:
+def test_settings_are_frozen() -> None:
     with pytest.raises(FrozenInstanceError):
         Settings().cache_mb = 1  # type: ignore[misc]
 
 
-def test_errors_say_who_can_do_something_about_them() -> None:
+def test_errors_have_an_http_status() -> None:
     assert [kind.status for kind in (LookaheadError, ModelError, TextError)] == [400, 400, 400]
     assert [kind.status for kind in (NoRoom, CacheFull)] == [503, 503]
 
 
-def chained() -> BaseException:
+def chained_error() -> BaseException:
     """A LookaheadError that was raised from an OSError, while a KeyError was handled."""
     try:
         try:
@@ -137,7 +137,7 @@ def chained() -> BaseException:
 
 
 @pytest.mark.parametrize(
-    ("kind", "words", "found"),
+    ("kind", "message", "found"),
     [
         (LookaheadError, "", True),
         (LookaheadError, "third", True),
@@ -145,21 +145,21 @@ def chained() -> BaseException:
         (OSError, "disk is full", True),
         (KeyError, "first", True),
         ((ValueError, KeyError), "", True),
-        # The words and the kind must be those of one error.
+        # Type and message must be those of one error in the chain.
         (LookaheadError, "disk is full", False),
         (OSError, "third", False),
         (ValueError, "", False),
         (Exception, "fourth", False),
     ],
 )
-def test_what_caused_an_error_is_found_by_its_kind_and_words(
-    kind: type[BaseException] | tuple[type[BaseException], ...], words: str, found: bool
+def test_a_cause_is_found_by_its_type_and_message(
+    kind: type[BaseException] | tuple[type[BaseException], ...], message: str, found: bool
 ) -> None:
-    assert is_caused_by(chained(), kind, words) is found
+    assert is_caused_by(chained_error(), kind, message) is found
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected"),
     [
         (MemoryError(), True),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"), True),
@@ -167,11 +167,11 @@ def test_what_caused_an_error_is_found_by_its_kind_and_words(
         (None, False),
     ],
 )
-def test_want_of_memory_is_known_by_kind_or_by_words(error: BaseException | None, said: bool) -> None:
-    assert is_out_of_memory(error) is said  # type: ignore[arg-type]
+def test_out_of_memory_is_recognised_by_type_or_message(error: BaseException | None, expected: bool) -> None:
+    assert is_out_of_memory(error) is expected  # type: ignore[arg-type]
 
 
-def test_a_setting_that_is_no_number_is_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_that_is_not_a_number_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOKAHEAD_CACHE_MB", "plenty")
     with pytest.raises(ValueError, match="LOOKAHEAD_CACHE_MB is 'plenty', and must be a number"):
         Settings.from_env()

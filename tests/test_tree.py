@@ -1,4 +1,4 @@
-"""The token tree against a plain list of paths: what is seen, forgotten, kept and counted."""
+"""The token tree against a plain list of paths: which nodes are visible, removed, kept and counted."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Path = tuple[int, ...]
 
 
 @dataclass
-class Plain:
-    """The same as a tree, as paths of token ids; the empty one is the root."""
+class PlainTree:
+    """The reference: a tree as a set of paths of token ids; the empty path is the root."""
 
     view: int = 0
     head: Path = ()
@@ -37,40 +37,42 @@ class Plain:
     def children(self, path: Path) -> list[Path]:
         return [other for other in self.first_view if other and other[:-1] == path]
 
-    def held(self, path: Path) -> bool:
-        """Whether it lies above the head, or above where somebody grows."""
+    def protected(self, path: Path) -> bool:
+        """Whether it is a prefix of the path to the head or to a grower's frontier."""
         return any(end[: len(path)] == path for end in (self.head, *self.ends))
 
-    def forget(self, path: Path) -> None:
+    def remove(self, path: Path) -> None:
         del self.first_view[path], self.last_view[path]
         self.predicted.discard(path)
 
     def prune_new(self, top: Path) -> set[Path]:
-        gone: set[Path] = set()
+        removed: set[Path] = set()
         below = [path for path in self.first_view if path[: len(top)] == top and path != top]
         for path in sorted(below, key=len, reverse=True):
-            if self.first_view[path] == self.view and not self.held(path) and not self.children(path):
-                self.forget(path)
-                gone.add(path)
-        return gone
+            if self.first_view[path] == self.view and not self.protected(path) and not self.children(path):
+                self.remove(path)
+                removed.add(path)
+        return removed
 
     def prune_unevaluated(self, paths: list[Path]) -> set[Path]:
-        gone: set[Path] = set()
+        removed: set[Path] = set()
         for path in sorted(paths, key=len, reverse=True):
             if path not in (self.head, *self.ends) and path not in self.predicted and not self.children(path):
-                self.forget(path)
-                gone.add(path)
-        return gone
+                self.remove(path)
+                removed.add(path)
+        return removed
 
     def hidden(self) -> list[Path]:
-        return [path for path in self.first_view if path and self.last_view[path] < self.view and not self.held(path)]
+        return [
+            path for path in self.first_view if path and self.last_view[path] < self.view and not self.protected(path)
+        ]
 
 
-class Ends:
-    """Somebody who grows from these nodes."""
+class Grower:
+    """A grower that continues from these nodes."""
 
-    def __init__(self, ends: list[Node]) -> None:
-        self.frontier = ends
+    def __init__(self, frontier: list[Node]) -> None:
+        self.frontier = frontier
 
 
 def path_of(node: Node) -> Path:
@@ -88,7 +90,7 @@ def node_at(tree: TokenTree, path: Path) -> Node:
     return node
 
 
-def assert_same(tree: TokenTree, plain: Plain) -> None:
+def assert_same(tree: TokenTree, plain: PlainTree) -> None:
     tree.check()
     nodes = {path_of(node): node for node in [tree.root, *tree.nodes()]}
     assert nodes.keys() == plain.first_view.keys()
@@ -101,16 +103,18 @@ def assert_same(tree: TokenTree, plain: Plain) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_random_operations_do_to_a_tree_what_they_do_to_a_list_of_paths(seed: int) -> None:
-    dice = random.Random(seed)
-    tree, plain = TokenTree(), Plain()
-    grower: Ends | None = None
+def test_random_operations_change_a_tree_as_they_change_a_list_of_paths(seed: int) -> None:
+    generator = random.Random(seed)
+    tree, plain = TokenTree(), PlainTree()
+    grower: Grower | None = None
     for _ in range(60):
         paths = sorted(plain.first_view)
-        path = dice.choice(paths)
-        action = dice.choice(["expand", "expand", "expand", "view", "head", "predict", "grow", "shed", "cut", "prune"])
+        path = generator.choice(paths)
+        action = generator.choice(
+            ["expand", "expand", "expand", "view", "head", "predict", "grow", "prune_new", "prune_unevaluated", "prune"]
+        )
         if action == "expand":
-            more = tuple(dice.randrange(4) for _ in range(dice.randint(1, 3)))
+            more = tuple(generator.randrange(4) for _ in range(generator.randint(1, 3)))
             assert path_of(tree.descend(node_at(tree, path), more)) == path + more
             plain.expand(path + more)
         elif action == "view":
@@ -124,25 +128,25 @@ def test_random_operations_do_to_a_tree_what_they_do_to_a_list_of_paths(seed: in
             node_at(tree, path).prediction = Prediction((0,), (0.0,), 0.0)
             plain.predicted.add(path)
         elif action == "grow":
-            grower = Ends([node_at(tree, path)]) if dice.random() < 0.7 else None
+            grower = Grower([node_at(tree, path)]) if generator.random() < 0.7 else None
             tree.growers.clear()
             plain.ends = [path] if grower else []
             if grower:
                 tree.growers.add(grower)
-        elif action == "shed":
+        elif action == "prune_new":
             assert {path_of(node) for node in tree.prune_new(node_at(tree, path))} == plain.prune_new(path)
-        elif action == "cut":
-            some = [path for path in dice.sample(paths, min(5, len(paths))) if path]
+        elif action == "prune_unevaluated":
+            some = [path for path in generator.sample(paths, min(5, len(paths))) if path]
             assert {
                 path_of(node) for node in tree.prune_unevaluated([node_at(tree, path) for path in some])
             } == plain.prune_unevaluated(some)
         else:
-            forget_some(tree, plain, dice.choice([None, 1, 3]))
+            prune_both(tree, plain, generator.choice([None, 1, 3]))
         assert_same(tree, plain)
 
 
-def forget_some(tree: TokenTree, plain: Plain, count: int | None) -> None:
-    """Prune both, and see that those go that were unseen longest, from the bottom up."""
+def prune_both(tree: TokenTree, plain: PlainTree, count: int | None) -> None:
+    """Prune both trees; the nodes that were visible least recently are removed, from the bottom up."""
     hidden = sorted((plain.last_view[path], -len(path)) for path in plain.hidden())
     gone = [path_of(node) for node in tree.prune(count)]
     ages = [(plain.last_view[path], -len(path)) for path in gone]
@@ -150,10 +154,10 @@ def forget_some(tree: TokenTree, plain: Plain, count: int | None) -> None:
     for path in gone:
         assert path in plain.hidden()
         assert not plain.children(path)
-        plain.forget(path)
+        plain.remove(path)
 
 
-def test_what_grows_below_a_hidden_node_shows_it() -> None:
+def test_a_hidden_node_becomes_visible_when_a_child_is_added() -> None:
     tree = TokenTree()
     hidden = tree.expand(tree.root, 1)
     tree.new_view()
@@ -163,7 +167,7 @@ def test_what_grows_below_a_hidden_node_shows_it() -> None:
     tree.check()
 
 
-def test_a_node_that_does_not_hang_below_another_has_no_path_from_it() -> None:
+def test_a_path_from_a_node_that_is_no_ancestor_is_an_error() -> None:
     tree = TokenTree()
     one, other = tree.expand(tree.root, 1), tree.expand(tree.root, 2)
     below = tree.descend(one, [3, 4])
@@ -173,7 +177,7 @@ def test_a_node_that_does_not_hang_below_another_has_no_path_from_it() -> None:
         tree.path(below, other)
 
 
-def test_a_node_keeps_the_latest_notes() -> None:
+def test_a_memo_keeps_the_latest_entries() -> None:
     tree = TokenTree()
     node = tree.expand(tree.root, 1)
     assert node.memo is None
@@ -182,19 +186,19 @@ def test_a_node_keeps_the_latest_notes() -> None:
     assert node.memo == {number: str(number) for number in range(3, MAX_MEMO + 3)}
 
 
-def test_a_node_says_what_it_is() -> None:
+def test_the_repr_of_a_node_has_its_token_and_depth() -> None:
     tree = TokenTree()
     assert repr(tree.descend(tree.root, [7, 8])) == "Node(token_id=8, depth=2)"
     assert repr(tree.root) == "Node(token_id=-1, depth=0)"
 
 
 @pytest.mark.parametrize("temperature", [0, -1.0, math.nan])
-def test_odds_cannot_be_heated_to_no_temperature(temperature: float) -> None:
+def test_reheating_to_a_temperature_that_is_not_positive_is_an_error(temperature: float) -> None:
     with pytest.raises(ValueError, match=r"temperature is .*must be more than 0"):
         Prediction((1, 2), (-0.1, -2.4), 0.3).reheated(temperature)
 
 
-def test_without_a_tail_the_kept_tokens_share_everything() -> None:
+def test_without_a_tail_the_kept_tokens_have_all_probability() -> None:
     logprobs = tuple(math.log(share) for share in (0.5, 0.3, 0.2))
     for temperature in (0.5, 1.0, 2.0):
         shares, rest = Prediction((1, 2, 3), logprobs, 1.0).reheated(temperature)
@@ -203,7 +207,7 @@ def test_without_a_tail_the_kept_tokens_share_everything() -> None:
         assert shares == pytest.approx([value / sum(heated) for value in heated])
 
 
-def test_a_tail_weighs_what_the_kept_tokens_leave_and_more_where_it_is_hotter() -> None:
+def test_a_tail_has_the_remaining_probability_and_more_at_higher_temperatures() -> None:
     prediction = Prediction((1, 2), (math.log(0.6), math.log(0.1)), 1.0, tail=(0,) * 20 + (5, 0, 9))
     shares, rest = prediction.reheated(1.0)
     assert shares == pytest.approx((0.6, 0.1))
@@ -213,7 +217,7 @@ def test_a_tail_weighs_what_the_kept_tokens_leave_and_more_where_it_is_hotter() 
 
 
 @pytest.mark.parametrize(
-    ("broken", "spoil"),
+    ("message", "break_invariant"),
     [
         ("but size is", lambda tree: setattr(tree, "size", 1)),
         ("a parent is visible", lambda tree: setattr(tree.head, "last_view", 9)),
@@ -223,16 +227,16 @@ def test_a_tail_weighs_what_the_kept_tokens_leave_and_more_where_it_is_hotter() 
         (None, lambda tree: setattr(tree.head, "parent", tree.root)),
     ],
 )
-def test_check_notices_what_does_not_hold(broken: str | None, spoil: object) -> None:
+def test_check_notices_each_broken_invariant(message: str | None, break_invariant: object) -> None:
     tree = TokenTree()
     tree.move_head(tree.descend(tree.root, [1, 2]))
     tree.check()
-    spoil(tree)
-    with pytest.raises(AssertionError, match=broken):
+    break_invariant(tree)
+    with pytest.raises(AssertionError, match=message):
         tree.check()
 
 
-def test_pruning_forgets_the_longest_unseen_first_and_never_the_trunk() -> None:
+def test_pruning_removes_the_least_recently_visible_first_and_never_the_trunk() -> None:
     tree = TokenTree()
     head = tree.descend(tree.root, [1, 2, 3])
     tree.move_head(head)

@@ -1,4 +1,4 @@
-"""The flat cache: closing gaps, faults in the middle of it, and whose keys and values are dropped for lack of room."""
+"""The cached engine's memory: compaction, errors in the middle of it, and which caches are cleared for lack of room."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def engine_with(slots: int) -> tuple[Any, CachedEngine]:
     return hf_model, engine
 
 
-def read(engine: CachedEngine, length: int, first: int = 3) -> Node:
-    """The end of a text of its own tree, in the cache."""
+def evaluate_text(engine: CachedEngine, length: int, first: int = 3) -> Node:
+    """The head of a new tree with a text of this length, evaluated."""
     tree = TokenTree()
     head = tree.descend(tree.root, range(first, first + length))
     tree.move_head(head)
@@ -35,21 +35,21 @@ def read(engine: CachedEngine, length: int, first: int = 3) -> Node:
     return head
 
 
-def scattered(engine: CachedEngine) -> tuple[TokenTree, list[Node]]:
-    """A tree whose kept nodes lie behind holes that are wider than they are many: moved slots overlap old ones."""
+def tree_with_holes(engine: CachedEngine) -> tuple[TokenTree, list[Node]]:
+    """A tree with more kept nodes than holes, so that compaction moves slots over slots that are still to be moved."""
     tree = TokenTree()
     head = tree.descend(tree.root, range(3, 9))
     tree.move_head(head)
-    unseen = tree.path(tree.descend(head, range(50, 56)))
+    hidden = tree.path(tree.descend(head, range(50, 56)))
     kept = tree.path(tree.descend(head, range(100, 120)), head)
     engine.evaluate([head])
-    engine.evaluate(unseen[6:])
+    engine.evaluate(hidden[6:])
     engine.evaluate(kept)
     tree.new_view()
     tree.mark_visible(kept[-1])
-    gone = tree.prune()
-    assert set(gone) == set(unseen[6:])
-    engine.free(gone)
+    pruned = tree.prune()
+    assert set(pruned) == set(hidden[6:])
+    engine.free(pruned)
     return tree, kept
 
 
@@ -58,17 +58,17 @@ def test_predictions_are_right_after_compaction_that_fails_at_any_step(
     fault: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hf_model, engine = engine_with(1000)
-    tree, kept = scattered(engine)
+    tree, kept = tree_with_holes(engine)
     assert tree.cache.holes == 6
     steps: list[str] = []
     index_select = torch.Tensor.index_select
 
-    def failing(tensor: torch.Tensor, *given: Any) -> torch.Tensor:
+    def failing(tensor: torch.Tensor, *args: Any) -> torch.Tensor:
         # Keys and values of two layers are moved one after the other: four steps.
         steps.append("moved")
         if len(steps) == fault:
             raise MemoryError
-        return index_select(tensor, *given)
+        return index_select(tensor, *args)
 
     monkeypatch.setattr(torch.Tensor, "index_select", failing)
     if fault is None:
@@ -84,9 +84,9 @@ def test_predictions_are_right_after_compaction_that_fails_at_any_step(
     assert_rows_equal_plain(hf_model, leaves, engine.evaluate(leaves))
 
 
-def test_a_fault_while_the_cache_grows_leaves_no_layer_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_while_the_cache_grows_leaves_no_layer_with_old_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     hf_model, engine = engine_with(1000)
-    head = read(engine, 20)
+    head = evaluate_text(engine, 20)
     resize, calls = SlotLayer.resize, []
 
     def failing(layer: SlotLayer, capacity: int) -> None:
@@ -104,21 +104,21 @@ def test_a_fault_while_the_cache_grows_leaves_no_layer_behind(monkeypatch: pytes
     assert_rows_equal_plain(hf_model, [longer], engine.evaluate([longer]))
 
 
-def test_the_cache_that_was_used_longest_ago_is_dropped_first() -> None:
+def test_the_least_recently_used_cache_is_cleared_first() -> None:
     _, engine = engine_with(100)
-    first, second, third = (read(engine, 30, start) for start in (3, 50, 100))
+    first, second, third = (evaluate_text(engine, 30, start) for start in (3, 50, 100))
     engine.evaluate([first.tree.expand(first, 200)])
     held = [head.tree.cache for head in (first, second, third)]
     assert all(cache.bytes for cache in held)
-    read(engine, 30, 150)
+    evaluate_text(engine, 30, 150)
     assert [bool(cache.bytes) for cache in held] == [True, False, True]
-    read(engine, 30, 200)
+    evaluate_text(engine, 30, 200)
     assert [bool(cache.bytes) for cache in held] == [True, False, False]
 
 
-def test_caches_in_the_same_pass_are_not_dropped_for_each_other() -> None:
+def test_caches_in_the_same_pass_are_not_cleared_for_each_other() -> None:
     hf_model, engine = engine_with(100)
-    heads = [read(engine, 30, start) for start in (3, 50)]
+    heads = [evaluate_text(engine, 30, start) for start in (3, 50)]
     longer = [head.tree.descend(head, range(200, 230)) for head in heads]
     # Both need 60 slots and 100 are allowed: they are evaluated one after the other instead of together.
     assert_rows_equal_plain(hf_model, longer, engine.evaluate(longer))
@@ -127,6 +127,6 @@ def test_caches_in_the_same_pass_are_not_dropped_for_each_other() -> None:
 
 def test_a_text_that_fills_the_cache_exactly_fits_and_one_token_more_does_not() -> None:
     _, engine = engine_with(40)
-    assert read(engine, 40).tree.cache.used == 40
+    assert evaluate_text(engine, 40).tree.cache.used == 40
     with pytest.raises(CacheFull, match="shorten the text"):
-        read(engine, 41)
+        evaluate_text(engine, 41)

@@ -1,4 +1,4 @@
-"""Models whose forward treats `logits_to_keep` in their own way: right predictions, or a sentence at load."""
+"""Models whose forward treats `logits_to_keep` differently: predictions are right, or loading raises a ModelError."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tests.support.families import plain_rows
 CONFIG = tiny_llama(300).config
 
 
-class Ignoring(transformers.LlamaForCausalLM):
+class AllPositions(transformers.LlamaForCausalLM):
     """Accepts `logits_to_keep` and returns the logits of every position."""
 
     def forward(self, input_ids=None, attention_mask=None, position_ids=None, logits_to_keep=0, **options: Any) -> Any:
         return super().forward(input_ids, attention_mask, position_ids, **options)
 
 
-class LastOnly(transformers.LlamaForCausalLM):
+class LastTwoOnly(transformers.LlamaForCausalLM):
     """Returns the logits of the last two positions, whichever were requested."""
 
     def forward(self, input_ids=None, attention_mask=None, position_ids=None, logits_to_keep=0, **options: Any) -> Any:
         return super().forward(input_ids, attention_mask, position_ids, logits_to_keep=2, **options)
 
 
-class NumbersOnly(transformers.LlamaForCausalLM):
-    """Takes a number of positions, and fails on a tensor of them."""
+class IntegersOnly(transformers.LlamaForCausalLM):
+    """Accepts `logits_to_keep` as an integer, and fails on a tensor of positions."""
 
     def forward(self, input_ids=None, attention_mask=None, position_ids=None, logits_to_keep=0, **options: Any) -> Any:
         if not isinstance(logits_to_keep, int):
@@ -39,7 +39,8 @@ class NumbersOnly(transformers.LlamaForCausalLM):
         return super().forward(input_ids, attention_mask, position_ids, logits_to_keep=logits_to_keep, **options)
 
 
-def made(kind: Any) -> Any:
+def random_model(kind: Any) -> Any:
+    """A tiny model of this class with random weights."""
     torch.manual_seed(0)
     hf_model = kind(CONFIG).eval()
     for parameter in hf_model.parameters():
@@ -50,7 +51,7 @@ def made(kind: Any) -> Any:
 
 @pytest.mark.parametrize("engine", ["cached", "uncached"])
 def test_a_model_that_ignores_logits_to_keep_gets_the_right_branches(engine: str) -> None:
-    hf_model = made(Ignoring)
+    hf_model = random_model(AllPositions)
     model = load_model(hf_model, tokenizer=None, engine=engine)
     ids = [5, 17, 100, 3, 250, 8, 9]
     document = Document(model, token_ids=ids)
@@ -64,14 +65,14 @@ def test_a_model_that_ignores_logits_to_keep_gets_the_right_branches(engine: str
     assert drafted == plain
 
 
-def test_a_model_that_returns_other_positions_than_asked_for_is_refused_at_load() -> None:
+def test_a_model_that_returns_other_positions_than_requested_is_refused_at_load() -> None:
     with pytest.raises(ModelError, match="returned logits for 2 positions, but 1 of 3 were requested"):
-        load_model(made(LastOnly), tokenizer=None, engine="uncached")
+        load_model(random_model(LastTwoOnly), tokenizer=None, engine="uncached")
     with pytest.raises(ModelError, match="returned logits for 2 positions"):
-        load_model(made(LastOnly), tokenizer=None)
+        load_model(random_model(LastTwoOnly), tokenizer=None)
 
 
-def test_a_model_whose_forward_fails_is_refused_at_load_with_its_own_words() -> None:
+def test_a_model_whose_forward_fails_is_refused_at_load_with_its_own_error_message() -> None:
     for engine in ("auto", "uncached"):
         with pytest.raises(ModelError, match="logits_to_keep must be a number"):
-            load_model(made(NumbersOnly), tokenizer=None, engine=engine)
+            load_model(random_model(IntegersOnly), tokenizer=None, engine=engine)

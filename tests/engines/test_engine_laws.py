@@ -1,4 +1,4 @@
-"""Laws 1 and 2, on every family: a prediction is what a plain forward gives, however the nodes are grouped."""
+"""Laws 1 and 2 for every model family: predictions equal a plain forward pass, in whatever passes they are computed."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ PROMPT = {8: 24, 64: 72}
 
 
 def random_tree(limit: int, seed: int, nodes: int = 30) -> tuple[TokenTree, list[Node]]:
-    """A prompt that crosses the limit, or is about to, and random nodes below it, some of them deep."""
+    """A prompt that crosses a window or rope limit, or nearly, and random nodes below it, some of them deep."""
     dice, tree = random.Random(seed), TokenTree()
-    # Half the trees end their prompt just before the limit, so that the branches are what crosses it.
+    # In half of the trees the prompt ends just before the limit, so that the branches cross it.
     length = PROMPT[limit] if seed % 2 else limit - 3
     head = tree.descend(tree.root, (dice.randrange(VOCABULARY) for _ in range(length)))
     tree.move_head(head)
@@ -47,7 +47,7 @@ def random_tree(limit: int, seed: int, nodes: int = 30) -> tuple[TokenTree, list
 
 
 def path_ids(node: Node) -> list[int]:
-    """Independent of the tree's own methods."""
+    """The ids of the path to a node, without the tree's own methods."""
     ids: list[int] = []
     while node.parent is not None:
         ids.insert(0, node.token_id)
@@ -56,6 +56,7 @@ def path_ids(node: Node) -> list[int]:
 
 
 def assert_rows_equal_plain(hf_model: Any, nodes: list[Node], rows: torch.Tensor) -> None:
+    """Log-probabilities and predictions are those of a plain forward pass over each path, within law 1's bound."""
     plain = plain_rows_by_length(hf_model, [path_ids(node) for node in nodes])
     for node, row, logits in zip(nodes, rows, plain, strict=True):
         expected = torch.log_softmax(logits.double(), -1)
@@ -66,7 +67,7 @@ def assert_rows_equal_plain(hf_model: Any, nodes: list[Node], rows: torch.Tensor
 
 
 def evaluate_in_passes(engine: Any, nodes: list[Node], size: int, seed: int) -> torch.Tensor:
-    """In passes of a size, in random order, rows handed back in the nodes' order."""
+    """Evaluate nodes in random order, `size` per call; the rows are in the order of `nodes`."""
     order = random.Random(seed).sample(range(len(nodes)), len(nodes))
     rows: dict[int, torch.Tensor] = {}
     for start in range(0, len(order), size):
@@ -115,16 +116,16 @@ def test_paths_padded_right_in_one_batch_equal_single_runs(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_path_that_is_asked_about_all_along_is_run_once(family: str) -> None:
+def test_a_path_is_run_once_for_all_requested_nodes_on_it(family: str) -> None:
     hf_model = make(family)
     engine, tree = UncachedEngine(hf_model), TokenTree()
     path = tree.path(tree.descend(tree.root, list(range(3, 33))))
     side = tree.path(tree.descend(path[9], [5, 6, 7]))
     nodes = list(dict.fromkeys([*path, *side]))
     assert_rows_equal_plain(hf_model, nodes, engine.evaluate(nodes).clone())
-    every_length_anew = engine.same_length_only
-    assert tree.work.tokens == (sum(node.depth for node in nodes) if every_length_anew else 30 + 13)
-    assert engine.passes <= (30 if every_length_anew else 1)
+    one_run_per_length = engine.same_length_only
+    assert tree.work.tokens == (sum(node.depth for node in nodes) if one_run_per_length else 30 + 13)
+    assert engine.passes <= (30 if one_run_per_length else 1)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -145,7 +146,7 @@ def test_predictions_hold_after_accepts_and_rewinds(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", ["llama", "mistral", "gemma3", "gpt2", "falcon", "llama_dynamic_rope", "mixtral"])
-def test_a_model_in_hand_behaves_afterwards_as_it_did_before(family: str) -> None:
+def test_a_model_that_was_loaded_by_the_user_behaves_afterwards_as_before(family: str) -> None:
     hf_model = make(family)
     ids = torch.randint(0, VOCABULARY, (3, 20), generator=torch.Generator().manual_seed(1))
     mask = torch.ones_like(ids)
@@ -202,32 +203,32 @@ def test_a_model_whose_attention_is_cut_into_chunks_goes_uncached() -> None:
     assert isinstance(model.engine, UncachedEngine) and "chunk" in model.engine_reason
 
 
-def test_a_window_that_is_told_by_another_name_is_caught_by_the_small_copy() -> None:
+def test_a_window_under_an_unknown_name_is_detected_by_the_probe() -> None:
     found = fit(make("gpt_neo", limit=64))
     assert not found.cached and "differs from a plain forward" in found.reason
 
 
 @pytest.fixture
-def nothing_remembered() -> Iterator[None]:
-    """No outcome of a trial is known from another test, nor is one of this test afterwards."""
+def empty_probe_cache() -> Iterator[None]:
+    """Forget the probe's results before and after the test."""
     probe.difference.cache_clear()
     yield
     probe.difference.cache_clear()
 
 
-@pytest.mark.usefixtures("nothing_remembered")
-def test_the_small_copy_notices_masks_that_ignore_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("empty_probe_cache")
+def test_the_probe_detects_masks_that_ignore_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     hf_model = make("mistral", limit=64)
     assert fit(hf_model).cached
-    blind = MaskPlan((FULL,), None, by_name=False)
-    # Not a stand-in: the real engine with a real mistake in it, which the probe is there to find.
-    monkeypatch.setattr(MaskPlan, "of", classmethod(lambda cls, config: blind))
+    without_window = MaskPlan((FULL,), None, by_name=False)
+    # The real engine with a real mistake, which the probe must find.
+    monkeypatch.setattr(MaskPlan, "of", classmethod(lambda cls, config: without_window))
     probe.difference.cache_clear()
     assert not fit(hf_model).cached
 
 
-@pytest.mark.usefixtures("nothing_remembered")
-def test_of_several_models_of_one_architecture_only_the_first_is_tried() -> None:
+@pytest.mark.usefixtures("empty_probe_cache")
+def test_only_the_first_model_of_an_architecture_is_probed() -> None:
     found = [fit(make("mistral", limit=64)) for _ in range(2)]
     assert found[0] == found[1] and found[0].cached
     once = probe.difference.cache_info().misses

@@ -1,4 +1,4 @@
-"""The flat cache against a plain list: which node holds which slot, what lies there, and how much room is taken."""
+"""The flat cache against a plain list: which node has which slot, what the slots hold, and the allocated memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LAYERS, HEADS, WIDTH = 3, 2, 5
 
 
 def states_of(nodes: list[Node], layer: int, part: int) -> torch.Tensor:
-    """Keys or values of nodes: numbers by which node, layer and part can be told."""
+    """Keys (part 1) or values (part 2) of nodes: numbers that identify node, layer and part."""
     numbers = [node.token_id * 100 + layer * 10 + part for node in nodes]
     return torch.tensor(numbers, dtype=torch.float32)[None, None, :, None].expand(1, HEADS, -1, WIDTH)
 
 
 def write(cache: FlatCache, nodes: list[Node]) -> None:
-    """What a pass does: each layer takes keys and values and gives all so far, and then the nodes have slots."""
+    """Do what a pass does: update each layer with keys and values, then add the nodes."""
     for number, layer in enumerate(cache.layers):
         assert layer.get_seq_length() == cache.used
         assert layer.get_mask_sizes(len(nodes)) == (cache.used + len(nodes), 0)
@@ -31,6 +31,7 @@ def write(cache: FlatCache, nodes: list[Node]) -> None:
 
 
 def assert_holds(cache: FlatCache, held: list[Node]) -> None:
+    """The cache holds exactly these nodes, with their own keys and values."""
     cache.check()
     assert set(cache.slots) == set(held)
     assert cache.holes == cache.used - len(held)
@@ -44,8 +45,8 @@ def assert_holds(cache: FlatCache, held: list[Node]) -> None:
                 assert torch.equal(kept[:, :, cache.slots[node]], states_of([node], number, part)[:, :, 0])
     assert cache.bytes == sum(layer.bytes for layer in cache.layers)
     for node in held:
-        above = node.tree.path(node)
-        assert cache.visible_below(node) == sum(1 << cache.slots[seen] for seen in above)
+        path = node.tree.path(node)
+        assert cache.visible_below(node) == sum(1 << cache.slots[seen] for seen in path)
     assert cache.visible_below(None) == 0
 
 
@@ -67,12 +68,12 @@ def test_random_operations_leave_every_node_with_its_own_keys_and_values(seed: i
             write(cache, fresh)
             held += fresh
         elif action == "free":
-            gone = [node for node in held if not any(child in held for child in node.children.values())]
-            gone = dice.sample(gone, min(len(gone), dice.randint(1, 4)))
-            cache.free([*gone, tree.expand(tree.root, 99_999)])
-            held = [node for node in held if node not in gone]
+            free = [node for node in held if not any(child in held for child in node.children.values())]
+            free = dice.sample(free, min(len(free), dice.randint(1, 4)))
+            cache.free([*free, tree.expand(tree.root, 99_999)])
+            held = [node for node in held if node not in free]
             last = max((cache.slots[node] for node in held), default=-1)
-            assert cache.used == last + 1, "holes at the end are no holes"
+            assert cache.used == last + 1, "freed slots at the end are given back at once"
         elif action == "compact":
             order = sorted(held, key=cache.slots.__getitem__)
             before = cache.capacity
@@ -92,15 +93,15 @@ def test_random_operations_leave_every_node_with_its_own_keys_and_values(seed: i
         assert_holds(cache, held)
 
 
-def test_a_new_cache_takes_no_room_and_was_never_used() -> None:
+def test_a_new_cache_has_no_memory_and_was_never_used() -> None:
     cache = FlatCache(LAYERS)
     assert (cache.capacity, cache.used, cache.holes, cache.bytes, cache.last_use) == (0, 0, 0, 0, 0)
     assert not cache.wasteful
     assert len(cache.hf_cache.layers) == LAYERS
 
 
-def test_layers_say_that_nothing_slides_and_nothing_bounds_them() -> None:
-    """What transformers asks of a layer, in its older releases as well."""
+def test_layers_tell_transformers_that_they_do_not_slide_and_have_no_maximum_length() -> None:
+    """`get_max_cache_shape` is the name in older releases."""
     single = FlatCache(1).layers[0]
     for layer in (single, JointLayer([single], (1,))):
         assert layer.is_sliding is False
@@ -110,8 +111,8 @@ def test_layers_say_that_nothing_slides_and_nothing_bounds_them() -> None:
 def test_several_caches_share_a_pass_and_each_gets_its_own_rows() -> None:
     trees = [TokenTree(), TokenTree()]
     caches = [FlatCache(LAYERS), FlatCache(LAYERS)]
-    told = [[tree.expand(tree.root, number + 1)] for number, tree in enumerate(trees)]
-    for cache, nodes in zip(caches, told, strict=True):
+    cached = [[tree.expand(tree.root, number + 1)] for number, tree in enumerate(trees)]
+    for cache, nodes in zip(caches, cached, strict=True):
         cache.reserve(8, 8)
         write(cache, nodes)
     fresh = [
@@ -119,19 +120,19 @@ def test_several_caches_share_a_pass_and_each_gets_its_own_rows() -> None:
         for number, (tree, count) in enumerate(zip(trees, (2, 3), strict=True), 1)
     ]
     joint = joint_cache(caches, (2, 3))
-    every = fresh[0] + fresh[1]
+    all_nodes = fresh[0] + fresh[1]
     assert joint.layers[0].get_seq_length() == 1
     assert joint.layers[0].get_mask_sizes(5) == (6, 0)
     for number, layer in enumerate(joint.layers):
-        keys, values = layer.update(states_of(every, number, 1), states_of(every, number, 2))
+        keys, values = layer.update(states_of(all_nodes, number, 1), states_of(all_nodes, number, 2))
         assert keys.rows == values.rows == (2, 3)
         assert [tuple(tensor.shape) for tensor in keys.tensors] == [(1, HEADS, 3, WIDTH), (1, HEADS, 4, WIDTH)]
-    for cache, nodes, more in zip(caches, told, fresh, strict=True):
+    for cache, nodes, more in zip(caches, cached, fresh, strict=True):
         cache.add(more)
         assert_holds(cache, nodes + more)
 
 
-def test_masks_of_several_caches_lie_below_each_other() -> None:
+def test_masks_of_several_caches_are_stacked_along_the_rows() -> None:
     one, other = torch.ones(1, 1, 2, 3), torch.full((1, 1, 1, 5), 2.0)
     expected = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 0, 0], [2, 2, 2, 2, 2]], dtype=torch.float32)
     assert torch.equal(joint_masks([one, other])[0, 0], expected)
@@ -141,7 +142,7 @@ def test_masks_of_several_caches_lie_below_each_other() -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "break_invariant",
     [
         lambda cache: cache.visible.append(0),
         lambda cache: setattr(cache, "capacity", 1),
@@ -153,12 +154,12 @@ def test_masks_of_several_caches_lie_below_each_other() -> None:
         lambda cache: cache.slots.pop(next(iter(cache.slots))),
     ],
 )
-def test_check_notices_what_does_not_hold(spoil: object) -> None:
+def test_check_notices_each_broken_invariant(break_invariant: object) -> None:
     tree, cache = TokenTree(), FlatCache(LAYERS)
     nodes = tree.path(tree.descend(tree.root, [1, 2, 3]))
     cache.reserve(3, 3)
     write(cache, nodes)
     cache.check()
-    spoil(cache)  # type: ignore[operator]
+    break_invariant(cache)  # type: ignore[operator]
     with pytest.raises(AssertionError):
         cache.check()

@@ -1,4 +1,4 @@
-"""Who may see whom: masks read off configurations, and bits of sight spread out."""
+"""Attention masks: plans from configurations, and bit sets as tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CPU = torch.device("cpu")
 
 
 def config(**fields: Any) -> Any:
-    """A configuration that holds its text model's apart, as those of models for several media do."""
+    """A configuration with a text configuration inside, as multimodal models have."""
     inner = SimpleNamespace(**fields)
 
     def text_config(decoder: bool) -> Any:
@@ -39,7 +39,7 @@ def config(**fields: Any) -> Any:
         ({"layer_types": ["linear_attention"]}, MaskPlan(("linear_attention",), None, False), False),
     ],
 )
-def test_a_plan_is_read_off_a_configuration(fields: dict[str, Any], plan: MaskPlan, supported: bool) -> None:
+def test_a_plan_follows_from_the_configuration(fields: dict[str, Any], plan: MaskPlan, supported: bool) -> None:
     found = MaskPlan.of(config(**fields))
     assert found == plan
     assert found.supported is supported
@@ -47,35 +47,35 @@ def test_a_plan_is_read_off_a_configuration(fields: dict[str, Any], plan: MaskPl
 
 
 @pytest.mark.parametrize("slots", [1, 7, 8, 9, 16, 63, 64, 65, 200])
-def test_bits_become_a_table(slots: int) -> None:
+def test_bit_sets_become_a_boolean_tensor(slots: int) -> None:
     dice = random.Random(slots)
-    sights = [dice.getrandbits(slots) for _ in range(5)] + [0, (1 << slots) - 1]
-    table = unpack(sights, slots, CPU)
+    bit_sets = [dice.getrandbits(slots) for _ in range(5)] + [0, (1 << slots) - 1]
+    table = unpack(bit_sets, slots, CPU)
     assert table.dtype is torch.bool
-    assert table.tolist() == [[bool(sight >> slot & 1) for slot in range(slots)] for sight in sights]
+    assert table.tolist() == [[bool(bits >> slot & 1) for slot in range(slots)] for bits in bit_sets]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_a_mask_adds_nothing_where_a_row_may_look_and_the_lowest_number_elsewhere(dtype: torch.dtype) -> None:
+def test_a_mask_is_zero_for_visible_slots_and_the_lowest_finite_number_elsewhere(dtype: torch.dtype) -> None:
     mask = additive(torch.tensor([[True, False], [False, True]]), dtype)
     assert mask.dtype is dtype
     lowest = torch.finfo(dtype).min
     assert mask.tolist() == [[[[0, lowest], [lowest, 0]]]]
 
 
-def test_layers_that_slide_look_back_only_so_far() -> None:
-    seen = torch.tensor([[True, True, True, False], [True, False, True, True]])
+def test_sliding_layers_see_only_slots_within_their_window() -> None:
+    visible = torch.tensor([[True, True, True, False], [True, False, True, True]])
     distances = torch.tensor([[3, 2, 0, 1], [2, 1, 1, 0]])
-    near = seen & torch.tensor([[False, False, True, True], [False, True, True, True]])
+    near = visible & torch.tensor([[False, False, True, True], [False, True, True, True]])
     plan = MaskPlan((SLIDING, FULL), 2, True)
-    masks = plan.masks(seen, torch.float32, distances)
+    masks = plan.masks(visible, torch.float32, distances)
     assert isinstance(masks, dict)
     assert list(masks) == [SLIDING, FULL]
     assert torch.equal(masks[SLIDING], additive(near, torch.float32))
-    assert torch.equal(masks[FULL], additive(seen, torch.float32))
-    single = MaskPlan((SLIDING,), 2, False).masks(seen, torch.float32, distances)
+    assert torch.equal(masks[FULL], additive(visible, torch.float32))
+    single = MaskPlan((SLIDING,), 2, False).masks(visible, torch.float32, distances)
     assert isinstance(single, torch.Tensor)
     assert torch.equal(single, masks[SLIDING])
-    full = MaskPlan((FULL,), None, False).masks(seen, torch.float32)
+    full = MaskPlan((FULL,), None, False).masks(visible, torch.float32)
     assert isinstance(full, torch.Tensor)
     assert torch.equal(full, masks[FULL])

@@ -1,4 +1,4 @@
-"""Where words, clauses, sentences and lines end: by examples that a person would agree with, in many scripts."""
+"""Boundary levels of words, clauses, sentences and lines, by examples in many scripts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from lookahead_core.text.boundaries import CLAUSE, LINE, NOTHING, SENTENCE, WORD, boundary_levels
 from tests.text.test_codec import random_text
 
-SIGNS = {"": NOTHING, "¹": WORD, "²": CLAUSE, "³": SENTENCE, "⁴": LINE}
+LEVELS = {"": NOTHING, "¹": WORD, "²": CLAUSE, "³": SENTENCE, "⁴": LINE}
 
 
-def read(written: str) -> tuple[list[str], tuple[int, ...]]:
-    """Pieces and flags as they are written in the table: pieces divided by |, flags as raised figures behind them."""
+def parse(written: str) -> tuple[list[str], tuple[int, ...]]:
+    """Pieces and levels from a line of the table: pieces are separated by |, with their levels as superscripts."""
     pieces = [part.rstrip("¹²³⁴") for part in written.split("|")]
-    flags = tuple(SIGNS[part[len(part.rstrip("¹²³⁴")) :]] for part in written.split("|"))
-    return pieces, flags
+    levels = tuple(LEVELS[part[len(part.rstrip("¹²³⁴")) :]] for part in written.split("|"))
+    return pieces, levels
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def read(written: str) -> tuple[list[str], tuple[int, ...]]:
         " 👍|🏽¹| and",
     ],
 )
-def test_what_is_complete_after_each_piece(written: str) -> None:
-    pieces, flags = read(written)
-    assert boundary_levels(pieces) == flags
+def test_each_piece_has_the_level_in_the_table(written: str) -> None:
+    pieces, levels = parse(written)
+    assert boundary_levels(pieces) == levels
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_what_is_complete_after_each_piece(written: str) -> None:
         ("x" * 1000 + " 3", ".|5¹| m"),
     ],
 )
-def test_what_stood_before_the_first_piece_counts(before: str, written: str) -> None:
-    pieces, flags = read(written)
-    assert boundary_levels(pieces, before) == flags
+def test_the_text_before_the_first_piece_counts(before: str, written: str) -> None:
+    pieces, levels = parse(written)
+    assert boundary_levels(pieces, before) == levels
 
 
-def test_what_follows_decides_and_the_end_of_all_text_completes_everything() -> None:
+def test_the_next_character_decides_and_the_end_of_the_text_completes_a_line() -> None:
     assert boundary_levels([" keeper"]) == (NOTHING,)
     assert boundary_levels([" keeper"], after=" s") == boundary_levels([" keeper"], after=",") == (WORD,)
     assert boundary_levels([" keeper"], after="s") == (NOTHING,)
@@ -114,13 +114,13 @@ def test_what_follows_decides_and_the_end_of_all_text_completes_everything() -> 
     assert boundary_levels([], "before", final=True) == ()
 
 
-def test_what_is_known_to_be_complete_stays_so_whatever_comes_unless_it_clings() -> None:
-    dice = random.Random(0)
+def test_a_level_never_falls_when_more_text_is_known_unless_a_combining_mark_follows() -> None:
+    generator = random.Random(0)
     for _ in range(2000):
-        pieces = [piece for _ in range(6) if (piece := random_text(dice)[: dice.randrange(1, 4)])]
+        pieces = [piece for _ in range(6) if (piece := random_text(generator)[: generator.randrange(1, 4)])]
         all_known = boundary_levels(pieces)
         for count in range(1, len(pieces)):
-            some = boundary_levels(pieces[:count])
-            for place, (flag, later) in enumerate(zip(some, all_known, strict=False)):
-                clings = unicodedata.category(pieces[place + 1][0])[0] in "MC" or pieces[place + 1][0] in "\ufe0f"
-                assert later >= flag or clings, (pieces, place)
+            prefix_levels = boundary_levels(pieces[:count])
+            for index, (level, later) in enumerate(zip(prefix_levels, all_known, strict=False)):
+                combines = unicodedata.category(pieces[index + 1][0])[0] in "MC" or pieces[index + 1][0] in "\ufe0f"
+                assert later >= level or combines, (pieces, index)

@@ -1,7 +1,7 @@
-"""What bfloat16 and float32 promise about passes: which odds depend on how rows are grouped, and by how much at most.
+"""Batch invariance in bfloat16 and float32: when probabilities depend on the size of a pass, and by how much at most.
 
 In bfloat16, passes of up to `ROWS` rows are computed in float32 by compiled layers, and larger ones, such as a
-prompt, are not. So odds depend on whether a pass is small, within BOUND; among small passes not a bit changes.
+prompt, are not. So probabilities depend on whether a pass is small, within BOUND; among small passes all bits agree.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ both_types = pytest.mark.parametrize(
 compiling = pytest.mark.skipif(registers() is None, reason="nothing is compiled for this processor")
 
 
-def loaded(dtype: torch.dtype) -> Model:
-    """A small Llama with peaked odds, whose weights bfloat16 holds exactly."""
+def small_model(dtype: torch.dtype) -> Model:
+    """A small Llama with peaked distributions, whose weights are exact in bfloat16."""
     torch.manual_seed(0)
     hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED)).eval()
     for parameter in hf_model.parameters():
@@ -40,8 +40,8 @@ def loaded(dtype: torch.dtype) -> Model:
     return load_model(hf_model.bfloat16().to(dtype), tokenizer=None)
 
 
-def told(model: Model, prompt: list[int], **options: Any) -> list[tuple[int, float, float]]:
-    """Each token of a stream with its log-probability and the chance that it was drawn with."""
+def stream_steps(model: Model, prompt: list[int], **options: Any) -> list[tuple[int, float, float]]:
+    """Each token of a stream, with its log-probability and the probability with which it was drawn."""
     stream = Document(model, token_ids=prompt).stream(max_new_tokens=40, stop_ids=[], **options)
     return [(step.token_id, step.logprob, step.chance) for step in stream]
 
@@ -51,20 +51,20 @@ def told(model: Model, prompt: list[int], **options: Any) -> list[tuple[int, flo
 @pytest.mark.parametrize("length", [3, ROWS - 2, ROWS, ROWS + 1, 150])
 @pytest.mark.parametrize("options", [{}, {"temperature": 0.8, "seed": 3}], ids=["greedy", "drawn"])
 def test_a_bfloat16_stream_has_the_same_bits_with_and_without_drafts(length: int, options: dict[str, Any]) -> None:
-    model = loaded(torch.bfloat16)
+    model = small_model(torch.bfloat16)
     prompt = [1 + index % 7 for index in range(length)]
-    plain = told(model, prompt, speculate=False, **options)
-    assert told(model, prompt, speculate=True, **options) == plain
+    plain = stream_steps(model, prompt, speculate=False, **options)
+    assert stream_steps(model, prompt, speculate=True, **options) == plain
 
 
 @compiling
 @both_types
 def test_passes_of_up_to_the_compiled_rows_give_the_same_bits_in_any_grouping(dtype: torch.dtype) -> None:
-    engine = loaded(dtype).engine
+    engine = small_model(dtype).engine
     found = []
     for size in (1, 3, 11, ROWS - 40):
         _, nodes = random_tree(8, 1)
-        # The prompt of 40 tokens is read first, so that it is in a pass of its own each time.
+        # The prompt is evaluated first, so that it has its own pass each time.
         engine.evaluate([min(nodes, key=lambda node: node.depth)])
         found.append(evaluate_in_passes(engine, nodes, size, size))
     assert all(torch.equal(rows, found[0]) for rows in found)
@@ -81,8 +81,8 @@ def test_in_float32_no_bit_depends_on_how_rows_are_grouped_into_passes_of_any_si
 
 
 @both_types
-def test_odds_in_a_small_pass_and_in_a_large_one_differ_within_the_stated_bound(dtype: torch.dtype) -> None:
-    engine = loaded(dtype).engine
+def test_probabilities_of_a_small_pass_and_a_large_one_differ_within_the_stated_bound(dtype: torch.dtype) -> None:
+    engine = small_model(dtype).engine
     (_, nodes), (_, again) = random_tree(8, 2, nodes=2 * ROWS), random_tree(8, 2, nodes=2 * ROWS)
     small, large = evaluate_in_passes(engine, nodes, 5, 0), evaluate_in_passes(engine, again, 3 * ROWS, 0)
     assert float((small - large).abs().max()) <= BOUND[dtype] * float(small.abs().max())
