@@ -1,4 +1,4 @@
-"""Texts that are loaded on purpose, so that drafts may be taken from them: read piece by piece, kept as token ids."""
+"""Corpora: texts that are loaded to draft from. They are read in chunks and stored as token ids in an n-gram index."""
 
 from __future__ import annotations
 
@@ -10,98 +10,108 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from lookahead_core.errors import LookaheadError, TextError
 from lookahead_core.model import Model, model_and_source
 from lookahead_core.speculation.ngram_index import NgramIndex
 from lookahead_core.text.codec import TextCodec, special_ids
 
-MOST = 1_000_000
-"""How many tokens a corpus remembers where nothing is said: some sixty megabytes."""
-PIECE = 65_536
-"""So many characters are read at once, so that a file may be larger than the memory."""
-SEAM = 1000
-"""So near its end a piece is cut between two words, if there are any."""
-_SPACE = re.compile(r"(?<=\S) (?=\S)")
+MAX_TOKENS = 1_000_000
+"""Default for the number of tokens that a corpus stores: about sixty megabytes."""
+CHUNK = 65_536
+"""Number of characters read at once, so that a file may be larger than memory."""
+CUT_RANGE = 1000
+"""A chunk is cut between two words within this many characters of its end, if there is a space."""
+_SINGLE_SPACE = re.compile(r"(?<=\S) (?=\S)")
 Source = str | os.PathLike[str] | Iterable[str]
 
 
 class Corpus:
-    """Texts as token ids of one vocabulary, and an index to find in them what a text ends with."""
+    """Texts as token ids of one vocabulary, in an n-gram index that the drafter "suffix" searches."""
 
-    def __init__(self, model: Model, name: str, *, most: int = MOST) -> None:
+    def __init__(self, model: Model, name: str, *, most: int = MAX_TOKENS) -> None:
         self.name = name
         self.index = NgramIndex(most)
         self.tokens = 0
-        """How many tokens were read; the index forgets the oldest of them where they are more than it may keep."""
-        self._vocabulary = _vocabulary(model)
-        self._known = weakref.WeakSet([model.codec])
+        """Number of tokens read. If there are more than `most`, the index keeps the latest."""
+        self._vocabulary = _vocabulary_hash(model)
+        self._matching_codecs = weakref.WeakSet([model.codec])
 
     @classmethod
-    def of_ids(cls, model: Model, texts: Iterable[Sequence[int]], *, most: int = MOST, name: str = "ids") -> Corpus:
-        """A corpus of texts that are token ids already: all that there is for a model without a tokenizer."""
+    def of_ids(
+        cls, model: Model, texts: Iterable[Sequence[int]], *, most: int = MAX_TOKENS, name: str = "ids"
+    ) -> Corpus:
+        """Return a corpus of texts given as token ids, which also works for a model without a tokenizer."""
         corpus = cls(model, name, most=most)
         for token_ids in texts:
             corpus._add([token_ids])
             if max(token_ids, default=0) >= model.vocabulary:
                 most_id = model.vocabulary - 1
                 raise ValueError(f"texts holds the id {max(token_ids)}, and this model knows none above {most_id}.")
-        return corpus._filled()
+        return corpus._checked()
 
     def require(self, model: Model) -> None:
-        """Raise a sentence unless the ids mean to this model what they meant to the one it was read for."""
-        if model.codec in self._known:
+        """Raise a LookaheadError unless this model has the vocabulary that the corpus was tokenized with."""
+        if model.codec in self._matching_codecs:
             return
-        if _vocabulary(model) != self._vocabulary:
+        if _vocabulary_hash(model) != self._vocabulary:
             raise LookaheadError(
                 f"The corpus {self.name} was read with another vocabulary than that of {model.name}; "
                 "load it again with this model."
             )
-        self._known.add(model.codec)
+        self._matching_codecs.add(model.codec)
 
-    def _add(self, pieces: Iterable[Sequence[int]]) -> None:
-        """Remember a text, which comes in pieces."""
+    def _add(self, parts: Iterable[Sequence[int]]) -> None:
+        """Store one text, given as its parts in order."""
         self.index.begin_text()
-        for token_ids in pieces:
+        for token_ids in parts:
             self.index.add(token_ids)
             self.tokens += len(token_ids)
 
-    def _filled(self) -> Corpus:
+    def _checked(self) -> Corpus:
+        """Return the corpus; a LookaheadError is raised if it is empty."""
         if not self.tokens:
             raise LookaheadError(f"There is no text in {self.name}; give a corpus that has some.")
         return self
 
 
-def load_corpus(model: Model | Source, source: Source | Model, *, most: int = MOST) -> Corpus:
-    """Texts to draft from: a text file, a folder of them (what is hidden or no text is left out), or strings.
+def load_corpus(model: Model | Source, source: Source | Model, *, most: int = MAX_TOKENS) -> Corpus:
+    """Return a corpus to draft from: the texts of a file, of a folder, or of a collection of strings.
 
-    Each is read as a text of its own, with this model's tokenizer; the latest `most` tokens are kept. Model and source
-    may come in either order.
+    In a folder, hidden files and files that are not UTF-8 text are skipped. Each text is tokenized separately with this
+    model's tokenizer; the latest `most` tokens are kept. Model and source may come in either order. Raises a
+    LookaheadError if there is no text, or a TextError if the model has no tokenizer.
     """
     model, source = model_and_source(model, source, "load_corpus")
     if model.tokenizer is None:
         raise TextError("A corpus of text needs a tokenizer, which this model was given without; use Corpus.of_ids.")
-    is_path = isinstance(source, str | os.PathLike)
-    if source == "" or not (is_path or isinstance(source, Iterable)):
+    name, texts = _open_source(source)
+    corpus = Corpus(model, name, most=most)
+    for chunks in texts:
+        corpus._add(_tokenized(model.codec, _cut_between_words(chunks)))
+    return corpus._checked()
+
+
+def _open_source(source: object) -> tuple[str, Iterator[Iterator[str]]]:
+    """Return the name of a source and its texts, each as an iterator of chunks."""
+    if source == "" or not isinstance(source, str | os.PathLike | Iterable):
         raise ValueError(f"source is {source!r}, and must be a file, a folder, or several strings.")
-    corpus = Corpus(model, Path(source).name or str(source) if is_path else "given texts", most=most)
-    for pieces in _files(Path(source)) if is_path else map(_pieces_of, source):
-        corpus._add(_encoded(model.codec, _between_words(pieces)))
-    return corpus._filled()
+    if isinstance(source, str | os.PathLike):
+        return Path(source).name or str(source), _texts_at(Path(source))
+    return "given texts", map(_chunks, source)
 
 
 def _shortened(name: str) -> str:
-    """A long name without its middle: the end of a path says which file it is."""
+    """Return a name of at most 80 characters, with "[...]" for the middle of a longer one."""
     name = " ".join(name.split())
     return name if len(name) <= 80 else f"{name[:38]} [...] {name[-38:]}"
 
 
-def _files(path: Path) -> Iterator[Iterator[str]]:
-    """The texts of a file or folder, each in pieces."""
-    # These two take a text that was given for a path, which may be too long for one, for a path to nothing.
+def _texts_at(path: Path) -> Iterator[Iterator[str]]:
+    """Yield the texts of a file or folder, each as an iterator of chunks."""
+    # These two return False for a string that is too long for a path; methods of Path raise an error.
     if os.path.isdir(path):
-        yield from (_read(file) for file in _inside(path) if _is_text(file))
+        yield from (_read(file) for file in _files_in(path) if _is_text(file))
     elif not os.path.exists(path):
         raise LookaheadError(
             f"There is nothing at {_shortened(str(path))}; name a file or folder, or give texts themselves in a list."
@@ -112,75 +122,78 @@ def _files(path: Path) -> Iterator[Iterator[str]]:
         yield _read(path)
 
 
-def _inside(folder: Path) -> Iterator[Path]:
-    """All files of a folder and of those inside it, in the order of their names, but for what is hidden."""
-    for place, folders, files in os.walk(folder, onerror=partial(_cannot_read, folder)):
+def _files_in(folder: Path) -> Iterator[Path]:
+    """Yield all files below a folder in the order of their names, without hidden ones."""
+    for parent, folders, files in os.walk(folder, onerror=partial(_raise_unreadable, folder)):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found = (Path(place, name) for name in sorted(files) if not name.startswith("."))
+        found = (Path(parent, name) for name in sorted(files) if not name.startswith("."))
         yield from (file for file in found if file.is_file())
 
 
 def _is_text(file: Path) -> bool:
-    """Whether all of it is UTF-8 with no zero bytes, which is known before anything of it is remembered."""
+    """Whether the whole file is UTF-8 without zero bytes."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with file.open("rb") as opened:
-            while piece := opened.read(PIECE):
-                if "\0" in decoder.decode(piece):
+            while chunk := opened.read(CHUNK):
+                if "\0" in decoder.decode(chunk):
                     return False
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False
     except OSError as error:
-        _cannot_read(file, error)
+        _raise_unreadable(file, error)
     return True
 
 
 def _read(file: Path) -> Iterator[str]:
-    # A mark at the beginning of a file is no part of its text.
+    """Yield the file's text in chunks."""
+    # A byte order mark is not part of the text.
     with file.open(encoding="utf-8-sig") as opened:
-        while piece := opened.read(PIECE):
-            yield piece
+        while chunk := opened.read(CHUNK):
+            yield chunk
 
 
-def _cannot_read(path: Path, error: OSError) -> None:
+def _raise_unreadable(path: Path, error: OSError) -> None:
     reason = error.strerror or type(error).__name__
     raise LookaheadError(f"{path.name} cannot be read: {reason}; make it readable, or leave it out.") from error
 
 
-def _pieces_of(text: Any) -> Iterator[str]:
+def _chunks(text: object) -> Iterator[str]:
+    """Return a string in chunks."""
     if not isinstance(text, str):
         raise ValueError(f"source holds {type(text).__name__}, and must hold strings.")
-    return (text[start : start + PIECE] for start in range(0, len(text), PIECE))
+    return (text[start : start + CHUNK] for start in range(0, len(text), CHUNK))
 
 
-def _between_words(pieces: Iterable[str]) -> Iterator[str]:
-    """The same text in pieces that end where words do, so that their tokens are those of the whole text."""
+def _cut_between_words(chunks: Iterable[str]) -> Iterator[str]:
+    """Yield the same text in parts that end between words, so that their tokens equal those of the whole text."""
     held = ""
-    for piece in pieces:
-        held += piece
-        cut = _seam(held) if len(held) >= PIECE else 0
+    for chunk in chunks:
+        held += chunk
+        cut = _cut_position(held) if len(held) >= CHUNK else 0
         if cut:
             yield held[:cut]
             held = held[cut:]
     yield held
 
 
-def _seam(text: str) -> int:
-    """Before the last space that stands alone between words; the end, where there is none near it."""
-    seams = [found.start() for found in _SPACE.finditer(text, max(0, len(text) - SEAM))]
-    return seams[-1] if seams else len(text)
+def _cut_position(text: str) -> int:
+    """Return the position of the last single space between words; the end of the text if there is none near it."""
+    spaces = [found.start() for found in _SINGLE_SPACE.finditer(text, max(0, len(text) - CUT_RANGE))]
+    return spaces[-1] if spaces else len(text)
 
 
-def _encoded(codec: TextCodec, pieces: Iterable[str]) -> Iterator[list[int]]:
-    for number, piece in enumerate(pieces):
-        yield [token.token_id for token in codec.encode(piece, continuing=number > 0)]
+def _tokenized(codec: TextCodec, parts: Iterable[str]) -> Iterator[list[int]]:
+    """Yield the token ids of each part of a text."""
+    for number, part in enumerate(parts):
+        yield [token.token_id for token in codec.encode(part, continuing=number > 0)]
 
 
-def _vocabulary(model: Model) -> str:
-    """What tells vocabularies apart, and not two loads of one: each token's name and id, special ones left out.
+def _vocabulary_hash(model: Model) -> str:
+    """Return a hash of a vocabulary: of each token's name and id, without special tokens.
 
-    Those have no text, so that a corpus serves a model and one that was made from it by adding some.
+    Special tokens have no text. So a corpus also serves a model that was derived by adding some.
     """
     if model.tokenizer is None:
         return f"{model.vocabulary} ids"

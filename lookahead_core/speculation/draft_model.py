@@ -1,4 +1,4 @@
-"""A smaller model that drafts for a bigger one, over a tree of its own."""
+"""The draft-model drafter: a smaller model runs ahead of the big one, over a token tree of its own."""
 
 from __future__ import annotations
 
@@ -18,109 +18,118 @@ from lookahead_core.text.context_window import window_start
 from lookahead_core.tree import Node, TokenTree
 
 Choose: TypeAlias = Callable[[torch.Tensor, Sequence[int]], tuple[int, torch.Tensor | None]]
-"""Tells of a row and a path which token comes, and the probabilities that it was drawn from, if it was drawn here."""
+"""A function from a row of log-probabilities and a path to the next token, chosen as the stream chooses.
 
-LONGEST = 8
-"""How many tokens it runs ahead at most: each is a pass of its own."""
-SURE_ENOUGH = 0.3
-"""It stops where all that it has drafted is less likely than this to be right: another pass would hardly pay."""
-WAYS = 3
-DRAWN = 0.7
-"""How likely a token that it has drawn is taken: the same for all, or the ones that were put into a draft would come
-with other odds than they were drawn with."""
+It also returns the probabilities that the token was sampled from; None if it was chosen greedily or with the stream's
+own noise.
+"""
+
+MAX_DRAFT_DEPTH = 8
+"""Maximum number of tokens that the draft model runs ahead: each takes a forward pass of its own."""
+MIN_PATH_ODDS = 0.3
+"""The draft model stops when the whole draft is accepted with less than this probability."""
+ALTERNATIVES = 3
+"""Number of the draft model's most probable tokens that are guessed beside the chosen one."""
+SAMPLED_ODDS = 0.7
+"""Odds of a sampled guess. They are the same for all tokens: if they depended on the token, sampled tokens would enter
+the draft with other probabilities than they were sampled with."""
 
 
 class DraftModelDrafter:
-    """Runs ahead with a smaller model, choosing as the big one chooses."""
+    """Guesses by running ahead with a smaller model. The state is a node of its own token tree."""
 
     name = "model"
     hidden = False
     guesses_are_valid = True
 
-    def __init__(self, little: Model, vocabulary: int, choose: Choose, trust: GuessAccuracy) -> None:
-        """The vocabulary is the bigger model's, which may have more ids that stand for nothing, or fewer."""
-        self.little = little
+    def __init__(self, draft_model: Model, vocabulary: int, choose: Choose, accuracy: GuessAccuracy) -> None:
+        """`vocabulary` is that of the big model, which may have more or fewer padding ids at its end."""
+        self.draft_model = draft_model
         self._vocabulary = vocabulary
         self._choose = choose
-        self._trust = trust
+        self._accuracy = accuracy
         self._tree = TokenTree()
-        self._ahead: dict[Node, tuple[int, float, torch.Tensor | None]] = {}
-        """What was chosen after each node that it has run over, with its odds and what it was drawn from."""
+        self._chosen: dict[Node, tuple[int, float, torch.Tensor | None]] = {}
+        """The token chosen after each node of the current draft, its odds, and what it was sampled from."""
 
     def read(self, token_ids: Sequence[int]) -> None:
-        """It reads what it needs when it starts."""
+        """Do nothing: `start` gets the whole path."""
 
     def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
-        """It learns nothing from the bigger model."""
+        """Do nothing: `start` gets the whole path."""
 
-    def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
-        seen = self._seen(path)
-        if not seen or max(seen) >= self.little.vocabulary:
+    def start(self, path: Sequence[int], vector: object, reach: int) -> Node | None:
+        """Run ahead of the path; None if the draft model's context or vocabulary is too small for it."""
+        window = self._window(path)
+        if not window or max(window) >= self.draft_model.vocabulary:
             return None
         self._tree.new_view()
-        top = self._tree.descend(self._tree.root, seen)
-        self._tree.move_head(top)
-        self._ahead = {}
-        self._run(top, list(path), min(reach, LONGEST))
-        if self._tree.size > 2 * len(seen) + 256:
-            self.little.engine.free(self._tree.prune())
-        return top
+        head = self._tree.descend(self._tree.root, window)
+        self._tree.move_head(head)
+        self._chosen = {}
+        self._run_ahead(head, list(path), min(reach, MAX_DRAFT_DEPTH))
+        if self._tree.size > 2 * len(window) + 256:
+            self.draft_model.engine.free(self._tree.prune())
+        return head
 
-    def _seen(self, path: Sequence[int]) -> Sequence[int]:
-        """What it reads of a path: nothing where it could not run ahead behind it."""
-        context, starts = self.little.context_length, self.little.start_ids
-        first = len(starts) if tuple(path[: len(starts)]) == starts else 0
-        if context is not None and context <= first + LONGEST:
+    def _window(self, path: Sequence[int]) -> Sequence[int]:
+        """Return the part of a path that fits the draft model's context with room to run ahead; empty if none does."""
+        context, start_ids = self.draft_model.context_length, self.draft_model.start_ids
+        first = len(start_ids) if tuple(path[: len(start_ids)]) == start_ids else 0
+        if context is not None and context <= first + MAX_DRAFT_DEPTH:
             return ()
-        start = window_start(len(path), context, LONGEST, first)
+        start = window_start(len(path), context, MAX_DRAFT_DEPTH, first)
         return [*path[:first], *path[start:]] if start else path
 
-    def _run(self, node: Node, path: list[int], reach: int) -> None:
-        """One token after the other, as long as what it has drafted is likely to be right."""
-        likely = 1.0
-        for _ in range(reach):
+    def _run_ahead(self, node: Node, path: list[int], max_depth: int) -> None:
+        """Choose token after token, until the draft as a whole is unlikely to be accepted."""
+        path_odds = 1.0
+        for _ in range(max_depth):
             try:
-                row = self.little.engine.evaluate([node])[0]
+                row = self.draft_model.engine.evaluate([node])[0]
             except CacheFull:
-                # The text goes on without it.
-                return
-            token_id, odds, source = self._token(row, path)
-            self._ahead[node] = token_id, odds, source
-            likely *= self._trust.odds(self.name, _first(token_id, odds, source))
-            if likely < SURE_ENOUGH:
+                return  # the stream continues without this drafter
+            token_id, odds, source = self._chosen_token(row, path)
+            self._chosen[node] = token_id, odds, source
+            path_odds *= self._accuracy.odds(self.name, _first_guess(token_id, odds, source))
+            if path_odds < MIN_PATH_ODDS:
                 return
             node = self._tree.expand(node, token_id)
             path.append(token_id)
 
-    def _token(self, row: torch.Tensor, path: Sequence[int]) -> tuple[int, float, torch.Tensor | None]:
-        # Rows of padding stand for nothing, and one model may have more of them than the other.
+    def _chosen_token(self, row: torch.Tensor, path: Sequence[int]) -> tuple[int, float, torch.Tensor | None]:
+        """Return the token chosen from a row, its odds, and the probabilities it was sampled from."""
+        # Padding ids have no text; one model may have more of them than the other.
         row = functional.pad(row, (0, self._vocabulary - len(row)), value=-math.inf).log_softmax(-1)
         token_id, source = self._choose(row, path)
-        return token_id, DRAWN if source is not None else float(row[token_id].exp()), source
+        return token_id, SAMPLED_ODDS if source is not None else float(row[token_id].exp()), source
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        if state not in self._ahead:
+        """Return the chosen token first, then the draft model's most probable other tokens."""
+        if state not in self._chosen:
             return ()
-        token_id, odds, source = self._ahead[state]
-        first = _first(token_id, odds, source)
+        token_id, odds, source = self._chosen[state]
+        first = _first_guess(token_id, odds, source)
         if source is not None:
-            # Of several tokens only the first could be a draw; the others would have to be told apart from it.
+            # Further tokens would have to be sampled, given that the first one is rejected.
             return [first]
-        said = zip(state.prediction.token_ids, state.prediction.logprobs, strict=True)
-        known = itertools.islice(((other, value) for other, value in said if other < self._vocabulary), WAYS)
+        pairs = zip(state.prediction.token_ids, state.prediction.logprobs, strict=True)
+        known = itertools.islice(((other, value) for other, value in pairs if other < self._vocabulary), ALTERNATIVES)
         others = [
-            Guess(other, 0.5 * math.exp(value), ("other", place))
-            for place, (other, value) in enumerate(known)
+            Guess(other, 0.5 * math.exp(value), ("other", rank))
+            for rank, (other, value) in enumerate(known)
             if other != token_id
         ]
         return [first, *others]
 
-    def follow(self, state: Any, token_id: int) -> Any:
-        return state.children.get(token_id)
+    def follow(self, state: Any, token_id: int) -> Node | None:
+        """Return the child node for this token; None if the draft model did not choose it."""
+        child: Node | None = state.children.get(token_id)
+        return child
 
 
-def _first(token_id: int, odds: float, source: torch.Tensor | None) -> Guess:
-    """What the smaller model would say: it agrees with the bigger one more often than it is sure of it."""
+def _first_guess(token_id: int, odds: float, source: torch.Tensor | None) -> Guess:
+    """Return the guess of the chosen token: the models agree more often than the draft model's odds say."""
     if source is not None:
-        return Guess(token_id, DRAWN, "drawn", source)
+        return Guess(token_id, SAMPLED_ODDS, "drawn", source)
     return Guess(token_id, 0.4 + 0.6 * odds, ("first", decile(odds)))

@@ -1,8 +1,8 @@
-"""Heads that guess several tokens ahead from one vector, after Medusa: where they are found, and the drafter.
+"""Draft heads that predict several tokens ahead from one hidden state, after Medusa: loading, and the drafter.
 
-A model's output matrix turns a vector into odds for the next token. Head j bends that vector, so that the same matrix
-gives odds for the token j places after that one. It also sees which token that one has become, as Medusa's do not:
-that is known when a draft begins, and worth much. Nothing of the model is trained or changed.
+A model's output matrix turns its last hidden state into logits of the next token. Head j transforms that hidden
+state, so that the same matrix gives logits of the token j positions after the next one. Unlike Medusa's heads, it also
+sees the embedding of the next token, which is known when a draft begins. The model itself is not changed.
 """
 
 from __future__ import annotations
@@ -27,31 +27,33 @@ from lookahead_core.loading.from_transformers import hub_answers
 from lookahead_core.model import Model, model_and_source
 from lookahead_core.settings import Settings
 from lookahead_core.speculation.drafters import Guess, decile
-from lookahead_core.speculation.heads_file import TRAIN, Heads, check_heads, looked_up, output_matrix, read_heads
+from lookahead_core.speculation.heads_file import TRAIN_HINT, Heads, check_heads, embed, output_matrix, read_heads
 from lookahead_core.tree import Node
 
 FILE = "heads.safetensors"
+"""Name of the file that holds draft heads in a folder or a Hub repository."""
 GUESSES = 6
-"""How many tokens each head guesses."""
+"""Number of tokens that each head guesses."""
 Source = str | os.PathLike[str]
 
 
 def load_heads(source: Source | Model, model: Model | Source, *, settings: Settings | None = None) -> Heads:
-    """Heads of this model: by file, by folder, by the name that they were trained under, or by Hub id.
+    """Return the draft heads from a file, a folder, the name they were trained under, or a Hub id.
 
-    Source and model may come in either order.
+    Source and model may come in either order. A ModelError is raised if there are none or if
+    they belong to another model.
     """
     model, source = model_and_source(source, model, "load_heads")
     if not isinstance(source, str | os.PathLike):
         raise ValueError(f"source is {source!r}, and must be a file, a folder, a name or a Hub id.")
     name = os.fspath(source)
-    heads = read_heads(_found(name, settings or Settings.from_env()), name)
+    heads = read_heads(_locate(name, settings or Settings.from_env()), name)
     check_heads(heads, model)
     return heads
 
 
 def home_of(name: str, settings: Settings) -> Path:
-    """The folder in which heads of a bare name are kept."""
+    """Return the folder for heads trained under a plain name; a ValueError is raised if it has slashes."""
     if not name or name in (".", "..") or set(name) & set("/\\:"):
         raise ValueError(
             f"name is {name!r}, and must be a plain name, without slashes; give a folder for any other place."
@@ -59,81 +61,85 @@ def home_of(name: str, settings: Settings) -> Path:
     return settings.cache_dir.expanduser().absolute() / "heads" / name
 
 
-def _found(name: str, settings: Settings) -> Path:
-    """The file that a person's words for some heads stand for."""
+def _locate(name: str, settings: Settings) -> Path:
+    """Return the path of the heads' file, which is downloaded from the Hub if necessary."""
     path = Path(name).expanduser()
-    looked = [path, path / FILE]
+    candidates = [path, path / FILE]
     if not set(name) & set("/\\:") and name not in ("", ".", ".."):
-        looked.append(home_of(name, settings) / FILE)
-    for candidate in looked:
+        candidates.append(home_of(name, settings) / FILE)
+    for candidate in candidates:
         if candidate.is_file():
             return candidate
     if path.is_dir():
-        raise ModelError(f"The folder {name} holds no {FILE}: give one that does, or {TRAIN}.")
+        raise ModelError(f"The folder {name} holds no {FILE}: give one that does, or {TRAIN_HINT}.")
     if name.count("/") == 1 and not name.startswith((".", "/", "~")) and path.suffix != ".safetensors":
-        return _fetched(name, settings.hub_timeout)
-    raise ModelError(f"There are no heads {name}, neither as {' nor as '.join(map(str, looked))}: {TRAIN}.")
+        return _download(name, settings.hub_timeout)
+    raise ModelError(f"There are no heads {name}, neither as {' nor as '.join(map(str, candidates))}: {TRAIN_HINT}.")
 
 
-def _fetched(name: str, timeout: float) -> Path:
-    """The file from the Hub, or from its cache on this machine."""
+def _download(name: str, timeout: float) -> Path:
+    """Return the path of the file from the Hub, or from the Hub's cache on this machine."""
     try:
         local_only = not hub_answers(name, None, timeout)
         return Path(hf_hub_download(name, FILE, local_files_only=local_only))
     except Exception as error:
-        raise ModelError(_sentence(name, error)) from error
+        raise ModelError(_download_error(name, error)) from error
 
 
-def _sentence(name: str, error: Exception) -> str:
-    """What to tell a person whom the Hub gave no heads."""
+def _download_error(name: str, error: Exception) -> str:
+    """Return the error message for a failed download."""
     if is_caused_by(error, hub.GatedRepoError):
         return f"{name} is gated: ask for access on its page on the Hub, then run `hf auth login`."
     if is_caused_by(error, hub.RepositoryNotFoundError):
-        return f"There is no folder {name}, and the Hub shows none either: check the name, or {TRAIN}."
+        return f"There is no folder {name}, and the Hub shows none either: check the name, or {TRAIN_HINT}."
     if is_caused_by(error, hub.HFValidationError):
         return f"{name} is no file, no folder and no name on the Hub: check the spelling."
     if is_caused_by(error, hub.LocalEntryNotFoundError):
-        return f"The heads {name} are not on this machine, and the Hub does not answer: connect once, or {TRAIN}."
+        return f"The heads {name} are not on this machine, and the Hub does not answer: connect once, or {TRAIN_HINT}."
     if is_caused_by(error, hub.EntryNotFoundError):
-        return f"{name} on the Hub holds no {FILE}: give a repository that does, or {TRAIN}."
-    return f"The heads {name} could not be fetched ({type(error).__name__}): try again, or {TRAIN}."
+        return f"{name} on the Hub holds no {FILE}: give a repository that does, or {TRAIN_HINT}."
+    return f"The heads {name} could not be fetched ({type(error).__name__}): try again, or {TRAIN_HINT}."
 
 
-def bend(
-    vectors: torch.Tensor, tokens: torch.Tensor, inward: torch.Tensor, biases: torch.Tensor, outward: torch.Tensor
+def transformed_states(
+    states: torch.Tensor, embeddings: torch.Tensor, inward: torch.Tensor, biases: torch.Tensor, outward: torch.Tensor
 ) -> torch.Tensor:
-    """For each head and each vector with its token's embedding, the vector that the head's guess is read off."""
-    seen = _seen(vectors, tokens)
-    thought = torch.baddbmm(biases[:, None], seen.expand(len(inward), -1, -1), inward.transpose(1, 2))
-    return vectors + _sizes(vectors) * (functional.silu(thought) @ outward.transpose(1, 2))
+    """Return the hidden states that the heads predict from, of shape (heads, rows, hidden size).
+
+    Each row has a hidden state and the embedding of the token that followed it. `inward`, `biases` and `outward` are
+    those of `Heads`.
+    """
+    inputs = _inputs(states, embeddings)
+    inner = torch.baddbmm(biases[:, None], inputs.expand(len(inward), -1, -1), inward.transpose(1, 2))
+    return states + _rms(states) * (functional.silu(inner) @ outward.transpose(1, 2))
 
 
-def _seen(vectors: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """What heads see. All is measured by the size of the vectors, which differs much between models."""
-    return torch.cat([functional.rms_norm(part, part.shape[-1:]) for part in (vectors, tokens)], -1)
+def _inputs(states: torch.Tensor, embeddings: torch.Tensor) -> torch.Tensor:
+    """Return the heads' inputs: both vectors normalised by RMS, whose size differs much between models."""
+    return torch.cat([functional.rms_norm(part, part.shape[-1:]) for part in (states, embeddings)], -1)
 
 
-def _sizes(vectors: torch.Tensor) -> torch.Tensor:
-    return vectors.float().pow(2).mean(-1, keepdim=True).sqrt().to(vectors.dtype)
+def _rms(states: torch.Tensor) -> torch.Tensor:
+    return states.float().pow(2).mean(-1, keepdim=True).sqrt().to(states.dtype)
 
 
-class HeadsProduct:
-    """Heads on one model: from vectors to scores of the kept tokens, all heads in one product."""
+class HeadsForward:
+    """The forward pass of draft heads on one model: from hidden states to logits of the heads' vocabulary."""
 
     def __init__(self, heads: Heads, model: Model) -> None:
         matrix, bias = output_matrix(model)
         device = matrix.device
-        # Half precision of sixteen bits is slow on processors.
+        # float16 is slow on processors.
         self.dtype = torch.float32 if (device.type, matrix.dtype) == ("cpu", torch.float16) else matrix.dtype
-        # Heads may be kept longer than a model.
+        # Heads may outlive a model.
         self._embeddings = weakref.ref(model.hf_model.get_input_embeddings())
-        self.parts = [part.to(device, self.dtype) for part in (heads.inward, heads.biases, heads.outward)]
+        self.parameters = [part.to(device, self.dtype) for part in (heads.inward, heads.biases, heads.outward)]
         self.kept = heads.kept.to(device)
         self.matrix = matrix[self.kept].to(self.dtype)
         self.bias = None if bias is None else bias[self.kept].to(self.dtype)
         self._packed: tuple[PackedMatrix, PackedMatrix, PackedMatrix] | None = None
         if device.type == "cpu" and packs(self.dtype):
-            inward, biases, outward = self.parts
+            inward, biases, outward = self.parameters
             self._packed = (
                 packed(inward.flatten(0, 1), biases.flatten()),
                 packed(outward.flatten(0, 1), None),
@@ -141,32 +147,40 @@ class HeadsProduct:
             )
 
     @torch.inference_mode()
-    def __call__(self, vectors: torch.Tensor, token_ids: torch.Tensor, count: int | None = None) -> torch.Tensor:
-        """Scores by head, vector and kept token; each vector comes with the token that came from it."""
+    def __call__(self, states: torch.Tensor, token_ids: torch.Tensor, count: int | None = None) -> torch.Tensor:
+        """Return logits of shape (heads, rows, kept tokens), in float32.
+
+        Each row has a hidden state and the token that followed it. `count` limits the number of heads; None is all.
+        """
         device = self.matrix.device
         layer = self._embeddings()
         assert layer is not None
-        given = vectors.to(device, self.dtype), looked_up(layer, token_ids).to(device, self.dtype)
+        inputs = states.to(device, self.dtype), embed(layer, token_ids).to(device, self.dtype)
         if self._packed is None:
-            bent = bend(*given, *(part[:count] for part in self.parts))
-            return functional.linear(bent, self.matrix, self.bias).float()
+            transformed = transformed_states(*inputs, *(part[:count] for part in self.parameters))
+            return functional.linear(transformed, self.matrix, self.bias).float()
         inward, outward, matrix = self._packed
-        if len(vectors) == 1:
-            bent = _bent_one(*given, inward, outward)[:count]
+        if len(states) == 1:
+            transformed = _transformed_state(*inputs, inward, outward)[:count]
         else:
-            bent = bend(*given, *(part[:count] for part in self.parts))
-        return product(matrix, bent).float()
+            transformed = transformed_states(*inputs, *(part[:count] for part in self.parameters))
+        return product(matrix, transformed).float()
 
 
-def _bent_one(vector: torch.Tensor, token: torch.Tensor, inward: PackedMatrix, outward: PackedMatrix) -> torch.Tensor:
-    """What bending one vector gives: one product inward for all heads, and one outward, of which each takes its own."""
-    thought = functional.silu(product(inward, _seen(vector, token))).view(-1, outward.matrix.shape[1])
-    all_of_all = product(outward, thought).view(len(thought), len(thought), -1)
-    return (vector + _sizes(vector) * all_of_all.diagonal().t())[:, None]
+def _transformed_state(
+    state: torch.Tensor, embedding: torch.Tensor, inward: PackedMatrix, outward: PackedMatrix
+) -> torch.Tensor:
+    """Return `transformed_states` of one row, with one product each for the inward and outward matrices of all heads.
+
+    The outward product also computes each head with the others' matrices; only the diagonal is used.
+    """
+    inner = functional.silu(product(inward, _inputs(state, embedding))).view(-1, outward.matrix.shape[1])
+    every_pair = product(outward, inner).view(len(inner), len(inner), -1)
+    return (state + _rms(state) * every_pair.diagonal().t())[:, None]
 
 
 class HeadsDrafter:
-    """What trained heads guess. It keeps nothing of a document, so that one serves all documents of a model."""
+    """Guesses with trained draft heads. The state is a `HeadGuesses` and the number of the next head."""
 
     name = "heads"
     hidden = True
@@ -176,50 +190,51 @@ class HeadsDrafter:
     def __init__(self, heads: Heads, model: Model) -> None:
         self.heads = heads
         check_heads(heads, model)
-        if model.hf_model not in heads.ready:
-            heads.ready[model.hf_model] = HeadsProduct(heads, model)
-        self._product: HeadsProduct = heads.ready[model.hf_model]
+        if model.hf_model not in heads.prepared:
+            heads.prepared[model.hf_model] = HeadsForward(heads, model)
+        self._forward: HeadsForward = heads.prepared[model.hf_model]
 
     def read(self, token_ids: Sequence[int]) -> None:
-        """Heads look at vectors, not at texts."""
+        """Do nothing: heads use hidden states only."""
 
     def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
-        """What they know was learnt before."""
+        """Do nothing: heads are trained beforehand."""
 
-    def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
-        """All heads that the draft has room for, and which one's turn it is."""
+    def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> tuple[HeadGuesses, int] | None:
+        """Return the guesses of as many heads as the draft is deep, and head 0; None without a hidden state."""
         if vector is None or reach < 1:
             return None
-        return HeadGuesses(self._product, vector, path[-1], min(reach, self.heads.count)), 0
+        return HeadGuesses(self._forward, vector, path[-1], min(reach, self.heads.count)), 0
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        asked, place = state
-        return asked.guesses[place]
+        """Return the guesses of the state's head."""
+        guesses: HeadGuesses = state[0]
+        return guesses.by_head[state[1]]
 
-    def follow(self, state: Any, token_id: int) -> Any:
-        """The next head: what it guesses does not depend on the token before."""
-        asked, place = state
-        return (asked, place + 1) if place + 1 < asked.count else None
+    def follow(self, state: Any, token_id: int) -> tuple[HeadGuesses, int] | None:
+        """Return the next head, whose guesses do not depend on the token; None after the last head."""
+        guesses, head = state
+        return (guesses, head + 1) if head + 1 < guesses.count else None
 
 
 class HeadGuesses:
-    """Heads that look at a vector, when somebody first wants to know what they see."""
+    """The guesses of all heads from one hidden state, computed when they are first needed."""
 
-    def __init__(self, product: HeadsProduct, vector: torch.Tensor, token_id: int, count: int) -> None:
+    def __init__(self, forward: HeadsForward, state: torch.Tensor, token_id: int, count: int) -> None:
         self.count = count
-        self._product, self._vector, self._token_id = product, vector, token_id
+        self._forward, self._state, self._token_id = forward, state, token_id
 
     @functools.cached_property
-    def guesses(self) -> tuple[tuple[Guess, ...], ...]:
-        """What each head guesses."""
-        scores = self._product(self._vector.reshape(1, -1), torch.tensor([self._token_id]), self.count)[:, 0]
-        places = top_k_sorted(scores, min(GUESSES, scores.shape[-1]))
-        odds = scores.softmax(-1).gather(1, places)
-        token_ids = self._product.kept[places]
-        return tuple(map(_ways, range(self.count), token_ids.tolist(), odds.tolist()))
+    def by_head(self) -> tuple[tuple[Guess, ...], ...]:
+        """The guesses of each head, the most probable first."""
+        scores = self._forward(self._state.reshape(1, -1), torch.tensor([self._token_id]), self.count)[:, 0]
+        columns = top_k_sorted(scores, min(GUESSES, scores.shape[-1]))
+        odds = scores.softmax(-1).gather(1, columns)
+        token_ids = self._forward.kept[columns]
+        return tuple(map(_guesses, range(self.count), token_ids.tolist(), odds.tolist()))
 
 
-def _ways(head: int, token_ids: list[int], odds: list[float]) -> tuple[Guess, ...]:
+def _guesses(head: int, token_ids: list[int], odds: list[float]) -> tuple[Guess, ...]:
     return tuple(
         Guess(token_id, value, (head, min(rank, 3), decile(value)))
         for rank, (token_id, value) in enumerate(zip(token_ids, odds, strict=True))

@@ -1,4 +1,4 @@
-"""Trained heads as they are kept: their numbers, their file, and whether they belong to a model."""
+"""Trained draft heads: their tensors, their file, and the check that they belong to a model."""
 
 from __future__ import annotations
 
@@ -13,59 +13,64 @@ from weakref import WeakKeyDictionary, WeakSet
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
+from torch import nn
 from torch.nn import functional
 
 from lookahead_core.errors import ModelError
 from lookahead_core.model import Model
 
 FORMAT = "lookahead heads 1"
-SIZES = {"inward": 3, "biases": 2, "outward": 3, "kept": 1, "sample": 2}
-"""What is kept, and how many sizes the shape of each has."""
-TENSORS = tuple(SIZES)
-PLAIN = ("name", "vocabulary", "fingerprint", "notes")
-"""The other fields, which compare as they are."""
-FLOATS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
-FACTS = ("count", "hidden_size", "vocabulary", "fingerprint")
-WIDEST = 1024
-"""How many numbers a head thinks in at most."""
-SAMPLED = 32
-"""So many rows of the output matrix tell whether a model is the one that heads were trained for."""
-NEAR = 0.9
-"""How alike they must be: other roundings and further training leave more, other models next to nothing."""
-TRAIN = "train some with `python -m lookahead_core train-heads`"
+"""Names the file format and its version in the file's metadata."""
+DIMENSIONS = {"inward": 3, "biases": 2, "outward": 3, "kept": 1, "sample": 2}
+"""The tensors in the file, and the number of dimensions of each."""
+TENSORS = tuple(DIMENSIONS)
+PLAIN_FIELDS = ("name", "vocabulary", "fingerprint", "notes")
+"""The fields of `Heads` that are not tensors and take part in comparisons."""
+FLOAT_DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
+METADATA = ("count", "hidden_size", "vocabulary", "fingerprint")
+"""Keys of the file's metadata that must be there."""
+MAX_INNER_SIZE = 1024
+"""Maximum inner size of a head."""
+SAMPLE_ROWS = 32
+"""Number of rows of the output matrix that identify the model of the heads."""
+MIN_SIMILARITY = 0.9
+"""Minimum cosine similarity of those rows: higher for the same model rounded or trained further, near 0 for others."""
+TRAIN_HINT = "train some with `python -m lookahead_core train-heads`"
 
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """What was trained: two matrices and a bias a head, and the tokens that they guess among.
+    """Trained draft heads: two matrices and a bias per head, and the tokens that they guess among.
 
-    Heads are equal where their names, notes and all numbers are.
+    Heads are equal if their names, notes and all tensors are equal.
     """
 
     name: str
     inward: torch.Tensor
-    """By head: from a vector and a token's embedding to what the head thinks in."""
+    """Of shape (heads, inner size, hidden size + embedding size)."""
     biases: torch.Tensor
+    """Of shape (heads, inner size)."""
     outward: torch.Tensor
-    """By head: from there to what is added to the vector."""
+    """Of shape (heads, hidden size, inner size)."""
     kept: torch.Tensor
-    """The ids of the tokens that heads guess among, in rising order: the most frequent ones of the training texts."""
+    """The ids of the tokens that heads guess among, ascending: the most frequent ones of the training texts."""
     sample: torch.Tensor
-    """Some rows of the output matrix of the model that they belong to."""
+    """SAMPLE_ROWS rows of the output matrix of the model that they belong to."""
     vocabulary: int
+    """The number of rows of that output matrix."""
     fingerprint: str
-    """The same for the same weights, in whichever type they were loaded."""
+    """A hash of that model's weights, which does not depend on the dtype they were loaded in."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What they were trained on, and how often they were right, for people."""
-    known: MutableSet[Any] = field(default_factory=WeakSet, init=False, repr=False, compare=False)
-    """The models of transformers that they were found to belong to."""
-    ready: MutableMapping[Any, Any] = field(default_factory=WeakKeyDictionary, init=False, repr=False, compare=False)
-    """What drafters have made of them, by such a model: laying matrices out takes longer than a draft."""
+    """What they were trained on and how accurate they were, for people."""
+    checked_models: MutableSet[Any] = field(default_factory=WeakSet, init=False, repr=False, compare=False)
+    """The transformers models that they were found to belong to."""
+    prepared: MutableMapping[Any, Any] = field(default_factory=WeakKeyDictionary, init=False, repr=False, compare=False)
+    """By transformers model, the `HeadsForward` of these heads: packing its matrices takes longer than a draft."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Heads):
             return NotImplemented
-        if any(getattr(self, name) != getattr(other, name) for name in PLAIN):
+        if any(getattr(self, name) != getattr(other, name) for name in PLAIN_FIELDS):
             return False
         return all(_are_equal(getattr(self, name), getattr(other, name)) for name in TENSORS)
 
@@ -74,20 +79,21 @@ class Heads:
 
     @property
     def count(self) -> int:
+        """The number of heads."""
         return self.outward.shape[0]
 
     @property
     def width(self) -> int:
-        """The length of the vectors that they bend: the hidden size of the model."""
+        """The hidden size of the model."""
         return self.outward.shape[1]
 
     @property
     def held_out(self) -> list[tuple[float, float]]:
-        """For each head, how often its first guess, and one of its first four, was right on texts kept apart."""
+        """By head, the accuracy of its first guess and of its first four on held-out texts; may be empty."""
         return [(first, four) for first, four in json.loads(self.notes.get("held_out", "[]"))]
 
     def save(self, path: Path) -> None:
-        """One safetensors file."""
+        """Write one safetensors file."""
         tensors = {name: getattr(self, name).contiguous() for name in TENSORS}
         facts = {"format": FORMAT, "count": str(self.count), "hidden_size": str(self.width)}
         facts |= {"vocabulary": str(self.vocabulary), "fingerprint": self.fingerprint}
@@ -96,22 +102,25 @@ class Heads:
 
 
 def _are_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two tensors are the same in type, place, shape and numbers."""
+    """Whether two tensors have the same dtype, device, shape and values."""
     return (one.dtype, one.device) == (other.dtype, other.device) and torch.equal(one, other)
 
 
 def untrained(model: Model, count: int, kept: torch.Tensor | None = None) -> Heads:
-    """Heads that add nothing, and so guess what the model itself says of the next token."""
+    """Return `count` heads of zeros, which predict what the model itself predicts as the next token.
+
+    `kept` are the ids that they guess among; None keeps all.
+    """
     matrix, _ = output_matrix(model)
     width = matrix.shape[1]
-    thought = min(width, WIDEST)
+    inner = min(width, MAX_INNER_SIZE)
     return Heads(
         name="untrained",
-        inward=torch.zeros(count, thought, _seen(model, width), dtype=torch.bfloat16),
-        biases=torch.zeros(count, thought, dtype=torch.bfloat16),
-        outward=torch.zeros(count, width, thought, dtype=torch.bfloat16),
+        inward=torch.zeros(count, inner, _input_size(model, width), dtype=torch.bfloat16),
+        biases=torch.zeros(count, inner, dtype=torch.bfloat16),
+        outward=torch.zeros(count, width, inner, dtype=torch.bfloat16),
         kept=torch.arange(len(matrix)) if kept is None else kept,
-        sample=_sample(matrix),
+        sample=_sample_rows(matrix),
         vocabulary=len(matrix),
         fingerprint=fingerprint(model),
         notes={"model": model.name},
@@ -119,98 +128,106 @@ def untrained(model: Model, count: int, kept: torch.Tensor | None = None) -> Hea
 
 
 def read_heads(path: Path, name: str) -> Heads:
-    """Heads from a file, or a sentence on what is wrong with it."""
+    """Return the heads in a file; a ModelError says what is wrong with it. `name` is for messages."""
     try:
         with safe_open(path, "pt") as file:
             facts = dict(file.metadata() or {})
             if facts.get("format") != FORMAT:
-                raise ModelError(f"{name} is a safetensors file, but holds no heads of this version: {TRAIN}.")
+                raise ModelError(f"{name} is a safetensors file, but holds no heads of this version: {TRAIN_HINT}.")
             tensors = {key: file.get_tensor(key) for key in TENSORS}
-        own = {key: facts.pop(key) for key in ("format", *FACTS)}
+        own = {key: facts.pop(key) for key in ("format", *METADATA)}
         heads = Heads(name, **tensors, vocabulary=int(own["vocabulary"]), fingerprint=own["fingerprint"], notes=facts)
-        if fault := _fault(heads, own):
-            raise ValueError(fault)
+        if problem := _problem(heads, own):
+            raise ValueError(problem)
     except KeyError as error:
-        raise ModelError(_unreadable(name, f"it does not tell its {error.args[0]}")) from error
+        raise ModelError(_unreadable(name, f"it has no {error.args[0]}")) from error
     except (SafetensorError, OSError, ValueError) as error:
         raise ModelError(_unreadable(name, str(error))) from error
     return heads
 
 
 def _unreadable(name: str, why: str) -> str:
-    return f"{name} cannot be read as heads ({why}): fetch the file again, or {TRAIN}."
+    return f"{name} cannot be read as heads ({why}): fetch the file again, or {TRAIN_HINT}."
 
 
-def _fault(heads: Heads, facts: Mapping[str, str]) -> str:
-    """What is wrong with what a file held, if anything is."""
-    for key, sizes in SIZES.items():
+def _problem(heads: Heads, metadata: Mapping[str, str]) -> str:
+    """Return what is wrong with the contents of a file, or an empty string."""
+    for key, dimensions in DIMENSIONS.items():
         tensor = getattr(heads, key)
-        if tensor.dim() != sizes or not tensor.numel():
+        if tensor.dim() != dimensions or not tensor.numel():
             return f"{key} has the shape {tuple(tensor.shape)}"
-        if (tensor.dtype not in FLOATS) if key != "kept" else (tensor.dtype != torch.int64):
+        if (tensor.dtype not in FLOAT_DTYPES) if key != "kept" else (tensor.dtype != torch.int64):
             return f"{key} holds {str(tensor.dtype).removeprefix('torch.')}"
         if key != "kept" and not bool(tensor.isfinite().all()):
-            return f"{key} holds what is no number"
-    count, thought = heads.biases.shape
+            return f"{key} holds NaN or infinity"
+    count, inner = heads.biases.shape
     shapes = {
-        "inward": (count, thought, heads.inward.shape[2]),
-        "outward": (count, heads.width, thought),
-        "sample": (min(SAMPLED, heads.vocabulary), heads.width),
+        "inward": (count, inner, heads.inward.shape[2]),
+        "outward": (count, heads.width, inner),
+        "sample": (min(SAMPLE_ROWS, heads.vocabulary), heads.width),
     }
     for key, shape in shapes.items():
         if tuple(getattr(heads, key).shape) != shape:
-            return f"{key} has the shape {tuple(getattr(heads, key).shape)} where {shape} is due"
-    if (facts["count"], facts["hidden_size"]) != (str(count), str(heads.width)):
-        return f"it tells of {facts['count']} heads of width {facts['hidden_size']}, and holds {count} of {heads.width}"
+            return f"{key} has the shape {tuple(getattr(heads, key).shape)} instead of {shape}"
+    if (metadata["count"], metadata["hidden_size"]) != (str(count), str(heads.width)):
+        return (
+            f"its metadata has {metadata['count']} heads of hidden size {metadata['hidden_size']}, and its tensors "
+            f"have {count} of {heads.width}"
+        )
     kept = heads.kept
     if int(kept[0]) < 0 or int(kept[-1]) >= heads.vocabulary or not bool((kept[1:] > kept[:-1]).all()):
-        return f"kept does not hold rising ids from 0 to {heads.vocabulary - 1}"
+        return f"kept does not hold ascending ids from 0 to {heads.vocabulary - 1}"
     return ""
 
 
 def check_heads(heads: Heads, model: Model) -> None:
-    """A ModelError where they belong to another model; the same one rounded, or trained further, will do."""
-    if model.hf_model in heads.known:
+    """Raise a ModelError if the heads belong to another model; their own, rounded or trained further, is accepted."""
+    if model.hf_model in heads.checked_models:
         return
     matrix, _ = output_matrix(model)
     theirs, ours = (heads.vocabulary, heads.width), tuple(matrix.shape)
     if theirs != ours:
         raise ModelError(
             f"The heads {heads.name} are for a model of {theirs[0]:,} tokens and hidden size {theirs[1]:,}, and "
-            f"{model.name} has {ours[0]:,} and {ours[1]:,}: give heads of its own, or {TRAIN}."
+            f"{model.name} has {ours[0]:,} and {ours[1]:,}: give heads of its own, or {TRAIN_HINT}."
         )
-    alike = functional.cosine_similarity(heads.sample.double().flatten(), _sample(matrix).double().flatten(), 0)
-    if heads.fingerprint != fingerprint(model) and not alike > NEAR:
+    similarity = functional.cosine_similarity(
+        heads.sample.double().flatten(), _sample_rows(matrix).double().flatten(), 0
+    )
+    if heads.fingerprint != fingerprint(model) and not similarity > MIN_SIMILARITY:
         other = heads.notes.get("model", "unknown")
         raise ModelError(
             f"The heads {heads.name} were trained for another model ({other}), whose weights are not those of "
-            f"{model.name}: give heads of its own, or {TRAIN}."
+            f"{model.name}: give heads of its own, or {TRAIN_HINT}."
         )
-    seen = _seen(model, heads.width)
-    if heads.inward.shape[2] != seen:
+    input_size = _input_size(model, heads.width)
+    if heads.inward.shape[2] != input_size:
         raise ModelError(
-            f"The heads {heads.name} look at {heads.inward.shape[2]:,} numbers, and {model.name} gives {seen:,}: "
-            f"fetch them again, or {TRAIN}."
+            f"The heads {heads.name} have inputs of {heads.inward.shape[2]:,} numbers, and {model.name} gives "
+            f"{input_size:,}: fetch them again, or {TRAIN_HINT}."
         )
-    heads.known.add(model.hf_model)
+    heads.checked_models.add(model.hf_model)
 
 
-def _seen(model: Model, width: int) -> int:
-    """How many numbers a head looks at: a vector's, and those of a token's embedding."""
-    return width + embedded(model, torch.zeros(1, dtype=torch.int64)).shape[1]
+def _input_size(model: Model, width: int) -> int:
+    """Return the input size of a head: hidden size plus embedding size."""
+    return width + embeddings_of(model, torch.zeros(1, dtype=torch.int64)).shape[1]
 
 
 def fingerprint(model: Model) -> str:
-    """A short sign of a model's weights that does not depend on the type they were loaded in."""
+    """Return a short hash of a model's weights, which does not depend on the dtype they were loaded in."""
     matrix, _ = output_matrix(model)
     layers = getattr(model.hf_model.config.get_text_config(decoder=True), "num_hidden_layers", 0)
     digest = hashlib.sha256(f"{tuple(matrix.shape)} {layers}".encode())
-    digest.update(_sample(matrix).view(torch.uint8).numpy().tobytes())
+    digest.update(_sample_rows(matrix).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:16]
 
 
 def output_matrix(model: Model) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """What the model multiplies its last vectors with, and what it adds."""
+    """Return the matrix and the bias (or None) of the model's output layer, in the dtype they are held in.
+
+    A ModelError is raised if they are quantized in a way that cannot be undone.
+    """
     layer = model.hf_model.get_output_embeddings()
     weight = getattr(layer, "weight", None)
     if weight is None or not weight.is_floating_point() or weight.is_meta:
@@ -220,17 +237,21 @@ def output_matrix(model: Model) -> tuple[torch.Tensor, torch.Tensor | None]:
     return plain, None if bias is None else bias.detach()
 
 
-def _sample(matrix: torch.Tensor) -> torch.Tensor:
-    places = torch.linspace(0, len(matrix) - 1, min(SAMPLED, len(matrix))).long()
-    return matrix[places.to(matrix.device)].cpu().bfloat16()
+def _sample_rows(matrix: torch.Tensor) -> torch.Tensor:
+    """Return SAMPLE_ROWS evenly spaced rows, in bfloat16 on the CPU."""
+    rows = torch.linspace(0, len(matrix) - 1, min(SAMPLE_ROWS, len(matrix))).long()
+    return matrix[rows.to(matrix.device)].cpu().bfloat16()
 
 
-def embedded(model: Model, token_ids: torch.Tensor) -> torch.Tensor:
-    """What the model makes of tokens before it reads them."""
-    return looked_up(model.hf_model.get_input_embeddings(), token_ids)
+def embeddings_of(model: Model, token_ids: torch.Tensor) -> torch.Tensor:
+    """Return the model's input embeddings of these tokens."""
+    return embed(model.hf_model.get_input_embeddings(), token_ids)
 
 
-def looked_up(layer: Any, token_ids: torch.Tensor) -> torch.Tensor:
-    """The same, by the layer that does it."""
+def embed(layer: nn.Module, token_ids: torch.Tensor) -> torch.Tensor:
+    """Return an embedding layer's output for these tokens, without gradients."""
+    weight = layer.weight
+    assert isinstance(weight, torch.Tensor)
     with torch.no_grad():
-        return layer(token_ids.to(layer.weight.device))
+        embeddings: torch.Tensor = layer(token_ids.to(weight.device))
+    return embeddings

@@ -1,4 +1,4 @@
-"""Where the end of a text stood before: a bounded memory of tokens, in which the longest known suffix is found."""
+"""The n-gram index: a bounded store of token ids that finds earlier occurrences of a path's longest known suffix."""
 
 from __future__ import annotations
 
@@ -11,273 +11,303 @@ from typing import Any
 
 import numpy as np
 
-LENGTHS = (1, 2, 4, 8, 16)
-"""How long the runs of tokens are that are found."""
-LONGEST = LENGTHS[-1]
-AGREEMENT = 2 * LONGEST
-"""Where a run is found, so many tokens are compared to tell how long it really is."""
-MOST_ID = 2**31 - 1
+RUN_LENGTHS = (1, 2, 4, 8, 16)
+"""The lengths of the n-grams that are indexed, in tokens. Here they are called runs."""
+MAX_RUN = RUN_LENGTHS[-1]
+MAX_MATCH = 2 * MAX_RUN
+"""Maximum number of tokens compared to measure a match."""
+MAX_ID = 2**31 - 1
+"""Highest token id that fits the four bytes per token."""
 BREAK = -1
-"""Lies between two texts, in place of a token."""
+"""Stored between two texts, instead of a token id."""
 
-FEW = 24
-"""Up to so many tokens are added faster one by one."""
-PIECE = 65_536
-"""So many tokens are added at once: what that needs beside the memory stays small."""
-LEAST = 64
-"""The room that an index begins with; it doubles until it is what was asked for."""
+MAX_SINGLE_ADDS = 24
+"""Up to this many tokens are added one by one, which is faster than NumPy for few tokens."""
+BATCH_SIZE = 65_536
+"""Number of tokens added at once; it bounds the temporary memory."""
+INITIAL_CAPACITY = 64
+"""Number of tokens that a new index has room for; it doubles up to the maximum."""
 
-BASE, GOLDEN, WORD = 0x9E6C_63D0_876A_68E5, 0x9E37_79B9_7F4A_7C15, 2**64 - 1
-_POWERS = [pow(BASE, exponent, 2**64) for exponent in range(LONGEST)]
+HASH_BASE, HASH_MULTIPLIER, UINT64_MASK = 0x9E6C_63D0_876A_68E5, 0x9E37_79B9_7F4A_7C15, 2**64 - 1
+"""A run's hash is a polynomial in HASH_BASE modulo 2**64; its slot is the high bits of hash times multiplier."""
+_BASE_POWERS = [pow(HASH_BASE, exponent, 2**64) for exponent in range(MAX_RUN)]
 
 
 class NgramIndex:
-    """A bounded memory of token ids. A place is a position, counted over all that was ever added, breaks included."""
+    """A bounded store of token ids, indexed by runs of 1, 2, 4, 8 and 16 tokens.
 
-    longest = LONGEST
-    walk = 32
-    """After so many places the search for a run of one length ends: most are passed by only where hashes collide."""
+    A position counts everything that was ever added, breaks between texts included. When the store is full, the oldest
+    tokens are overwritten.
+    """
+
+    max_run = MAX_RUN
+    """Length of the longest indexed run."""
+    max_steps = 32
+    """Maximum number of positions visited per run length in `find`; usually only hash collisions are skipped."""
 
     def __init__(self, most: int = 65_536) -> None:
-        if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MOST_ID:
-            raise ValueError(f"most is {most!r}, and must be a whole number of tokens from 1 to {MOST_ID}.")
-        self.most = most
+        """Make an empty index of at most `most` tokens; a ValueError names an invalid number."""
+        if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MAX_ID:
+            raise ValueError(f"most is {most!r}, and must be a whole number of tokens from 1 to {MAX_ID}.")
+        self.max_tokens = most
         self._end = 0
+        """The position of the next token."""
         self._tail: list[int] = []
-        """The last tokens of the text that is being added, as many as a run may have."""
-        self._make_room(LEAST)
+        """The last tokens of the current text, at most MAX_RUN."""
+        self._tokens = array("i")
+        """The tokens, as a ring buffer: position modulo capacity."""
+        self._tables: list[_RunTable] = []
+        """One table per run length."""
+        self._reserve(INITIAL_CAPACITY)
 
     @property
     def size(self) -> int:
-        """How many tokens are remembered, the breaks between texts counted as one each."""
-        return min(self._end, self.most)
+        """Number of stored tokens; a break between texts counts as one."""
+        return min(self._end, self.max_tokens)
 
     @property
     def bytes(self) -> int:
-        """The memory that all of it takes."""
-        return sys.getsizeof(self._tokens) + sum(level.bytes for level in self._levels) + sys.getsizeof(self._tail)
+        """Memory of the index, in bytes."""
+        return sys.getsizeof(self._tokens) + sum(table.bytes for table in self._tables) + sys.getsizeof(self._tail)
 
     def add(self, token_ids: Sequence[int]) -> None:
-        """Remember tokens, which go on right where the last ones ended; the oldest are forgotten for them."""
-        tokens = _checked(token_ids)
-        if len(tokens) <= FEW:
+        """Append tokens to the current text; if the store is full, the oldest tokens are overwritten.
+
+        A ValueError is raised if one is no token id.
+        """
+        tokens = _as_int32(token_ids)
+        if len(tokens) <= MAX_SINGLE_ADDS:
             for token_id in tokens:
                 self._add_one(token_id)
             return
-        piece = min(PIECE, self.most)
+        piece = min(BATCH_SIZE, self.max_tokens)
         for start in range(0, len(tokens), piece):
             self._add_many(tokens[start : start + piece])
 
     def begin_text(self) -> None:
-        """What is added next is a new text: no run spans the break, and nothing follows what stands before it."""
+        """Begin a new text: no run spans the two texts, and no token follows the end of the last one."""
         if self._tail:
-            self._put(BREAK)
+            self._append(BREAK)
             self._tail.clear()
 
     def find(self, path: Sequence[int], count: int = 4) -> tuple[list[int], int]:
-        """The latest places that follow the longest known suffix of a path, and how many tokens agree at the first.
+        """Return positions that follow the path's longest known suffix, and the length of the match at the first.
 
-        The first is the one where the most agrees. There is always a token at a place. Nothing known is `([], 0)`.
+        These are at most `count` of the latest positions, the longest match first, and each holds a token. If no suffix
+        is known, the result is `([], 0)`.
         """
         if count < 1:
             raise ValueError(f"count is {count!r}, and must be 1 or more.")
-        tail = _checked(path[-AGREEMENT:])
-        hashes = _hashes(tail)
-        for level, value in zip(reversed(self._levels[: len(hashes)]), reversed(hashes), strict=True):
-            if found := self._places(level, value, tail, count):
-                agreed = [(self._agreement(place, level.length, tail), place) for place in found]
-                agreed.sort(reverse=True)
-                return [place for _, place in agreed], agreed[0][0]
+        tail = _as_int32(path[-MAX_MATCH:])
+        hashes = _run_hashes(tail)
+        for table, value in zip(reversed(self._tables[: len(hashes)]), reversed(hashes), strict=True):
+            if found := self._matching_positions(table, value, tail, count):
+                matched = [(self._match_length(position, table.length, tail), position) for position in found]
+                matched.sort(reverse=True)
+                return [position for _, position in matched], matched[0][0]
         return [], 0
 
-    def token_at(self, place: int) -> int | None:
-        """The token at a place; None if it is forgotten, not there yet, or if another text begins there."""
-        if not self._oldest <= place < self._end:
+    def token_at(self, position: int) -> int | None:
+        """Return the token at a position; None if it was overwritten, is not added yet, or is a break between texts."""
+        if not self._oldest <= position < self._end:
             return None
-        token_id = self._tokens[place % self._room]
+        token_id = self._tokens[position % self._capacity]
         return None if token_id == BREAK else token_id
 
     @property
     def _oldest(self) -> int:
-        return max(0, self._end - self.most)
+        """The oldest position that is still stored."""
+        return max(0, self._end - self.max_tokens)
 
     @property
-    def _room(self) -> int:
+    def _capacity(self) -> int:
         return len(self._tokens)
 
-    def _places(self, level: _Level, value: int, tail: array[int], count: int) -> list[int]:
-        """The latest places that a run of this level's length stands before, of those that are not too far to walk."""
-        tokens, room, last = self._tokens, len(self._tokens), tail[-1]
-        run, found = tail[-level.length :], []
-        for place in islice(level.places(level.slot(value), self._oldest), self.walk):
-            # Most others are told apart by one token.
-            if tokens[(place - 1) % room] == last and self._before(place, level.length) == run:
-                found.append(place)
+    def _matching_positions(self, table: _RunTable, value: int, tail: array[int], count: int) -> list[int]:
+        """Return at most `count` positions that follow this run: the last tokens of `tail`, with the hash `value`.
+
+        The latest come first; at most `max_steps` positions are visited.
+        """
+        tokens, capacity, last = self._tokens, len(self._tokens), tail[-1]
+        run, found = tail[-table.length :], []
+        for position in islice(table.positions(table.slot(value), self._oldest), self.max_steps):
+            # One token rules out most collisions.
+            if tokens[(position - 1) % capacity] == last and self._before(position, table.length) == run:
+                found.append(position)
                 if len(found) == count:
                     break
         return found
 
-    def _agreement(self, place: int, known: int, tail: array[int]) -> int:
-        """How many tokens before a place are those at the end of the path, where so many are known to be."""
-        most = min(len(tail), place - self._oldest)
-        before = self._before(place, most)
-        while known < most and before[-known - 1] == tail[-known - 1]:
+    def _match_length(self, position: int, known: int, tail: array[int]) -> int:
+        """Return how many tokens before a position equal the end of `tail`; the first `known` are known to be equal."""
+        limit = min(len(tail), position - self._oldest)
+        before = self._before(position, limit)
+        while known < limit and before[-known - 1] == tail[-known - 1]:
             known += 1
         return known
 
-    def _before(self, place: int, length: int) -> array[int]:
-        """The tokens before a place; the oldest may lie behind the newest."""
-        stop = place % self._room
+    def _before(self, position: int, length: int) -> array[int]:
+        """Return the `length` tokens before a position, which may wrap around the ring buffer."""
+        stop = position % self._capacity
         start = stop - length
         return self._tokens[start:stop] if start >= 0 else self._tokens[start:] + self._tokens[:stop]
 
     def _add_one(self, token_id: int) -> None:
-        place, tail = self._end, self._tail
-        self._put(token_id)
-        for level, value in zip(self._levels, _hashes(tail), strict=False):
-            level.link(value, place)
+        position, tail = self._end, self._tail
+        self._append(token_id)
+        for table, value in zip(self._tables, _run_hashes(tail), strict=False):
+            table.link(value, position)
         tail.append(token_id)
-        if len(tail) > LONGEST:
+        if len(tail) > MAX_RUN:
             del tail[0]
 
     def _add_many(self, tokens: array[int]) -> None:
-        """The same for many at once; there is room for all of them."""
-        self._make_room(self._end + len(tokens))
-        start = self._end % self._room
-        fits = min(len(tokens), self._room - start)
+        """Append at most BATCH_SIZE tokens with NumPy."""
+        self._reserve(self._end + len(tokens))
+        start = self._end % self._capacity
+        fits = min(len(tokens), self._capacity - start)
         self._tokens[start : start + fits] = tokens[:fits]
         self._tokens[: len(tokens) - fits] = tokens[fits:]
-        self._link(self._end, array("i", self._tail) + tokens, skip=len(self._tail))
+        self._link_runs(self._end, array("i", self._tail) + tokens, skip=len(self._tail))
         self._end += len(tokens)
-        self._tail = (self._tail + tokens[-LONGEST:].tolist())[-LONGEST:]
+        self._tail = (self._tail + tokens[-MAX_RUN:].tolist())[-MAX_RUN:]
 
-    def _put(self, token_id: int) -> None:
-        if self._end >= self._room < self.most:
-            self._make_room(self._end + 1)
-        self._tokens[self._end % self._room] = token_id
+    def _append(self, token_id: int) -> None:
+        if self._end >= self._capacity < self.max_tokens:
+            self._reserve(self._end + 1)
+        self._tokens[self._end % self._capacity] = token_id
         self._end += 1
 
-    def _make_room(self, wanted: int) -> None:
-        """Room for so many, or for the most that there may be: all that is remembered is linked anew."""
-        room = min(self.most, max(LEAST, 1 << (wanted - 1).bit_length()))
+    def _reserve(self, wanted: int) -> None:
+        """Grow the capacity to at least `wanted` or to the maximum; tables are rebuilt if it grows."""
+        capacity = min(self.max_tokens, max(INITIAL_CAPACITY, 1 << (wanted - 1).bit_length()))
         held = self._tokens if self._end else array("i")
-        if room <= len(held):
+        if capacity <= len(held):
             return
-        self._levels: list[_Level] = []
-        self._tokens = held + array("i", [0]) * (room - len(held))
-        self._levels = [_Level(length, room) for length in LENGTHS]
-        for start in range(0, self._end, PIECE):
-            first = max(0, start - LONGEST)
-            self._link(start, self._tokens[first : min(start + PIECE, self._end)], skip=start - first)
+        self._tables = []  # frees their memory before the new ones are made
+        self._tokens = held + array("i", [0]) * (capacity - len(held))
+        self._tables = [_RunTable(length, capacity) for length in RUN_LENGTHS]
+        for start in range(0, self._end, BATCH_SIZE):
+            first = max(0, start - MAX_RUN)
+            self._link_runs(start, self._tokens[first : min(start + BATCH_SIZE, self._end)], skip=start - first)
 
-    def _link(self, place: int, tokens: array[int], skip: int) -> None:
-        """Link the runs before the places from this one on, which is that of the token after those to be skipped."""
-        known = np.frombuffer(tokens, dtype=np.int32)
-        places = np.arange(place - skip, place - skip + len(known))
-        breaks = np.where(known == BREAK, np.arange(len(known)), -1)
-        whole = np.arange(len(known)) - np.maximum.accumulate(breaks) - 1
-        hashes = known.astype(np.uint64)
-        for level in self._levels:
-            if level.length > 1:
-                half = level.length // 2
-                hashes[half:] += np.uint64(_POWERS[half]) * hashes[:-half]
-            there = np.flatnonzero(whole >= level.length)
-            there = there[there >= skip]
-            level.link_many(hashes[there - 1], places[there])
+    def _link_runs(self, position: int, tokens: array[int], skip: int) -> None:
+        """Link the runs that end before each of these tokens, except the first `skip`.
+
+        `position` is that of the first token that is not skipped.
+        """
+        ids = np.frombuffer(tokens, dtype=np.int32)
+        positions = np.arange(position - skip, position - skip + len(ids))
+        breaks = np.where(ids == BREAK, np.arange(len(ids)), -1)
+        tokens_since_break = np.arange(len(ids)) - np.maximum.accumulate(breaks) - 1
+        hashes = ids.astype(np.uint64)
+        for table in self._tables:
+            if table.length > 1:
+                half = table.length // 2
+                hashes[half:] += np.uint64(_BASE_POWERS[half]) * hashes[:-half]
+            after_runs = np.flatnonzero(tokens_since_break >= table.length)
+            after_runs = after_runs[after_runs >= skip]
+            table.link_many(hashes[after_runs - 1], positions[after_runs])
 
     def check(self) -> None:
-        """Raise AssertionError unless the runs that can be found are those that stand in the memory."""
-        assert self.size <= self._room <= self.most, "there is room for what is remembered, and not for more"
-        known = [self._tokens[place % self._room] for place in range(self._oldest, self._end)]
-        recent = known[-LONGEST:]
+        """Raise AssertionError unless exactly the stored runs can be found."""
+        assert self.size <= self._capacity <= self.max_tokens, (
+            "the capacity holds the tokens and is at most the maximum"
+        )
+        known = [self._tokens[position % self._capacity] for position in range(self._oldest, self._end)]
+        recent = known[-MAX_RUN:]
         text = recent[len(recent) - recent[::-1].index(BREAK) :] if BREAK in recent else recent
         forgotten = 0 if BREAK in recent else len(self._tail) - len(text)
-        assert len(self._tail) <= LONGEST, "the tail is no longer than a run"
+        assert len(self._tail) <= MAX_RUN, "the tail is no longer than a run"
         assert self._tail[forgotten:] == text, "the tail is the end of the text"
-        for level in self._levels:
-            level.check(self._standing(known, level.length), self._oldest)
+        for table in self._tables:
+            table.check(self._expected_positions(known, table.length), self._oldest)
 
-    def _standing(self, known: list[int], length: int) -> dict[int, int]:
-        """Each place that a whole run of this length stands before, with the hash of the run."""
+    def _expected_positions(self, known: list[int], length: int) -> dict[int, int]:
+        """Return each position that follows a whole run of this length, with the run's hash."""
         windows = ((stop, known[stop - length : stop]) for stop in range(length, len(known)) if known[stop] != BREAK)
-        return {self._oldest + stop: _hashes(window)[-1] for stop, window in windows if BREAK not in window}
+        return {self._oldest + stop: _run_hashes(window)[-1] for stop, window in windows if BREAK not in window}
 
 
-class _Level:
-    """The places that follow runs of one length: the latest for each slot, and for each place the one before it."""
+class _RunTable:
+    """A hash table from runs of one length to the positions after them, chained from the latest to the oldest."""
 
-    def __init__(self, length: int, room: int) -> None:
+    def __init__(self, length: int, capacity: int) -> None:
         self.length = length
-        self._room = room
-        bits = max(1, (room - 1).bit_length())
+        self._capacity = capacity
+        bits = max(1, (capacity - 1).bit_length())
         # A product's high bits depend on all bits of the hash.
         self._shift = 64 - bits
         self._latest = array("q", [0]) * (1 << bits)
-        """No place is 0, since a run stands before each."""
-        self._gaps = array("i", [0]) * room
-        """How far back the place before it in its slot lies; 0 where it is the first, or the other is forgotten."""
+        """By slot, the latest position; 0 for none, since no run precedes position 0."""
+        self._gaps = array("i", [0]) * capacity
+        """By position modulo capacity, the distance to the next older position in its slot; 0 if there is none."""
 
     @property
     def bytes(self) -> int:
+        """Memory of the table, in bytes."""
         return sys.getsizeof(self._latest) + sys.getsizeof(self._gaps)
 
     def slot(self, value: int) -> int:
-        return (value * GOLDEN & WORD) >> self._shift
+        """Return the slot of a run's hash."""
+        return (value * HASH_MULTIPLIER & UINT64_MASK) >> self._shift
 
-    def places(self, slot: int, oldest: int) -> Iterator[int]:
-        """The places in a slot, the latest first, as far back as their runs are remembered."""
-        place = self._latest[slot]
-        while place - self.length >= oldest:
-            yield place
-            gap = self._gaps[place % self._room]
+    def positions(self, slot: int, oldest: int) -> Iterator[int]:
+        """Yield the positions in a slot, the latest first, until a run begins before the position `oldest`."""
+        position = self._latest[slot]
+        while position - self.length >= oldest:
+            yield position
+            gap = self._gaps[position % self._capacity]
             if not gap:
                 return
-            place -= gap
+            position -= gap
 
-    def link(self, value: int, place: int) -> None:
-        slot, latest, room = (value * GOLDEN & WORD) >> self._shift, self._latest, self._room
+    def link(self, value: int, position: int) -> None:
+        """Add a position after the run with this hash."""
+        slot, latest, capacity = (value * HASH_MULTIPLIER & UINT64_MASK) >> self._shift, self._latest, self._capacity
         before = latest[slot]
-        latest[slot] = place
-        self._gaps[place % room] = place - before if before and place - before < room else 0
+        latest[slot] = position
+        self._gaps[position % capacity] = position - before if before and position - before < capacity else 0
 
-    def link_many(self, values: Any, places: Any) -> None:
-        """The same for places in rising order, not more than there is room for."""
-        if not len(places):
+    def link_many(self, values: Any, positions: Any) -> None:
+        """Add positions after the runs with these hashes: ascending, and at most as many as the capacity."""
+        if not len(positions):
             return
         latest, gaps = np.frombuffer(self._latest, np.int64), np.frombuffer(self._gaps, np.int32)
-        slots = (values * np.uint64(GOLDEN) >> np.uint64(self._shift)).astype(np.int64)
+        slots = (values * np.uint64(HASH_MULTIPLIER) >> np.uint64(self._shift)).astype(np.int64)
         order = np.argsort(slots, kind="stable")
-        slots, places = slots[order], places[order]
-        other = np.flatnonzero(np.diff(slots, prepend=-1))
-        before = np.concatenate([places[:1], places[:-1]])
-        before[other] = latest[slots[other]]
-        distance = places - before
-        gaps[places % self._room] = np.where((before > 0) & (distance < self._room), distance, 0)
-        latest[slots] = places
+        slots, positions = slots[order], positions[order]
+        first_in_slot = np.flatnonzero(np.diff(slots, prepend=-1))
+        before = np.concatenate([positions[:1], positions[:-1]])
+        before[first_in_slot] = latest[slots[first_in_slot]]
+        distance = positions - before
+        gaps[positions % self._capacity] = np.where((before > 0) & (distance < self._capacity), distance, 0)
+        latest[slots] = positions
 
-    def check(self, standing: dict[int, int], oldest: int) -> None:
-        """Raise AssertionError unless each of these places is found by the hash of its run, and no other place is."""
+    def check(self, expected: dict[int, int], oldest: int) -> None:
+        """Raise AssertionError unless exactly the expected positions are found, each by the hash of its run."""
         for slot in range(len(self._latest)):
-            reached = list(islice(self.places(slot, oldest), self._room + 1))
-            assert reached == sorted(set(reached), reverse=True), "the places of a slot go back"
-            for place in reached:
-                assert place in standing, f"a place that no whole run stands before: {place}"
-                assert self.slot(standing.pop(place)) == slot, f"a place in the slot of another run: {place}"
-        assert not standing, f"places that cannot be found: {list(standing)}"
+            reached = list(islice(self.positions(slot, oldest), self._capacity + 1))
+            assert reached == sorted(set(reached), reverse=True), "the positions of a slot descend"
+            for position in reached:
+                assert position in expected, f"a position that no whole run precedes: {position}"
+                assert self.slot(expected.pop(position)) == slot, f"a position in the slot of another run: {position}"
+        assert not expected, f"positions that cannot be found: {list(expected)}"
 
 
-def _hashes(tokens: Sequence[int]) -> list[int]:
-    """The hashes of the last 1, 2, 4, 8 and 16 tokens, as far as there are so many; their low 64 bits count."""
-    sums = list(accumulate(map(mul, reversed(tokens), _POWERS)))
-    return [sums[length - 1] for length in LENGTHS if length <= len(sums)]
+def _run_hashes(tokens: Sequence[int]) -> list[int]:
+    """Return the hashes of the last 1, 2, 4, 8 and 16 tokens, as many as there are; only the low 64 bits count."""
+    sums = list(accumulate(map(mul, reversed(tokens), _BASE_POWERS)))
+    return [sums[length - 1] for length in RUN_LENGTHS if length <= len(sums)]
 
 
-def _checked(token_ids: Sequence[int]) -> array[int]:
-    """The ids in four bytes each, or a sentence where one does not fit."""
+def _as_int32(token_ids: Sequence[int]) -> array[int]:
+    """Return the ids in an array of four bytes each; a ValueError is raised if one does not fit."""
     try:
         tokens = array("i", list(token_ids))
+        is_valid = not tokens or min(tokens) >= 0
     except (OverflowError, TypeError):
-        tokens = None
-    if tokens is None or (tokens and min(tokens) < 0):
-        raise ValueError(f"token_ids holds something else than whole numbers from 0 to {MOST_ID}; give token ids.")
+        is_valid = False
+    if not is_valid:
+        raise ValueError(f"token_ids holds something else than whole numbers from 0 to {MAX_ID}; give token ids.")
     return tokens

@@ -96,7 +96,7 @@ class SuffixDrafter:
         same = common_prefix_length(self._indexed, list(token_ids))
         if same < len(self._indexed):
             # The text has changed: index it again from before the change, so that n-grams across it are found.
-            same = max(0, same - self.own.longest)
+            same = max(0, same - self.own.max_run)
             self.own.begin_text()
         self.own.add(token_ids[same:])
         self._indexed[:] = token_ids

@@ -91,7 +91,7 @@ def _checked_phrase(name: str, phrase: Any) -> CheckedPhrase:
         if not phrase:
             raise ValueError(f"{name} holds an empty string, which every text contains; leave it out.")
         if SURROGATE.search(phrase):
-            raise ValueError(f"{name} holds {phrase!r}, half of a pair of characters that belong together; remove it.")
+            raise ValueError(f"{name} holds {phrase!r}, half of a surrogate pair; remove it.")
         return phrase
     ids = tuple(map(as_token_id, phrase)) if isinstance(phrase, Iterable) else (as_token_id(phrase),)
     if not ids or min(ids) < 0:

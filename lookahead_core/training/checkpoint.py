@@ -1,11 +1,11 @@
-"""An unfinished training on disk, so that one that was stopped goes on where it stood, to the same end."""
+"""Checkpoints from which an interrupted training resumes, with the same result."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,17 @@ from lookahead_core.errors import LookaheadError
 
 
 class Checkpoint:
-    """What is kept of a training in a folder: what was asked, each round of texts, and the last state of the heads.
+    """The files of an unfinished training: its settings, each round of texts, and the latest state of the heads.
 
-    Without a folder nothing is kept.
+    They lie in `.training` inside the output folder. Without an output folder all methods do nothing.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder and folder / ".training"
-        self._lock = folder and FileLock(folder / ".training.lock")
+    def __init__(self, output: Path | None) -> None:
+        self._folder = None if output is None else output / ".training"
+        self._lock = None if output is None else FileLock(output / ".training.lock")
 
-    def begin(self, asked: Mapping[str, Any]) -> None:
-        """Take the folder; what lies there must be of the same training."""
+    def begin(self, settings: Mapping[str, Any]) -> None:
+        """Lock the folder; a LookaheadError is raised if it is in use or holds a training with other settings."""
         if self._folder is None or self._lock is None:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -38,49 +38,51 @@ class Checkpoint:
             ) from None
         path = self._folder / "asked.json"
         if not path.exists():
-            _put(path, lambda target: target.write_text(json.dumps(asked)))
-        elif _read_json(path) != asked:
+            _write_atomically(path, lambda target: target.write_text(json.dumps(settings)))
+        elif _read_json(path) != settings:
             raise LookaheadError(
                 f"{self._folder.parent} holds an unfinished training of other heads: ask for the same model, texts and "
                 f"options to go on with it, give another folder, or delete {self._folder}."
             )
 
-    def keep(self, name: str, found: Mapping[str, Any]) -> None:
-        """Keep something under a name, in place of what was kept under it."""
+    def save(self, name: str, state: Mapping[str, Any]) -> None:
+        """Save a state under a name; it replaces an earlier one."""
         if self._folder is not None:
-            _put(self._folder / f"{name}.pt", lambda target: torch.save(dict(found), target))
+            _write_atomically(self._folder / f"{name}.pt", lambda target: torch.save(dict(state), target))
 
-    def kept(self, name: str) -> dict[str, Any] | None:
-        """What is kept under a name."""
+    def load(self, name: str) -> dict[str, Any] | None:
+        """Return the state saved under a name; None if there is none. A LookaheadError is raised if it is damaged."""
         if self._folder is None or not (path := self._folder / f"{name}.pt").exists():
             return None
         try:
-            return torch.load(path, weights_only=True)
+            state: dict[str, Any] = torch.load(path, weights_only=True)
         except Exception as error:
             raise LookaheadError(
                 f"{path} is damaged, so the training cannot go on from it: delete {self._folder} and begin again."
             ) from error
+        return state
 
-    def clear(self) -> None:
-        """It is finished."""
+    def delete(self) -> None:
+        """Delete all files, after the training has finished."""
         if self._folder is not None:
             shutil.rmtree(self._folder)
 
-    def let_go(self) -> None:
-        """Leave the folder to others."""
+    def release(self) -> None:
+        """Unlock the folder."""
         if self._lock is not None:
             self._lock.release()
 
 
 def _read_json(path: Path) -> Any:
+    """Return the contents of a JSON file; None if it is not valid JSON."""
     try:
         return json.loads(path.read_text())
     except ValueError:
         return None
 
 
-def _put(path: Path, write: Any) -> None:
-    """Write beside the place and then move: what is in place is whole."""
-    beside = path.with_name(f"{path.name}.new")
-    write(beside)
-    os.replace(beside, path)
+def _write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a temporary file and rename it, so that `path` is always a whole file."""
+    temporary = path.with_name(f"{path.name}.new")
+    write(temporary)
+    os.replace(temporary, path)

@@ -1,4 +1,4 @@
-"""What heads learn from: vectors, and the tokens that came after them; some are kept apart to try the heads on."""
+"""The training data of draft heads: hidden states, and the tokens that followed. A part is held out for evaluation."""
 
 from __future__ import annotations
 
@@ -9,97 +9,114 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from lookahead_core.speculation.heads import HeadsProduct
+from lookahead_core.speculation.heads import HeadsForward
 
-HELD_OUT = 12
-"""One start of so many is kept apart, with all texts that go on from it."""
-ROWS = 256
-"""So many vectors are tried at once."""
-NOTHING = -1
-"""Stands for a token that did not come any more, or that heads do not guess."""
+HOLD_OUT_INTERVAL = 12
+"""One prompt of this many is held out, with all texts that continue it."""
+EVALUATION_BATCH = 256
+"""Number of rows evaluated at once."""
+NO_TOKEN = -1
+"""Stands for a token after the end of a text, or outside the heads' vocabulary."""
 
 
 @dataclass(frozen=True)
 class HeadDataset:
-    """Vectors, and for each head what it should guess from them, by places among the kept tokens.
+    """Training rows for heads, and held-out rows. Each row is one token of a text.
 
-    Heads learn from all that the model thought likely, not from the one token that came: that says more of each place.
+    Heads learn from the model's most probable tokens at each position with their probabilities, which say more than the
+    one token that was sampled.
     """
 
     kept: torch.Tensor
-    vectors: torch.Tensor
-    came: torch.Tensor
-    """The token that came from each vector."""
+    """The heads' vocabulary: token ids, ascending."""
+    hidden_states: torch.Tensor
+    """Of shape (rows, hidden size): the hidden state that the row's token was sampled from."""
+    next_ids: torch.Tensor
+    """Of shape (rows,): the row's token."""
     targets: torch.Tensor
-    """By vector and head: what the model thought likeliest where the head's token came."""
-    odds: torch.Tensor
-    """How likely it thought each of them; nothing for those that are not kept."""
-    held_vectors: torch.Tensor
-    held_came: torch.Tensor
-    held_ids: torch.Tensor
-    """By id, since tokens that no head guesses count as well."""
+    """Of shape (rows, heads, candidates): the model's most probable tokens where the head's token was sampled, as
+    indices into `kept`; NO_TOKEN for others."""
+    target_probabilities: torch.Tensor
+    """Of the same shape: their probabilities, normalised over the tokens in `kept`; 0 for NO_TOKEN."""
+    held_out_states: torch.Tensor
+    held_out_next_ids: torch.Tensor
+    held_out_target_ids: torch.Tensor
+    """Of shape (held-out rows, heads): the ids of the sampled tokens, also those outside `kept`."""
 
     @classmethod
-    def of(cls, rounds: Sequence[dict[str, Any]], count: int, most: int) -> HeadDataset:
-        """From all that was written."""
-        rounds = [one for one in rounds if one["lengths"]]
+    def from_rounds(cls, rounds: Sequence[dict[str, Any]], heads: int, kept_tokens: int) -> HeadDataset:
+        """Make the dataset from all rounds of texts; it is empty if there is no text.
+
+        `heads` is the number of heads, `kept_tokens` the maximum size of their vocabulary.
+        """
+        rounds = [each for each in rounds if each["lengths"]]
         if not rounds:
             return cls(*(torch.empty(0),) * 8)
-        vectors = torch.cat([one["vectors"] for one in rounds])
-        ids, held = _targets(rounds, count)
-        came = torch.cat([one["token_ids"] for one in rounds])
-        kept = _most_frequent(came[~held], most)
-        thoughts, odds = _thoughts(rounds, count)
-        targets = places_of(thoughts[~held], kept)
-        odds = odds[~held].masked_fill_(targets == NOTHING, 0)
-        odds /= odds.sum(-1, keepdim=True).clamp_min(torch.finfo(odds.dtype).tiny)
-        return cls(kept, vectors[~held], came[~held], targets, odds, vectors[held], came[held], ids[held])
+        hidden_states = torch.cat([each["vectors"] for each in rounds])
+        target_ids, held_out = _later_ids(rounds, heads)
+        next_ids = torch.cat([each["token_ids"] for each in rounds])
+        kept = _most_frequent(next_ids[~held_out], kept_tokens)
+        candidate_ids, probabilities = _later_candidates(rounds, heads)
+        targets = indices_among(candidate_ids[~held_out], kept)
+        probabilities = probabilities[~held_out].masked_fill_(targets == NO_TOKEN, 0)
+        probabilities /= probabilities.sum(-1, keepdim=True).clamp_min(torch.finfo(probabilities.dtype).tiny)
+        return cls(
+            kept,
+            hidden_states[~held_out],
+            next_ids[~held_out],
+            targets,
+            probabilities,
+            hidden_states[held_out],
+            next_ids[held_out],
+            target_ids[held_out],
+        )
 
 
-def _targets(rounds: Sequence[dict[str, Any]], count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """For each token what came 1, 2, … places after it, and whether it is kept apart."""
-    rows, held = [], []
-    for one in rounds:
-        for ids, start in zip(one["token_ids"].split(one["lengths"]), one["starts"], strict=True):
-            longer = functional.pad(ids, (0, count), value=NOTHING)
-            rows.append(longer.unfold(0, count, 1)[1:])
-            held.append(torch.full((len(ids),), start % HELD_OUT == 0))
-    return torch.cat(rows), torch.cat(held)
+def _later_ids(rounds: Sequence[dict[str, Any]], heads: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the ids 1, 2, … `heads` positions after each token, and whether each token is held out."""
+    rows, held_out = [], []
+    for each in rounds:
+        for ids, start in zip(torch.split(each["token_ids"], each["lengths"]), each["starts"], strict=True):
+            padded = functional.pad(ids, (0, heads), value=NO_TOKEN)
+            rows.append(padded.unfold(0, heads, 1)[1:])
+            held_out.append(torch.full((len(ids),), start % HOLD_OUT_INTERVAL == 0))
+    return torch.cat(rows), torch.cat(held_out)
 
 
-def _thoughts(rounds: Sequence[dict[str, Any]], count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """For each token what the model thought likeliest 1, 2, … places after it, and how likely."""
+def _later_candidates(rounds: Sequence[dict[str, Any]], heads: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the model's most probable ids 1, 2, … `heads` positions after each token, and their probabilities."""
     found: dict[str, list[torch.Tensor]] = {"thought_ids": [], "thought_odds": []}
-    for one in rounds:
+    for each in rounds:
         for name, rows in found.items():
-            for part in one[name].split(one["lengths"]):
-                longer = functional.pad(part, (0, 0, 0, count), value=NOTHING)
-                rows.append(longer.unfold(0, count, 1)[1:].transpose(1, 2))
+            for part in torch.split(each[name], each["lengths"]):
+                padded = functional.pad(part, (0, 0, 0, heads), value=NO_TOKEN)
+                rows.append(padded.unfold(0, heads, 1)[1:].transpose(1, 2))
     return torch.cat(found["thought_ids"]), torch.cat(found["thought_odds"])
 
 
 def _most_frequent(token_ids: torch.Tensor, count: int) -> torch.Tensor:
-    """The most frequent ids, in rising order."""
+    """Return at most `count` of the most frequent ids, ascending."""
     counts = torch.bincount(token_ids)
     order = counts.argsort(descending=True, stable=True)[:count]
     return order[counts[order] > 0].sort().values
 
 
-def places_of(token_ids: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-    """Where ids stand among the kept ones."""
-    places = torch.searchsorted(kept, token_ids).clamp_max(len(kept) - 1)
-    return torch.where(kept[places] == token_ids, places, NOTHING)
+def indices_among(token_ids: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+    """Return the index of each id in `kept`, which is ascending; NO_TOKEN if it is not there."""
+    indices = torch.searchsorted(kept, token_ids).clamp_max(len(kept) - 1)
+    return torch.where(kept[indices] == token_ids, indices, NO_TOKEN)
 
 
-def measure(product: HeadsProduct, lessons: HeadDataset) -> list[tuple[float, float]]:
-    """For each head, how often its first guess is right, and how often one of its first four is."""
-    right = torch.zeros(lessons.held_ids.shape[1], 2)
-    kept = product.kept.cpu()
-    parts = (lessons.held_vectors, lessons.held_came, lessons.held_ids)
-    for vectors, came, ids in zip(*(part.split(ROWS) for part in parts), strict=True):
-        scores = product(vectors, came)
+def accuracy(forward: HeadsForward, dataset: HeadDataset) -> list[tuple[float, float]]:
+    """Return for each head the accuracy of its first guess and of its first four on the held-out rows."""
+    right = torch.zeros(dataset.held_out_target_ids.shape[1], 2)
+    kept = forward.kept.cpu()
+    tensors = (dataset.held_out_states, dataset.held_out_next_ids, dataset.held_out_target_ids)
+    batches = zip(*(torch.split(tensor, EVALUATION_BATCH) for tensor in tensors), strict=True)
+    for hidden_states, next_ids, target_ids in batches:
+        scores = forward(hidden_states, next_ids)
         guesses = kept[scores.topk(min(4, scores.shape[-1])).indices.cpu()]
-        hits = guesses == ids.t()[:, :, None]
+        hits = guesses == target_ids.t()[:, :, None]
         right += torch.stack([hits[..., 0].sum(1), hits.any(-1).sum(1)], 1)
-    total = (lessons.held_ids != NOTHING).sum(0).clamp_min(1)
+    total = (dataset.held_out_target_ids != NO_TOKEN).sum(0).clamp_min(1)
     return [(first, four) for first, four in (right / total[:, None]).tolist()]

@@ -1,4 +1,4 @@
-"""The model writes texts of its own, and leaves with each token the vector that it came from: heads learn from that."""
+"""Training texts that the model writes itself, each token with the hidden state that it was sampled from."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from lookahead_core.text.chat import instruction_opening
 from lookahead_core.tree import Node, TokenTree
 
 TEMPERATURES = (0.0, 0.3, 0.5, 0.7, 0.7, 0.7, 0.8, 1.0)
-"""Each start is gone on with so many times: once always with the likeliest token, else drawn."""
-TREES = 8
-"""So many starts are gone on with side by side."""
-LENGTH = 128
-"""How many tokens each text has at most."""
-DRAWN_AMONG = 50
-THOUGHTS = 8
-"""So many of the likeliest tokens, with their odds, are kept of what the model thought before each token."""
-PIECE, START = 192, 48
-"""A text that is given is cut into pieces of so many tokens; the model goes on from so many of each."""
+"""Each prompt is continued once at each of these temperatures; 0 is greedy."""
+PROMPTS_PER_ROUND = 8
+"""Number of prompts that are continued side by side."""
+MAX_LENGTH = 128
+"""Maximum number of tokens per text."""
+TOP_K = 50
+"""Tokens are sampled among this many most probable ones."""
+CANDIDATES = 8
+"""Number of most probable tokens that are stored per token, with their probabilities."""
+PIECE_LENGTH, PROMPT_LENGTH = 192, 48
+"""A given text is cut into pieces of this many tokens; the first tokens of each piece are a prompt."""
 
 TOPICS = (
     "the sea", "a small village", "the history of bread", "learning to swim", "honest work", "a lost key", "volcanoes",
@@ -52,95 +53,112 @@ OPENINGS = (
 
 @dataclass(slots=True)
 class GrowingText:
-    """A text on its way: its end in a tree, how it is drawn, and what it was given."""
+    """A text while it is written: its last node, its tokens, and the data that heads learn from."""
 
     node: Node
     temperature: float
-    start: int
-    """The number of the start that it goes on from."""
+    prompt_number: int
     over: bool = False
     token_ids: list[int] = field(default_factory=list)
-    vectors: list[torch.Tensor] = field(default_factory=list)
-    thoughts: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=list)
-    """Before each token the ids that the model thought likeliest, and how likely."""
+    hidden_states: list[torch.Tensor] = field(default_factory=list)
+    """The hidden state that each token was sampled from."""
+    candidates: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=list)
+    """The most probable ids where each token was sampled, and their probabilities."""
 
-    def take(
-        self, token_id: int, vector: torch.Tensor, thought: tuple[torch.Tensor, torch.Tensor], ends: frozenset[int]
+    def append(
+        self,
+        token_id: int,
+        hidden_state: torch.Tensor,
+        candidates: tuple[torch.Tensor, torch.Tensor],
+        end_token_ids: frozenset[int],
     ) -> None:
+        """Append a token with its data; an end token or the maximum length ends the text."""
         self.token_ids.append(token_id)
-        self.vectors.append(vector)
-        self.thoughts.append(thought)
-        self.over = token_id in ends or len(self.token_ids) >= LENGTH
+        self.hidden_states.append(hidden_state)
+        self.candidates.append(candidates)
+        self.over = token_id in end_token_ids or len(self.token_ids) >= MAX_LENGTH
         self.node = self.node.tree.expand(self.node, token_id)
 
 
-def starts_of(model: Model, texts: Iterable[str] | None, seed: int) -> list[list[int]]:
-    """What the model is to go on from, in an order that the seed gives."""
-    starts = _own_starts(model) if texts is None else _starts_in(model, texts)
-    if len(starts) < 2:
-        raise ValueError(f"The texts hold less than two pieces of {START} tokens to go on from; give more of them.")
-    order = torch.randperm(len(starts), generator=torch.Generator().manual_seed(seed))
-    return [starts[place] for place in order.tolist()]
+def make_prompts(model: Model, texts: Iterable[str] | None, seed: int) -> list[list[int]]:
+    """Return the token ids of the prompts to continue, shuffled by the seed.
+
+    They are the beginnings of pieces of `texts`, or openings of many kinds if it is None. A ValueError is raised if the
+    texts are too short.
+    """
+    prompts = _built_in_prompts(model) if texts is None else _prompts_in(model, texts)
+    if len(prompts) < 2:
+        raise ValueError(
+            f"The texts hold less than two pieces of {PROMPT_LENGTH} tokens to go on from; give more of them."
+        )
+    order = torch.randperm(len(prompts), generator=torch.Generator().manual_seed(seed))
+    return [prompts[index] for index in order.tolist()]
 
 
-def _own_starts(model: Model) -> list[list[int]]:
-    """Openings of many kinds; instructions as well, as many of them, where the model takes any."""
+def _built_in_prompts(model: Model) -> list[list[int]]:
+    """Return openings of many kinds, and instructions too if the model has a chat template."""
     model.codec.require_tokenizer()
-    starts = [Document(model, words.format(topic)).token_ids for words, topic in itertools.product(OPENINGS, TOPICS)]
+    prompts = [Document(model, words.format(topic)).token_ids for words, topic in itertools.product(OPENINGS, TOPICS)]
     if not getattr(model.tokenizer, "chat_template", None):
-        return starts
-    asked = [words.format(topic) for words, topic in itertools.product(INSTRUCTIONS, TOPICS)]
-    return starts + [list(instruction_opening(model.tokenizer, instruction)) for instruction in asked]
+        return prompts
+    instructions = [words.format(topic) for words, topic in itertools.product(INSTRUCTIONS, TOPICS)]
+    return prompts + [list(instruction_opening(model.tokenizer, instruction)) for instruction in instructions]
 
 
-def _starts_in(model: Model, texts: Iterable[str]) -> list[list[int]]:
-    """The beginnings of the pieces of these texts; a last piece that is too short for one is left out."""
-    starts = []
+def _prompts_in(model: Model, texts: Iterable[str]) -> list[list[int]]:
+    """Return the beginnings of the pieces of these texts; a last piece that is too short is left out."""
+    prompts = []
     for text in [texts] if isinstance(texts, str) else texts:
         token_ids = Document(model, text).token_ids
-        before = list(model.codec.start_ids)
-        words = token_ids[len(before) :]
-        pieces = [words[first : first + START] for first in range(0, len(words), PIECE)]
-        starts += [before + piece for piece in pieces if len(piece) == START]
-    return starts
+        start_ids = list(model.codec.start_ids)
+        text_ids = token_ids[len(start_ids) :]
+        pieces = [text_ids[first : first + PROMPT_LENGTH] for first in range(0, len(text_ids), PIECE_LENGTH)]
+        prompts += [start_ids + piece for piece in pieces if len(piece) == PROMPT_LENGTH]
+    return prompts
 
 
-def write(
-    model: Model, starts: Sequence[tuple[int, list[int]]], dice: torch.Generator, tick: Callable[[int], bool]
+def write_texts(
+    model: Model,
+    prompts: Sequence[tuple[int, list[int]]],
+    generator: torch.Generator,
+    should_stop: Callable[[int], bool],
 ) -> list[GrowingText]:
-    """Texts from these numbered starts, side by side; `tick` hears how many tokens came, and tells when to stop."""
+    """Return texts that continue these numbered prompts, written side by side.
+
+    `should_stop` is called before each pass with the number of tokens that it adds; True ends all texts.
+    """
     texts = []
-    for number, token_ids in starts:
+    for number, token_ids in prompts:
         tree = TokenTree()
         node = tree.descend(tree.root, token_ids)
         texts += [GrowingText(node, temperature, number) for temperature in TEMPERATURES]
-    room = (model.context_length or 1 << 30) - max(len(token_ids) for _, token_ids in starts)
-    for _ in range(min(LENGTH, room)):
+    free = (model.context_length or 1 << 30) - max(len(token_ids) for _, token_ids in prompts)
+    for _ in range(min(MAX_LENGTH, free)):
         growing = [text for text in texts if not text.over]
-        if not growing or tick(len(growing)):
+        if not growing or should_stop(len(growing)):
             break
-        _go_on(model, growing, dice)
+        _add_token(model, growing, generator)
     return texts
 
 
-def _go_on(model: Model, texts: Sequence[GrowingText], dice: torch.Generator) -> None:
-    """One token more for each text, in one pass: texts that are still the same share a node."""
+def _add_token(model: Model, texts: Sequence[GrowingText], generator: torch.Generator) -> None:
+    """Add a token to each text, in one forward pass; texts that are still equal share a node."""
     scores = model.engine.score(list(dict.fromkeys(text.node for text in texts)), hidden=True)
     if scores.hidden is None:
         raise LookaheadError(
-            f"{model.name} runs without a cache here and does not show its vectors, so heads cannot be trained for it."
+            f"{model.name} runs without a cache here and gives no hidden states, so heads cannot be trained for it."
         )
-    vectors = dict(zip(scores.nodes, scores.hidden.cpu(), strict=True))
+    hidden_states = dict(zip(scores.nodes, scores.hidden.cpu(), strict=True))
     temperatures = torch.tensor([text.temperature for text in texts])
     rows = scores.logits_of([text.node for text in texts]).cpu()
-    drawn = _draw(rows, temperatures, dice)
-    odds, ids = rows.softmax(-1).topk(min(THOUGHTS, rows.shape[-1]))
-    for text, token_id, thought in zip(texts, drawn.tolist(), zip(ids, odds, strict=True), strict=True):
-        text.take(token_id, vectors[text.node], thought, model.end_token_ids)
+    sampled = _sample(rows, temperatures, generator)
+    probabilities, ids = rows.softmax(-1).topk(min(CANDIDATES, rows.shape[-1]))
+    for text, token_id, candidates in zip(texts, sampled.tolist(), zip(ids, probabilities, strict=True), strict=True):
+        text.append(token_id, hidden_states[text.node], candidates, model.end_token_ids)
 
 
-def _draw(rows: torch.Tensor, temperatures: torch.Tensor, dice: torch.Generator) -> torch.Tensor:
-    """A token from each row, among the likeliest ones."""
-    values, token_ids = rows.topk(min(DRAWN_AMONG, rows.shape[-1]))
+def _sample(rows: torch.Tensor, temperatures: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Sample a token from each row of logits, among its TOP_K most probable ones, at the row's temperature."""
+    values, token_ids = rows.topk(min(TOP_K, rows.shape[-1]))
     odds = ((values - values[:, :1]) / temperatures.clamp_min(1e-6)[:, None]).softmax(-1)
-    return token_ids.gather(1, odds.multinomial(1, generator=dice))[:, 0]
+    return token_ids.gather(1, odds.multinomial(1, generator=generator))[:, 0]

@@ -1,4 +1,4 @@
-"""Heads taught on what the model writes itself; the model stays as it is, and only the heads are trained."""
+"""Training draft heads on texts that the model writes itself. The model's own weights do not change."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from torch.nn import functional
 
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
-from lookahead_core.speculation.heads import FILE, HeadsProduct, bend
-from lookahead_core.speculation.heads_file import Heads, embedded, output_matrix, untrained
+from lookahead_core.speculation.heads import FILE, HeadsForward, transformed_states
+from lookahead_core.speculation.heads_file import Heads, embeddings_of, output_matrix, untrained
 from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.training.checkpoint import Checkpoint
-from lookahead_core.training.dataset import HeadDataset, measure
-from lookahead_core.training.self_written_text import TREES, GrowingText, starts_of, write
+from lookahead_core.training.dataset import HeadDataset, accuracy
+from lookahead_core.training.self_written_text import PROMPTS_PER_ROUND, GrowingText, make_prompts, write_texts
 from lookahead_core.validation import check_integer, check_number, parse_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Report = Callable[[str, "float | None"], None]
+"""A function that is called with a sentence on the progress and a fraction of it; None where that is unknown."""
 
-RATE = 1e-3
-BATCH = 256
-"""How many vectors a step learns from."""
-WRITING = 0.7
-"""How much of the minutes is for writing texts."""
-SECONDS_BETWEEN = 15.0
-"""How often the state of the heads is kept."""
-LESSONS = 2
-"""What is kept of an unfinished training is of this form."""
-FEWEST = 64
-"""With fewer vectors to learn from, nothing is trained."""
+LEARNING_RATE = 1e-3
+BATCH_SIZE = 256
+"""Number of rows per training step."""
+WRITING_SHARE = 0.7
+"""Share of the time limit for writing texts."""
+SECONDS_BETWEEN_CHECKPOINTS = 15.0
+CHECKPOINT_VERSION = 2
+"""Version of the checkpoints' contents."""
+MIN_ROWS = 64
+"""Minimum number of rows to train on."""
 
 
 class TrainingKeywords(TypedDict, total=False):
@@ -73,7 +73,7 @@ class TrainingPlan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_integer("tokens", self.tokens, FEWEST * 4, 1_000_000_000)
+        check_integer("tokens", self.tokens, MIN_ROWS * 4, 1_000_000_000)
         check_integer("count", self.count, 1, 16)
         check_integer("epochs", self.epochs, 1, 1000)
         check_integer("kept", self.kept, 8, 1_000_000)
@@ -91,205 +91,219 @@ def train_heads(
     report: Report = lambda sentence, fraction: None,
     **options: Unpack[TrainingKeywords],
 ) -> Heads:
-    """Heads for this model, taught on texts that it writes: on from `texts`, or from openings of many kinds.
+    """Train and return draft heads for this model, on texts that it writes itself.
 
-    `into` is the folder that gets `heads.safetensors`. What is unfinished is kept there, and the same call goes on with
-    it. The options are those of `TrainingPlan`.
+    The model continues pieces of `texts`, or openings of many kinds if it is None. `into` is the folder that gets
+    `heads.safetensors`; an interrupted training is kept there, and the same call resumes it. None writes no files. A
+    LookaheadError is raised if there is too little text, or if the folder holds another unfinished training.
     """
     plan = parse_options(TrainingPlan, options, "train_heads")
     folder = None if into is None else Path(into).expanduser()
-    starts = starts_of(model, texts, plan.seed)
-    unfinished = Checkpoint(folder)
+    prompts = make_prompts(model, texts, plan.seed)
+    checkpoint = Checkpoint(folder)
     try:
-        unfinished.begin(_asked(model, plan, starts))
-        heads = TrainingRun(model, plan, starts, unfinished, report).run()
+        checkpoint.begin(_settings(model, plan, prompts))
+        heads = TrainingRun(model, plan, prompts, checkpoint, report).run()
         if folder is not None:
             heads = dataclasses.replace(heads, name=folder.name)
             heads.save(folder / FILE)
-            unfinished.clear()
+            checkpoint.delete()
     finally:
-        unfinished.let_go()
+        checkpoint.release()
     return heads
 
 
-def _asked(model: Model, plan: TrainingPlan, starts: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """What makes two trainings the same one; there may be more or fewer minutes for it."""
-    texts = hashlib.sha256(json.dumps(starts).encode()).hexdigest()
-    facts = {"model": untrained(model, 1).fingerprint, "dtype": model.dtype, "starts": texts, "lessons": LESSONS}
+def _settings(model: Model, plan: TrainingPlan, prompts: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Return what must be equal for a training to resume: everything except the time limit."""
+    texts = hashlib.sha256(json.dumps(prompts).encode()).hexdigest()
+    facts = {
+        "model": untrained(model, 1).fingerprint,
+        "dtype": model.dtype,
+        "starts": texts,
+        "lessons": CHECKPOINT_VERSION,
+    }
     return facts | {name: value for name, value in dataclasses.asdict(plan).items() if name != "minutes"}
 
 
 class TrainingRun:
-    """One training: what is spent of its time, and where it stands."""
+    """One training from texts to heads: its progress, its time, and its checkpoints."""
 
     def __init__(
-        self, model: Model, plan: TrainingPlan, starts: list[list[int]], unfinished: Checkpoint, report: Report
+        self, model: Model, plan: TrainingPlan, prompts: list[list[int]], checkpoint: Checkpoint, report: Report
     ) -> None:
-        self.model, self.plan, self.starts, self.report = model, plan, starts, report
-        self.unfinished = unfinished
-        self._began = time.monotonic()
-        self._came = 0
+        self.model, self.plan, self.prompts, self.report = model, plan, prompts, report
+        self.checkpoint = checkpoint
+        self._started = time.monotonic()
+        self._written_tokens = 0
 
     @property
-    def spent(self) -> float:
-        """Seconds, those before an interruption included."""
-        return time.monotonic() - self._began
+    def seconds(self) -> float:
+        """Duration so far, including the time before an interruption."""
+        return time.monotonic() - self._started
 
     @property
-    def used(self) -> float:
-        """Which part of the time is spent; 0 where there is no bound."""
-        return self.spent / (60 * self.plan.minutes) if self.plan.minutes else 0.0
+    def used_share(self) -> float:
+        """Share of the time limit that is used; 0 without a limit."""
+        return self.seconds / (60 * self.plan.minutes) if self.plan.minutes else 0.0
 
     def run(self) -> Heads:
-        """Write, learn, and see what it is worth."""
-        lessons = HeadDataset.of(self.written(), self.plan.count, self.plan.kept)
-        if len(lessons.vectors) < FEWEST or not len(lessons.held_vectors):
+        """Write texts, train heads on them, and measure their accuracy on held-out texts."""
+        dataset = HeadDataset.from_rounds(self.write_rounds(), self.plan.count, self.plan.kept)
+        if len(dataset.hidden_states) < MIN_ROWS or not len(dataset.held_out_states):
             raise LookaheadError(
                 "Too little text came to learn from: give more minutes or more tokens, or texts to go on from."
             )
-        heads = self.taught(lessons)
-        self.report("Trying them on texts kept apart", None)
-        right = measure(HeadsProduct(heads, self.model), lessons)
+        heads = self.train(dataset)
+        self.report("Measuring the heads on held-out texts", None)
+        right = accuracy(HeadsForward(heads, self.model), dataset)
         notes = {**heads.notes, "held_out": json.dumps([[round(share, 4) for share in pair] for pair in right])}
         return dataclasses.replace(heads, notes=notes)
 
-    def written(self) -> list[dict[str, Any]]:
-        """Round after round of texts, those from before an interruption first."""
+    def write_rounds(self) -> list[dict[str, Any]]:
+        """Return all rounds of texts: those in the checkpoint, then new ones until there is enough."""
         rounds: list[dict[str, Any]] = []
-        over = self.unfinished.kept("heads") is not None
-        while (found := self.unfinished.kept(f"texts-{len(rounds)}")) or not (over or self._enough()):
+        complete = self.checkpoint.load("heads") is not None
+        while (found := self.checkpoint.load(f"texts-{len(rounds)}")) or not (complete or self._has_enough_text()):
             if not found:
-                found = self._round(len(rounds))
-                self.unfinished.keep(f"texts-{len(rounds)}", found)
+                found = self._write_round(len(rounds))
+                self.checkpoint.save(f"texts-{len(rounds)}", found)
             rounds.append(found)
-            self._came = sum(len(one["token_ids"]) for one in rounds)
-            self._resume(found["spent"])
+            self._written_tokens = sum(len(each["token_ids"]) for each in rounds)
+            self._resume_clock(found["spent"])
         return rounds
 
-    def _resume(self, spent: float) -> None:
-        """At least so many seconds have gone."""
-        self._began = min(self._began, time.monotonic() - spent)
+    def _resume_clock(self, seconds: float) -> None:
+        """Count at least this duration."""
+        self._started = min(self._started, time.monotonic() - seconds)
 
-    def _enough(self) -> bool:
-        return self._came >= self.plan.tokens or self.used >= WRITING
+    def _has_enough_text(self) -> bool:
+        return self._written_tokens >= self.plan.tokens or self.used_share >= WRITING_SHARE
 
-    def _round(self, number: int) -> dict[str, Any]:
-        """Some texts side by side, and their vectors; each round has dice of its own, so that it can be repeated."""
-        dice = torch.Generator().manual_seed((self.plan.seed + 1) * 1_000_003 + number)
-        places = [place % len(self.starts) for place in range(number * TREES, (number + 1) * TREES)]
-        numbered = [(place, self.starts[place]) for place in dict.fromkeys(places)]
-        texts = write(self.model, numbered, dice, self._tick)
-        return _packed(texts) | {"spent": self.spent}
+    def _write_round(self, number: int) -> dict[str, Any]:
+        """Return one round of texts as tensors; its number seeds the sampling, so that it is reproducible."""
+        generator = torch.Generator().manual_seed((self.plan.seed + 1) * 1_000_003 + number)
+        first = number * PROMPTS_PER_ROUND
+        indices = [index % len(self.prompts) for index in range(first, first + PROMPTS_PER_ROUND)]
+        numbered = [(index, self.prompts[index]) for index in dict.fromkeys(indices)]
+        texts = write_texts(self.model, numbered, generator, self._note_progress)
+        return _as_tensors(texts) | {"spent": self.seconds}
 
-    def _tick(self, came: int) -> bool:
-        """Some tokens have come; whether it is time to stop."""
-        self._came += came
-        self.report(f"{self.model.name} writes texts to learn from", min(1.0, self._came / self.plan.tokens))
-        return self.used >= WRITING
+    def _note_progress(self, new_tokens: int) -> bool:
+        """Count and report written tokens; return whether the time for writing is used up."""
+        self._written_tokens += new_tokens
+        fraction = min(1.0, self._written_tokens / self.plan.tokens)
+        self.report(f"{self.model.name} writes training texts", fraction)
+        return self.used_share >= WRITING_SHARE
 
-    def taught(self, lessons: HeadDataset) -> Heads:
-        """The heads after all steps."""
-        learner = HeadTrainer(self.model, lessons, self.plan)
-        if before := self.unfinished.kept("heads"):
-            self._resume(before["spent"])
-            learner.load(before)
+    def train(self, dataset: HeadDataset) -> Heads:
+        """Return the heads after all steps, or at the time limit; checkpoints are saved on the way."""
+        trainer = HeadTrainer(self.model, dataset, self.plan)
+        if state := self.checkpoint.load("heads"):
+            self._resume_clock(state["spent"])
+            trainer.load(state)
         else:
-            self._keep(learner)
-        last = time.monotonic()
-        while (fraction := max(learner.step / learner.steps, self.used if learner.step else 0.0)) < 1:
-            loss = learner.learn(1 - fraction)
-            self.report(f"The heads learn, and are surprised by {loss:.2f} a token", fraction)
-            if time.monotonic() - last >= SECONDS_BETWEEN:
-                self._keep(learner)
-                last = time.monotonic()
-        return learner.heads(f"{self._came:,} tokens that the model wrote itself")
+            self._save(trainer)
+        last_saved = time.monotonic()
+        while (fraction := max(trainer.step / trainer.steps, self.used_share if trainer.step else 0.0)) < 1:
+            loss = trainer.train_step(1 - fraction)
+            self.report(f"Training the heads: loss {loss:.2f}", fraction)
+            if time.monotonic() - last_saved >= SECONDS_BETWEEN_CHECKPOINTS:
+                self._save(trainer)
+                last_saved = time.monotonic()
+        return trainer.heads(f"{self._written_tokens:,} tokens that the model wrote itself")
 
-    def _keep(self, learner: HeadTrainer) -> None:
-        self.unfinished.keep("heads", learner.state() | {"spent": self.spent})
+    def _save(self, trainer: HeadTrainer) -> None:
+        self.checkpoint.save("heads", trainer.state() | {"spent": self.seconds})
 
 
-def _packed(texts: Sequence[GrowingText]) -> dict[str, Any]:
-    """A round of texts, one after another."""
-    told = [text for text in texts if text.token_ids]
+def _as_tensors(texts: Sequence[GrowingText]) -> dict[str, Any]:
+    """Return a round of texts, concatenated, as it is saved in a checkpoint."""
+    written = [text for text in texts if text.token_ids]
     return {
-        "token_ids": torch.tensor([token_id for text in told for token_id in text.token_ids], dtype=torch.int64),
-        "vectors": _rows([vector for text in told for vector in text.vectors]),
-        "thought_ids": _rows([ids for text in told for ids, _ in text.thoughts]),
-        "thought_odds": _rows([odds for text in told for _, odds in text.thoughts]),
-        "lengths": [len(text.token_ids) for text in told],
-        "starts": [text.start for text in told],
+        "token_ids": torch.tensor([token_id for text in written for token_id in text.token_ids], dtype=torch.int64),
+        "vectors": _stacked([hidden_state for text in written for hidden_state in text.hidden_states]),
+        "thought_ids": _stacked([ids for text in written for ids, _ in text.candidates]),
+        "thought_odds": _stacked([probabilities for text in written for _, probabilities in text.candidates]),
+        "lengths": [len(text.token_ids) for text in written],
+        "starts": [text.prompt_number for text in written],
     }
 
 
-def _rows(rows: Sequence[torch.Tensor]) -> torch.Tensor:
+def _stacked(rows: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.stack(list(rows)) if rows else torch.empty(0, 0)
 
 
 class HeadTrainer:
-    """The heads while they learn."""
+    """The parameters of the heads during training, with their optimizer."""
 
-    def __init__(self, model: Model, lessons: HeadDataset, plan: TrainingPlan) -> None:
-        self.model, self.lessons, self.plan = model, lessons, plan
+    def __init__(self, model: Model, dataset: HeadDataset, plan: TrainingPlan) -> None:
+        self.model, self.dataset, self.plan = model, dataset, plan
         matrix, bias = output_matrix(model)
         self.device = matrix.device
-        # Sixteen bits of another kind are slow on processors, and their gradients vanish.
+        # float16 is slow on processors, and its gradients vanish.
         dtype = torch.bfloat16 if matrix.dtype is torch.bfloat16 else torch.float32
-        self.matrix = matrix[lessons.kept.to(self.device)].to(dtype)
-        self.bias = None if bias is None else bias[lessons.kept.to(self.device)].to(dtype)
-        self.parts = [part.requires_grad_() for part in self._begun()]
-        self.optimizer = torch.optim.AdamW(self.parts, lr=RATE, weight_decay=0.0)
+        self.matrix = matrix[dataset.kept.to(self.device)].to(dtype)
+        self.bias = None if bias is None else bias[dataset.kept.to(self.device)].to(dtype)
+        self.parameters = [parameter.requires_grad_() for parameter in self._initial_parameters()]
+        self.optimizer = torch.optim.AdamW(self.parameters, lr=LEARNING_RATE, weight_decay=0.0)
         self.step = 0
-        self._each = math.ceil(len(lessons.vectors) / BATCH)
-        self.steps = plan.epochs * self._each
+        """Number of steps done."""
+        self._steps_per_epoch = math.ceil(len(dataset.hidden_states) / BATCH_SIZE)
+        self.steps = plan.epochs * self._steps_per_epoch
+        """Number of steps in the whole training."""
 
-    def _begun(self) -> list[torch.Tensor]:
-        """Heads that add nothing yet: what goes inward is drawn, what comes outward is nothing."""
-        plain = untrained(self.model, self.plan.count, self.lessons.kept)
-        dice = torch.Generator().manual_seed(self.plan.seed)
-        drawn = torch.randn(plain.inward.shape, generator=dice) / plain.inward.shape[-1] ** 0.5
-        return [part.to(self.device, torch.float32) for part in (drawn, plain.biases, plain.outward)]
+    def _initial_parameters(self) -> list[torch.Tensor]:
+        """Return heads that add nothing yet: the inward matrix is random, the outward matrix is zero."""
+        plain = untrained(self.model, self.plan.count, self.dataset.kept)
+        generator = torch.Generator().manual_seed(self.plan.seed)
+        inward = torch.randn(plain.inward.shape, generator=generator) / plain.inward.shape[-1] ** 0.5
+        return [part.to(self.device, torch.float32) for part in (inward, plain.biases, plain.outward)]
 
-    def learn(self, pace: float) -> float:
-        """One step; returns how surprised the heads were."""
-        chosen = self._chosen()
-        vectors = self.lessons.vectors[chosen].to(self.device, torch.float32)
-        tokens = embedded(self.model, self.lessons.came[chosen]).to(self.device, torch.float32)
-        wanted, odds = (
-            each[chosen].to(self.device).transpose(0, 1) for each in (self.lessons.targets, self.lessons.odds)
+    def train_step(self, rate_factor: float) -> float:
+        """Do one step at this share of the learning rate; return the loss, the cross-entropy in nats per token."""
+        rows = self._batch()
+        hidden_states = self.dataset.hidden_states[rows].to(self.device, torch.float32)
+        embeddings = embeddings_of(self.model, self.dataset.next_ids[rows]).to(self.device, torch.float32)
+        targets, probabilities = (
+            each[rows].to(self.device).transpose(0, 1)
+            for each in (self.dataset.targets, self.dataset.target_probabilities)
         )
         with torch.enable_grad():
-            bent = bend(vectors, tokens, *self.parts).to(self.matrix.dtype)
-            scores = functional.linear(bent, self.matrix, self.bias).float()
-            surprises = scores.logsumexp(-1, keepdim=True) - scores.gather(-1, wanted.clamp_min(0))
-            loss = (odds * surprises).sum() / odds.sum().clamp_min(1)
-            loss.backward()
+            transformed = transformed_states(hidden_states, embeddings, *self.parameters).to(self.matrix.dtype)
+            scores = functional.linear(transformed, self.matrix, self.bias).float()
+            surprisals = scores.logsumexp(-1, keepdim=True) - scores.gather(-1, targets.clamp_min(0))
+            loss = (probabilities * surprisals).sum() / probabilities.sum().clamp_min(1)
+            torch.autograd.backward(loss)
         for group in self.optimizer.param_groups:
-            group["lr"] = RATE * pace
+            group["lr"] = LEARNING_RATE * rate_factor
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.step += 1
         return float(loss.detach())
 
-    def _chosen(self) -> torch.Tensor:
-        """Which vectors this step learns from: each once an epoch, in an order that the seed and the epoch give."""
-        epoch, place = divmod(self.step, self._each)
-        dice = torch.Generator().manual_seed((self.plan.seed + 1) * 1_000_003 + epoch)
-        return torch.randperm(len(self.lessons.vectors), generator=dice)[place * BATCH : (place + 1) * BATCH]
+    def _batch(self) -> torch.Tensor:
+        """Return the rows of this step. Each row comes once per epoch, in an order given by the seed and the epoch."""
+        epoch, batch = divmod(self.step, self._steps_per_epoch)
+        generator = torch.Generator().manual_seed((self.plan.seed + 1) * 1_000_003 + epoch)
+        order = torch.randperm(len(self.dataset.hidden_states), generator=generator)
+        return order[batch * BATCH_SIZE : (batch + 1) * BATCH_SIZE]
 
     def state(self) -> dict[str, Any]:
-        parts = [part.detach() for part in self.parts]
+        """Return the state for a checkpoint."""
+        parts = [parameter.detach() for parameter in self.parameters]
         return {"parts": parts, "optimizer": self.optimizer.state_dict(), "step": self.step}
 
     def load(self, state: dict[str, Any]) -> None:
+        """Resume from the state of a checkpoint."""
         with torch.no_grad():
-            for part, before in zip(self.parts, state["parts"], strict=True):
-                part.copy_(before)
+            for parameter, saved in zip(self.parameters, state["parts"], strict=True):
+                parameter.copy_(saved)
         self.optimizer.load_state_dict(state["optimizer"])
         self.step = state["step"]
 
     def heads(self, trained_on: str) -> Heads:
-        """As they are kept: rounded to sixteen bits."""
-        inward, biases, outward = (part.detach().cpu().bfloat16() for part in self.parts)
-        plain = untrained(self.model, self.plan.count, self.lessons.kept)
+        """Return the heads in bfloat16; `trained_on` describes the training text in their notes."""
+        inward, biases, outward = (parameter.detach().cpu().bfloat16() for parameter in self.parameters)
+        plain = untrained(self.model, self.plan.count, self.dataset.kept)
         notes = {**plain.notes, "trained_on": trained_on, "steps": str(self.step)}
         return dataclasses.replace(plain, inward=inward, biases=biases, outward=outward, notes=notes)

@@ -398,7 +398,7 @@ def test_options_that_rule_everything_out_are_told_in_a_sentence(cached: Model) 
         ({"repetition_penalty": 0}, "repetition_penalty is 0, and must be a number more than 0"),
         ({"max_new_tokens": 0}, "max_new_tokens is 0, and must be a whole number from 1"),
         ({"max_new_tokens": 600, "min_new_tokens": 600}, "min_new_tokens is 600, and must be a whole number from 0 to"),
-        ({"forbidden": ["\ud800"]}, "half of a pair of characters"),
+        ({"forbidden": ["\ud800"]}, "half of a surrogate pair"),
         (
             {"forced": ["lighthouse"], "stop": ["house"]},
             "stop holds 'house', which the forced 'lighthouse' would end at",

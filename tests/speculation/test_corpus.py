@@ -112,8 +112,8 @@ def test_a_long_text_is_read_in_pieces_and_has_the_tokens_of_the_whole(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = request.getfixturevalue(kind)
-    monkeypatch.setattr(corpora, "PIECE", 200)
-    monkeypatch.setattr(corpora, "SEAM", 90)
+    monkeypatch.setattr(corpora, "CHUNK", 200)
+    monkeypatch.setattr(corpora, "CUT_RANGE", 90)
     dice = random.Random(0)
     words = " ".join(CORPUS).split()
     text = "".join(dice.choice(words) + dice.choice([" ", " ", " ", "  ", "\n", ".\n\n"]) for _ in range(900))
@@ -125,7 +125,7 @@ def test_a_long_text_is_read_in_pieces_and_has_the_tokens_of_the_whole(
 
 
 def test_a_text_without_spaces_is_read_in_pieces_too(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpora, "PIECE", 50)
+    monkeypatch.setattr(corpora, "CHUNK", 50)
     text, lengths = "中文字符" * 100, watched_lengths(tiny_model, monkeypatch)
     (ids,) = known(load_corpus(tiny_model, [text]))
     assert tiny_model.tokenizer.decode(ids) == text

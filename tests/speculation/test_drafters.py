@@ -210,7 +210,7 @@ def test_a_draft_model_guesses_what_it_would_say_and_what_it_finds_likely_beside
 def test_a_draft_model_stops_where_all_that_it_has_drafted_is_less_likely_than_three_in_ten() -> None:
     drafter, hf_model = little()
     for start in range(12):
-        drafter._ahead = {}
+        drafter._chosen = {}
         path = [start, 2 * start + 1, 7]
         drafter.start(path, None, 8)
         likely, expected = 1.0, 0
@@ -219,15 +219,15 @@ def test_a_draft_model_stops_where_all_that_it_has_drafted_is_less_likely_than_t
             likely *= 0.4 + 0.6 * float(odds.max())
             path.append(int(odds.argmax()))
             expected += 1
-        assert len(drafter._ahead) == expected
+        assert len(drafter._chosen) == expected
 
 
 def test_a_draft_model_runs_at_most_eight_tokens_ahead_and_no_further_than_there_is_room() -> None:
     drafter, _ = little()
-    drafter._trust = Sure()
+    drafter._accuracy = Sure()
     for reach, expected in ((1, 1), (3, 3), (8, 8), (40, 8)):
         drafter.start([5, 9, 13], None, reach)
-        assert len(drafter._ahead) == expected
+        assert len(drafter._chosen) == expected
     assert drafter.start([], None, 4) is None and drafter.start([5, 60], None, 4) is None
     assert drafter.start([5, 59], None, 4) is not None
 

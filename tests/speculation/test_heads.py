@@ -21,11 +21,11 @@ from lookahead_core import Document, LookaheadError, Model, ModelError, load_mod
 from lookahead_core.command.main import main
 from lookahead_core.settings import Settings
 from lookahead_core.speculation import heads as room
-from lookahead_core.speculation.heads import FILE, HeadsDrafter, HeadsProduct, load_heads
-from lookahead_core.speculation.heads_file import TENSORS, TRAIN, Heads, fingerprint, output_matrix, untrained
+from lookahead_core.speculation.heads import FILE, HeadsDrafter, HeadsForward, load_heads
+from lookahead_core.speculation.heads_file import TENSORS, TRAIN_HINT, Heads, fingerprint, output_matrix, untrained
 from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.training import self_written_text, trainer
-from lookahead_core.training.dataset import NOTHING, HeadDataset
+from lookahead_core.training.dataset import NO_TOKEN, HeadDataset
 from lookahead_core.training.trainer import train_heads
 from tests.conftest import CORPUS, byte_level, tiny_llama
 from tests.support.scripted_model import parrot
@@ -39,10 +39,10 @@ TAUGHT = [
 @pytest.fixture(autouse=True)
 def _little_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds that a tiny model writes in an instant, and steps that are long enough for a few of them."""
-    monkeypatch.setattr(self_written_text, "LENGTH", 24)
-    monkeypatch.setattr(trainer, "TREES", 4)
+    monkeypatch.setattr(self_written_text, "MAX_LENGTH", 24)
+    monkeypatch.setattr(trainer, "PROMPTS_PER_ROUND", 4)
     monkeypatch.setattr(self_written_text, "TOPICS", ("bees", "the sea"))
-    monkeypatch.setattr(trainer, "RATE", 0.02)
+    monkeypatch.setattr(trainer, "LEARNING_RATE", 0.02)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_heads_guess_what_a_slow_computation_gives(tiny_model: Model, vector: to
 
 
 def test_several_vectors_together_give_what_each_gives_alone(tiny_model: Model) -> None:
-    product = HeadsProduct(random_heads(tiny_model, 3, torch.arange(5, 90)), tiny_model)
+    product = HeadsForward(random_heads(tiny_model, 3, torch.arange(5, 90)), tiny_model)
     texts, came = ["Once upon a time", "the sea", "After careful"], torch.tensor([3, 50, 7])
     vectors = torch.stack([(1 + place) * vector_at(tiny_model, text) for place, text in enumerate(texts)])
     together = product(vectors, came)
@@ -165,22 +165,27 @@ def test_each_vector_is_to_guess_the_tokens_behind_the_one_that_came_from_it() -
          "starts": [1, 0], "thought_ids": torch.tensor([[7, 0], [6, 7], [7, 6], [8, 7], [9, 0], [6, 9]]),
          "thought_odds": torch.tensor([[0.9, 0.1], [0.5, 0.3], [0.6, 0.2], [0.7, 0.1], [1.0, 0.0], [0.5, 0.5]])},
     ]  # fmt: skip
-    lessons = HeadDataset.of(rounds, 2, 2)
+    lessons = HeadDataset.from_rounds(rounds, 2, 2)
     assert lessons.kept.tolist() == [6, 7], "of the texts to learn from, the most frequent"
-    by_id = [[6, 7], [7, 8], [8, NOTHING], [NOTHING, NOTHING]]
-    places = {NOTHING: NOTHING, 6: 0, 7: 1, 8: NOTHING}
+    by_id = [[6, 7], [7, 8], [8, NO_TOKEN], [NO_TOKEN, NO_TOKEN]]
+    places = {NO_TOKEN: NO_TOKEN, 6: 0, 7: 1, 8: NO_TOKEN}
     assert lessons.targets[..., 0].tolist() == [[places[token_id] for token_id in row] for row in by_id]
-    assert lessons.targets[0].tolist() == [[0, 1], [1, 0]] and lessons.targets[1, 1].tolist() == [NOTHING, 1]
-    assert torch.allclose(lessons.odds[0], torch.tensor([[0.625, 0.375], [0.75, 0.25]]))
-    assert lessons.odds[1, 1].tolist() == [0, 1] and not lessons.odds[3].any()
-    assert lessons.vectors[:, 0].tolist() == [0, 1, 2, 3]
-    assert lessons.came.tolist() == [7, 6, 7, 8] and lessons.held_came.tolist() == [9, 6]
-    assert lessons.held_vectors[:, 0].tolist() == [4, 5] and lessons.held_ids.tolist() == [[6, -1], [-1, -1]]
+    assert lessons.targets[0].tolist() == [[0, 1], [1, 0]] and lessons.targets[1, 1].tolist() == [NO_TOKEN, 1]
+    assert torch.allclose(lessons.target_probabilities[0], torch.tensor([[0.625, 0.375], [0.75, 0.25]]))
+    assert lessons.target_probabilities[1, 1].tolist() == [0, 1] and not lessons.target_probabilities[3].any()
+    assert lessons.hidden_states[:, 0].tolist() == [0, 1, 2, 3]
+    assert lessons.next_ids.tolist() == [7, 6, 7, 8] and lessons.held_out_next_ids.tolist() == [9, 6]
+    assert lessons.held_out_states[:, 0].tolist() == [4, 5] and lessons.held_out_target_ids.tolist() == [
+        [6, -1],
+        [-1, -1],
+    ]
 
 
 def test_texts_are_the_models_own_and_each_vector_is_the_one_that_the_token_came_from(tiny_model: Model) -> None:
     start = Document(tiny_model, "Once upon a time").token_ids
-    texts = self_written_text.write(tiny_model, [(3, start)], torch.Generator().manual_seed(0), lambda came: False)
+    texts = self_written_text.write_texts(
+        tiny_model, [(3, start)], torch.Generator().manual_seed(0), lambda came: False
+    )
     greedy = texts[0]
     steps = list(Document(tiny_model, "Once upon a time").stream(max_new_tokens=24))
     assert greedy.temperature == 0 and greedy.token_ids == [step.token_id for step in steps]
@@ -189,11 +194,11 @@ def test_texts_are_the_models_own_and_each_vector_is_the_one_that_the_token_came
     ids = torch.tensor([start + text.token_ids])
     with torch.no_grad():
         plain = tiny_model.hf_model.model(input_ids=ids).last_hidden_state[0, len(start) - 1 : -1]
-    assert torch.allclose(torch.stack(text.vectors), plain, rtol=1e-3, atol=1e-4)
+    assert torch.allclose(torch.stack(text.hidden_states), plain, rtol=1e-3, atol=1e-4)
     with torch.no_grad():
-        odds, thought = tiny_model.hf_model.lm_head(plain).softmax(-1).topk(self_written_text.THOUGHTS)
-    assert torch.equal(torch.stack([ids for ids, _ in text.thoughts]), thought)
-    assert torch.allclose(torch.stack([values for _, values in text.thoughts]), odds, rtol=1e-3)
+        odds, thought = tiny_model.hf_model.lm_head(plain).softmax(-1).topk(self_written_text.CANDIDATES)
+    assert torch.equal(torch.stack([ids for ids, _ in text.candidates]), thought)
+    assert torch.allclose(torch.stack([values for _, values in text.candidates]), odds, rtol=1e-3)
 
 
 def test_trained_heads_are_right_far_more_often_than_untrained_ones_and_the_model_stays_bit_for_bit(
@@ -211,8 +216,8 @@ def test_trained_heads_are_right_far_more_often_than_untrained_ones_and_the_mode
 
 def untrained_on(model: Model) -> list[float]:
     """How often heads that were never trained are right on texts of this model, counted one by one."""
-    starts = self_written_text.starts_of(model, TAUGHT, 0)
-    texts = self_written_text.write(
+    starts = self_written_text.make_prompts(model, TAUGHT, 0)
+    texts = self_written_text.write_texts(
         model, list(enumerate(starts)), torch.Generator().manual_seed(5), lambda came: False
     )
     return counted(HeadsDrafter(untrained(model, 2), model), texts[4:8])
@@ -222,7 +227,7 @@ def counted(drafter: HeadsDrafter, texts: list[self_written_text.GrowingText]) -
     """How often each head's first guess is right, one vector after another."""
     hits, total = [0] * drafter.heads.count, [0] * drafter.heads.count
     for text in texts:
-        for place, vector in enumerate(text.vectors):
+        for place, vector in enumerate(text.hidden_states):
             for head, ways in enumerate(in_order(drafter, vector, came=text.token_ids[place])):
                 if place + head + 1 < len(text.token_ids):
                     total[head] += 1
@@ -234,14 +239,14 @@ def test_the_shares_told_are_those_of_the_texts_kept_apart(bird: Model, monkeypa
     wrote: list[self_written_text.GrowingText] = []
 
     def kept_by(*given: Any) -> list[self_written_text.GrowingText]:
-        texts = self_written_text.write(*given)
+        texts = self_written_text.write_texts(*given)
         wrote.extend(texts)
         return texts
 
-    monkeypatch.setattr(trainer, "write", kept_by)
+    monkeypatch.setattr(trainer, "write_texts", kept_by)
     heads = train_heads(bird, texts=TAUGHT, tokens=1000, count=2, epochs=3)
-    apart = [text for text in wrote if text.start % 12 == 0]
-    assert 0 < len(apart) < len(wrote) and len({text.start for text in wrote}) > 1
+    apart = [text for text in wrote if text.prompt_number % 12 == 0]
+    assert 0 < len(apart) < len(wrote) and len({text.prompt_number for text in wrote}) > 1
     told = [first for first, _ in heads.held_out]
     assert told == pytest.approx(counted(HeadsDrafter(heads, bird), apart), abs=1e-3)
 
@@ -261,12 +266,17 @@ class Interrupting:
 def test_a_training_that_was_stopped_goes_on_to_the_same_heads(
     bird: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trainer, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(trainer, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     asked: dict[str, Any] = {"texts": TAUGHT, "tokens": 1000, "count": 1, "epochs": 8, "seed": 7}
     passes = bird.engine.passes
     whole = train_heads(bird, **asked)
     alone, passes = bird.engine.passes - passes, bird.engine.passes
-    for words, after in (("writes texts", 30), ("heads learn", 4), ("heads learn", 5), ("Trying", 0)):
+    for words, after in (
+        ("writes training texts", 30),
+        ("Training the heads", 4),
+        ("Training the heads", 5),
+        ("Measuring", 0),
+    ):
         with pytest.raises(KeyboardInterrupt):
             train_heads(bird, **asked, into=tmp_path / "bird", report=Interrupting(words, after))
         assert not (tmp_path / "bird" / FILE).exists()
@@ -286,7 +296,7 @@ def test_the_same_seed_gives_the_same_heads_and_another_one_others(bird: Model) 
 def test_an_unfinished_training_is_not_taken_for_another_one(bird: Model, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"texts": TAUGHT, "tokens": 1600, "count": 2, "into": tmp_path}
     with pytest.raises(KeyboardInterrupt):
-        train_heads(bird, **asked, report=Interrupting("heads learn", 1))
+        train_heads(bird, **asked, report=Interrupting("Training the heads", 1))
     with pytest.raises(LookaheadError, match="holds an unfinished training of other heads: ask for the same"):
         train_heads(bird, **{**asked, "count": 3})
     (tmp_path / ".training" / "heads.pt").write_bytes(b"half")
@@ -308,13 +318,13 @@ def test_a_bound_on_minutes_ends_the_writing_and_the_learning(bird: Model, monke
     heard: list[str] = []
 
     def report(sentence: str, fraction: float | None) -> None:
-        heard.append(sentence.split()[-1] if "writes" in sentence else sentence[:15])
+        heard.append(sentence.split()[-1] if "writes" in sentence else sentence[:18])
         now[0] += 1.0
 
     heads = train_heads(bird, texts=TAUGHT, tokens=100_000, epochs=1000, count=1, minutes=2.5, report=report)
-    writes = heard.count("from")
+    writes = heard.count("texts")
     assert writes == 105, "seven tenths of the seconds, also within a round"
-    assert heads.notes["steps"] == str(heard.count("The heads learn")) == "45", "and the rest"
+    assert heads.notes["steps"] == str(heard.count("Training the heads")) == "45", "and the rest"
 
 
 def test_no_time_and_no_text_are_told_in_sentences(bird: Model) -> None:
@@ -334,19 +344,19 @@ def test_a_model_without_vectors_is_told_in_a_sentence(byte_tokenizer: Any) -> N
     score = type(engine).score
     hidden = score(engine, [Document(model, "Once").head], hidden=True).hidden
     if hidden is None:
-        with pytest.raises(LookaheadError, match="does not show its vectors, so heads cannot be trained for it"):
+        with pytest.raises(LookaheadError, match="gives no hidden states, so heads cannot be trained for it"):
             train_heads(model, tokens=800)
 
 
 def test_a_model_goes_on_from_instructions_where_it_takes_them(byte_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
-    plain = self_written_text.starts_of(model, None, 0)
+    plain = self_written_text.make_prompts(model, None, 0)
     chatty = byte_level(CORPUS)
     chatty.chat_template = "<|start|>{% for one in messages %}{{ one['content'] }}{% endfor %}<|end|>"
-    asked = self_written_text.starts_of(load_model(tiny_llama(len(chatty)), tokenizer=chatty), None, 0)
+    asked = self_written_text.make_prompts(load_model(tiny_llama(len(chatty)), tokenizer=chatty), None, 0)
     assert len(asked) - len(plain) == len(self_written_text.INSTRUCTIONS) * len(self_written_text.TOPICS)
     assert any("Explain bees in simple words." in chatty.decode(start) for start in asked)
-    assert asked != self_written_text.starts_of(load_model(tiny_llama(len(chatty)), tokenizer=chatty), None, 1)
+    assert asked != self_written_text.make_prompts(load_model(tiny_llama(len(chatty)), tokenizer=chatty), None, 1)
 
 
 # Files.
@@ -477,27 +487,27 @@ def spoilt(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        ("no fingerprint", "it does not tell its fingerprint"),
-        ("no count", "it does not tell its count"),
-        ("other count", "it tells of 2 heads of width 32, and holds 3 of 32"),
+        ("no fingerprint", "it has no fingerprint"),
+        ("no count", "it has no count"),
+        ("other count", "its metadata has 2 heads of hidden size 32, and its tensors have 3 of 32"),
         ("no number", "cannot be read as heads"),
-        ("other vocabulary", "kept does not hold rising ids from 0 to 299"),
+        ("other vocabulary", "kept does not hold ascending ids from 0 to 299"),
         ("flat", r"inward has the shape \(32, 64\)"),
-        ("thin", r"outward has the shape \(3, 32, 31\) where \(3, 32, 32\) is due"),
-        ("short", r"inward has the shape \(3, 32, 64\) where \(3, 31, 64\) is due"),
-        ("fewer", r"inward has the shape \(3, 32, 64\) where \(1, 32, 64\) is due"),
-        ("blind", "look at 63 numbers, and LlamaForCausalLM gives 64"),
+        ("thin", r"outward has the shape \(3, 32, 31\) instead of \(3, 32, 32\)"),
+        ("short", r"inward has the shape \(3, 32, 64\) instead of \(3, 31, 64\)"),
+        ("fewer", r"inward has the shape \(3, 32, 64\) instead of \(1, 32, 64\)"),
+        ("blind", "have inputs of 63 numbers, and LlamaForCausalLM gives 64"),
         ("none", r"inward has the shape \(0, 32, 64\)"),
-        ("nan", "outward holds what is no number"),
-        ("endless", "biases holds what is no number"),
+        ("nan", "outward holds NaN or infinity"),
+        ("endless", "biases holds NaN or infinity"),
         ("whole", "inward holds int64"),
-        ("beyond", "kept does not hold rising ids from 0 to 399"),
-        ("negative", "kept does not hold rising ids from 0 to 399"),
-        ("falling", "kept does not hold rising ids from 0 to 399"),
-        ("twice", "kept does not hold rising ids from 0 to 399"),
+        ("beyond", "kept does not hold ascending ids from 0 to 399"),
+        ("negative", "kept does not hold ascending ids from 0 to 399"),
+        ("falling", "kept does not hold ascending ids from 0 to 399"),
+        ("twice", "kept does not hold ascending ids from 0 to 399"),
         ("broken", "kept holds float32"),
         ("empty", r"kept has the shape \(0,\)"),
-        ("other sample", r"sample has the shape \(5, 32\) where \(32, 32\) is due"),
+        ("other sample", r"sample has the shape \(5, 32\) instead of \(32, 32\)"),
     ],
 )
 def test_a_file_of_heads_that_is_not_whole_is_told_in_a_sentence(
@@ -511,7 +521,7 @@ def test_a_file_of_heads_that_is_not_whole_is_told_in_a_sentence(
     save_file(parts, tmp_path / FILE, {name: value for name, value in told.items() if value is not None})
     with pytest.raises(ModelError, match=said) as raised:
         load_heads(tmp_path, tiny_model)
-    assert str(raised.value).endswith(f"{TRAIN}.")
+    assert str(raised.value).endswith(f"{TRAIN_HINT}.")
 
 
 def test_heads_keep_no_model_alive_that_they_were_used_with(tiny_model: Model, byte_tokenizer: Any) -> None:
@@ -519,13 +529,13 @@ def test_heads_keep_no_model_alive_that_they_were_used_with(tiny_model: Model, b
     passing = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
     list(Document(passing, "Once").stream(max_new_tokens=4, speculate=True, heads=heads))
     list(Document(tiny_model, "Once").stream(max_new_tokens=4, speculate=True, heads=heads))
-    assert len(heads.ready) == len(heads.known) == 2
+    assert len(heads.prepared) == len(heads.checked_models) == 2
     gone = weakref.ref(passing.hf_model)
     del passing
     gc.collect()
     assert gone() is None
-    assert list(heads.ready) == list(heads.known) == [tiny_model.hf_model]
-    assert not replace(heads, name="others").ready
+    assert list(heads.prepared) == list(heads.checked_models) == [tiny_model.hf_model]
+    assert not replace(heads, name="others").prepared
 
 
 def test_heads_that_are_nowhere_are_told_with_the_places_that_were_looked_at(tiny_model: Model, tmp_path: Path) -> None:
@@ -601,7 +611,7 @@ def test_the_command_says_how_to_go_on_after_an_interruption(
     tiny_model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lookahead_core.load_model", lambda *given, **options: tiny_model)
-    monkeypatch.setattr("lookahead_core.command.terminal.report", Interrupting("heads learn", 2))
+    monkeypatch.setattr("lookahead_core.command.terminal.report", Interrupting("Training the heads", 2))
     words = ["train-heads", "--tokens", "800", "--output", str(tmp_path)]
     assert main(words) == 130
     assert capsys.readouterr().err == "Stopped; the same command goes on from here.\n"

@@ -23,7 +23,7 @@ MILLION = 1_000_000
 class Patient(NgramIndex):
     """Never tires of places that share a slot by chance."""
 
-    walk = 2**30
+    max_steps = 2**30
 
 
 class Scan:
@@ -214,7 +214,7 @@ def test_what_is_forgotten_is_not_found_and_places_keep_their_numbers() -> None:
 
 
 def test_runs_whose_hashes_collide_are_told_apart_by_their_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ngram_index, "GOLDEN", 0)  # now all of them do
+    monkeypatch.setattr(ngram_index, "HASH_MULTIPLIER", 0)  # now all of them do
     for seed in range(20):
         dice = random.Random(seed)
         most = dice.choice([30, 64, 200])
@@ -222,7 +222,7 @@ def test_runs_whose_hashes_collide_are_told_apart_by_their_tokens(monkeypatch: p
 
 
 def test_what_comes_in_many_pieces_is_one_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ngram_index, "PIECE", 30)
+    monkeypatch.setattr(ngram_index, "BATCH_SIZE", 30)
     for seed in range(10):
         dice = random.Random(seed)
         most = dice.choice([30, 64, 500])
@@ -230,11 +230,11 @@ def test_what_comes_in_many_pieces_is_one_text(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_where_hashes_collide_the_search_ends_soon_and_what_it_finds_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ngram_index, "GOLDEN", 0)
+    monkeypatch.setattr(ngram_index, "HASH_MULTIPLIER", 0)
     walked = []
-    whole_walk = ngram_index._Level.places
+    whole_walk = ngram_index._RunTable.positions
     monkeypatch.setattr(
-        ngram_index._Level, "places", lambda *told: map(lambda one: walked.append(one) or one, whole_walk(*told))
+        ngram_index._RunTable, "positions", lambda *told: map(lambda one: walked.append(one) or one, whole_walk(*told))
     )
     dice = random.Random(1)
     text = [dice.randrange(50) for _ in range(3000)]
@@ -244,7 +244,7 @@ def test_where_hashes_collide_the_search_ends_soon_and_what_it_finds_is_true(mon
     for far in range(2900, 3001):
         walked.clear()
         places, length = index.find(text[:far])
-        assert len(walked) <= 5 * NgramIndex.walk
+        assert len(walked) <= 5 * NgramIndex.max_steps
         assert length == max([scan.agreement(place, text[:far]) for place in places], default=0)
 
 

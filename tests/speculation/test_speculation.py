@@ -17,7 +17,7 @@ from lookahead_core.engines.pass_costs import SIZES, PassCosts
 from lookahead_core.speculation import draft_value, successor_drafter
 from lookahead_core.speculation import drafters as drafters_module
 from lookahead_core.speculation.corpus import Corpus
-from lookahead_core.speculation.draft_model import LONGEST, DraftModelDrafter
+from lookahead_core.speculation.draft_model import MAX_DRAFT_DEPTH, DraftModelDrafter
 from lookahead_core.speculation.draft_value import DrafterPayoff
 from lookahead_core.speculation.drafters import Guess, GuessAccuracy, checked_guesses
 from lookahead_core.speculation.ngram_index import NgramIndex
@@ -356,7 +356,7 @@ def test_where_a_draft_models_cache_is_full_the_text_goes_on_without_it(steady: 
         assert drafted(steady, (), draft_model=little) == plain(steady)
 
 
-@pytest.mark.parametrize("context", [1, LONGEST, LONGEST + 1, 12, 16])
+@pytest.mark.parametrize("context", [1, MAX_DRAFT_DEPTH, MAX_DRAFT_DEPTH + 1, 12, 16])
 def test_a_draft_model_that_sees_little_says_little_and_changes_nothing(
     steady: Model, byte_tokenizer: Any, context: int
 ) -> None:
@@ -392,14 +392,14 @@ def test_a_draft_model_reads_its_start_tokens_and_the_end_of_a_long_text() -> No
     drafter = running(32, bos_token_id=1)
     for length in range(1, 200):
         text = [1, *(2 + place % 90 for place in range(length))]
-        seen = list(drafter._seen(text))
-        assert len(seen) <= 32 - LONGEST
+        seen = list(drafter._window(text))
+        assert len(seen) <= 32 - MAX_DRAFT_DEPTH
         assert seen == text or (seen[0] == 1 and seen[1:] == text[len(text) + 1 - len(seen) :] and len(seen) >= 16)
 
 
 def test_a_draft_model_that_has_no_room_to_run_ahead_behind_its_start_tokens_says_nothing() -> None:
-    assert running(LONGEST + 1, bos_token_id=1).start([1, 5, 6], None, 4) is None
-    assert running(LONGEST + 2, bos_token_id=1).start([1, 5, 6], None, 4) is not None
+    assert running(MAX_DRAFT_DEPTH + 1, bos_token_id=1).start([1, 5, 6], None, 4) is None
+    assert running(MAX_DRAFT_DEPTH + 2, bos_token_id=1).start([1, 5, 6], None, 4) is not None
 
 
 def test_a_draft_model_forgets_the_texts_that_stand_no_more() -> None:
@@ -408,7 +408,7 @@ def test_a_draft_model_forgets_the_texts_that_stand_no_more() -> None:
         path = [(start + 5 * place) % 96 for place in range(60)]
         drafter.start(path, None, 4)
         assert drafter._tree.size <= 2 * len(path) + 256
-        assert drafter.little.engine.cache_usage(drafter._tree)[0] <= 2 * len(path) + 256
+        assert drafter.draft_model.engine.cache_usage(drafter._tree)[0] <= 2 * len(path) + 256
 
 
 def test_several_texts_with_drafts_are_those_without(tiny_model: Model) -> None:

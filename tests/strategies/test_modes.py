@@ -354,11 +354,11 @@ def test_modes_with_a_tree_show_each_complete_path_once_and_none_that_goes_on_be
 
 
 def test_a_path_that_another_goes_on_from_is_covered_with_it() -> None:
-    from lookahead_core.document.result_context import _apart, _coverage
+    from lookahead_core.document.result_context import _coverage, _distinguishing_lengths
 
     half = math.log(0.5)
     rows = {(1,): (half,), (1, 2): (half, half), (1, 2, 3): (half, half, half), (4, 5): (2 * half, half)}
-    apart = _apart([*rows, (4, 5)])
+    apart = _distinguishing_lengths([*rows, (4, 5)])
     assert apart == {(1,): 1, (1, 2): 2, (1, 2, 3): 3, (4, 5): 1}
     assert _coverage(rows, apart) == pytest.approx(0.5 + 0.25)
 

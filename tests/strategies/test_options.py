@@ -171,9 +171,9 @@ def test_what_a_token_is_chosen_by_leaves_out_what_ends_a_text_or_saves_passes()
     drawing = {"temperature": 0.7, "top_k": 9, "seed": 3, "stream": 2, "forbidden": [(4,)], "max_new_tokens": 9}
     ending = {"stop": "x", "stop_ids": [(1,)], "stop_when": len, "max_words": 3}
     saving = {"speculate": False, "drafters": ("suffix",), "draft_model": 1, "heads": 2, "corpus": 3, "source": "y"}
-    assert StreamOptions(**drawing, **ending, **saving).drawn_by == StreamOptions(**drawing)
+    assert StreamOptions(**drawing, **ending, **saving).for_choice == StreamOptions(**drawing)
     for name, other in (("temperature", 0.8), ("top_k", 8), ("seed", 4), ("stream", 3), ("forbidden", [(5,)])):
-        assert StreamOptions(**drawing | {name: other}).drawn_by != StreamOptions(**drawing).drawn_by
+        assert StreamOptions(**drawing | {name: other}).for_choice != StreamOptions(**drawing).drawn_by
 
 
 def test_words_are_strings_or_ids_each_once() -> None:

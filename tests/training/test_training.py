@@ -15,10 +15,10 @@ import torch
 from lookahead_core import Document, LookaheadError, Model, load_model
 from lookahead_core.command import training
 from lookahead_core.command.main import main
-from lookahead_core.speculation.heads import HeadsDrafter, HeadsProduct
+from lookahead_core.speculation.heads import HeadsDrafter, HeadsForward
 from lookahead_core.training import self_written_text, trainer
 from lookahead_core.training.checkpoint import Checkpoint
-from lookahead_core.training.dataset import NOTHING, HeadDataset, measure
+from lookahead_core.training.dataset import NO_TOKEN, HeadDataset, accuracy
 from lookahead_core.training.trainer import HeadTrainer, TrainingPlan, train_heads
 from tests.conftest import CORPUS, tiny_llama
 from tests.speculation.test_heads import TAUGHT, Interrupting, random_heads
@@ -31,9 +31,9 @@ LENGTH = 24
 @pytest.fixture(autouse=True)
 def _little_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds of 4 starts, each gone on with 8 times."""
-    monkeypatch.setattr(self_written_text, "LENGTH", LENGTH)
-    monkeypatch.setattr(trainer, "TREES", 4)
-    monkeypatch.setattr(trainer, "RATE", 0.02)
+    monkeypatch.setattr(self_written_text, "MAX_LENGTH", LENGTH)
+    monkeypatch.setattr(trainer, "PROMPTS_PER_ROUND", 4)
+    monkeypatch.setattr(trainer, "LEARNING_RATE", 0.02)
 
 
 @pytest.fixture(scope="module")
@@ -92,17 +92,17 @@ def test_texts_are_gone_on_with_from_the_beginning_of_each_whole_piece(tiny_mode
         ids = Document(tiny_model, text).token_ids
         expected += [ids[first : first + 48] for first in range(0, len(ids), 192) if first + 48 <= len(ids)]
     assert len(expected) > 4
-    found = self_written_text.starts_of(tiny_model, texts, 0)
+    found = self_written_text.make_prompts(tiny_model, texts, 0)
     assert sorted(found) == sorted(expected)
-    assert self_written_text.starts_of(tiny_model, iter(texts), 0) == found
-    assert self_written_text.starts_of(tiny_model, texts, 1) != found
-    assert sorted(self_written_text.starts_of(tiny_model, texts[0], 0)) == sorted(expected[:-1])
+    assert self_written_text.make_prompts(tiny_model, iter(texts), 0) == found
+    assert self_written_text.make_prompts(tiny_model, texts, 1) != found
+    assert sorted(self_written_text.make_prompts(tiny_model, texts[0], 0)) == sorted(expected[:-1])
 
 
 def test_a_start_token_stands_before_every_piece(fallback_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(fallback_tokenizer)), tokenizer=fallback_tokenizer)
     assert Document(model, "Once").token_ids[0] == 1
-    for start in self_written_text.starts_of(model, " ".join(CORPUS), 0):
+    for start in self_written_text.make_prompts(model, " ".join(CORPUS), 0):
         assert start[0] == 1
         assert len(start) == 49
         assert 1 not in start[1:]
@@ -115,7 +115,7 @@ def test_texts_end_where_the_model_has_no_room_left(byte_tokenizer: Any) -> None
     token_ids = Document(model, " ".join(CORPUS[:3])).token_ids
     starts = [(0, token_ids[:30]), (1, token_ids[:20])]
     came: list[int] = []
-    texts = self_written_text.write(
+    texts = self_written_text.write_texts(
         model, starts, torch.Generator().manual_seed(0), lambda count: bool(came.append(count))
     )
     assert {len(text.token_ids) for text in texts} == {10}
@@ -125,15 +125,15 @@ def test_texts_end_where_the_model_has_no_room_left(byte_tokenizer: Any) -> None
 def test_texts_end_at_an_end_token_and_the_others_go_on(bird: Model) -> None:
     starts = [(0, Document(bird, "the evening light!").token_ids), (1, Document(bird, "Bread is").token_ids)]
     came: list[int] = []
-    texts = self_written_text.write(
+    texts = self_written_text.write_texts(
         bird, starts, torch.Generator().manual_seed(0), lambda count: bool(came.append(count))
     )
     ends = bird.end_token_ids
     for text in texts:
         assert not any(token_id in ends for token_id in text.token_ids[:-1])
         assert text.over is (text.token_ids[-1] in ends or len(text.token_ids) == LENGTH)
-        assert len(text.token_ids) == len(text.vectors) == len(text.thoughts)
-    assert {text.start for text in texts if text.token_ids[-1] in ends} >= {0}
+        assert len(text.token_ids) == len(text.hidden_states) == len(text.candidates)
+    assert {text.prompt_number for text in texts if text.token_ids[-1] in ends} >= {0}
     assert came[0] == 16
     assert came == [sum(len(text.token_ids) > place for text in texts) for place in range(len(came))]
 
@@ -141,7 +141,7 @@ def test_texts_end_at_an_end_token_and_the_others_go_on(bird: Model) -> None:
 def test_texts_that_are_told_to_stop_are_left_as_they_are(bird: Model) -> None:
     came: list[int] = []
     starts = [(0, Document(bird, "Bread is").token_ids)]
-    texts = self_written_text.write(
+    texts = self_written_text.write_texts(
         bird, starts, torch.Generator(), lambda count: bool(came.append(count)) or len(came) > 3
     )
     assert {len(text.token_ids) for text in texts} == {3}
@@ -155,14 +155,14 @@ def test_tokens_are_drawn_among_the_fifty_likeliest_by_their_temperature() -> No
     for temperature in (0.5, 1.0, 3.0):
         count = 40_000
         drawn = Counter(
-            self_written_text._draw(scores.expand(count, -1), torch.full((count,), temperature), dice).tolist()
+            self_written_text._sample(scores.expand(count, -1), torch.full((count,), temperature), dice).tolist()
         )
         assert set(drawn) <= set(likely)
         weights = {token_id: math.exp(float(scores[0, token_id]) / temperature) for token_id in likely}
         for token_id, weight in weights.items():
             share = weight / sum(weights.values())
             assert abs(drawn[token_id] / count - share) < 5 * math.sqrt(share / count) + 1e-4
-    cold = self_written_text._draw(scores.expand(50, -1), torch.zeros(50), dice)
+    cold = self_written_text._sample(scores.expand(50, -1), torch.zeros(50), dice)
     assert cold.tolist() == [likely[0]] * 50
 
 
@@ -180,12 +180,12 @@ def test_the_shares_of_right_guesses_are_counted_one_by_one(tiny_model: Model) -
     truth = torch.tensor(
         [[heads_guesses[place % 3 * 3 // 2] for heads_guesses in each] for place, each in enumerate(guesses)]
     )
-    truth[5::7] = NOTHING
+    truth[5::7] = NO_TOKEN
     none = torch.empty(0)
     lessons = HeadDataset(none, none, none, none, none, vectors, came, truth)
-    told = measure(HeadsProduct(heads, tiny_model), lessons)
+    told = accuracy(HeadsForward(heads, tiny_model), lessons)
     for head, (first, four) in enumerate(told):
-        asked = [place for place in range(300) if int(truth[place, head]) != NOTHING]
+        asked = [place for place in range(300) if int(truth[place, head]) != NO_TOKEN]
         hits = [int(truth[place, head]) in guesses[place][head][:1] for place in asked]
         among = [int(truth[place, head]) in guesses[place][head][:4] for place in asked]
         assert first == pytest.approx(sum(hits) / len(asked))
@@ -224,7 +224,7 @@ def learner(model: Model, lessons: HeadDataset, **plan: Any) -> HeadTrainer:
 def test_every_vector_is_learnt_from_once_an_epoch_in_an_order_of_its_own(
     tiny_model: Model, lessons: HeadDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trainer, "BATCH", 4)
+    monkeypatch.setattr(trainer, "BATCH_SIZE", 4)
     orders = {}
     for seed in (0, 1):
         learning = learner(tiny_model, lessons, seed=seed)
@@ -232,8 +232,8 @@ def test_every_vector_is_learnt_from_once_an_epoch_in_an_order_of_its_own(
         for epoch in range(2):
             steps = []
             for _ in range(3):
-                steps.append(learning._chosen().tolist())
-                learning.learn(1.0)
+                steps.append(learning._batch().tolist())
+                learning.train_step(1.0)
             assert [len(step) for step in steps] == [4, 4, 2]
             orders[seed, epoch] = [place for step in steps for place in step]
             assert sorted(orders[seed, epoch]) == list(range(10))
@@ -242,26 +242,26 @@ def test_every_vector_is_learnt_from_once_an_epoch_in_an_order_of_its_own(
 
 def test_a_step_makes_what_came_less_surprising_and_learns_at_its_pace(tiny_model: Model, lessons: HeadDataset) -> None:
     learning = learner(tiny_model, lessons, epochs=40)
-    surprises = [learning.learn(pace) for pace in (1.0, 1.0, 0.5, 0.25)]
+    surprises = [learning.train_step(pace) for pace in (1.0, 1.0, 0.5, 0.25)]
     assert surprises == sorted(surprises, reverse=True)
     assert [group["lr"] for group in learning.optimizer.param_groups] == [0.02 * 0.25]
     assert learning.step == 4
-    assert all(part.grad is None for part in learning.parts)
+    assert all(part.grad is None for part in learning.parameters)
 
 
 def test_the_first_surprise_is_that_of_the_model_itself(tiny_model: Model, lessons: HeadDataset) -> None:
     """Heads add nothing before they have learnt."""
     matrix = tiny_model.hf_model.lm_head.weight.detach()[:40]
-    expected = -(lessons.vectors @ matrix.T).log_softmax(-1)[:, 8].mean()
-    assert learner(tiny_model, lessons).learn(1.0) == pytest.approx(float(expected), rel=1e-3)
+    expected = -(lessons.hidden_states @ matrix.T).log_softmax(-1)[:, 8].mean()
+    assert learner(tiny_model, lessons).train_step(1.0) == pytest.approx(float(expected), rel=1e-3)
 
 
 def test_heads_begin_as_the_seed_draws_them_and_add_nothing(tiny_model: Model, lessons: HeadDataset) -> None:
-    inward, biases, outward = learner(tiny_model, lessons, count=3, seed=5).parts
+    inward, biases, outward = learner(tiny_model, lessons, count=3, seed=5).parameters
     assert not biases.any()
     assert not outward.any()
     assert float(inward.detach().std()) == pytest.approx(inward.shape[-1] ** -0.5, rel=0.05)
-    again, other = (learner(tiny_model, lessons, count=3, seed=seed).parts[0] for seed in (5, 6))
+    again, other = (learner(tiny_model, lessons, count=3, seed=seed).parameters[0] for seed in (5, 6))
     assert torch.equal(inward, again)
     assert not torch.equal(inward, other)
 
@@ -271,21 +271,21 @@ def test_heads_begin_as_the_seed_draws_them_and_add_nothing(tiny_model: Model, l
 
 def test_a_training_slows_down_to_its_end_and_says_how_far_it_is(bird: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     paces: list[float] = []
-    learn = HeadTrainer.learn
-    monkeypatch.setattr(HeadTrainer, "learn", lambda self, pace: paces.append(pace) or learn(self, pace))
+    learn = HeadTrainer.train_step
+    monkeypatch.setattr(HeadTrainer, "train_step", lambda self, pace: paces.append(pace) or learn(self, pace))
     heard: list[tuple[str, float | None]] = []
     heads = train_heads(bird, texts=TAUGHT, tokens=1000, count=1, epochs=3, report=lambda *said: heard.append(said))
-    writing_shares = [fraction for sentence, fraction in heard if "writes texts" in sentence]
-    assert all(sentence.startswith(bird.name) for sentence, _ in heard if "writes texts" in sentence)
+    writing_shares = [fraction for sentence, fraction in heard if "writes training texts" in sentence]
+    assert all(sentence.startswith(bird.name) for sentence, _ in heard if "writes training texts" in sentence)
     assert writing_shares[0] == pytest.approx(16 / 1000)
     assert writing_shares[1] == pytest.approx(32 / 1000)
     assert writing_shares == sorted(writing_shares)
     assert writing_shares[-1] == 1
-    shares = [fraction for sentence, fraction in heard if "The heads learn" in sentence]
+    shares = [fraction for sentence, fraction in heard if "Training the heads" in sentence]
     assert shares == pytest.approx([step / len(shares) for step in range(len(shares))])
     assert paces == pytest.approx([1 - share for share in shares])
     assert heads.notes["steps"] == str(len(paces))
-    assert heard[-1] == ("Trying them on texts kept apart", None)
+    assert heard[-1] == ("Measuring the heads on held-out texts", None)
     came = int(heads.notes["trained_on"].split()[0].replace(",", ""))
     assert 1000 <= came < 1000 + 2 * 8 * LENGTH
 
@@ -294,7 +294,7 @@ def test_the_state_of_the_heads_is_kept_every_fifteen_seconds(
     bird: Model, tmp_path: Path, seconds: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[tuple[str, float]] = []
-    keep = Checkpoint.keep
+    keep = Checkpoint.save
 
     def noted(self: Checkpoint, name: str, found: Any) -> None:
         if name == "heads":
@@ -304,7 +304,7 @@ def test_the_state_of_the_heads_is_kept_every_fifteen_seconds(
     def pass_time(sentence: str, fraction: float | None) -> None:
         seconds[0] += 1.0
 
-    monkeypatch.setattr(Checkpoint, "keep", noted)
+    monkeypatch.setattr(Checkpoint, "save", noted)
     train_heads(bird, texts=TAUGHT, tokens=800, count=1, epochs=20, into=tmp_path, report=pass_time)
     steps = [step for _, step in kept]
     assert steps[:4] == [0, 15, 30, 45]
@@ -315,7 +315,7 @@ def test_time_before_an_interruption_counts(bird: Model, tmp_path: Path, seconds
         heard: list[str] = []
 
         def pass_time(sentence: str, fraction: float | None) -> None:
-            heard.append("writes" if "writes" in sentence else sentence[:15])
+            heard.append("writes" if "writes" in sentence else sentence[:18])
             seconds[0] += 1.0
             report(sentence, fraction)
 
@@ -329,10 +329,10 @@ def test_time_before_an_interruption_counts(bird: Model, tmp_path: Path, seconds
 
     # A round is 24 passes: two of them are kept, and seven tenths of 150 seconds are for writing.
     assert run(Interrupting("writes", 60)).count("writes") == 61
-    assert run(Interrupting("heads learn", 0)).count("writes") == 105 - 48
+    assert run(Interrupting("Training the heads", 0)).count("writes") == 105 - 48
     last = run(Interrupting("nothing", 0))
     assert last.count("writes") == 0
-    assert last.count("The heads learn") == 45
+    assert last.count("Training the heads") == 45
 
 
 def test_too_little_to_learn_from_is_told_also_where_texts_are_kept_apart(bird: Model, seconds: list[float]) -> None:
@@ -347,7 +347,7 @@ def test_too_little_to_learn_from_is_told_also_where_texts_are_kept_apart(bird: 
 def test_a_training_is_that_of_its_model_texts_and_options(bird: Model, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"texts": TAUGHT, "tokens": 800, "count": 1, "epochs": 2, "kept": 64, "seed": 3}
     with pytest.raises(KeyboardInterrupt):
-        train_heads(bird, **asked, into=tmp_path, report=Interrupting("heads learn", 0))
+        train_heads(bird, **asked, into=tmp_path, report=Interrupting("Training the heads", 0))
     others: dict[str, Any] = {"texts": TAUGHT[::-1], "tokens": 900, "count": 2, "epochs": 3, "kept": 65, "seed": 4}
     for name, other in others.items():
         with pytest.raises(LookaheadError, match="holds an unfinished training of other heads"):
@@ -364,16 +364,16 @@ def test_what_is_kept_is_found_again_until_it_is_cleared(tmp_path: Path) -> None
     folder = tmp_path / "deep" / "heads"
     unfinished = Checkpoint(folder)
     unfinished.begin({"seed": 1})
-    assert unfinished.kept("texts-0") is None
-    unfinished.keep("texts-0", {"spent": 1.5})
-    unfinished.keep("texts-0", {"spent": 2.5, "token_ids": torch.arange(3)})
-    found = unfinished.kept("texts-0")
+    assert unfinished.load("texts-0") is None
+    unfinished.save("texts-0", {"spent": 1.5})
+    unfinished.save("texts-0", {"spent": 2.5, "token_ids": torch.arange(3)})
+    found = unfinished.load("texts-0")
     assert found is not None
     assert found["spent"] == 2.5
     assert found["token_ids"].tolist() == [0, 1, 2]
     assert sorted(path.name for path in (folder / ".training").iterdir()) == ["asked.json", "texts-0.pt"]
-    unfinished.clear()
-    unfinished.let_go()
+    unfinished.delete()
+    unfinished.release()
     assert not (folder / ".training").exists()
 
 
@@ -382,11 +382,11 @@ def test_a_folder_is_of_one_training_at_a_time_and_free_afterwards(tmp_path: Pat
     one.begin({"seed": 1})
     with pytest.raises(LookaheadError, match="Another training writes into"):
         other.begin({"seed": 1})
-    one.let_go()
+    one.release()
     other.begin({"seed": 1})
     with pytest.raises(LookaheadError, match="Another training writes into"):
         one.begin({"seed": 1})
-    other.let_go()
+    other.release()
 
 
 @pytest.mark.parametrize("written", [json.dumps({"seed": 2}), "half of {", ""])
@@ -400,10 +400,10 @@ def test_a_folder_of_another_training_or_a_damaged_one_is_refused(tmp_path: Path
 def test_without_a_folder_nothing_is_kept() -> None:
     unfinished = Checkpoint(None)
     unfinished.begin({"seed": 1})
-    unfinished.keep("heads", {"step": 1})
-    assert unfinished.kept("heads") is None
-    unfinished.clear()
-    unfinished.let_go()
+    unfinished.save("heads", {"step": 1})
+    assert unfinished.load("heads") is None
+    unfinished.delete()
+    unfinished.release()
 
 
 # The command.
