@@ -1,4 +1,4 @@
-"""Measurements against the methods a person would otherwise use; `python -m benchmarks --help`."""
+"""Measurements against other ways to get the same result; see `python -m benchmarks --help`."""
 
 from lookahead_core.import_logs import quiet_import_logs
 

@@ -1,4 +1,4 @@
-"""The command line: one subcommand for each question that is measured."""
+"""The command line of the benchmarks: one subcommand for each question."""
 
 from __future__ import annotations
 

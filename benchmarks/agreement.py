@@ -1,4 +1,4 @@
-"""Whether the others found the branches that ours found."""
+"""Checks that all methods found the same branches as ours, except where two tokens are tied."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from transformers import PreTrainedModel
 from benchmarks.contestants import COLD, SAME_BRANCHES
 from benchmarks.results import Measure
 
-# Two logits nearer than this part of the largest are a tie that the order of additions decides.
+# Logits that differ by less than this share of the largest are a tie, decided by the order of additions.
 TIE = 2e-5
 Ids = tuple[int, ...]
 
 
 def with_agreement(measures: Sequence[Measure]) -> Iterator[tuple[Measure, int | None]]:
-    """Each measure with the number of its branches that are ours; None for those who look for other ones."""
+    """Each measure with the number of its branches that equal ours; None for methods that look for other branches."""
     ours = _ours(measures)
     for measure in measures:
         yield measure, sum(starmap(_same, _pairs(ours, measure))) if measure.method in SAME_BRANCHES else None
 
 
 def check_agreement(judge: PreTrainedModel, ids: list[int], measures: Sequence[Measure]) -> None:
-    """Raise if a branch is not ours and a plain forward of the judge sees no tie where they part; for fp32."""
+    """Raise if a branch differs from ours where a plain forward of `judge` sees no tie; for float32."""
     ours = _ours(measures)
     for measure in measures:
         if measure.method in SAME_BRANCHES:
@@ -42,13 +42,14 @@ def _pairs(ours: Measure, theirs: Measure) -> Iterable[tuple[Ids, Ids]]:
 
 
 def _same(mine: Ids, other: Ids) -> bool:
-    """Rank by rank; a branch of ours that met an end token is compared up to it."""
+    """Whether two branches of the same rank are equal, up to the end token of ours."""
     return mine == other[: len(mine)]
 
 
 @torch.inference_mode()
 def is_tie(model: PreTrainedModel, ids: list[int], mine: Ids, other: Ids) -> bool:
-    split = next(place for place, pair in enumerate(zip(mine, other, strict=False)) if pair[0] != pair[1])
+    """Whether the first tokens in which two continuations of `ids` differ have nearly equal logits."""
+    split = next(index for index, pair in enumerate(zip(mine, other, strict=False)) if pair[0] != pair[1])
     context = torch.tensor([[*ids, *mine[:split]]], device=model.device)
     logits = model(context, use_cache=False, logits_to_keep=1).logits[0, -1].float()
     gap = logits[mine[split]] - logits[other[split]]

@@ -1,4 +1,4 @@
-"""What k branches cost, against the seed's methods, transformers' own, and the bare matrix products."""
+"""The cost of k branches, against the seed's methods, those of transformers, and the bare matrix products."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from transformers import PreTrainedModel
 
 from benchmarks.agreement import check_agreement, with_agreement
-from benchmarks.contestants import COLD, FLOOR, Contestant, contestants
+from benchmarks.contestants import COLD, FLOOR, Method, contestants
 from benchmarks.environment import describe
 from benchmarks.peers import peers_model
 from benchmarks.plot import save_plot
@@ -42,10 +42,10 @@ LEFT_OUT_ABOVE = 40_000
 
 
 @dataclass(frozen=True)
-class Field:
-    """Everybody who takes part, our models, and the plain ones that judge; the models by type."""
+class Participants:
+    """The methods, our models, and the plain models that check results; models by dtype."""
 
-    contestants: tuple[Contestant, ...]
+    contestants: tuple[Method, ...]
     models: dict[str, Model]
     judges: dict[str, PreTrainedModel]
 
@@ -67,12 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure, print the tables, save what was asked for."""
+    """Measure, print the tables, save figures and plot."""
     cases, repeats = (QUICK, 3) if arguments.quick else (FULL, 5)
     if arguments.case:
         cases = (Case(*arguments.case),)
-    field = load_field(arguments.model, arguments.device, slots=max(case.tree_tokens for case in cases))
-    results = measure(field, cases, repeats, arguments.most)
+    participants = load_participants(arguments.model, arguments.device, slots=max(case.tree_tokens for case in cases))
+    results = measure(participants, cases, repeats, arguments.most)
     print(report(results))
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
@@ -82,50 +82,50 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def load_field(name: str | None, device: str, slots: int) -> Field:
-    """Load ours and the peers' model, and make the floor, in each type."""
+def load_participants(name: str | None, device: str, slots: int) -> Participants:
+    """Load our model and the peers' copy, and build the floor, in each dtype."""
     models = {dtype: load_model(name, dtype=dtype, device=device) for dtype in DTYPES}
     judges = {dtype: peers_model(model.hf_model) for dtype, model in models.items()}
     everybody = [contestants(models[dtype], judges[dtype], dtype, slots) for dtype in DTYPES]
-    return Field(tuple(chain.from_iterable(everybody)), models, judges)
+    return Participants(tuple(chain.from_iterable(everybody)), models, judges)
 
 
-def measure(field: Field, cases: Sequence[Case], repeats: int, most: int = LEFT_OUT_ABOVE) -> Results:
-    """Every case, every type and everybody in turns."""
-    prompts = Prompts(field.models[DTYPES[0]].tokenizer)
+def measure(participants: Participants, cases: Sequence[Case], repeats: int, most: int = LEFT_OUT_ABOVE) -> Results:
+    """All results: each case and dtype, all methods in turns."""
+    prompts = Prompts(participants.models[DTYPES[0]].tokenizer)
     runs: list[Run] = []
     for case in cases:
         for repeat in range(repeats):
             last = repeat == repeats - 1
             limit = most if last else min(most, ONCE_ABOVE)
-            runs.extend(one_repeat(field, case, repeat, limit, prompts))
-            _tell(case, repeat, runs)
-    return Results(describe(field.models), tuple(runs), left_out(field, cases, most))
+            runs.extend(one_repeat(participants, case, repeat, limit, prompts))
+            _print_progress(case, repeat, runs)
+    return Results(describe(participants.models), tuple(runs), left_out(participants, cases, most))
 
 
-def one_repeat(field: Field, case: Case, repeat: int, limit: int, prompts: Prompts) -> list[Run]:
-    """Everybody who is due once, on ids that are new to the process."""
+def one_repeat(participants: Participants, case: Case, repeat: int, limit: int, prompts: Prompts) -> list[Run]:
+    """One run of every method that evaluates at most `limit` tokens, on ids that are new to the process."""
     ids = {dtype: prompts.draw(case.prompt) for dtype in DTYPES}
     measures: dict[str, list[Measure]] = {dtype: [] for dtype in DTYPES}
-    for contestant in rotated(field.contestants, repeat):
+    for contestant in rotated(participants.contestants, repeat):
         if contestant.tokens(case) <= limit:
             measures[contestant.dtype].extend(contestant.attempt(case, ids[contestant.dtype]))
-    check_agreement(field.judges["float32"], ids["float32"], measures["float32"])
+    check_agreement(participants.judges["float32"], ids["float32"], measures["float32"])
     return [
         Run(case, dtype, repeat, measure, same) for dtype in DTYPES for measure, same in with_agreement(measures[dtype])
     ]
 
 
-def left_out(field: Field, cases: Sequence[Case], most: int) -> tuple[LeftOut, ...]:
-    """Whom the second limit keeps out of which case, so that the table can say so."""
-    pairs = [(case, contestant, contestant.tokens(case)) for case in cases for contestant in field.contestants]
+def left_out(participants: Participants, cases: Sequence[Case], most: int) -> tuple[LeftOut, ...]:
+    """The methods that would evaluate more than `most` tokens, for the table."""
+    pairs = [(case, contestant, contestant.tokens(case)) for case in cases for contestant in participants.contestants]
     return tuple(
         LeftOut(case, contestant.dtype, contestant.name, tokens) for case, contestant, tokens in pairs if tokens > most
     )
 
 
-def _tell(case: Case, repeat: int, runs: Sequence[Run]) -> None:
-    """One line of progress, apart from the report."""
+def _print_progress(case: Case, repeat: int, runs: Sequence[Run]) -> None:
+    """Print one line of progress to stderr."""
     latest = [run for run in runs if (run.case, run.repeat) == (case, repeat)]
     shown = {(run.dtype, run.measure.method): run.measure.seconds for run in latest}
     words = [f"{dtype} ours {shown[dtype, COLD]:.2f} s, floor {shown[dtype, FLOOR]:.2f} s" for dtype in DTYPES]

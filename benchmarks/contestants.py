@@ -1,4 +1,4 @@
-"""Who takes part: ours, the floor and every peer, all asked in one way and timed in one way."""
+"""The methods that the branching benchmark compares: ours, the floor and the peers, all run and timed in one way."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ Tokens = Callable[[Case], int]
 
 
 @dataclass(frozen=True)
-class Contestant:
-    """Somebody who answers a case: by what name, in which type, at what cost, and how."""
+class Method:
+    """A method: its name and dtype, the tokens that it will evaluate, and a function that runs and times it."""
 
     name: str
     dtype: str
     tokens: Tokens
-    """How many tokens it will evaluate, known before it starts."""
+    """The number of tokens that it will evaluate in a case."""
     attempt: Callable[[Case, list[int]], Iterator[Measure]]
 
 
-def contestants(model: Model, peer_model: PreTrainedModel, dtype: str, slots: int) -> list[Contestant]:
-    """Everybody who takes part in one type: ours, the floor of the same shapes, and the peers."""
+def contestants(model: Model, peer_model: PreTrainedModel, dtype: str, slots: int) -> list[Method]:
+    """All methods in one dtype: ours, the floor of the same shapes, and the peers."""
     bare = floor(peer_model.config, getattr(torch, dtype), peer_model.device, slots)
     field = [
-        Contestant(COLD, dtype, lambda case: case.tree_tokens, partial(_ours, model, peer_model.device)),
-        Contestant(FLOOR, dtype, lambda case: case.tree_tokens, partial(_floor, bare, peer_model.device)),
+        Method(COLD, dtype, lambda case: case.tree_tokens, partial(_ours, model, peer_model.device)),
+        Method(FLOOR, dtype, lambda case: case.tree_tokens, partial(_floor, bare, peer_model.device)),
     ]
     for name, (peer, tokens) in PEERS.items():
-        field.append(Contestant(name, dtype, tokens, partial(_peer, name, peer, tokens, peer_model)))
+        field.append(Method(name, dtype, tokens, partial(_peer, name, peer, tokens, peer_model)))
     return field
 
 
@@ -88,7 +88,7 @@ def _floor(bare: Floor, device: torch.device, case: Case, ids: list[int]) -> Ite
 
 
 def _ours(model: Model, device: torch.device, case: Case, ids: list[int]) -> Iterator[Measure]:
-    """Cold, then warm twice on the same document: after accepting from a branch, and after typing a word."""
+    """Three measures of one document: cold, after accepting tokens of a branch, and after typing a word."""
     seconds, (document, result) = timed(lambda: _cold(model, case, ids), device)
     cold = _measure(COLD, seconds, result)
     _check_cold(cold, case)
@@ -125,7 +125,7 @@ def _measure(method: str, seconds: float, result: Lookahead) -> Measure:
 
 
 def _check_cold(cold: Measure, case: Case) -> None:
-    """A cold run must have evaluated every token itself; anything less was known from before."""
+    """Raise unless a cold run has evaluated every token itself."""
     least = case.prompt if cold.ended else case.tree_tokens
     if not least <= cold.tokens <= case.tree_tokens:
         raise AssertionError(f"{case}: {cold.tokens} tokens evaluated, {case.tree_tokens} expected of a cold start.")

@@ -1,4 +1,4 @@
-"""What beam search, sampling and greedy decoding cost, against transformers' `generate` in the same run."""
+"""The cost of beam search, sampling and greedy decoding, against transformers' `generate` in the same run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MEBIBYTE = 1024 * 1024
 
 @dataclass(frozen=True)
 class Task:
-    """A way to decode: with how many beams or sequences, and how many new tokens."""
+    """A way to decode: its kind, the number of beams or sequences, and of new tokens."""
 
     name: str
     kind: str
@@ -41,8 +41,8 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What one side came to: sequences with scores, where there are any, and the room that its cache took."""
+class Decoded:
+    """The result of one side: sequences, scores where there are any, and the size of its cache."""
 
     sequences: tuple[tuple[int, ...], ...]
     scores: tuple[float, ...]
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure, print the table, save what was asked for."""
+    """Measure, print the table, save the figures."""
     size = arguments.new_tokens
     tasks = [Task(f"beam {width}", "beam", width, size) for width in (5, 20)]
     tasks += [Task(f"sample {width}", "sample", width, size) for width in (5, 20)]
@@ -98,9 +98,9 @@ def main(arguments: argparse.Namespace) -> int:
 def measure(
     models: dict[str, Model], tasks: Sequence[Task], cases: Sequence[tuple[str, int]], repeats: int
 ) -> list[Timing]:
-    """Everything in turns, each repeat on ids that the process has never seen."""
+    """All timings: tasks in turns, each repeat on ids that the process has never seen."""
     prompts = Prompts(models[DTYPES[0]].tokenizer)
-    # Peers run to the length whatever comes; so do we, for the same work.
+    # Both sides ignore end tokens, so that both do the same work.
     endless = {dtype: replace(model, end_token_ids=frozenset()) for dtype, model in models.items()}
     peers = {dtype: peers_model(model.hf_model) for dtype, model in models.items()}
     timings: list[Timing] = []
@@ -116,8 +116,8 @@ def measure(
 
 
 def one(task: Task, dtype: str, model: Model, peer: PreTrainedModel, ids: list[int], *, ours_first: bool) -> Timing:
-    """Both sides, one after the other; in float32 what they find must be the same."""
-    sides: dict[str, Callable[[], Found]] = {
+    """Time both sides, one after the other; in float32 their results must be equal."""
+    sides: dict[str, Callable[[], Decoded]] = {
         "ours": lambda: OURS[task.kind](model, task, ids),
         "theirs": lambda: theirs(peer, task, ids),
     }
@@ -132,7 +132,7 @@ def one(task: Task, dtype: str, model: Model, peer: PreTrainedModel, ids: list[i
     )
 
 
-def check(task: Task, mine: Found, peers: Found, judge: PreTrainedModel, ids: list[int]) -> None:
+def check(task: Task, mine: Decoded, peers: Decoded, judge: PreTrainedModel, ids: list[int]) -> None:
     """Raise where the two sides disagree by more than a tie would explain."""
     if mine.sequences == peers.sequences:
         return
@@ -144,16 +144,16 @@ def check(task: Task, mine: Found, peers: Found, judge: PreTrainedModel, ids: li
         raise AssertionError(f"{task.name}: ours found {mine.sequences}, transformers {peers.sequences}.")
 
 
-def our_beams(model: Model, task: Task, ids: list[int]) -> Found:
+def our_beams(model: Model, task: Task, ids: list[int]) -> Decoded:
     """Our beam search, cold."""
     result = Document(model, token_ids=ids).beam_search(num_beams=task.width, max_new_tokens=task.new_tokens)
     scores = tuple(beam.score for beam in result.branches)
     sequences = tuple(beam.token_ids for beam in result.branches)
-    return Found(sequences, scores, result.cost.live_slots, result.cost.cache_bytes)
+    return Decoded(sequences, scores, result.cost.live_slots, result.cost.cache_bytes)
 
 
-def our_samples(model: Model, task: Task, ids: list[int]) -> Found:
-    """Several texts of one document, drawn side by side, cold."""
+def our_samples(model: Model, task: Task, ids: list[int]) -> Decoded:
+    """Several samples of one document in shared passes, cold."""
     document = Document(model, token_ids=ids)
     texts: list[list[int]] = [[] for _ in range(task.width)]
     steps = stream_batch(
@@ -161,17 +161,17 @@ def our_samples(model: Model, task: Task, ids: list[int]) -> Found:
     )
     for index, step in steps:
         texts[index].append(step.token_id)
-    return Found(tuple(map(tuple, texts)), (), *model.engine.cache_usage(document.tree))
+    return Decoded(tuple(map(tuple, texts)), (), *model.engine.cache_usage(document.tree))
 
 
-def our_stream(model: Model, task: Task, ids: list[int]) -> Found:
-    """One greedy text, cold."""
+def our_stream(model: Model, task: Task, ids: list[int]) -> Decoded:
+    """One greedy text, cold and not drafted."""
     document = Document(model, token_ids=ids)
     text = tuple(step.token_id for step in document.stream(max_new_tokens=task.new_tokens, speculate=False))
-    return Found((text,), (), *model.engine.cache_usage(document.tree))
+    return Decoded((text,), (), *model.engine.cache_usage(document.tree))
 
 
-OURS: dict[str, Callable[[Model, Task, list[int]], Found]] = {
+OURS: dict[str, Callable[[Model, Task, list[int]], Decoded]] = {
     "beam": our_beams,
     "sample": our_samples,
     "greedy": our_stream,
@@ -179,8 +179,8 @@ OURS: dict[str, Callable[[Model, Task, list[int]], Found]] = {
 
 
 @torch.inference_mode()
-def theirs(peer: PreTrainedModel, task: Task, ids: list[int]) -> Found:
-    """The same by `generate`, every option that matters said."""
+def theirs(peer: PreTrainedModel, task: Task, ids: list[int]) -> Decoded:
+    """The same task by `generate`, with every option stated."""
     row = torch.tensor([ids], device=peer.device)
     beams = task.kind == "beam"
     sampling = {"do_sample": True, "top_k": 0, **SAMPLING} if task.kind == "sample" else {"do_sample": False}
@@ -202,7 +202,7 @@ def theirs(peer: PreTrainedModel, task: Task, ids: list[int]) -> Found:
     slots = layers[0].keys.shape[0] * layers[0].keys.shape[2]
     size = sum(layer.keys.nbytes + layer.values.nbytes for layer in layers)
     sequences = tuple(map(tuple, output.sequences[:, len(ids) :].tolist()))
-    return Found(sequences, tuple(output.sequences_scores.tolist()) if beams else (), slots, size)
+    return Decoded(sequences, tuple(output.sequences_scores.tolist()) if beams else (), slots, size)
 
 
 def table(timings: Sequence[Timing]) -> str:

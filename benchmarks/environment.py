@@ -1,4 +1,4 @@
-"""Where a run took place: without it a time means nothing."""
+"""The machine and the versions of a run, printed with its figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lookahead_core import Model
 
 
 def describe(models: Mapping[str, Model]) -> dict[str, str]:
-    """What the figures depend on, as words; `models` by type."""
+    """The model, device, threads and versions as strings; `models` by dtype."""
     model = next(iter(models.values()))
     weights = model.hf_model
     return {
@@ -33,7 +33,7 @@ def _device(device: torch.device) -> str:
 
 
 def _processor() -> str:
-    """The processor's own name; Linux tells it in a file, `platform` elsewhere."""
+    """The name of the processor and its number of cores, from /proc/cpuinfo or `platform`."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

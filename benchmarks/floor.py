@@ -1,4 +1,4 @@
-"""The floor: the products that a lookahead has to multiply when done plainly, and nothing else.
+"""The floor: the matrix products of a lookahead in plain PyTorch, and nothing else.
 
 Random weights of a model's own shapes and type, distinct in each layer, so that the processor's caches hold no
 more of them than of the real ones. Query, key and value weights are one matrix, gate and up another. Attention
@@ -17,8 +17,8 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 CHUNK = 512
-# Attention inside a chunk goes by blocks that stop at their own end: half the square is never looked at, and a
-# block's scores stay in the processor's caches. Of 32 to 512 this was the best in both types, or near it.
+# Attention inside a chunk goes by blocks that end at their own diagonal, so half of the scores are never computed, and
+# a block's scores stay in the processor's caches. Of 32 to 512 rows this was the fastest in both types, or close.
 BLOCK = 128
 Floor = Callable[[int, int, int], None]
 
@@ -64,7 +64,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What goes into each product, the same for every layer: CHUNK rows, of which a pass takes its first few."""
+    """The inputs of the products, the same for every layer: CHUNK rows, of which a pass uses the first ones."""
 
     hidden: Tensor
     attended: Tensor

@@ -1,4 +1,4 @@
-"""What the index of what stood where costs: adding a token, keeping it, and finding what a text ends with."""
+"""The cost of the n-gram index of the suffix drafter: adding a token, memory, and finding a path's continuation."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 2_000_000)
 QUICK = (1_000, 10_000, 100_000)
 VOCABULARY = 49_152
 PHRASES = 20
-"""Of so many tokens each text repeats what it said before, as texts do."""
+"""Tokens of a phrase; some phrases repeat an earlier one."""
 PATH = 64
 SINGLE = 5_000
-"""So many tokens are added one by one."""
+"""Tokens that are added one by one."""
 STRONG, QUIET = "#12507b", "#c98a1b"
 
 
 @dataclass(frozen=True)
 class Size:
-    """An index after so many tokens."""
+    """The figures of an index after `tokens` tokens."""
 
     tokens: int
     remembered: int
     bulk: float
-    """Tokens a second, where many are added at once."""
+    """Tokens a second, added in bulk."""
     single: float
-    """Tokens a second, where they come one by one."""
+    """Tokens a second, added one by one."""
     bytes_a_token: float
     known: float
-    """Seconds to find a path that stands in the index, in the middle of all that were asked for."""
+    """Median seconds to find a path that is in the index."""
     known_slow: float
-    """The same where one in a hundred takes longer."""
+    """The 99th percentile of the same."""
     unknown: float
-    """Seconds for a path that nothing in the index is like, but for its last token or two."""
+    """Median seconds for a path of which only the last one or two tokens are in the index."""
     unknown_slow: float
 
 
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure, print the table, save what was asked for."""
+    """Measure, print the table, save figures and plot."""
     sizes = measure(QUICK if arguments.quick else SIZES, arguments.paths)
     print(f"{platform.machine()}; python {platform.python_version()}; room for {MOST:,} tokens", end="\n\n")
     print(table(sizes))
@@ -76,39 +76,39 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def measure(counts: Sequence[int], paths: int) -> list[Size]:
-    """Each size in an index of its own, on the same text."""
-    dice = np.random.default_rng(0)
-    text = zipf(dice, max(counts) + SINGLE)
-    return [one(text, count, paths, dice) for count in counts]
+    """The figures of each size, each with a new index over the same text."""
+    generator = np.random.default_rng(0)
+    text = zipf(generator, max(counts) + SINGLE)
+    return [measure_size(text, count, paths, generator) for count in counts]
 
 
-def zipf(dice: np.random.Generator, count: int) -> list[int]:
-    """Tokens as common as words are, in phrases some of which come again."""
-    fresh = (dice.zipf(1.2, count) - 1) % VOCABULARY
-    repeats = dice.random(count // PHRASES) < 0.3
+def zipf(generator: np.random.Generator, count: int) -> list[int]:
+    """Token ids with the frequencies of words (Zipf), in phrases of which some repeat."""
+    fresh = (generator.zipf(1.2, count) - 1) % VOCABULARY
+    repeats = generator.random(count // PHRASES) < 0.3
     for phrase in np.flatnonzero(repeats)[1:]:
-        earlier = dice.integers(0, phrase * PHRASES - PHRASES)
+        earlier = generator.integers(0, phrase * PHRASES - PHRASES)
         fresh[phrase * PHRASES : (phrase + 1) * PHRASES] = fresh[earlier : earlier + PHRASES]
     return fresh.tolist()
 
 
-def one(text: list[int], count: int, paths: int, dice: np.random.Generator) -> Size:
-    """Fill an index, ask it, and go on token by token."""
+def measure_size(text: list[int], count: int, paths: int, generator: np.random.Generator) -> Size:
+    """Fill an index in bulk, time look-ups, then add tokens one by one."""
     index = NgramIndex(MOST)
     start = perf_counter()
     index.add(text[:count])
     bulk = count / (perf_counter() - start)
     remembered, used = index.size, index.bytes / index.size
     oldest = max(0, count - MOST)
-    known = [text[end - PATH : end] for end in dice.integers(oldest + PATH, count, paths).tolist()]
-    unknown = dice.permuted(np.array(known), axis=1).tolist()
+    known = [text[end - PATH : end] for end in generator.integers(oldest + PATH, count, paths).tolist()]
+    unknown = generator.permuted(np.array(known), axis=1).tolist()
     (middle, slow), (other, other_slow) = seconds_to_find(index, known), seconds_to_find(index, unknown)
     single = SINGLE / seconds_to_add(index, text[count : count + SINGLE])
     return Size(count, remembered, bulk, single, used, middle, slow, other, other_slow)
 
 
 def seconds_to_add(index: NgramIndex, tokens: list[int]) -> float:
-    """The seconds that it takes to add these one by one."""
+    """The seconds to add these tokens one by one."""
     start = perf_counter()
     for token_id in tokens:
         index.add([token_id])
@@ -116,7 +116,7 @@ def seconds_to_add(index: NgramIndex, tokens: list[int]) -> float:
 
 
 def seconds_to_find(index: NgramIndex, paths: list[list[int]]) -> tuple[float, float]:
-    """The seconds of the middle one, and of the one that only one in a hundred is slower than."""
+    """The median and the 99th percentile of the seconds to find each path."""
     times = []
     for path in paths:
         start = perf_counter()
@@ -139,7 +139,7 @@ def _row(size: Size) -> list[str]:
 
 
 def save_plot(sizes: Sequence[Size], path: Path) -> str:
-    """Save the plot and say where it is, or why there is none."""
+    """Save the plot; returns a sentence that says where it is, or why there is none."""
     try:
         import matplotlib
     except ImportError:

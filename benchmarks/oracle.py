@@ -1,4 +1,4 @@
-"""How few passes a text would take if somebody always knew from where in it to copy on."""
+"""The least number of passes of a drafter that copies from the text: it always knows the right position."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 
 def passes_of_an_oracle(prompt: Sequence[int], written: Sequence[int]) -> int:
-    """The passes of drafts that are always right, and go on as long as each token has come after the same one before.
+    """The passes for `written` if every draft is right and continues while its bigrams occurred in the text before.
 
-    A pass wins what was drafted and one token more. No drafter that copies what follows a token can do better.
+    A pass wins its draft and one more token. No drafter that copies continuations of single tokens needs fewer passes.
     """
     text = [*prompt, *written]
     seen = set(itertools.pairwise(prompt))
-    passes, place = 0, len(prompt)
-    while place < len(text):
+    passes, position = 0, len(prompt)
+    while position < len(text):
         passes += 1
-        while place < len(text) and (pair := (text[place - 1], text[place])) in seen:
-            place += 1
-        if place < len(text):
+        while position < len(text) and (pair := (text[position - 1], text[position])) in seen:
+            position += 1
+        if position < len(text):
             seen.add(pair)
-            place += 1
+            position += 1
     return passes

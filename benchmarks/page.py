@@ -1,4 +1,4 @@
-"""How long a person waits on the page: from click, key or slider to the paint that answers it, in a real browser."""
+"""The waiting time on the page: from click, key or slider to the paint that answers it, in a real browser."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _visit(words: list[str], delay: int) -> Iterator[Visit]:
 
 
 def _settle(visit: Visit, ahead: bool = True) -> None:
-    """Start again from the prompt, with its branches there; also all that is read ahead, or nothing of it."""
+    """Type the prompt into an empty text and wait for its branches; with `ahead` also for all prefetched views."""
     visit.fill("")
     visit.wait_for_view("empty")
     visit.fill(PROMPT)
@@ -108,7 +108,7 @@ def _click_ahead(visit: Visit) -> float:
 
 
 def _click_cold(visit: Visit) -> float:
-    """On one of everything else, after which nothing is read ahead."""
+    """A click on a token of "everything else", whose view is never prefetched."""
     _settle(visit, ahead=False)
     visit.page.evaluate("document.querySelector('#rest .more').click()")
     other = visit.page.locator("#rest [data-rest]").nth(1)
@@ -143,14 +143,14 @@ def _put(visit: Visit, name: str, value: float) -> None:
 
 
 def _frame(visit: Visit) -> float:
-    """A click that changes nothing: what the browser itself takes."""
+    """A click that changes nothing: the browser's own time."""
     return _measured(visit, "click", "h1", "() => true", visit.page.locator("h1").click)
 
 
 MEASURES: dict[str, Callable[[Visit], float]] = {
     "a frame (click that changes nothing)": _frame,
-    "click to paint, read ahead": _click_ahead,
-    "click to paint, not read ahead": _click_cold,
+    "click to paint, prefetched": _click_ahead,
+    "click to paint, not prefetched": _click_cold,
     "key to first paint": _key,
     "fewer branches to paint": _slider,
     "temperature to paint": _temperature,

@@ -1,4 +1,4 @@
-"""What the teacher's pages cost: a click in Rewrite against reading all of it anew, highlights against one forward."""
+"""The cost of the tabs: a click in Rewrite against a full evaluation, and highlights against one forward pass."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ INSTRUCTION = "Rewrite this document to be clear and concise."
 BRANCHES = {"k": 5, "depth": 5}
 CLICK, LAST, ANEW, FORWARD, OURS = "first word", "last token", "anew", "forward", "highlights"
 SAME = 1e-3
-"""By how much, in nats a token, two ways to compute the same loss may differ in float32."""
+"""The largest difference, in nats a token, of the same loss computed in two ways in float32."""
 View = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """One repeat: how many tokens there were to read, and everybody's seconds."""
+    """One repeat: the number of tokens, and the seconds of each method."""
 
     tokens: int
     seconds: dict[str, float]
@@ -51,7 +51,7 @@ class Repeat:
 
 @dataclass
 class Page:
-    """Somebody's page in Rewrite, with nothing between it and the server's functions."""
+    """A page in Rewrite that calls the server functions directly."""
 
     service: PageService
     loop: asyncio.AbstractEventLoop
@@ -63,46 +63,46 @@ class Page:
     view: View | None = None
 
     def first_view(self, accepted: Sequence[object] = ()) -> View:
-        """Branches for the text as it stands: from the ask to the first view that can be painted."""
+        """Request branches for the current text; returns the first view that can be painted."""
         self.number, self.view = self.number + 1, None
         asked = {"text": self.text, "accepted": accepted, "instruction": INSTRUCTION, "source": self.source}
-        self._take(self.service.ask(asked | self._known | BRANCHES | {"ahead": False}))
+        self._await(self.service.ask(asked | self._request_id | BRANCHES | {"ahead": False}))
         while self.view is None:
-            self._go_on()
+            self._poll()
         return self.view
 
     def settled(self) -> View:
-        """The view that is shown when all of it has come."""
+        """The final view of the request."""
         while not self.news["over"]:
-            self._go_on()
+            self._poll()
         assert self.view is not None
         return self.view
 
     def click(self, view: View, *, whole: bool) -> list[Any]:
-        """Take the first word of a branch, or all of it; what a page says of that."""
+        """Insert the first word of a branch, or all of it; returns the `accepted` field of the next request."""
         found = [(branch["ids"], _readable(branch)) for branch in view["branches"] if not branch["healed"]]
         ids, pieces = next((ids, pieces) for ids, pieces in found if pieces)
-        taken = pieces if whole else pieces[:1]
+        chosen = pieces if whole else pieces[:1]
         before = len(self.text)
-        self.text += "".join(piece["text"] for piece in taken)
-        return [[before, ids[: taken[-1]["tokens"]], False]]
+        self.text += "".join(piece["text"] for piece in chosen)
+        return [[before, ids[: chosen[-1]["tokens"]], False]]
 
     @property
-    def _known(self) -> dict[str, Any]:
+    def _request_id(self) -> dict[str, Any]:
         return {"page": self.name, "number": self.number, "revision": self.number}
 
-    def _go_on(self) -> None:
+    def _poll(self) -> None:
         if self.news["over"]:
             raise RuntimeError(f"There are no branches: {self.news.get('sentence', self.news)}")
-        self._take(self.service.more(self._known | {"seen": self.news["seen"]}))
+        self._await(self.service.more(self._request_id | {"seen": self.news["seen"]}))
 
-    def _take(self, answer: Any) -> None:
+    def _await(self, answer: Any) -> None:
         self.news = self.loop.run_until_complete(answer)
         self.view = self.news.get("view", self.view)
 
 
 def _readable(branch: dict[str, Any]) -> list[dict[str, Any]]:
-    """The pieces of a branch up to where a model has put bytes that are no character."""
+    """The pieces of a branch before the first incomplete character."""
     return list(takewhile(lambda piece: "\ufffd" not in piece["text"], branch["pieces"]))
 
 
@@ -135,7 +135,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def measure(loader: ModelLoader, source: int, words: int, repeats: int) -> tuple[list[Repeat], list[Repeat]]:
-    """Both pages in turns, each repeat on texts that the process has never seen."""
+    """Repeats of both measurements in turns, each on texts that the process has never seen."""
     model = loader.model
     assert model is not None
     prompts, peer = Prompts(model.tokenizer), peers_model(model.hf_model)
@@ -153,7 +153,7 @@ def measure(loader: ModelLoader, source: int, words: int, repeats: int) -> tuple
 
 
 def one_click(loader: ModelLoader, peer: PreTrainedModel, source: str, repeat: int) -> Repeat:
-    """A page that was open before takes a word, and then all of a branch; a new page, and the peer, read all of it."""
+    """Time a click on a first word and on a last token, the same text in a new page, and a plain forward pass."""
     model = loader.model
     assert model is not None
     loop, service = asyncio.new_event_loop(), PageService(loader)
@@ -173,7 +173,7 @@ def one_click(loader: ModelLoader, peer: PreTrainedModel, source: str, repeat: i
     for name in rotated(list(sides), repeat):
         found[name] = timed(sides[name], peer.device)
         if name != FORWARD:
-            (page if name == CLICK else fresh).settled()  # nobody is timed while branches of another still grow
+            (page if name == CLICK else fresh).settled()  # no method is timed while branches of another still grow
     check_click(found[CLICK][1], found[FORWARD][1])
     accepted = page.click(page.settled(), whole=True)
     found[LAST] = timed(lambda: page.first_view(accepted), peer.device)

@@ -1,7 +1,7 @@
-"""The methods to compare with: the seed's two, re-written for transformers 5, and transformers' own.
+"""The methods to compare with: the two of the seed notebook, rewritten for transformers 5, and those of transformers.
 
-Each takes (model, ids, k, depth) and returns k branches of `depth` tokens. End tokens stop none of them,
-so that all do the same work; whoever compares trims.
+Each takes (model, ids, k, depth) and returns k branches of `depth` tokens. None stops at end tokens, so that all do the
+same work; comparisons cut the branches.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from transformers import Cache, DynamicCache, GenerationConfig, PreTrainedModel
 
 @dataclass(frozen=True)
 class Rows:
-    """The branches a peer found, and the cache it held at the end."""
+    """The branches that a peer found, and the size of its cache at the end."""
 
     branches: tuple[tuple[int, ...], ...]
     slots: int = 0
@@ -24,7 +24,7 @@ class Rows:
 
 
 def peers_model(hf_model: PreTrainedModel) -> PreTrainedModel:
-    """A model for the peers alone, with a blank generation config: nothing of a checkpoint's own, no end tokens."""
+    """A copy of the model for the peers, with a blank generation config and no end tokens."""
     model = copy.deepcopy(hf_model).eval()
     model.generation_config = GenerationConfig()
     return model
@@ -32,9 +32,9 @@ def peers_model(hf_model: PreTrainedModel) -> PreTrainedModel:
 
 @torch.inference_mode()
 def seed_cached(model: PreTrainedModel, ids: list[int], k: int, depth: int, last_only: bool = False) -> Rows:
-    """The seed's cached method: the prompt once, its cache repeated k times, then k rows a step.
+    """The seed's cached method: evaluates the prompt once, repeats its cache k times, then k rows a step.
 
-    The seed asks for the logits of the whole prompt; `last_only` is the kinder variant.
+    The seed computes the logits of the whole prompt; with `last_only` only the last ones, which is faster.
     """
     cache = DynamicCache(config=model.config)
     logits = model(_row(model, ids), past_key_values=cache, use_cache=True, logits_to_keep=int(last_only)).logits

@@ -1,4 +1,4 @@
-"""The picture of a run: cost against prompt length, k and depth, one line for each method."""
+"""The plot of a branching run: time against prompt length, k and depth, one line for each method."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PANELS = {"prompt": "prompt tokens", "k": "branches", "depth": "tokens a branch"
 
 
 def save_plot(results: Results, path: Path) -> str:
-    """Save the plot and say where it is, or why there is none."""
+    """Save the plot; returns a sentence that says where it is, or why there is none."""
     try:
         import matplotlib
     except ImportError:
@@ -57,14 +57,14 @@ def _draw(results: Results) -> Figure:
 
 
 def _arm(results: Results, name: str) -> list[Case]:
-    """The cases that leave the middle in this dimension only, the middle among them."""
+    """The cases that differ from the middle case in this dimension only, and the middle case itself."""
     cases = list(dict.fromkeys(case for case, _ in results.settings()))
     middle, others = _middle(cases), [other for other in PANELS if other != name]
     return sorted(case for case in cases if all(getattr(case, other) == getattr(middle, other) for other in others))
 
 
 def _middle(cases: list[Case]) -> Case:
-    """The case that shares the most with the rest."""
+    """The case that shares the most values with the others."""
 
     def shared(case: Case) -> int:
         return sum(getattr(case, name) == getattr(other, name) for other in cases for name in PANELS)
@@ -75,7 +75,7 @@ def _middle(cases: list[Case]) -> Case:
 def _lines(axes: Axes, results: Results, dtype: str, name: str, cases: list[Case]) -> None:
     for method, style in LINES.items():
         points = [(getattr(case, name), results.seconds(case, dtype, method)) for case in cases]
-        drawn = [(place, seconds) for place, seconds in points if seconds is not None]
+        drawn = [(value, seconds) for value, seconds in points if seconds is not None]
         axes.plot(*zip(*drawn, strict=True), label=method, **{"linewidth": 1.5, "markersize": 5, **style})
 
 
@@ -94,12 +94,12 @@ def _scales(axes: Axes, values: list[int]) -> None:
 
 
 def _words(figure: Figure, grid: Any, arms: dict[str, list[Case]], results: Results) -> None:
-    """Titles, axis names and the legend: what varies, what stands, who is who, and where it ran."""
+    """Add titles, axis names, the legend and the machine."""
     for top, bottom, (name, cases) in zip(grid[0], grid[-1], arms.items(), strict=True):
         bottom.set_xlabel(PANELS[name])
         standing = [f"{getattr(cases[0], other):,} {PANELS[other]}" for other in PANELS if other != name]
         top.set_title(", ".join(standing), fontsize=9, color="#555555")
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2 + len(arms) // 2 * 2, frameon=False)
-    place = results.environment
-    figure.suptitle(f"Cost of k branches\n{place['model']}; {place['device']}", fontsize=11)
+    environment = results.environment
+    figure.suptitle(f"Cost of k branches\n{environment['model']}; {environment['device']}", fontsize=11)

@@ -1,4 +1,4 @@
-"""Prompts that the process has never seen: real English, cut at random, with a beginning nobody shares."""
+"""Prompts that are new to the process: English text cut at random, behind a random beginning of its own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ FRESH_IDS = 4
 
 
 class Prompts:
-    """Draws token ids; no two draws begin alike, so no cache can hold any part of a new one."""
+    """Draws prompts as token ids. No two begin with the same token, so no prefix cache can help."""
 
     def __init__(self, tokenizer: Any, seed: int = 0) -> None:
-        # Python's own manual comes with Python: some 100,000 tokens of prose, and no file to carry.
+        # Python's own manual: about 100,000 tokens of prose that come with every Python.
         text = "\n".join(topics[name] for name in sorted(topics))
         self._corpus: list[int] = tokenizer.encode(text[:400_000], add_special_tokens=False)
         self._words = sorted(set(self._corpus) - set(tokenizer.all_special_ids))
@@ -21,7 +21,7 @@ class Prompts:
         self._beginnings: set[tuple[int, ...]] = set()
 
     def draw(self, length: int) -> list[int]:
-        """Ids for one repeat of one case."""
+        """The ids of a new prompt of this length."""
         beginning = self._new_beginning()
         rest = length - len(beginning)
         start = self._random.randrange(len(self._corpus) - rest)
@@ -29,7 +29,7 @@ class Prompts:
 
     def _new_beginning(self) -> tuple[int, ...]:
         beginning = tuple(self._random.choices(self._words, k=FRESH_IDS))
-        # One shared first id would already be a token that a prefix cache could spare.
+        # A shared first token could already be in a prefix cache.
         if any(beginning[0] == other[0] for other in self._beginnings):
             return self._new_beginning()
         self._beginnings.add(beginning)

@@ -1,4 +1,4 @@
-"""What a person reads of a run: tables in Markdown, ratios first."""
+"""The report of a branching run: Markdown tables, ratios first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Setting = tuple[Case, str]
 
 @dataclass(frozen=True)
 class Table:
-    """A heading, a sentence that says how to read it, and one column for each thing shown of a setting."""
+    """A title, a note on how to read the table, and a function for each column."""
 
     title: str
     note: str
@@ -57,7 +57,7 @@ def _seconds(method: str) -> Callable[[Results, Case, str], str]:
 
 
 def _ratio(method: str, to: str = COLD) -> Callable[[Results, Case, str], str]:
-    """A method's median over another's; a star where it ran once, and why there is none where there is none."""
+    """A column: a method's median over another's, a star where it ran once, or why it was left out."""
 
     def cell(results: Results, case: Case, dtype: str) -> str:
         if (tokens := results.missing(case, dtype, method)) is not None:

@@ -1,4 +1,4 @@
-"""What a run measures, as frozen facts that tables, plots and JSON all read."""
+"""The results of a branching run as frozen data, for tables, plots and JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import median
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """One question: this many branches of this many tokens below a prompt of this length."""
+    """k branches of `depth` tokens after a prompt of `prompt` tokens."""
 
     prompt: int
     k: int
@@ -17,12 +17,12 @@ class Case:
 
     @property
     def tree_tokens(self) -> int:
-        """What must be evaluated when nothing is done twice; the last token of a branch needs no pass."""
+        """Tokens to evaluate in one tree; the last token of a branch is not evaluated."""
         return self.prompt + self.k * (self.depth - 1)
 
     @property
     def row_tokens(self) -> int:
-        """The same when each branch has a row of its own with the whole prompt in it."""
+        """Tokens to evaluate where each branch is a row with the whole prompt."""
         return self.k * (self.prompt + self.depth - 1)
 
     def __str__(self) -> str:
@@ -31,7 +31,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Measure:
-    """One method's one attempt: how long, how much was evaluated and kept, and what came out."""
+    """One run of a method: seconds, evaluated tokens, cache, and the branches that it found."""
 
     method: str
     seconds: float
@@ -45,19 +45,19 @@ class Measure:
 
 @dataclass(frozen=True)
 class Run:
-    """A measure with its place in the whole."""
+    """A measure with its case, dtype and repeat."""
 
     case: Case
     dtype: str
     repeat: int
     measure: Measure
     same: int | None = None
-    """How many branches are ours, token for token; None where that is not the question."""
+    """Branches that equal ours, token for token; None for methods that look for other branches."""
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A method that was not run, and the number of tokens it would have had to evaluate."""
+    """A method that was not run in a case, and the tokens that it would have evaluated."""
 
     case: Case
     dtype: str
@@ -67,7 +67,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that one invocation found."""
+    """All results of one invocation."""
 
     environment: dict[str, str]
     runs: tuple[Run, ...]
@@ -87,7 +87,7 @@ class Results:
         return median_of([run.measure.seconds for run in self.of(case, dtype, method)])
 
     def missing(self, case: Case, dtype: str, method: str) -> int | None:
-        """The tokens that kept a method out of this case, or None where they did not."""
+        """The tokens that a left-out method would have evaluated in this case; None where it was run."""
         wanted = (case, dtype, method)
         return next((out.tokens for out in self.left_out if (out.case, out.dtype, out.method) == wanted), None)
 
@@ -97,5 +97,5 @@ class Results:
 
 
 def median_of(values: Sequence[float]) -> float | None:
-    """The median, or None of nothing."""
+    """The median; None of an empty sequence."""
     return median(values) if values else None

@@ -1,4 +1,4 @@
-"""What drafting and verifying several tokens a pass gains: ours, transformers' ways and a trie, by kind of task."""
+"""The speed of speculative decoding by kind of task: ours, the methods of transformers, and a trie."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from benchmarks.agreement import is_tie
 from benchmarks.environment import describe
 from benchmarks.oracle import passes_of_an_oracle
 from benchmarks.speculation_report import Run, Runs, report, wrong
-from benchmarks.speculators import GREEDY, MAIN, Company, Contestant, Written, write
-from benchmarks.tasks import TASKS, Prompt, like, prompts_of
+from benchmarks.speculators import GREEDY, MAIN, SpeculationMethod, SpeculationMethods, Written, write
+from benchmarks.tasks import TASKS, Prompt, corpus_for, prompts_of
 from benchmarks.timing import rotated, timed
 from lookahead_core import Model, load_heads, load_model
 
@@ -25,8 +25,7 @@ DTYPES = ("bfloat16", "float32")
 QUICK_PROMPTS = 3
 ALL_PROMPTS = sys.maxsize
 PROMPTS = {"bfloat16": (ALL_PROMPTS, 2), "float32": (3, 1)}
-"""How many prompts of each task the main contestants get, and how many the others, if nothing is said: float32 is there
-to show that all write the same."""
+"""Prompts of each task for the main methods and for the others, by default. float32 shows that all texts are equal."""
 WARM_UP = 8
 
 
@@ -54,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _listed(allowed: Sequence[str]) -> Any:
-    """Reads words between commas."""
+    """A parser of words between commas, each one of `allowed`."""
 
     def read(text: str) -> tuple[str, ...]:
         words = tuple(word.strip() for word in text.split(","))
@@ -66,11 +65,11 @@ def _listed(allowed: Sequence[str]) -> Any:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure, print the tables, save what was asked for; 1 where somebody wrote another text in float32."""
+    """Measure, print the tables, save the figures; returns 1 where a method wrote another text in float32."""
     dtypes = arguments.dtypes or (DTYPES[:1] if arguments.quick else DTYPES)
     models = {dtype: load_model(arguments.model, dtype=dtype, device=arguments.device) for dtype in dtypes}
     first = models[dtypes[0]]
-    answers = {} if arguments.quick else answered(first, prompts_for(first, arguments))
+    answers = {} if arguments.quick else model_answers(first, prompts_for(first, arguments))
     runs = Runs(run for dtype in dtypes for run in measure(dtype, models[dtype], arguments, answers))
     environment = describe(models)
     print("; ".join(f"{name} {value}" for name, value in environment.items()), end="\n\n")
@@ -85,71 +84,83 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def prompts_for(model: Model, arguments: argparse.Namespace) -> list[Prompt]:
-    """All prompts of the tasks that were asked for."""
+    """All prompts of the requested tasks."""
     return [prompt for task in arguments.tasks for prompt in prompts_of(task, model.tokenizer, arguments.new_tokens)]
 
 
-def answered(model: Model, prompts: Sequence[Prompt]) -> dict[Prompt, str]:
-    """What the model itself says to each prompt: texts of the same kind as what will be written."""
+def model_answers(model: Model, prompts: Sequence[Prompt]) -> dict[Prompt, str]:
+    """The model's own answer to each prompt, for the corpora."""
     decode = model.tokenizer.decode
     return {prompt: decode(write(model, prompt).token_ids, skip_special_tokens=True) for prompt in prompts}
 
 
 def measure(dtype: str, model: Model, arguments: argparse.Namespace, answers: Mapping[Prompt, str]) -> Iterator[Run]:
-    """Everything in one type, prompt by prompt, everybody in turns."""
-    company = assemble(model, arguments)
-    contestants = [one for one in company.contestants() if one.name in MAIN or not arguments.quick]
+    """The runs of one dtype: prompt by prompt, all methods in turns."""
+    methods = load_methods(model, arguments)
+    contestants = [one for one in methods.contestants() if one.name in MAIN or not arguments.quick]
     prompts = prompts_for(model, arguments)
     for contestant in contestants:
-        contestant.ready(replace(prompts[0], new_tokens=WARM_UP), list(answers.values()))()
-    chosen = [(prompt, some) for prompt in prompts if (some := invited(contestants, prompt, dtype, arguments))]
+        contestant.prepare(replace(prompts[0], new_tokens=WARM_UP), list(answers.values()))()
+    chosen = [(prompt, some) for prompt in prompts if (some := methods_for(contestants, prompt, dtype, arguments))]
     for repeat in range(arguments.repeats):
         for place, (prompt, some) in enumerate(chosen):
             turns = rotated(some, repeat + place)
-            runs = [one(dtype, repeat, contestant, prompt, like(prompt, answers), company) for contestant in turns]
-            yield from compared(runs, prompt, company)
+            runs = [
+                run_method(dtype, repeat, contestant, prompt, corpus_for(prompt, answers), methods)
+                for contestant in turns
+            ]
+            yield from compared(runs, prompt, methods)
             print(_progress(runs, place + 1, len(chosen)), file=sys.stderr, flush=True)
 
 
-def assemble(model: Model, arguments: argparse.Namespace) -> Company:
-    """The contestants' models, in the type of this one."""
-    little = heads = None
+def load_methods(model: Model, arguments: argparse.Namespace) -> SpeculationMethods:
+    """The methods with their models, in the dtype of `model`."""
+    draft_model = heads = None
     if arguments.draft_model:
-        little = load_model(arguments.draft_model, dtype=model.dtype, device=arguments.device)
+        draft_model = load_model(arguments.draft_model, dtype=model.dtype, device=arguments.device)
     if arguments.heads:
         heads = load_heads(arguments.heads, model)
-    return Company(model, little, heads)
+    return SpeculationMethods(model, draft_model, heads)
 
 
-def invited(
-    contestants: Sequence[Contestant], prompt: Prompt, dtype: str, arguments: argparse.Namespace
-) -> list[Contestant]:
-    """Who writes at this prompt."""
+def methods_for(
+    contestants: Sequence[SpeculationMethod], prompt: Prompt, dtype: str, arguments: argparse.Namespace
+) -> list[SpeculationMethod]:
+    """The methods that write at this prompt: the main ones at more prompts than the others."""
     most, few = (arguments.prompts, arguments.prompts) if arguments.prompts else PROMPTS[dtype]
     if arguments.quick:
         most = few = arguments.prompts or QUICK_PROMPTS
     return [each for each in contestants if prompt.number < (most if each.name in MAIN else few)]
 
 
-def one(dtype: str, repeat: int, contestant: Contestant, prompt: Prompt, texts: Sequence[str], company: Company) -> Run:
-    """One attempt; what does not depend on the prompt is made ready before the clock starts."""
-    ready = contestant.ready(prompt, texts)
-    seconds, written = timed(ready, company.peer.device)
+def run_method(
+    dtype: str,
+    repeat: int,
+    contestant: SpeculationMethod,
+    prompt: Prompt,
+    texts: Sequence[str],
+    methods: SpeculationMethods,
+) -> Run:
+    """One timed run of a method. Preparation that does not depend on the prompt is not timed."""
+    run = contestant.prepare(prompt, texts)
+    seconds, written = timed(run, methods.peer.device)
     return _run(dtype, repeat, contestant, prompt, seconds, written)
 
 
-def _run(dtype: str, repeat: int, contestant: Contestant, prompt: Prompt, seconds: float, written: Written) -> Run:
+def _run(
+    dtype: str, repeat: int, contestant: SpeculationMethod, prompt: Prompt, seconds: float, written: Written
+) -> Run:
     where = (dtype, prompt.task, prompt.number, repeat, contestant.name, len(prompt.ids))
     oracle_passes = passes_of_an_oracle(prompt.ids, written.token_ids)
     return Run(*where, seconds, written.token_ids, written.passes, oracle_passes=oracle_passes)
 
 
-def compared(runs: Sequence[Run], prompt: Prompt, company: Company) -> Iterator[Run]:
-    """The attempts at a prompt, each with whether it wrote what plain `generate` wrote."""
+def compared(runs: Sequence[Run], prompt: Prompt, methods: SpeculationMethods) -> Iterator[Run]:
+    """The runs of a prompt, each with whether its text equals that of plain `generate`, or differs at a tie."""
     plain = next(run.token_ids for run in runs if run.contestant == GREEDY)
     for run in runs:
         parts = any(one != other for one, other in zip(run.token_ids, plain, strict=False))
-        tie = run.dtype == "float32" and parts and is_tie(company.peer, list(prompt.ids), run.token_ids, plain)
+        tie = run.dtype == "float32" and parts and is_tie(methods.peer, list(prompt.ids), run.token_ids, plain)
         yield replace(run, same=run.token_ids == plain, tie=tie)
 
 

@@ -1,4 +1,4 @@
-"""What a person reads of the speculation benchmark: ratios to plain `generate`, the bars, and what passes won."""
+"""The report of the speculation benchmark: ratios to plain `generate`, the bars, and the tokens won by passes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PASSAGE_TASKS = "passage tasks"
 ALL = "over all"
 ORACLE = "an oracle that copies"
 BARS = {"copying": 7.0, PASSAGE_TASKS: 4.2, "code": 1.8, "open": 1.25, ALL: 2.6}
-"""What ours is to reach in bfloat16, as a multiple of plain `generate`."""
+"""The speed that ours is to reach in bfloat16, as a multiple of plain `generate`."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One contestant's one attempt at one prompt."""
+    """One run of a method at one prompt."""
 
     dtype: str
     task: str
@@ -33,20 +33,20 @@ class Run:
     token_ids: tuple[int, ...]
     passes: tuple[Pass, ...] = ()
     same: bool = True
-    """Whether plain `generate` has written the same."""
+    """Whether the text equals that of plain `generate`."""
     tie: bool = False
-    """Where it has not: whether two tokens were equally likely where the texts part."""
+    """Where it does not: whether the texts part at two equally likely tokens."""
     oracle_passes: int = 0
-    """In how many passes an oracle that copies would have written it."""
+    """The passes of the oracle for the same text."""
 
     @property
     def speed(self) -> float:
-        """Tokens a second, the reading of the prompt included."""
+        """Tokens a second, prefill included."""
         return len(self.token_ids) / self.seconds
 
 
 class Runs:
-    """All attempts, and what they come to."""
+    """All runs, and their ratios."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self.runs = list(runs)
@@ -54,21 +54,21 @@ class Runs:
         self.tasks = list(dict.fromkeys(run.task for run in self.runs))
 
     def of(self, dtype: str, contestant: str, task: str | None = None) -> list[Run]:
-        """A contestant's attempts, at all tasks or at one."""
+        """The runs of a method, at all tasks or at one."""
         asked = (dtype, contestant)
         return [run for run in self.runs if (run.dtype, run.contestant) == asked and task in (None, run.task)]
 
     def contestants(self, dtype: str) -> list[str]:
-        """Who took part, those first who wrote most; `MAIN` in its own order."""
+        """The methods: first those with the most runs; `MAIN` in its own order."""
         count = Counter(run.contestant for run in self.runs if run.dtype == dtype)
         return [*(name for name in MAIN if name in count), *(name for name in count if name not in MAIN)]
 
     def prompts(self, dtype: str, contestant: str) -> int:
-        """At how many prompts."""
+        """The number of prompts of a method."""
         return len({(run.task, run.number) for run in self.of(dtype, contestant)})
 
     def ratio(self, dtype: str, contestant: str, row: str) -> float | None:
-        """How many times as fast as plain `generate`: of the prompts of a task, or of tasks, the geometric mean."""
+        """The speed over that of plain `generate`: the geometric mean over the prompts of a task, or over tasks."""
         if row == PASSAGE_TASKS:
             ratios = [self.ratio(dtype, contestant, task) for task in PASSAGES]
         elif row == ALL:
@@ -88,7 +88,7 @@ class Runs:
         return [median(some) for some in ratios.values()]
 
     def oracles(self, dtype: str) -> list[Run]:
-        """What an oracle that copies would take for what ours wrote, at what passes of each size took ours."""
+        """The runs of the oracle for the texts of ours, at the times that passes of each size had in ours."""
         ours = [run for run in self.of(dtype, OURS) if run.oracle_passes and run.passes]
         sizes = [(one.evaluated, one.seconds) for run in ours for one in run.passes[1:]]
         if len({evaluated for evaluated, _ in sizes}) < 2:
@@ -98,13 +98,13 @@ class Runs:
 
 
 def _oracles_seconds(run: Run, a_node: float, a_pass: float) -> float:
-    """Its passes have as many nodes as they win; reading the prompt and what is between passes takes what ours took."""
+    """The oracle's seconds: its passes have as many nodes as they win; prefill and gaps take as long as ours."""
     between = (run.seconds - sum(one.seconds for one in run.passes)) / len(run.passes)
     return run.passes[0].seconds + run.oracle_passes * (a_pass + between) + len(run.token_ids) * a_node
 
 
 def wrong(runs: Runs) -> list[Run]:
-    """Attempts in float32 that wrote something else where nothing was tied: there must be none."""
+    """Runs in float32 that wrote another text without a tie; there must be none."""
     return [run for run in runs.runs if run.dtype == "float32" and not run.same and not run.tie]
 
 
@@ -134,7 +134,7 @@ def _more(one: float | None, other: float | None) -> str:
 
 
 def _speeds(runs: Runs, dtype: str) -> str:
-    """Ratios by task and contestant; a star where not all prompts were given."""
+    """Ratios by task and method; a star where a method did not write at all prompts."""
     names = [name for name in runs.contestants(dtype) if name != GREEDY]
     most = runs.prompts(dtype, GREEDY)
     stars = {name: "*" if runs.prompts(dtype, name) < most else "" for name in names}
@@ -156,7 +156,7 @@ def _tokens_a_second(runs: Runs, dtype: str, row: str) -> str:
 
 
 def _passes(runs: Runs, dtype: str) -> str:
-    """What the passes after the prompt won: ours task by task, the others over all."""
+    """The tokens won by passes after the prompt: ours by task, the others over all tasks."""
     header = ["contestant", "task", "won a pass", f"by {ORACLE}", "evaluated a pass", "drafting / pass"]
     header.append("whose drafts held")
     ours = [name for name in (OURS, HEADS) if runs.of(dtype, name)]
@@ -182,13 +182,13 @@ def _won(some: Sequence[Run]) -> list[str]:
 
 
 def shares(passes: Sequence[Pass]) -> str:
-    """Whose guesses the drafted tokens were that held, in parts of a hundred."""
+    """The share of accepted draft tokens of each drafter, in per cent."""
     held = Counter(name for one in passes for name in one.drafters)
     return ", ".join(f"{name} {count / held.total():.0%}" for name, count in held.most_common()) or NOTHING
 
 
 def _same(runs: Runs) -> str:
-    """How often the text was that of plain `generate`."""
+    """A table of how often a method's text equals that of plain `generate`."""
     names = list(dict.fromkeys(name for dtype in runs.dtypes for name in runs.contestants(dtype) if name != GREEDY))
     rows = [[name, *(_agreeing(runs.of(dtype, name)) for dtype in runs.dtypes)] for name in names]
     note = "In fp32 another text is an error unless two tokens are tied where they part."

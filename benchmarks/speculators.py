@@ -1,4 +1,4 @@
-"""Who writes in the speculation benchmark: ours and its variants, transformers' ways, and the trie of seed 001."""
+"""The methods of the speculation benchmark: ours and its variants, those of transformers, and the trie of seed 001."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from transformers import GenerationConfig, PreTrainedModel
 
 from benchmarks.peers import peers_model
 from benchmarks.tasks import Prompt
-from benchmarks.trie import Trie, TrieDrafter, Unheeded
+from benchmarks.trie import FreePasses, Trie, TrieDrafter
 from lookahead_core import Document, Model, load_corpus
 from lookahead_core.speculation.draft_and_verify import Pass
 
@@ -30,63 +30,63 @@ DRAFT = "ours, draft model"
 TRIE = "trie"
 TRIE_CORPUS = "trie, corpus"
 MAIN = (GREEDY, LOOKUP, OURS, HEADS)
-"""Who writes at every prompt; heads where some are given."""
+"""The methods that write at every prompt; heads only where some are passed."""
 LAYERS = 1 / 3
-"""The share of a model's own layers that assists it where there is no smaller sister."""
+"""The share of a model's layers that is its assistant model where no smaller model is passed."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """What a contestant has written, end token included, and its passes where it tells them."""
+    """The tokens that a method wrote, end token included, and its passes if it reports them."""
 
     token_ids: tuple[int, ...]
     passes: tuple[Pass, ...] = ()
 
 
 Ready = Callable[[], Written]
-"""What is timed; what may be done before a prompt is known is done already."""
+"""The timed part of a method: it writes the text of one prompt."""
 
 
 @dataclass(frozen=True)
-class Contestant:
-    """A name, and how it gets ready for a prompt, given texts of the same kind."""
+class SpeculationMethod:
+    """A method: its name, and a function that prepares it for a prompt and a corpus."""
 
     name: str
-    ready: Callable[[Prompt, Sequence[str]], Ready]
+    prepare: Callable[[Prompt, Sequence[str]], Ready]
 
 
-class Company:
-    """All that write with the same weights in the same type."""
+class SpeculationMethods:
+    """All methods with the weights of one model in one dtype."""
 
     def __init__(self, model: Model, draft_model: Model | None = None, heads: Any = None) -> None:
         self.model = model
         self.peer = peers_model(model.hf_model)
         self.assistant = first_layers(self.peer, LAYERS) if draft_model is None else peers_model(draft_model.hf_model)
-        # Kinder than twenty tokens each time, as transformers has it: its guesses are seldom right so far ahead.
+        # Better for the peer than its default of twenty draft tokens, of which the last are seldom right.
         self.assistant.generation_config = GenerationConfig(
             num_assistant_tokens=5,
             num_assistant_tokens_schedule="heuristic_transient",
             assistant_confidence_threshold=0.4,
         )
-        self._given: dict[str, dict[str, Any]] = {OURS: {}, SUFFIX: {"drafters": ("suffix",)}}
-        self._given[RECYCLED] = {"drafters": ("recycled",)}
-        self._given |= {HEADS: {"heads": heads}} if heads is not None else {}
-        self._given |= {DRAFT: {"draft_model": draft_model}} if draft_model is not None else {}
+        self._options: dict[str, dict[str, Any]] = {OURS: {}, SUFFIX: {"drafters": ("suffix",)}}
+        self._options[RECYCLED] = {"drafters": ("recycled",)}
+        self._options |= {HEADS: {"heads": heads}} if heads is not None else {}
+        self._options |= {DRAFT: {"draft_model": draft_model}} if draft_model is not None else {}
 
-    def contestants(self) -> list[Contestant]:
-        """Everybody there is."""
+    def contestants(self) -> list[SpeculationMethod]:
+        """All methods, those of transformers first."""
         theirs = {
             GREEDY: {},
             LOOKUP: {"prompt_lookup_num_tokens": 10, "max_matching_ngram_size": 2},
             ASSISTED: {"assistant_model": self.assistant},
         }
         return [
-            *(Contestant(name, self._theirs(options)) for name, options in theirs.items()),
-            *(Contestant(name, self._ours(options)) for name, options in self._given.items()),
-            Contestant(PLAIN, self._ours({"speculate": False})),
-            Contestant(CORPUS, self._ours_warm),
-            Contestant(TRIE, lambda prompt, texts: self._trie(prompt, ())),
-            Contestant(TRIE_CORPUS, self._trie),
+            *(SpeculationMethod(name, self._theirs(options)) for name, options in theirs.items()),
+            *(SpeculationMethod(name, self._ours(options)) for name, options in self._options.items()),
+            SpeculationMethod(PLAIN, self._ours({"speculate": False})),
+            SpeculationMethod(CORPUS, self._ours_warm),
+            SpeculationMethod(TRIE, lambda prompt, texts: self._trie(prompt, ())),
+            SpeculationMethod(TRIE_CORPUS, self._trie),
         ]
 
     def _ours(self, options: dict[str, Any]) -> Callable[[Prompt, Sequence[str]], Ready]:
@@ -101,11 +101,11 @@ class Company:
         for text in texts:
             trie.add_text(self.model.tokenizer(text, add_special_tokens=False).input_ids)
 
-        def ready() -> Written:
-            with unheeded(self.model.engine):
+        def run() -> Written:
+            with unlimited_drafts(self.model.engine):
                 return write(self.model, prompt, drafters=[TrieDrafter(trie)])
 
-        return ready
+        return run
 
     def _theirs(self, options: dict[str, Any]) -> Callable[[Prompt, Sequence[str]], Ready]:
         return lambda prompt, texts: lambda: self._generate(prompt, **options)
@@ -132,7 +132,7 @@ class Company:
 
 
 def write(model: Model, prompt: Prompt, **options: Any) -> Written:
-    """Ours, cold: a new document, and all of its stream."""
+    """Write a prompt's text with our stream, from a new document."""
     document = Document(model, token_ids=list(prompt.ids))
     stream = document.stream(max_new_tokens=prompt.new_tokens, **{"speculate": True, **options})
     for _ in stream:
@@ -141,7 +141,7 @@ def write(model: Model, prompt: Prompt, **options: Any) -> Written:
 
 
 def first_layers(model: PreTrainedModel, share: float) -> PreTrainedModel:
-    """The model without its later layers, on the same parameters."""
+    """A copy of the model with its first layers only, which shares the parameters."""
     kept = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     assistant = copy.deepcopy(model, kept)
     count = max(1, round(share * model.config.num_hidden_layers))
@@ -155,9 +155,9 @@ def first_layers(model: PreTrainedModel, share: float) -> PreTrainedModel:
 
 
 @contextmanager
-def unheeded(engine: Any) -> Iterator[None]:
-    """Drafts are as long as what is found for them, and what passes take is not learnt from them."""
-    costs, engine.pass_costs = engine.pass_costs, Unheeded()
+def unlimited_drafts(engine: Any) -> Iterator[None]:
+    """While active, passes cost the same whatever their size, so drafts take everything that is found."""
+    costs, engine.pass_costs = engine.pass_costs, FreePasses()
     try:
         yield
     finally:

@@ -1,8 +1,8 @@
-"""What is written in the speculation benchmark: texts made for it, as the ids that a chat model answers to.
+"""The prompts of the speculation benchmark: texts made for it, as ids of a chat model's prompt.
 
-Where a passage is to be copied it is one that the small default model does copy: others it answers, as if they had been
-told to it. Those passages are also the ones to be summarised, as by the measurement that the bar for passages comes
-from; others, which that model retells more freely, are a task of their own.
+The passages to be copied are ones that the default model does copy; it answers others as if they were addressed to it.
+The same passages are to be summarised, as in the measurement that the bar for passages comes from. Passages that the
+model retells more freely are a task of their own.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 TEXTS = Path(__file__).parent / "texts"
 TASKS = ("copying", "summarising", "answering", "retelling", "code", "open", "chat", "translation")
 PASSAGES = ("summarising", "answering")
-"""The tasks in which a passage is given that the answer draws on, and for which there is a bar."""
+"""The tasks with a passage that the answer draws on; they have a bar together."""
 Turns = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """What everybody gets, which of its task's prompts it is, and how many tokens may be added."""
+    """The token ids of a prompt, its task and number, and the limit of new tokens."""
 
     task: str
     number: int
@@ -31,31 +31,31 @@ class Prompt:
 
 
 def read_task(name: str) -> list[Turns]:
-    """The conversations of a task: a person's turn, the answer, and so on, the last turn a person's."""
-    found = _told(name)
+    """The conversations of a task: user and assistant in turns, the last turn the user's."""
+    found = _read_json(name)
     template = found.get("template", "")
-    prompts = _told(found["texts_of"])["prompts"] if "texts_of" in found else found["prompts"]
+    prompts = _read_json(found["texts_of"])["prompts"] if "texts_of" in found else found["prompts"]
     return [tuple(entry.get("turns") or [template.format(**entry)]) for entry in prompts]
 
 
-def _told(name: str) -> Any:
+def _read_json(name: str) -> Any:
     return json.loads((TEXTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def prompts_of(name: str, tokenizer: Any, new_tokens: int) -> Iterator[Prompt]:
-    """A task's conversations through the model's own chat template."""
+    """A task's conversations as token ids, through the model's chat template."""
     for number, turns in enumerate(read_task(name)):
         yield Prompt(name, number, tuple(_ids(tokenizer, turns)), new_tokens)
 
 
-def like(prompt: Prompt, answers: Mapping[Prompt, str]) -> list[str]:
-    """Texts of the same kind as what will be answered: the answers to the other half of the task's prompts."""
+def corpus_for(prompt: Prompt, answers: Mapping[Prompt, str]) -> list[str]:
+    """A corpus for a prompt: the answers to the prompts of its task with the other parity of number."""
     others = [other for other in answers if other.task == prompt.task and (other.number - prompt.number) % 2]
     return [answers[other] for other in others]
 
 
 def _ids(tokenizer: Any, turns: Sequence[str]) -> list[int]:
     roles = ("user", "assistant")
-    messages = [{"role": roles[place % 2], "content": turn} for place, turn in enumerate(turns)]
+    messages = [{"role": roles[index % 2], "content": turn} for index, turn in enumerate(turns)]
     text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
     return list(tokenizer(text, add_special_tokens=False).input_ids)

@@ -1,4 +1,4 @@
-"""How things are timed: in turns, so that a slow minute of the machine falls on everybody alike."""
+"""Timing in turns, so that a slow minute of the machine affects all methods alike."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 
 
 def timed(call: Callable[[], Value], device: torch.device) -> tuple[float, Value]:
-    """The wall seconds of one call, with what it returned; garbage is collected before the clock starts."""
+    """The wall seconds of one call and its result; garbage is collected before."""
     gc.collect()
     wait_for(device)
     start = perf_counter()
@@ -23,12 +23,12 @@ def timed(call: Callable[[], Value], device: torch.device) -> tuple[float, Value
 
 
 def wait_for(device: torch.device) -> None:
-    """Let a GPU finish what it was given; its calls return before their work is done."""
+    """Wait until a GPU has finished: its calls return before their work is done."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def rotated(contestants: Sequence[Value], repeat: int) -> list[Value]:
-    """Everybody once, in an order that moves on by one with each repeat: nobody always follows the same one."""
+    """The contestants, rotated by one with each repeat, so that none always runs first."""
     first = repeat % len(contestants)
     return [*contestants[first:], *contestants[:first]]

@@ -1,9 +1,9 @@
-"""The retrieval of "Lookahead" (arXiv 2312.12728), written anew from its paper and published code, as a drafter.
+"""The trie of "Lookahead" (arXiv 2312.12728), written from its paper and published code, as a drafter.
 
-For every token a tree of what came after it, `branch_length` tokens deep, in the prompt or in generated texts. A draft
-is what hangs below the last two tokens, or below the last one where that is too little: at most `decoding_length`
-tokens, the frequent ones first. Not here, because it takes more than a thousand trees to come to it: old branches,
-whose counts the original halves.
+Every token has a tree of the tokens that followed it in the prompt or in generated texts, `branch_length` deep. A draft
+is the tree below the last two tokens, or below the last one where that is too small: at most `decoding_length` tokens,
+frequent ones first. The original halves the counts of old branches once there are more than a thousand trees; that is
+left out here.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from lookahead_core.tree import Node
 DECODING_LENGTH = 64
 BRANCH_LENGTH = 12
 MATCHED = 2
-"""How many tokens at the end of the text are looked for."""
+"""Tokens at the end of the text that are matched."""
 OUTPUT_WEIGHT = 1e-4
-"""What a token of a generated text counts beside one of the prompt."""
+"""The weight of a token of generated text; a token of the prompt has 1."""
 SURE = 0.9
 
-Shoot: TypeAlias = dict[int, "Shoot"]
-"""What is drafted: tokens, each with what is drafted after it."""
+DraftTree: TypeAlias = dict[int, "DraftTree"]
+"""Draft tokens, each with the draft tokens that follow it."""
 
 
 @dataclass(eq=False, slots=True)
 class Branch:
-    """A token in a certain place, with how often it came there in the prompt and in generated texts."""
+    """A token below a path, with its counts in the prompt and in generated texts."""
 
     asked: float = 0.0
     said: float = 0.0
@@ -44,7 +44,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A branch must come up to one of these to be drafted."""
+    """Thresholds; a branch is drafted if it reaches one of them."""
 
     said: float = 0.0
     weight: float = 0.0
@@ -54,7 +54,7 @@ class Bar:
 
 
 class Trie:
-    """What came after which tokens."""
+    """The trees of all tokens."""
 
     def __init__(
         self, decoding_length: int = DECODING_LENGTH, branch_length: int = BRANCH_LENGTH, ends: Collection[int] = ()
@@ -64,20 +64,20 @@ class Trie:
         self._ends = frozenset(ends)
         self._after: dict[int, dict[int, Branch]] = {}
         self._coming: list[int] = []
-        """The end of the text that is being generated: what is not a whole branch yet."""
+        """The end of the text that is being generated, which is shorter than a branch."""
 
     def add_prompt(self, token_ids: Sequence[int]) -> None:
-        """Insert a prompt, but for its first token."""
+        """Insert a prompt without its first token."""
         for branch in self._insert(token_ids[1:], places=len(token_ids) - 2):
             branch.asked += 1
 
     def add_text(self, token_ids: Sequence[int]) -> None:
-        """Insert a text that was generated before."""
+        """Insert a text that was generated earlier."""
         for branch in self._insert(token_ids, places=len(token_ids) - 1):
             branch.said += 1
 
     def go_on(self, token_ids: Sequence[int]) -> None:
-        """Insert what is being generated, each branch once all of it is there."""
+        """Insert new tokens of the current text, each branch once it is complete."""
         self._coming += token_ids
         ready = max(0, len(self._coming) - self.branch_length - 1)
         for branch in self._insert(self._coming, places=ready):
@@ -85,14 +85,14 @@ class Trie:
         del self._coming[:ready]
 
     def end(self) -> None:
-        """A text is over: its last branches are inserted as they are, and the prompt's are removed."""
+        """End the current text: insert its last, incomplete branches and remove the prompt's counts."""
         rest, self._coming = self._coming, []
         self.add_text(rest)
         for below in self._after.values():
             _forget_prompt(below)
 
     def _insert(self, token_ids: Sequence[int], places: int) -> Iterator[Branch]:
-        """The branches that begin at the first places, made where there are none."""
+        """The branches that begin at the first positions; missing ones are created."""
         for place in range(places):
             below = self._after.setdefault(token_ids[place], {})
             for token_id in token_ids[place + 1 : place + self.branch_length + 2]:
@@ -100,15 +100,15 @@ class Trie:
                 yield branch
                 below = branch.below
 
-    def retrieve(self, path: Sequence[int], reach: int) -> Shoot:
-        """What to draft after a path, at most `reach` tokens deep: of the longest end that gives enough."""
+    def retrieve(self, path: Sequence[int], reach: int) -> DraftTree:
+        """The draft after a path, at most `reach` tokens deep, from the longest suffix that gives enough tokens."""
         depth, found = min(self.branch_length, reach), {}
         for size in range(MATCHED, 0, -1):
             tail = path[-size:]
             if len(tail) < size or tail[0] not in self._after:
                 continue
             found, drafted = self._cut(self._below(tail), depth)
-            # The token that the draft hangs on counts as one of it.
+            # The token above the draft counts towards its length.
             if 1 + len(drafted) >= depth or not self._ends.isdisjoint(drafted):
                 break
         return found
@@ -119,12 +119,12 @@ class Trie:
             below = below[token_id].below if token_id in below else {}
         return below
 
-    def _cut(self, below: dict[int, Branch], depth: int) -> tuple[Shoot, list[int]]:
-        """As much of a tree as a draft may have, and the tokens that are in it."""
+    def _cut(self, below: dict[int, Branch], depth: int) -> tuple[DraftTree, list[int]]:
+        """The part of a tree that a draft may hold, and its tokens."""
         bar, drafted = self._bar(list(_walk(below))), []
 
-        def pick(below: dict[int, Branch], depth: int) -> Shoot:
-            picked: Shoot = {}
+        def pick(below: dict[int, Branch], depth: int) -> DraftTree:
+            picked: DraftTree = {}
             for token_id, branch in sorted(below.items(), key=lambda pair: -pair[1].weight):
                 if len(drafted) >= self.decoding_length - 1:
                     break
@@ -136,7 +136,7 @@ class Trie:
         return pick(below, depth), drafted
 
     def _bar(self, branches: list[Branch]) -> Bar:
-        """How frequent a branch must be: half of the draft are the most said ones, the other half the weightiest."""
+        """The thresholds: half of a draft are the most frequent branches, half those of the largest weight."""
         size = self.decoding_length
         if len(branches) <= size:
             return Bar()
@@ -144,14 +144,14 @@ class Trie:
         said = sorted(branches, key=lambda branch: -branch.said)[:half]
         weighty = sorted(branches, key=lambda branch: -branch.weight)
         taken = {id(branch) for branch in (*said, *weighty[: size - half])}
-        # The original looks so far down the list and no further; what it has not met by then sets no bar.
+        # The original examines this part of the list only; a threshold not found in it stays unset.
         rest = [branch for branch in weighty[size - half : 2 * size - half] if id(branch) not in taken]
         last = max(size - len(taken), 1) - 1
         return Bar(said[-1].said, rest[last].weight if last < len(rest) else float("inf"))
 
 
 def _walk(below: dict[int, Branch]) -> Iterator[Branch]:
-    """All branches, each before what is below it."""
+    """All branches, parents before children."""
     for branch in below.values():
         yield branch
         yield from _walk(branch.below)
@@ -167,11 +167,11 @@ def _forget_prompt(below: dict[int, Branch]) -> None:
 
 
 class TrieDrafter:
-    """Drafts all that the trie retrieves, in its order.
+    """Drafts everything that the trie retrieves, in its order.
 
-    The original drafts as many tokens as it finds, whatever they cost, so the odds here only tell the order: they are
-    the same high ones for whatever is found, a little lower from one to the next. Each is a sign of its own, so that
-    experience changes none of them.
+    The original drafts all tokens that it finds, whatever they cost. So the probabilities here only encode the order:
+    they are high, and fall slightly from one guess to the next. Each guess is a kind of its own, so that observed
+    acceptance does not change them.
     """
 
     name = "trie"
@@ -188,23 +188,23 @@ class TrieDrafter:
     def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
         self.trie.go_on(path[-new:])
 
-    def start(self, path: Sequence[int], vector: Any, reach: int) -> Shoot | None:
+    def start(self, path: Sequence[int], vector: Any, reach: int) -> DraftTree | None:
         return self.trie.retrieve(path, reach) or None
 
-    def ways(self, state: Shoot) -> Sequence[Guess]:
+    def ways(self, state: DraftTree) -> Sequence[Guess]:
         return [Guess(token_id, SURE**place, next(self._signs)) for place, token_id in enumerate(state, start=1)]
 
-    def follow(self, state: Shoot, token_id: int) -> Shoot | None:
+    def follow(self, state: DraftTree, token_id: int) -> DraftTree | None:
         return state.get(token_id)
 
 
-class Unheeded:
-    """Costs for those who do not ask what a longer draft costs."""
+class FreePasses:
+    """Pass costs that are the same for every size, so that no draft is cut."""
 
-    least = 0.0
+    min_node_cost = 0.0
 
     def cost(self, nodes: int) -> float:
         return 1.0
 
     def record(self, nodes: int, seconds: float) -> None:
-        """It makes no difference."""
+        """Ignored."""

@@ -1,4 +1,4 @@
-"""The benchmark of the teacher's pages: a small run of it, and what it refuses to call the same."""
+"""The benchmark of Rewrite and Highlights: a small run of it, and results that it must reject."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def folder(byte_tokenizer: Any, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_small_run_times_everybody_and_saves_every_figure(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_small_run_measures_every_method_and_saves_every_figure(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["pages", "--quick", "--source", "40", "--words", "12", "--model", str(folder), "--device", "cpu"]
     arguments = parse([*words, "--json", str(folder / "figures.json")])
     assert arguments.main is main and main(arguments) == 0
@@ -47,7 +49,7 @@ def test_a_small_run_times_everybody_and_saves_every_figure(folder: Path, capsys
     assert all(one["tokens"] > 40 for one in found["clicks"])
 
 
-def test_what_is_not_the_same_is_not_timed(tiny_model: Model) -> None:
+def test_a_different_result_fails_the_benchmark(tiny_model: Model) -> None:
     document = Document(tiny_model, "the sea and the sky")
     ids = document.token_ids
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""The speculation benchmark: its texts, the trie that it compares with, its arithmetic, and a small run of it."""
+"""The speculation benchmark: its texts, the trie that it compares with, its arithmetic, and a small run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ import pytest
 from benchmarks import speculation, tasks
 from benchmarks.oracle import passes_of_an_oracle
 from benchmarks.speculation_report import ALL, ORACLE, PASSAGE_TASKS, Run, Runs, report, wrong
-from benchmarks.speculators import DRAFT, GREEDY, HEADS, LOOKUP, OURS, TRIE, Company, first_layers, unheeded
-from benchmarks.tasks import TASKS, Prompt, like, read_task
-from benchmarks.trie import BRANCH_LENGTH, DECODING_LENGTH, OUTPUT_WEIGHT, Shoot, Trie, TrieDrafter
+from benchmarks.speculators import (
+    DRAFT,
+    GREEDY,
+    HEADS,
+    LOOKUP,
+    OURS,
+    TRIE,
+    SpeculationMethods,
+    first_layers,
+    unlimited_drafts,
+)
+from benchmarks.tasks import TASKS, Prompt, corpus_for, read_task
+from benchmarks.trie import BRANCH_LENGTH, DECODING_LENGTH, OUTPUT_WEIGHT, DraftTree, Trie, TrieDrafter
 from lookahead_core import Document, Model, load_model
 from lookahead_core.speculation.draft_and_verify import Pass
 from lookahead_core.speculation.heads_file import untrained
@@ -33,7 +43,7 @@ def chat_model() -> Model:
     return load_model(tiny_llama(len(tokenizer), max_position_embeddings=2048), tokenizer=tokenizer)
 
 
-def test_each_task_has_ten_texts_and_none_comes_twice() -> None:
+def test_each_task_has_ten_different_texts() -> None:
     everything = [turns for task in TASKS for turns in read_task(task)]
     assert all(len(read_task(task)) >= 10 for task in TASKS)
     assert len(set(everything)) == len(everything)
@@ -41,7 +51,7 @@ def test_each_task_has_ten_texts_and_none_comes_twice() -> None:
     assert all(2 <= len(turns) // 2 + 1 <= 3 for turns in read_task("chat"))
 
 
-def test_passages_are_as_long_as_passages_are() -> None:
+def test_passages_have_the_length_of_real_passages() -> None:
     passages = {"copying", "summarising", "answering", "retelling"}
     for task in passages:
         assert all(90 <= len(turns[-1].split()) <= 200 for turns in read_task(task))
@@ -49,14 +59,14 @@ def test_passages_are_as_long_as_passages_are() -> None:
         assert all(8 <= len(" ".join(turns).split()) <= 150 for turns in read_task(task))
 
 
-def test_what_is_to_be_replaced_is_in_the_text_and_what_replaces_it_is_not() -> None:
+def test_the_copying_task_replaces_a_word_of_the_text_by_one_that_is_not_in_it() -> None:
     for (turn,) in read_task("copying"):
         instruction, _, text = turn.partition("\n\n")
         _, old, _, new, _ = instruction.split('"')
         assert old in text and new not in text
 
 
-def test_what_is_summarised_is_what_is_copied_and_what_is_retold_is_something_else() -> None:
+def test_summarising_uses_the_copied_passages_and_retelling_uses_others() -> None:
     copied, summarised, retold = (
         [turn.partition("\n\n")[2] for (turn,) in read_task(task)] for task in ("copying", "summarising", "retelling")
     )
@@ -64,11 +74,11 @@ def test_what_is_summarised_is_what_is_copied_and_what_is_retold_is_something_el
     assert not set(copied) & set(retold)
 
 
-def test_texts_of_the_same_kind_are_the_answers_to_the_other_half() -> None:
+def test_a_corpus_holds_the_answers_to_the_other_half_of_the_prompts() -> None:
     prompts = [Prompt(task, number, (number,), 8) for task in ("open", "code") for number in range(6)]
     answers = {prompt: f"{prompt.task} {prompt.number}" for prompt in prompts}
-    assert like(prompts[2], answers) == ["open 1", "open 3", "open 5"]
-    assert like(prompts[9], answers) == ["code 0", "code 2", "code 4"]
+    assert corpus_for(prompts[2], answers) == ["open 1", "open 3", "open 5"]
+    assert corpus_for(prompts[9], answers) == ["code 0", "code 2", "code 4"]
 
 
 class Counted:
@@ -133,7 +143,7 @@ class Counted:
         return found
 
 
-def rows_of(shoot: Shoot, above: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
+def rows_of(shoot: DraftTree, above: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
     return [row for token_id, more in shoot.items() for row in ((*above, token_id), *rows_of(more, (*above, token_id)))]
 
 
@@ -160,7 +170,7 @@ def test_the_trie_drafts_what_a_slow_count_drafts(seed: int) -> None:
         assert rows_of(trie.retrieve(path, reach=99)) == slow.retrieve(path, size, branch)
 
 
-def test_a_prompt_leaves_the_trie_with_its_text_and_what_was_generated_stays() -> None:
+def test_the_trie_drops_a_prompt_at_its_texts_end_and_keeps_the_generated_text() -> None:
     trie = Trie()
     trie.add_prompt([0, 1, 2, 3, 4])
     trie.go_on([1, 2, 5])
@@ -170,7 +180,7 @@ def test_a_prompt_leaves_the_trie_with_its_text_and_what_was_generated_stays() -
     assert not trie.retrieve([2, 3], reach=9)
 
 
-def test_a_draft_is_no_larger_and_no_deeper_than_it_may_be() -> None:
+def test_a_draft_stays_within_its_limits_of_size_and_depth() -> None:
     dice = random.Random(0)
     trie = Trie()
     trie.add_text([dice.randrange(4) for _ in range(3000)])
@@ -179,7 +189,7 @@ def test_a_draft_is_no_larger_and_no_deeper_than_it_may_be() -> None:
     assert max(len(row) for row in rows_of(trie.retrieve([0, 1], reach=3))) == 3
 
 
-def test_under_our_verification_all_that_the_trie_finds_is_drafted(chat_model: Model) -> None:
+def test_our_verification_drafts_everything_the_trie_finds(chat_model: Model) -> None:
     found: list[int] = []
 
     class Watched(TrieDrafter):
@@ -193,7 +203,7 @@ def test_under_our_verification_all_that_the_trie_finds_is_drafted(chat_model: M
     trie = Trie()
     for token_id in plain * 9:
         trie.add_text([token_id, *(dice.randrange(1, 99) for _ in range(BRANCH_LENGTH))])
-    with unheeded(chat_model.engine):
+    with unlimited_drafts(chat_model.engine):
         options = {"max_new_tokens": 8, "speculate": True, "drafters": [Watched(trie)]}
         stream = Document(chat_model, token_ids=ids).stream(**options)
         assert [step.token_id for step in stream] == plain
@@ -217,7 +227,7 @@ def run(contestant: str, speed: float, task: str = "open", number: int = 0, repe
         ([9], [], 0),
     ],
 )
-def test_an_oracle_copies_wherever_a_token_has_come_after_the_same_one_before(
+def test_the_oracle_copies_wherever_a_token_followed_the_same_token_before(
     prompt: list[int], written: list[int], passes: int
 ) -> None:
     assert passes_of_an_oracle(prompt, written) == passes
@@ -230,7 +240,7 @@ def test_a_ratio_is_the_geometric_mean_of_medians_of_repeats() -> None:
     assert Runs(some).ratio("float32", OURS, "open") == pytest.approx((4 * 9) ** 0.5)
 
 
-def test_an_oracle_takes_what_passes_of_its_sizes_take() -> None:
+def test_the_oracles_time_is_that_of_passes_of_its_sizes() -> None:
     # Four seconds for the prompt, then 0.75 a pass and 0.25 a node, and a second after each pass; ten tokens.
     passes = (Pass(1, 1, 4.0, 0.1, ()), Pass(3, 5, 2.0, 0.1, ("suffix",) * 2), Pass(1, 1, 1.0, 0.1, ()))
     some = [run(GREEDY, 2), run(OURS, 1, passes=passes, oracle_passes=2)]
@@ -239,7 +249,7 @@ def test_an_oracle_takes_what_passes_of_its_sizes_take() -> None:
     assert Runs([some[0], run(OURS, 1, passes=passes[:2], oracle_passes=2)]).ratio("float32", ORACLE, "open") is None
 
 
-def test_tasks_count_alike_however_many_prompts_they_have() -> None:
+def test_every_task_has_equal_weight_whatever_its_number_of_prompts() -> None:
     some = [run(name, speed, "summarising") for name, speed in ((GREEDY, 1), (OURS, 8), (LOOKUP, 5))]
     for number in range(3):
         some += [run(name, speed, "answering", number) for name, speed in ((GREEDY, 1), (OURS, 2))]
@@ -251,7 +261,7 @@ def test_tasks_count_alike_however_many_prompts_they_have() -> None:
     assert Runs([run(GREEDY, 1), run(OURS, 2)]).ratio("float32", OURS, PASSAGE_TASKS) is None
 
 
-def test_the_tables_show_what_was_found_and_who_failed() -> None:
+def test_the_tables_show_the_results_and_the_failures() -> None:
     passes = (Pass(1, 1, 9.0, 9.0, ()), Pass(3, 5, 1.0, 0.1, ("suffix", "suffix+recycled")), Pass(1, 4, 1.0, 0.3, ()))
     some = [run(GREEDY, 10), run(OURS, 25, passes=passes), run(LOOKUP, 20, same=False, tie=True)]
     some += [run(TRIE, 20, same=False)]
@@ -265,7 +275,7 @@ def test_the_tables_show_what_was_found_and_who_failed() -> None:
     assert bars.startswith("The bars") and "1.25 | 2.50 |     yes |        3.00 |     yes" in bars
 
 
-def test_an_assistant_of_first_layers_shares_the_weights(chat_model: Model) -> None:
+def test_an_assistant_of_the_first_layers_shares_the_models_weights(chat_model: Model) -> None:
     model = chat_model.hf_model
     assistant = first_layers(model, 0.5)
     assert len(assistant.model.layers) == assistant.config.num_hidden_layers == 1
@@ -273,31 +283,31 @@ def test_an_assistant_of_first_layers_shares_the_weights(chat_model: Model) -> N
     assert {id(one) for one in assistant.parameters()} < {id(one) for one in model.parameters()}
 
 
-def test_a_smaller_model_takes_part_where_it_is_given(chat_model: Model) -> None:
+def test_a_smaller_model_takes_part_where_one_is_passed(chat_model: Model) -> None:
     little = load_model(tiny_llama(chat_model.vocabulary, seed=1), tokenizer=chat_model.tokenizer)
-    assert all_alike(Company(chat_model, draft_model=little)) >= {DRAFT}
+    assert all_alike(SpeculationMethods(chat_model, draft_model=little)) >= {DRAFT}
 
 
-def test_heads_take_part_where_they_are_given(chat_model: Model) -> None:
-    assert all_alike(Company(chat_model, heads=untrained(chat_model, 2))) >= {HEADS}
+def test_heads_take_part_where_they_are_passed(chat_model: Model) -> None:
+    assert all_alike(SpeculationMethods(chat_model, heads=untrained(chat_model, 2))) >= {HEADS}
 
 
-def all_alike(company: Company) -> set[str]:
+def all_alike(methods: SpeculationMethods) -> set[str]:
     """The names of those who have written, all of them the same."""
     prompt = Prompt("open", 0, (5, 6, 7), 6)
-    written = {one.name: one.ready(prompt, ["a text"])().token_ids for one in company.contestants()}
+    written = {one.name: one.prepare(prompt, ["a text"])().token_ids for one in methods.contestants()}
     assert len(set(written.values())) == 1
     return set(written)
 
 
-def test_everything_runs_and_everybody_writes_the_same(chat_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_method_runs_and_writes_the_same_text(chat_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "read_task", lambda name: read_task(name)[:2])
     # What is not measured needs no garbage collected before it.
     monkeypatch.setattr(speculation, "timed", lambda call, device: (1.0, call()))
     parser = argparse.ArgumentParser()
     speculation.add_arguments(parser)
     arguments = parser.parse_args(["--prompts", "1", "--new-tokens", "4"])
-    answers = speculation.answered(chat_model, speculation.prompts_for(chat_model, arguments))
+    answers = speculation.model_answers(chat_model, speculation.prompts_for(chat_model, arguments))
     runs = Runs(speculation.measure("float32", chat_model, arguments, answers))
     assert not wrong(runs)
     assert runs.contestants("float32")[:3] == [GREEDY, LOOKUP, OURS] and len(runs.contestants("float32")) == 10

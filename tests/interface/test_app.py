@@ -1,4 +1,4 @@
-"""The app without a browser: its arguments, and how its model is loaded."""
+"""The app without a browser: its arguments, and how it loads its model."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ def test_the_choices_of_the_arguments_are_those_of_load_model() -> None:
     } == app.CHOICES
 
 
-def test_arguments_stand_above_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_override_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOKAHEAD_MODEL", "of the environment")
     monkeypatch.setenv("LOOKAHEAD_DEVICE", "cpu")
     settings = app.settings_of(app.parser().parse_args(["--model", "of the arguments"]))
     assert (settings.model, settings.device) == ("of the arguments", "cpu")
 
 
-def test_device_and_device_map_of_the_arguments_stand_above_both_of_the_environment(
+def test_device_or_device_map_as_an_argument_overrides_both_variables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def where(*words: str) -> tuple[str, str]:
@@ -125,7 +125,7 @@ def test_device_and_device_map_of_the_arguments_stand_above_both_of_the_environm
         ("no", ["--trust-remote-code"], True),
     ],
 )
-def test_code_of_a_model_is_trusted_by_an_argument_or_a_variable(
+def test_remote_code_is_trusted_by_an_argument_or_a_variable(
     variable: str | None, words: list[str], trusted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if variable is not None:
@@ -133,7 +133,7 @@ def test_code_of_a_model_is_trusted_by_an_argument_or_a_variable(
     assert app.settings_of(app.parser().parse_args(words)).trust_remote_code is trusted
 
 
-def test_a_model_that_cannot_be_loaded_leaves_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_cannot_be_loaded_gets_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     def load(report: Any) -> Model:
         raise ModelError("There is no such model: choose another.")
 
@@ -144,7 +144,7 @@ def test_a_model_that_cannot_be_loaded_leaves_a_sentence(capsys: pytest.CaptureF
     assert loader.model is None
 
 
-def test_an_unforeseen_failure_to_load_is_a_sentence_too(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unexpected_error_at_loading_gets_a_sentence(caplog: pytest.LogCaptureFixture) -> None:
     def load(report: Any) -> Model:
         raise KeyError("inner workings")
 
@@ -154,7 +154,7 @@ def test_an_unforeseen_failure_to_load_is_a_sentence_too(caplog: pytest.LogCaptu
     assert "inner workings" not in loader.loading.sentence
 
 
-def test_a_model_that_is_there_is_described_on_the_terminal_and_in_the_page(
+def test_a_loaded_model_is_described_on_the_terminal_and_in_the_page(
     tiny_model: Model, capsys: pytest.CaptureFixture[str]
 ) -> None:
     loader = ModelLoader(lambda report: tiny_model)

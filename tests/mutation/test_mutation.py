@@ -1,4 +1,4 @@
-"""Mutation testing, tried on a package of one file: which changes its tests notice is known beforehand."""
+"""Mutation testing on a package of one file, where the changes that tests notice are known beforehand."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_change_that_a_test_checks_is_caught(results: list[Result]) -> None:
 
 
 @pytest.mark.slow
-def test_a_constant_is_tried_against_the_tests_of_what_uses_it(results: list[Result]) -> None:
+def test_a_changed_constant_is_tested_by_the_tests_of_its_users(results: list[Result]) -> None:
     assert set(fates(results, "LIMIT = 10").values()) == {Fate.CAUGHT}
 
 
@@ -147,12 +147,12 @@ def test_the_repository_is_left_as_it_was(repository: Path, results: list[Result
     assert not list((repository / ".mutation").glob("copy-*"))
 
 
-def test_signs_between_parameters_are_not_changed(tmp_path: Path) -> None:
+def test_separators_between_parameters_are_not_changed(tmp_path: Path) -> None:
     (tmp_path / "small.py").write_text("def f(a, *, b):\n    return a * b\n")
     assert {change.spec.start_pos for change in draw(tmp_path, ["small.py"], 1)} == {(2, 13)}
 
 
-def test_equal_seeds_draw_equal_changes_and_others_others(repository: Path) -> None:
+def test_a_seed_always_draws_the_same_changes(repository: Path) -> None:
     def drawn(seed: int) -> list[str]:
         return [change.key for change in islice(draw(repository, ["lookahead_core/small.py"], seed), 10)]
 
@@ -185,7 +185,7 @@ def test_the_order_of_changes_does_not_depend_on_other_lines(tmp_path: Path) -> 
         ("'''A docstring.'''\na = 1", "a = 1"),
     ],
 )
-def test_wording_and_types_are_no_behaviour(before: str, after: str) -> None:
+def test_messages_and_types_do_not_count_as_behaviour(before: str, after: str) -> None:
     assert same_behaviour(before, after)
 
 
@@ -199,11 +199,11 @@ def test_wording_and_types_are_no_behaviour(before: str, after: str) -> None:
         ("if a: pass", "if not a: pass"),
     ],
 )
-def test_what_a_program_does_is_behaviour(before: str, after: str) -> None:
+def test_statements_and_values_count_as_behaviour(before: str, after: str) -> None:
     assert not same_behaviour(before, after)
 
 
-def test_a_change_that_is_no_python_is_not_drawn() -> None:
+def test_a_change_that_is_invalid_python_is_not_drawn() -> None:
     assert compiles("def f(*, a): pass")
     assert not compiles("def f(-, a): pass")
 
@@ -216,7 +216,7 @@ def test_a_statement_is_replaced_by_pass(example: object) -> None:
 @pytest.mark.parametrize(
     "kept", ["a = 1\n", "a: int = 1\n", "'''A docstring.'''\n", "def f():\n    return 1\n", "pass\n"]
 )
-def test_a_statement_whose_absence_any_test_notices_is_kept(kept: str) -> None:
+def test_a_statement_that_every_test_needs_is_not_removed(kept: str) -> None:
     assert mutate_code(kept, DeleteStatement(), 0) is None
 
 

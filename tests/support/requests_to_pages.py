@@ -1,4 +1,4 @@
-"""How a page asks its service: one request, and all the news of it."""
+"""A page's requests to its service: one request, and all its news."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bare page with the interface's script modules and nothing of Gradio's: to try a module on its own."""
+"""A bare page with the interface's script modules and without Gradio, to test one module."""
 
 from __future__ import annotations
 

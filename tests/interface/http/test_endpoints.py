@@ -1,4 +1,4 @@
-"""The calls over plain HTTP: the prototype's page works unchanged, and hostile requests get a sentence and a 4xx."""
+"""The calls over plain HTTP: the prototype's page works unchanged, and hostile requests get a 4xx and a sentence."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def use_the_prototypes_page(page: PrototypePage, talk: list[dict[str, str]]) -> 
     assert all(message["content"].replace("\ufffd", "") in shown for message in talk)
 
 
-def test_a_client_written_from_the_prototypes_description_does_all_that_its_page_does(address: str) -> None:
+def test_a_client_written_from_the_prototypes_description_can_do_everything_its_page_does(address: str) -> None:
     use_the_prototypes_page(PrototypePage(f"{address}api"), [*TALK])
 
 
@@ -120,13 +120,13 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "given"), CALLS, ids=[name for name, _ in CALLS])
-def test_plain_http_gives_what_the_functions_give(address: str, model: Model, name: str, given: Any) -> None:
+def test_plain_http_returns_what_the_functions_return(address: str, model: Model, name: str, given: Any) -> None:
     status, answer = ask(address, "POST", f"/api/{name}", given)
     assert status == 200
     assert texts_of(answer) == texts_of(getattr(Calls(model), name)(**given))
 
 
-def test_calls_of_the_prototype_with_get_and_with_post_are_the_same(address: str) -> None:
+def test_get_and_post_return_the_same(address: str) -> None:
     name, given = CALLS[0]
     query = "&".join(f"{key}={quote(str(value))}" for key, value in given.items())
     by_get, by_post = ask(address, "GET", f"/api/{name}?{query}"), ask(address, "POST", f"/api/{name}", given)
@@ -185,11 +185,11 @@ def test_hostile_requests_get_a_sentence_and_a_4xx(address: str, method: str, pa
 
 
 @pytest.mark.parametrize("given", [{"doc": ""}, {"doc": "", "updated_doc": " \n"}, {"doc": "", "prompt": "Shorten."}])
-def test_highlights_of_nothing_are_none_as_in_the_prototype(address: str, given: dict[str, str]) -> None:
+def test_an_empty_text_has_no_highlights_as_in_the_prototype(address: str, given: dict[str, str]) -> None:
     assert ask(address, "POST", "/api/highlights", given) == (200, {"highlights": []})
 
 
-def test_a_blank_updated_document_is_none(address: str) -> None:
+def test_a_blank_updated_document_counts_as_missing(address: str) -> None:
     doc = "The sea was grey."
     some, others = (
         ask(address, "POST", "/api/highlights", {"doc": doc, "updated_doc": blank})[1] for blank in ("", " \n ")
@@ -206,7 +206,7 @@ def test_a_blank_updated_document_is_none(address: str) -> None:
         ("GET", "/api/nothing/", 404, "There is no such call."),
     ],
 )
-def test_a_slash_at_the_end_makes_no_other_address(
+def test_a_slash_at_the_end_of_the_address_changes_nothing(
     address: str, method: str, path: str, status: int, says: str
 ) -> None:
     found, answer = ask(address, method, path)
@@ -214,7 +214,7 @@ def test_a_slash_at_the_end_makes_no_other_address(
     assert says in (answer if isinstance(answer, str) else answer["detail"])
 
 
-def test_without_messages_the_sentence_is_the_prototypes(address: str) -> None:
+def test_missing_messages_get_the_prototypes_sentence(address: str) -> None:
     answer = ask(address, "POST", "/api/continue_messages", {"messages": []})
     assert answer == (400, {"detail": "At least one message must be provided."})
 
@@ -230,7 +230,7 @@ def test_control_tokens_inside_messages_are_plain_text(address: str) -> None:
     assert all(line["id"] not in (0, 1) for line in own)
 
 
-def test_pages_of_other_addresses_may_not_call_and_pages_of_this_computer_may(address: str) -> None:
+def test_pages_of_other_sites_may_not_call_and_pages_of_this_computer_may(address: str) -> None:
     def status(origin: str) -> int:
         return ask(address, "POST", "/api/lookahead", {"text": "a"}, Origin=origin)[0]
 
@@ -240,18 +240,18 @@ def test_pages_of_other_addresses_may_not_call_and_pages_of_this_computer_may(ad
 
 @pytest.mark.parametrize("near", ["cross-site", "same-site"])
 @pytest.mark.parametrize("mode", ["no-cors", "navigate"])
-def test_an_image_or_a_link_on_somebody_elses_page_asks_nothing(address: str, near: str, mode: str) -> None:
+def test_an_image_or_a_link_on_another_site_starts_no_call(address: str, near: str, mode: str) -> None:
     path = "/api/gen_revisions?prompt=p&doc=d&n=1&max_length=1"
     refused = ask(address, "GET", path, **{"Sec-Fetch-Site": near, "Sec-Fetch-Mode": mode})
     assert refused[0] == 403 and "Pages of other sites" in refused[1]["detail"]
 
 
 @pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin"}])
-def test_programs_and_people_who_type_an_address_may_ask(address: str, headers: Any) -> None:
+def test_programs_and_typed_addresses_may_call(address: str, headers: Any) -> None:
     assert ask(address, "GET", "/api/gen_revisions?prompt=p&doc=d&n=1&max_length=1", **headers)[0] == 200
 
 
-def test_a_page_of_this_computer_may_ask_by_its_other_name(address: str) -> None:
+def test_a_page_of_this_computer_may_call_under_its_other_host_name(address: str) -> None:
     headers = {"Origin": "http://localhost:8501", "Sec-Fetch-Site": "cross-site"}
     assert ask(address, "POST", "/api/lookahead", {"text": "a"}, **headers)[0] == 200
 
@@ -266,14 +266,14 @@ def test_a_page_of_this_computer_may_ask_by_its_other_name(address: str) -> None
         ("POST", "/api", 405, "/api takes GET, and not POST."),
     ],
 )
-def test_who_asks_for_no_call_hears_which_there_are_and_where_the_examples_are(
+def test_an_unknown_call_or_method_gets_the_list_of_calls_and_the_address_of_the_examples(
     address: str, method: str, path: str, status: int, words: str
 ) -> None:
     found, answer = ask(address, method, path)
     assert found == status and words in answer["detail"] and answer["detail"].endswith("Examples are at /api.")
 
 
-def test_the_list_of_calls_is_plain_text_with_the_visitors_own_address(address: str) -> None:
+def test_the_examples_are_plain_text_with_the_visitors_own_address(address: str) -> None:
     status, text = ask(address, "GET", "/api")
     assert status == 200 and f"{address}api/next_token" in text and "127.0.0.1:7860" not in text
 
@@ -284,7 +284,7 @@ def loaded(model: Model) -> ModelLoader:
     return loader
 
 
-def test_before_the_model_is_there_a_call_gets_a_503_and_a_sentence(model: Model) -> None:
+def test_a_call_before_the_model_is_loaded_gets_a_503_and_a_sentence(model: Model) -> None:
     ready = threading.Event()
 
     def load(report: Any) -> Model:
@@ -298,7 +298,7 @@ def test_before_the_model_is_there_a_call_gets_a_503_and_a_sentence(model: Model
         wait_until_ready(url)
 
 
-def test_no_call_holds_the_model_longer_than_it_may(model: Model) -> None:
+def test_a_call_ends_when_its_model_time_is_used_up(model: Model) -> None:
     passes = 0
 
     def dawdle() -> None:
@@ -323,7 +323,7 @@ def test_no_call_holds_the_model_longer_than_it_may(model: Model) -> None:
     )
 
 
-def test_what_is_wrong_with_a_call_is_told_while_the_model_is_busy(model: Model) -> None:
+def test_an_invalid_call_is_refused_while_the_model_is_busy(model: Model) -> None:
     busy, go = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -354,7 +354,7 @@ def test_what_is_wrong_with_a_call_is_told_while_the_model_is_busy(model: Model)
         go.set()
 
 
-def test_so_many_calls_wait_to_be_checked_and_no_more(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_calls_that_wait_to_be_checked_is_limited(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callers, "MOST_CHECKED", 3)
     caller = CallRunner(loaded(model))
 
@@ -367,9 +367,7 @@ def test_so_many_calls_wait_to_be_checked_and_no_more(model: Model, monkeypatch:
         assert kinds == [ValueError] * 3 + [TooMany] * 2
 
 
-def test_a_call_is_charged_for_its_own_turns_and_not_for_those_of_others(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_calls_model_time_counts_its_own_steps_only(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(callers, "time", clock)
 
@@ -402,12 +400,12 @@ class Clock:
         self.now += seconds
 
 
-def test_a_caller_without_a_model_says_so() -> None:
+def test_a_call_without_a_loaded_model_says_so() -> None:
     with pytest.raises(NotReady, match="not loaded yet"):
         asyncio.run(CallRunner(ModelLoader(lambda report: None)).answer("lookahead", {"text": "a"}))
 
 
-def test_a_model_that_failed_to_load_is_not_to_be_asked_again_soon() -> None:
+def test_a_model_that_failed_to_load_is_not_called_one_that_still_loads() -> None:
     def load(report: Any) -> Model:
         raise ModelError("There is no such model: choose another.")
 
@@ -421,17 +419,17 @@ def test_a_model_that_failed_to_load_is_not_to_be_asked_again_soon() -> None:
 @pytest.mark.parametrize(
     ("error", "number"), [(NotReady, 503), (NoRoom, 503), (CacheFull, 503), (TooMany, 429), (TooMuch, 413)]
 )
-def test_what_the_server_cannot_do_now_is_not_called_the_callers_mistake(error: Any, number: int) -> None:
+def test_errors_of_the_server_have_5xx_statuses(error: Any, number: int) -> None:
     assert status(error("A sentence.")) == number
 
 
-def test_a_full_queue_is_a_503(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_queue_gets_a_503(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler, "MOST_WAITING", 0)
     found, answer = ask(address, "POST", "/api/lookahead", {"text": "a"})
     assert found == 503 and answer["detail"].startswith("So many people are asking")
 
 
-def test_calls_take_so_many_turns_and_leave_room_for_people_who_write(model: Model) -> None:
+def test_at_most_eight_calls_run_and_pages_are_still_answered(model: Model) -> None:
     most, loader = [0], ModelLoader(lambda report: model)
 
     def look() -> None:
@@ -450,7 +448,7 @@ def test_calls_take_so_many_turns_and_leave_room_for_people_who_write(model: Mod
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_who_hangs_up_does_not_go_on_holding_the_model(model: Model, method: str) -> None:
+def test_a_call_ends_after_its_caller_disconnects(model: Model, method: str) -> None:
     busy, go = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -480,7 +478,7 @@ def test_who_hangs_up_does_not_go_on_holding_the_model(model: Model, method: str
         assert ask(url, "POST", "/api/lookahead", {"text": "a"})[0] == 200
 
 
-def test_nothing_goes_on_after_an_answer_or_after_whoever_asked_has_left() -> None:
+def test_no_task_remains_after_an_answer_or_a_disconnection() -> None:
     async def answered() -> dict[str, Any]:
         return {"text": "a"}
 
@@ -509,7 +507,7 @@ def test_nothing_goes_on_after_an_answer_or_after_whoever_asked_has_left() -> No
     asyncio.run(all_of_them())
 
 
-def test_an_answer_that_is_no_json_is_the_servers_mistake(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_cannot_be_json_gets_a_500(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     async def answer(caller: CallRunner, name: str, given: Any) -> dict[str, Any]:
         return {"loss": math.inf}
 
@@ -518,7 +516,7 @@ def test_an_answer_that_is_no_json_is_the_servers_mistake(model: Model, monkeypa
         assert ask(url, "POST", "/api/lookahead", {"text": "a"}) == (500, {"detail": UNEXPECTED})
 
 
-def test_what_is_impossible_has_no_number_over_http(byte_tokenizer: Any) -> None:
+def test_impossible_log_probabilities_are_null_over_http(byte_tokenizer: Any) -> None:
     with page_of(lambda report: impossible(byte_tokenizer)) as url:
         wait_until_ready(url)
         for name, given in CALLS:
@@ -529,7 +527,7 @@ def test_what_is_impossible_has_no_number_over_http(byte_tokenizer: Any) -> None
 
 
 @pytest.mark.parametrize(("stop", "words"), [(["a"] * 21, "20 are allowed"), (["a" * 201], "more than 200")])
-def test_strings_to_stop_at_are_few_and_short(stop: list[str], words: str) -> None:
+def test_stop_strings_are_limited_in_number_and_length(stop: list[str], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         checked("generate", {"text": "a", "stop": stop})
     assert checked("generate", {"text": "a", "stop": ["a" * 200] * 20})

@@ -1,4 +1,4 @@
-"""The same calls by `gradio_client` and by an MCP client, and the examples that people copy."""
+"""The calls by `gradio_client` and by an MCP client, and the examples of docs/calls.md."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def client(address: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("name", "given"), CALLS, ids=[name for name, _ in CALLS])
-def test_gradios_client_gets_what_the_functions_give(client: Any, model: Model, name: str, given: Any) -> None:
+def test_gradios_client_gets_what_the_functions_return(client: Any, model: Model, name: str, given: Any) -> None:
     assert texts_of(client.predict(**given, api_name=f"/{name}")) == texts_of(getattr(Calls(model), name)(**given))
 
 
-def test_gradios_client_sees_these_calls_and_no_inner_ones(client: Any) -> None:
+def test_gradios_client_sees_the_eight_calls_only(client: Any) -> None:
     seen = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
     assert set(seen) == {f"/{name}" for name in NAMES}
     for name in NAMES:
@@ -79,12 +79,12 @@ def test_gradios_client_sees_these_calls_and_no_inner_ones(client: Any) -> None:
         ("highlights", {"doc": "x" * 1_000_000}, "1,000,000 characters"),
     ],
 )
-def test_gradios_client_gets_sentences_too(client: Any, name: str, given: Any, sentence: str) -> None:
+def test_gradios_client_gets_errors_as_sentences(client: Any, name: str, given: Any, sentence: str) -> None:
     with pytest.raises(Exception, match=sentence):
         client.predict(**given, api_name=f"/{name}")
 
 
-def test_a_page_of_another_address_gets_nothing_by_gradios_doors_either(address: str) -> None:
+def test_a_page_of_another_site_gets_nothing_over_gradios_routes_either(address: str) -> None:
     from gradio_client import Client
 
     for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
@@ -94,7 +94,9 @@ def test_a_page_of_another_address_gets_nothing_by_gradios_doors_either(address:
         made.close()
 
 
-def test_what_was_read_over_http_is_not_read_again_for_gradios_client(address: str, client: Any, model: Model) -> None:
+def test_a_text_evaluated_over_http_is_not_evaluated_again_for_gradios_client(
+    address: str, client: Any, model: Model
+) -> None:
     given = {"text": "Somebody reads this by one door, and somebody else by another."}
     by_http = ask(address, "POST", "/api/logprobs", given)[1]
     passes = model.engine.passes
@@ -102,7 +104,7 @@ def test_what_was_read_over_http_is_not_read_again_for_gradios_client(address: s
     assert model.engine.passes == passes
 
 
-def test_an_mcp_client_gets_what_the_functions_give(model: Model) -> None:
+def test_an_mcp_client_gets_what_the_functions_return(model: Model) -> None:
     pytest.importorskip("mcp", reason="The package mcp is not installed.")
     with served(model, mcp_server=True) as url:
         tools, answers, refused = asyncio.run(asked_by_mcp(f"{url}gradio_api/mcp/"))
@@ -126,7 +128,7 @@ async def asked_by_mcp(url: str) -> tuple[dict[str, str | None], list[str], tupl
         return tools, answers, (wrong.isError, wrong.content[0].text)
 
 
-def test_without_its_package_mcp_is_refused_in_a_sentence(
+def test_mcp_without_its_package_is_refused_with_a_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(app, "find_spec", lambda name: None)
@@ -137,7 +139,7 @@ def test_without_its_package_mcp_is_refused_in_a_sentence(
     assert ended.value.code == 2 and "gradio[mcp]" in said and len(said.strip().splitlines()) == 1
 
 
-def test_the_interface_is_laid_out_without_torch() -> None:
+def test_building_the_interface_does_not_import_torch() -> None:
     script = "import sys, interface as i; i.build(i.ModelLoader(None)); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False, cwd=Path(app.__file__).parent).returncode == 0
 

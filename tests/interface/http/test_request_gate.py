@@ -1,4 +1,4 @@
-"""Hostile requests over plain sockets: each is answered, by a sentence and a 4xx, whichever route it is for."""
+"""Hostile requests over plain sockets: each gets a 4xx and a sentence, on every route."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ LARGE = b'{"text": "' + b"x" * 8_000_000 + b'"}'
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_body_that_is_too_large_is_read_and_refused_however_it_is_sent(
+def test_a_too_large_body_is_read_and_refused_whether_chunked_or_not(
     address: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(request_gate, "MOST_BYTES", {"": 100_000})
@@ -93,7 +93,7 @@ def test_a_body_that_is_too_large_is_read_and_refused_however_it_is_sent(
         assert (status, json.loads(text)["detail"][:40]) == (413, "The request has more than 100,000 bytes:")
 
 
-def test_the_bytes_of_a_body_are_counted_in_all_and_not_by_the_piece(address: str) -> None:
+def test_the_limit_of_a_body_counts_all_its_parts_together(address: str) -> None:
     most = 1_000_000
     text = b'{"k": 1, "depth": 1, "text": "a"%s}'
     fits = text % (b" " * (most - len(text) + 2))
@@ -103,13 +103,13 @@ def test_the_bytes_of_a_body_are_counted_in_all_and_not_by_the_piece(address: st
         assert answer(address, [head(LOOKAHEAD, CHUNKED), chunks(fits + b" ", size)])[0] == 413
 
 
-def test_a_page_may_send_more_than_a_call(address: str, component: int) -> None:
+def test_a_page_may_send_larger_bodies_than_a_call(address: str, component: int) -> None:
     given = {"page": PAGE, "number": 1, "revision": 1, "text": "a", "source": "x" * 5_000_000}
     status, news = ask(address, "POST", COMPONENT, called(component, "ask", given))
     assert status == 200 and "100,000 are allowed" in news["sentence"]
 
 
-def test_a_client_that_asks_before_it_sends_need_not_send_what_is_too_large(address: str) -> None:
+def test_a_too_large_body_is_refused_before_a_client_with_expect_sends_it(address: str) -> None:
     for headers in ((), (CLOSE,)):
         request = head(LOOKAHEAD, "Expect: 100-continue", "Content-Length: 50000000", *headers)
         assert answer(address, [request])[0] == 413
@@ -118,7 +118,7 @@ def test_a_client_that_asks_before_it_sends_need_not_send_what_is_too_large(addr
 
 @pytest.mark.parametrize("headers", [(), (CLOSE,)], ids=["kept open", "closed"])
 @pytest.mark.parametrize("path", PATHS)
-def test_a_body_that_ends_too_early_is_not_waited_for_for_ever(
+def test_a_body_that_ends_too_early_is_refused_after_a_timeout(
     address: str, path: str, headers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(request_gate, "BODY_TIMEOUT", 0.05)
@@ -153,14 +153,14 @@ MALFORMED: dict[str, list[bytes]] = {
 
 
 @pytest.mark.parametrize("pieces", MALFORMED.values(), ids=MALFORMED)
-def test_what_is_no_http_or_nearly_none_is_answered_too(address: str, pieces: list[bytes]) -> None:
+def test_malformed_http_is_answered(address: str, pieces: list[bytes]) -> None:
     status, text = answer(address, pieces)
     assert 400 <= status < 500 and json.loads(text)["detail"]
     assert answer(address, [sized(LOOKAHEAD, CALL)])[0] == 200
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_who_sends_a_part_of_a_body_hears_so_and_leaves_no_traceback(
+def test_an_incomplete_body_is_answered_without_a_traceback(
     address: str, path: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for request in (sized(path, CALL)[:-3], head(path, CHUNKED) + b"5\r\nabcde\r\n", sized(path, LARGE)[:200_000]):
@@ -174,7 +174,7 @@ def test_who_sends_a_part_of_a_body_hears_so_and_leaves_no_traceback(
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /api HT", sized(LOOKAHEAD, CALL), sized(LOOKAHEAD, CALL) * 3])
-def test_who_sends_all_or_nothing_and_leaves_is_let_go(
+def test_a_client_that_disconnects_before_or_after_its_request_leaves_no_trace(
     address: str, sent: bytes, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     place = urlsplit(address)
@@ -186,7 +186,7 @@ def test_who_sends_all_or_nothing_and_leaves_is_let_go(
     assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
 
 
-def test_requests_on_one_connection_are_answered_one_after_the_other(address: str) -> None:
+def test_requests_on_one_connection_are_answered_in_order(address: str) -> None:
     place = urlsplit(address)
     with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as connection:
         connection.sendall(sized(LOOKAHEAD, CALL) + sized(LOOKAHEAD, b"{}") + sized(LOOKAHEAD, CALL))
@@ -216,7 +216,7 @@ REQUEST = {"page": PAGE, "number": 1, "revision": 1, "text": "The sea", "k": 1, 
     ids=str,
 )
 @pytest.mark.parametrize("kind", ["text/plain", "application/json", "multipart/form-data; boundary=a"])
-def test_pages_of_other_addresses_reach_no_document(
+def test_pages_of_other_sites_reach_no_document(
     address: str, component: int, headers: dict[str, str], kind: str
 ) -> None:
     for path in (COMPONENT, f"{COMPONENT}/", "/gradio_api/upload"):
@@ -226,7 +226,7 @@ def test_pages_of_other_addresses_reach_no_document(
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "", "application/x-www-form-urlencoded", "multipart/form-data"])
-def test_what_a_browser_sends_without_asking_first_reaches_no_document(address: str, component: int, kind: str) -> None:
+def test_requests_without_a_preflight_reach_no_document(address: str, component: int, kind: str) -> None:
     body = called(component, "ask", REQUEST)
     status, found = ask(address, "POST", COMPONENT, body, **{"Content-Type": kind})
     assert (status, found["detail"]) == (415, "The request must have the content type application/json.")
@@ -240,7 +240,7 @@ def test_the_servers_own_page_reaches_its_document(address: str, component: int,
         assert status == 200 and news["state"] in ("thinking", "settled")
 
 
-def test_behind_a_proxy_that_names_another_host_a_browser_knows_its_own_page(address: str, component: int) -> None:
+def test_behind_a_proxy_with_another_host_the_same_origin_is_believed(address: str, component: int) -> None:
     headers = {"Origin": "https://class.example", "Content-Type": "application/json"}
     for near, status in (("same-origin", 200), ("same-site", 403), ("cross-site", 403), ("none", 403)):
         body = called(component, "ask", REQUEST | {"page": f"page-behind-a-proxy-{status}"})
@@ -265,7 +265,7 @@ def test_behind_a_proxy_that_names_another_host_a_browser_knows_its_own_page(add
         ("http://localhost", "[", False),
     ],
 )
-def test_pages_of_one_host_and_of_this_computer_are_near(origin: str, host: str, near: bool) -> None:
+def test_pages_of_the_same_host_and_of_this_computer_are_allowed(origin: str, host: str, near: bool) -> None:
     if near:
         require_own_page({"origin": origin, "host": host})
     else:
@@ -308,7 +308,7 @@ def test_unknown_components_and_functions_get_a_sentence_and_no_traceback(
     assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
 
 
-def test_behind_a_proxy_that_adds_a_prefix_routes_are_known_by_the_rest() -> None:
+def test_routes_are_recognised_behind_a_proxys_prefix() -> None:
     for path, root, route in (
         ("/api/lookahead", "", "/api/lookahead"),
         ("/api/lookahead/", "", "/api/lookahead"),

@@ -1,4 +1,4 @@
-"""A connection that brings what is no HTTP: its sender is answered, and whoever waits for the rest is told to stop."""
+"""Malformed HTTP: the client gets an answer, and handlers that wait for the body are released."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _nothing_is_logged_but_that_it_is_no_http(caplog: pytest.LogCaptureFixture) 
     assert {record.message for record in caplog.records} <= {"Invalid HTTP request received."}
 
 
-def test_whoever_waits_for_the_rest_of_a_body_hears_that_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handler_that_waits_for_the_body_gets_a_disconnection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unreadable_requests, "LINGER", 600.0)
     heard: list[str] = []
     over = asyncio.Event()
@@ -75,7 +75,7 @@ def test_whoever_waits_for_the_rest_of_a_body_hears_that_there_is_none(monkeypat
     assert set(heard) == {"http.request", "http.disconnect"}
 
 
-def test_what_comes_after_the_answer_is_dropped() -> None:
+def test_bytes_after_the_answer_are_dropped() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         raise AssertionError("There is no request.")
 
@@ -90,7 +90,7 @@ def test_what_comes_after_the_answer_is_dropped() -> None:
     asyncio.run(talk())
 
 
-def test_a_body_that_nobody_has_read_is_dropped_too() -> None:
+def test_an_unread_body_is_dropped() -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -108,7 +108,7 @@ def test_a_body_that_nobody_has_read_is_dropped_too() -> None:
     asyncio.run(talk())
 
 
-def test_after_an_answer_the_end_of_the_body_is_not_asked_for() -> None:
+def test_an_incomplete_body_after_an_answer_gets_no_second_answer() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 413, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body", "body": b""})
@@ -124,7 +124,7 @@ def test_after_an_answer_the_end_of_the_body_is_not_asked_for() -> None:
     assert found.startswith(b"HTTP/1.1 413") and found.count(b"HTTP/1.1") == 1
 
 
-def test_a_connection_whose_client_stays_is_closed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_connection_is_closed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unreadable_requests, "LINGER", 0.05)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -148,7 +148,7 @@ async def until_closed(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_an_answer_that_has_begun_is_not_mixed_with_another() -> None:
+def test_an_answer_that_has_begun_is_not_followed_by_another() -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

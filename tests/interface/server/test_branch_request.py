@@ -1,4 +1,4 @@
-"""What a page may ask for, at the edges: the most of everything is taken, and one more is refused in a sentence."""
+"""The fields of a page's request at their limits: each limit is allowed, and one more is refused with a sentence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def talk(*messages: dict[str, str], **given: Any) -> BranchRequest:
     return of(role="assistant", messages=list(messages), **given)
 
 
-def test_a_request_is_understood_field_by_field() -> None:
+def test_a_request_has_the_fields_of_its_json() -> None:
     assert of() == BranchRequest(
         page="a-page-of-somebody",
         number=1,
@@ -73,11 +73,13 @@ def test_above_a_hundred_rows_only_the_first_level_branches(k: int, levels: int)
         ({"messages": [SAID]}, None),
     ],
 )
-def test_what_the_text_is_a_message_of(given: dict[str, Any], message: MessageContext | None) -> None:
+def test_the_conversation_of_a_text_comes_from_its_messages_or_instruction_and_source(
+    given: dict[str, Any], message: MessageContext | None
+) -> None:
     assert of(**given).message == message
 
 
-def test_a_conversation_is_told_up_to_an_empty_message_of_whose_turn_it_is() -> None:
+def test_the_messages_end_with_an_empty_one_of_the_writers_role() -> None:
     assert MessageContext((("user", "Hello"),), "assistant").messages == [SAID, {"role": "assistant", "content": ""}]
 
 
@@ -109,7 +111,7 @@ EDGES: list[tuple[Any, str, int, Any]] = [
 @pytest.mark.parametrize(
     ("module", "name", "most", "ask"), EDGES, ids=[f"{edge[1]}-{place}" for place, edge in enumerate(EDGES)]
 )
-def test_the_most_is_taken_and_one_more_is_refused_with_both_numbers(
+def test_every_limit_is_allowed_and_one_more_is_refused_with_both_numbers(
     module: Any, name: str, most: int, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert getattr(module, name) >= most
@@ -120,7 +122,7 @@ def test_the_most_is_taken_and_one_more_is_refused_with_both_numbers(
     assert str(caught.value).endswith((".", "up.", "conversation."))
 
 
-def test_limits_that_people_know_are_what_they_are() -> None:
+def test_the_documented_limits_are_unchanged() -> None:
     """As the README, the documents and the page's own sliders have them."""
     assert (
         branch_request.MOST_CHARACTERS,
@@ -142,19 +144,19 @@ def test_limits_that_people_know_are_what_they_are() -> None:
 
 
 @pytest.mark.parametrize("page", ["x" * 16, "x" * 64, "Az09_-" * 3])
-def test_a_page_names_itself(page: str) -> None:
+def test_a_valid_page_id_is_accepted(page: str) -> None:
     assert of(page=page).page == page
 
 
 @pytest.mark.parametrize(
     "page", ["x" * 15, "x" * 65, "x" * 16 + "\n", "x" * 15 + "ä", "x" * 15 + " ", 7, None, ["x" * 16]]
 )
-def test_what_is_no_name_of_a_page_is_refused(page: Any) -> None:
+def test_an_invalid_page_id_is_refused(page: Any) -> None:
     with pytest.raises(ValueError, match="load the page again"):
         of(page=page)
 
 
-def test_whole_numbers_are_told_with_their_bounds() -> None:
+def test_an_invalid_whole_number_is_refused_with_its_bounds() -> None:
     assert [whole("k", value, 1, 3) for value in (1, 3, 2.0)] == [1, 3, 2]
     for value in (0, 4, 1.5, "2", None, True, float("nan"), float("inf")):
         with pytest.raises(ValueError, match=r"^k must be a whole number from 1 to 3\.$"):
@@ -175,7 +177,7 @@ def test_whole_numbers_are_told_with_their_bounds() -> None:
         ({"role": "user", "messages": [{"role": "robot", "content": "a"}]}, "Message 1 must be"),
     ],
 )
-def test_what_is_wrong_is_named(wrong: dict[str, Any], words: str) -> None:
+def test_an_invalid_field_is_named(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         of(**wrong)
 
@@ -194,12 +196,12 @@ def test_what_is_wrong_is_named(wrong: dict[str, Any], words: str) -> None:
         (20, 40, "best_first", 40),
     ],
 )
-def test_how_deep_is_read_ahead(k: int, depth: int, mode: str, reach: int) -> None:
+def test_the_depth_of_prefetched_views_fits_the_budget(k: int, depth: int, mode: str, reach: int) -> None:
     assert ahead_depth({"k": k, "depth": depth, "mode": mode}) == reach
 
 
 @pytest.mark.parametrize("name", CAPS)
-def test_a_call_may_ask_for_so_much_and_not_for_more(name: str) -> None:
+def test_a_calls_numbers_are_capped(name: str) -> None:
     call = {
         "n": "gen_revisions",
         "max_length": "gen_revisions",
@@ -218,7 +220,7 @@ def test_a_call_may_ask_for_so_much_and_not_for_more(name: str) -> None:
             checked(where, given | {name: value})
 
 
-def test_what_is_left_out_of_a_call_stays_left_out() -> None:
+def test_missing_arguments_of_a_call_stay_missing() -> None:
     assert checked("logprobs", {"text": "a", "n_branch_tokens": None}) == {"text": "a", "n_branch_tokens": None}
     given = {"text": "a", "stop": ["b"] * MOST_STOPS}
     assert checked("generate", given) == given
@@ -227,7 +229,7 @@ def test_what_is_left_out_of_a_call_stays_left_out() -> None:
         assert checked("generate", {"text": "a", "stop": stop})["stop"] == stop  # the call itself says what it is
 
 
-def test_arguments_of_a_call_are_known_and_needed_ones_are_there() -> None:
+def test_unknown_and_missing_arguments_of_a_call_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^'secret' is not an argument of this call; it takes text, k, "):
         checked("lookahead", {"text": "a", "secret": 1})
     with pytest.raises(ValueError, match=r"^'x{40}' is not an argument"):

@@ -1,4 +1,4 @@
-"""More pages than there is room for: each has its view in the end, and what one page needs is not taken from it."""
+"""More pages than sessions: each gets its view in the end, and no page takes a session that another one needs."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def loaded(model: Model) -> ModelLoader:
     [(30, 4, 700), pytest.param(200, MOST_PAGES, 3000, marks=pytest.mark.slow)],
     ids=["a few", "a class"],
 )
-def test_more_pages_than_there_is_room_for_all_settle_and_no_text_is_read_twice(
+def test_more_pages_than_slots_all_get_their_views_and_no_text_is_evaluated_twice(
     reader: Model, pages: int, most: int, characters: int
 ) -> None:
     CountedSession.there.clear()
@@ -138,7 +138,7 @@ def test_more_pages_than_there_is_room_for_all_settle_and_no_text_is_read_twice(
         assert rows(visitor.view) == expected(reader, visitor.text, k=2, depth=2)
 
 
-def test_a_page_that_waits_is_never_sent_away_for_another(tiny_model: Model) -> None:
+def test_a_waiting_page_never_loses_its_session_to_another(tiny_model: Model) -> None:
     service = PageService(loaded(tiny_model), most=2)
 
     async def visit() -> list[Any]:
@@ -163,7 +163,7 @@ async def self_settled(page: Page, news: Any) -> str:
     return str(news["state"])
 
 
-def test_what_is_only_read_ahead_makes_room_and_its_page_asks_nothing_more(tiny_model: Model) -> None:
+def test_a_page_that_only_prefetches_makes_room_for_another(tiny_model: Model) -> None:
     service = PageService(loaded(tiny_model), most=1)
 
     async def visit() -> tuple[Any, Any]:
@@ -183,7 +183,7 @@ def test_what_is_only_read_ahead_makes_room_and_its_page_asks_nothing_more(tiny_
     assert found[-1]["state"] == "settled"
 
 
-def test_a_page_that_is_gone_for_long_makes_room(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_page_makes_room(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     service = PageService(loaded(tiny_model), most=1)
 
     async def visit() -> list[str]:
@@ -206,7 +206,7 @@ class Clock:
         return self.now
 
 
-def test_the_store_is_bounded_and_forgets_the_longest_unused() -> None:
+def test_the_store_is_bounded_and_drops_the_least_recently_used_entry() -> None:
     clock, gone = Clock(), []
     store: ExpiringStore[object] = ExpiringStore(
         object, most=3, seconds=10, gone=lambda key, thing: gone.append(key), clock=clock
@@ -223,7 +223,7 @@ def test_the_store_is_bounded_and_forgets_the_longest_unused() -> None:
     assert len(store) == 3, "to look for a thing makes none"
 
 
-def test_the_store_forgets_what_was_idle_for_long_also_where_nobody_makes_anything_new() -> None:
+def test_the_store_drops_idle_entries_also_when_no_entry_is_added() -> None:
     clock, gone = Clock(), []
     store: ExpiringStore[object] = ExpiringStore(
         object, seconds=10, gone=lambda key, thing: gone.append(key), clock=clock
@@ -240,7 +240,7 @@ def test_the_store_forgets_what_was_idle_for_long_also_where_nobody_makes_anythi
     assert store.find("b") is not None
 
 
-def test_the_store_never_forgets_what_is_busy_to_make_room() -> None:
+def test_the_store_never_drops_a_busy_entry() -> None:
     clock, busy = Clock(), {"a", "b"}
     names: dict[int, str] = {}
     store: ExpiringStore[list[str]] = ExpiringStore(

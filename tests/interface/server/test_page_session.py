@@ -1,4 +1,4 @@
-"""How a page's request is answered: how often views are painted, and how much is sent of what is read ahead."""
+"""The answer to a request: how often views are sent, and how large prefetched views are."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def test_a_view_is_painted_after_each_slow_pass_and_not_after_each_fast_one(tiny
     assert {round((later - one) / page_session.PAINT_INTERVAL, 6) for one, later in itertools.pairwise(times)} == {1.2}
 
 
-def test_views_that_take_long_to_make_are_made_less_often(tiny_model: Model, clock: Clock) -> None:
+def test_views_that_are_slow_to_make_are_made_less_often(tiny_model: Model, clock: Clock) -> None:
     times = painted(tiny_model, clock, 1.0, view=1.0)
     gaps = {later - one for one, later in itertools.pairwise(times)}
     assert gaps == {6.0}, "five times as long as it took, and the view itself"
 
 
-def test_a_settled_view_is_that_of_a_document_healed_and_as_deep_as_asked(tiny_model: Model) -> None:
+def test_the_final_view_is_that_of_a_healed_lookahead_of_the_requested_depth(tiny_model: Model) -> None:
     for text in ("The sea.", "The light"):
         (*_, last) = PageSession(tiny_model).answer_steps(asked(text, k=3, depth=4))
         document = Document(tiny_model, text)
@@ -88,12 +88,12 @@ def test_a_settled_view_is_that_of_a_document_healed_and_as_deep_as_asked(tiny_m
 
 
 @pytest.mark.parametrize(("k", "note"), [(10, None), (11, "With more than 10 branches only the first level branches.")])
-def test_a_note_says_where_not_all_levels_branch(tiny_model: Model, k: int, note: str | None) -> None:
+def test_a_note_says_that_only_the_first_level_branches(tiny_model: Model, k: int, note: str | None) -> None:
     (*_, last) = PageSession(tiny_model).answer_steps(asked("The sea.", k=k, depth=2, mode="every_level"))
     assert last["note"] == note
 
 
-def test_without_a_text_and_a_message_there_is_no_view(tiny_model: Model) -> None:
+def test_an_empty_text_without_a_conversation_has_no_view(tiny_model: Model) -> None:
     (only,) = PageSession(tiny_model).answer_steps(asked(""))
     assert only == {"state": "empty"}
 
@@ -109,15 +109,13 @@ def size(view: Any) -> int:
     return len(json.dumps(view, separators=(",", ":")))
 
 
-def test_a_view_read_ahead_carries_sixteen_odds_and_words_where_there_is_room(tiny_model: Model) -> None:
+def test_a_prefetched_view_holds_sixteen_probabilities_and_tokens_where_there_is_room(tiny_model: Model) -> None:
     _, facts = read_ahead(tiny_model, k=3, depth=3)
     assert len(facts) >= 6
     assert all(len(fact["ahead"][1]["rest"]) == page_session.AHEAD_KEPT == 16 for fact in facts)
 
 
-def test_views_read_ahead_are_made_smaller_before_they_are_left_out(
-    tiny_model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prefetched_views_shrink_before_they_are_left_out(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cost_meter, "time", Clock())  # seconds have more or fewer digits
     k = 3
     _, facts = read_ahead(tiny_model, k=k, depth=3)
@@ -137,7 +135,7 @@ def test_views_read_ahead_are_made_smaller_before_they_are_left_out(
     assert rests == {16, 4, 0}
 
 
-def test_how_many_tokens_were_read_ahead_is_told_and_bounded(tiny_model: Model) -> None:
+def test_the_number_of_prefetched_tokens_is_reported_and_bounded(tiny_model: Model) -> None:
     session, request = PageSession(tiny_model), asked("The sea.", k=9, depth=12)
     for _ in session.answer_steps(request):
         pass
@@ -156,7 +154,7 @@ def told(byte_tokenizer: Any) -> Model:
     return load_model(tiny_llama(len(tokenizer), max_position_embeddings=400), tokenizer=tokenizer)
 
 
-def test_what_the_model_is_told_may_take_three_quarters_of_what_it_sees(told: Model) -> None:
+def test_a_prompt_may_take_three_quarters_of_the_context(told: Model) -> None:
     most = max_opening_tokens(400)
     assert most == 300
 
@@ -183,7 +181,7 @@ def test_what_the_model_is_told_may_take_three_quarters_of_what_it_sees(told: Mo
             list(PageSession(told).answer_steps(asked("The", **given)))
 
 
-def test_another_message_opens_another_document_on_the_same_tree(told: Model) -> None:
+def test_a_new_conversation_opens_a_new_document_on_the_same_tree(told: Model) -> None:
     session = PageSession(told)
     opened: list[Document] = []
 
@@ -211,5 +209,5 @@ def test_branches_end_where_the_template_ends_a_message(told: Model) -> None:
     assert session.document.model.end_token_ids == {end}
 
 
-def test_the_tree_of_a_desk_that_was_never_asked_is_none(tiny_model: Model) -> None:
+def test_a_session_without_a_request_has_no_tree(tiny_model: Model) -> None:
     assert PageSession(tiny_model).tree() is None

@@ -1,4 +1,4 @@
-"""What a page hears of a request: each thing once, as soon as it is there, and that there is nothing more."""
+"""The progress of a request: each result is returned once, as soon as it is there, and so is the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def told(talk: Callable[[RequestProgress], Awaitable[Any]]) -> Any:
     return asyncio.run(begin())
 
 
-def test_each_thing_is_told_once() -> None:
+def test_each_result_is_returned_once() -> None:
     async def talk(run: RequestProgress) -> None:
         run.add({"state": "thinking", "reading": [5, 9]})
         first = await run.news(0)
@@ -53,7 +53,7 @@ def test_each_thing_is_told_once() -> None:
     told(talk)
 
 
-def test_who_waits_hears_at_once_and_all_who_wait_hear() -> None:
+def test_all_waiting_polls_return_at_once() -> None:
     async def talk(run: RequestProgress) -> None:
         waiting = [asyncio.ensure_future(run.news(0)) for _ in range(3)]
         await asyncio.sleep(0)
@@ -66,7 +66,7 @@ def test_who_waits_hears_at_once_and_all_who_wait_hear() -> None:
     told(talk)
 
 
-def test_who_waits_in_vain_is_told_after_a_while_that_there_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_poll_without_news_returns_after_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_progress, "POLL_SECONDS", 0.01)
 
     async def talk(run: RequestProgress) -> Any:
@@ -76,7 +76,7 @@ def test_who_waits_in_vain_is_told_after_a_while_that_there_is_nothing(monkeypat
     assert (news["seen"], news["state"], news["over"]) == (0, "thinking", False)
 
 
-def test_what_comes_after_the_end_is_not_told() -> None:
+def test_results_after_the_end_are_ignored() -> None:
     async def talk(run: RequestProgress) -> Any:
         run.finish(state="error", sentence="A sentence.")
         run.add({"state": "settled", "view": 1})
@@ -97,7 +97,7 @@ def test_a_superseded_request_says_so_and_nothing_else() -> None:
     assert told(talk) == {"number": 3, "revision": 8, "seen": 1, "superseded": True}
 
 
-def test_a_run_that_is_stopped_is_settled_and_needs_no_place_any_more() -> None:
+def test_a_stopped_request_is_settled_and_not_wanted() -> None:
     async def talk(run: RequestProgress) -> Any:
         assert run.wanted
         run.stop()
@@ -108,7 +108,7 @@ def test_a_run_that_is_stopped_is_settled_and_needs_no_place_any_more() -> None:
     assert (news["state"], news["stopped"], news["over"]) == ("settled", True, True)
 
 
-def test_a_run_is_wanted_until_its_page_has_heard_its_end() -> None:
+def test_a_request_is_wanted_until_its_end_is_delivered() -> None:
     async def talk(run: RequestProgress) -> None:
         run.add({"state": "settled", "view": 1})
         await asyncio.sleep(0)
@@ -126,7 +126,7 @@ def test_a_run_is_wanted_until_its_page_has_heard_its_end() -> None:
     told(talk)
 
 
-def test_who_waits_is_there_however_long_it_takes() -> None:
+def test_a_waiting_page_counts_as_open() -> None:
     now = 0.0
 
     async def talk() -> None:
@@ -146,7 +146,7 @@ def test_who_waits_is_there_however_long_it_takes() -> None:
     asyncio.run(talk())
 
 
-def test_a_server_that_has_ended_hears_nothing_and_fails_at_nothing() -> None:
+def test_results_after_the_server_has_ended_raise_nothing() -> None:
     async def talk(run: RequestProgress) -> RequestProgress:
         return run
 

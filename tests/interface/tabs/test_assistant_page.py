@@ -1,4 +1,4 @@
-"""The Type assistant tab in a real browser: either side is written among branches, and nothing that is said is lost."""
+"""The Type assistant tab in a browser: either side is written among branches, and no message is lost."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_either_side_is_written_by_clicks_from_its_first_word_on(talking: Talkin
     ],
     ids=lambda said: f"{said[-1][0]} {len(said)}",
 )
-def test_a_turn_half_written_is_continued_and_not_answered_whoever_writes_it(
+def test_an_unfinished_turn_of_either_role_is_continued_and_not_answered(
     talking: Talking, default_model: Model, said: Said
 ) -> None:
     talking.page.locator("#chat-words").set_checked(True)
@@ -179,7 +179,7 @@ def test_a_turn_half_written_is_continued_and_not_answered_whoever_writes_it(
     assert talking.rows() == rows_of(default_model, said)
 
 
-def test_send_passes_the_turn_and_costs_the_new_tokens_only(talking: Talking, default_model: Model) -> None:
+def test_send_passes_the_turn_and_evaluates_the_new_tokens_only(talking: Talking, default_model: Model) -> None:
     talking.fill(f"{QUESTION} I have read that {ANSWER} " * 4 + "Is it so?")
     long = len(in_the_template(default_model, [("user", talking.text)]))
     talking.send()
@@ -194,7 +194,7 @@ def test_send_passes_the_turn_and_costs_the_new_tokens_only(talking: Talking, de
     assert talking.read() <= 5 * 8, "going back reads nothing again"
 
 
-def test_going_back_to_an_earlier_message_rewinds_and_undo_brings_back_all(talking: Talking) -> None:
+def test_going_back_to_an_earlier_message_rewinds_and_undo_restores_everything(talking: Talking) -> None:
     for content in (QUESTION, ANSWER, "Thank you."):
         talking.send(content)
     talking.click()
@@ -217,7 +217,7 @@ def test_going_back_to_an_earlier_message_rewinds_and_undo_brings_back_all(talki
         assert talking.state == state
 
 
-def test_what_followed_a_message_is_kept_in_a_list_and_can_be_entered_again(talking: Talking) -> None:
+def test_abandoned_messages_are_listed_and_can_be_restored(talking: Talking) -> None:
     for content in (QUESTION, ANSWER, "Thank you."):
         talking.send(content)
     whole = talking.state
@@ -257,7 +257,7 @@ def test_sending_nothing_gets_a_sentence(talking: Talking) -> None:
         assert (talking.said, talking.role, talking.text) == ([], "User", nothing)
 
 
-def test_an_ending_is_a_chip_that_inserts_nothing_and_names_send(talking: Talking, default_model: Model) -> None:
+def test_an_ending_chip_inserts_nothing_and_names_send(talking: Talking, default_model: Model) -> None:
     talking.page.locator("#chat-words").set_checked(True)
     ids = in_the_template(default_model, [("user", QUESTION)])
     assert not default_model.end_token_ids.isdisjoint(greedy(default_model, ids, 1))
@@ -279,14 +279,14 @@ ENDED = importing("""async () => {
 }""")
 
 
-def test_after_a_word_that_was_typed_an_ending_is_all_that_its_row_shows(page: Any) -> None:
+def test_after_a_typed_word_a_row_with_an_ending_shows_only_that(page: Any) -> None:
     with workbench() as url:
         page.goto(url)
         row = page.evaluate(ENDED)
     assert (row["ended"], row["pieces"], row["unsaid"]) == (True, [], 0)
 
 
-def test_the_template_never_comes_into_texts_or_buttons(talking: Talking, default_model: Model) -> None:
+def test_the_template_never_appears_in_texts_or_buttons(talking: Talking, default_model: Model) -> None:
     special = [token for token in default_model.tokenizer.all_special_tokens if token.strip()]
     talking.page.locator("#chat-words").set_checked(True)
     for text in ("Hi.", "Hello there.", "Bye."):
@@ -298,7 +298,7 @@ def test_the_template_never_comes_into_texts_or_buttons(talking: Talking, defaul
         talking.send()
 
 
-def test_markup_and_signs_of_the_template_stay_text_in_every_message(talking: Talking) -> None:
+def test_markup_and_template_tokens_stay_text_in_every_message(talking: Talking) -> None:
     talking.send(MARKUP)
     talking.send(MARKUP)
     talking.fill(MARKUP)
@@ -310,7 +310,7 @@ def test_markup_and_signs_of_the_template_stay_text_in_every_message(talking: Ta
     assert talking.page.evaluate("window.pwned === undefined && !document.querySelector('.assisting img')")
 
 
-def test_branches_of_the_turn_before_refuse_the_click_visibly(talking: Talking) -> None:
+def test_branches_of_the_previous_turn_refuse_the_click_visibly(talking: Talking) -> None:
     talking.fill(QUESTION)
     # All in one turn of the page's script, so that no answer can come between, and no refusal is over yet.
     refused = talking.page.evaluate(
@@ -326,7 +326,7 @@ def test_branches_of_the_turn_before_refuse_the_click_visibly(talking: Talking) 
     talking.settle()
 
 
-def test_all_of_it_goes_by_keys(talking: Talking) -> None:
+def test_everything_can_be_done_with_the_keyboard(talking: Talking) -> None:
     page = talking.page
     page.locator("#chat-text").focus()
     before = talking.revision
@@ -384,7 +384,7 @@ def test_the_conversation_and_its_history_are_there_again_after_a_reload(talking
         assert talking.state == expected
 
 
-def test_more_messages_than_are_allowed_get_a_sentence_and_lose_nothing(talking: Talking) -> None:
+def test_too_many_messages_get_a_sentence_and_nothing_is_lost(talking: Talking) -> None:
     talking.page.evaluate(
         """() => {
             for (let count = 0; count < 101; count += 1) {
@@ -407,7 +407,9 @@ LOOKS = [
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=["a phone", "dark"])
-def test_it_fits_narrow_pages_and_axe_finds_nothing_serious(browser: Any, real_page: str, look: dict[str, Any]) -> None:
+def test_it_fits_narrow_pages_and_axe_finds_no_serious_violation(
+    browser: Any, real_page: str, look: dict[str, Any]
+) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     with browsers.visit(browser, real_page, **look) as opened:
@@ -451,7 +453,7 @@ MOUNT = importing("""async () => {
 }""")
 
 
-def test_turns_are_steps_of_the_one_history_whatever_is_done(page: Any) -> None:
+def test_turns_are_steps_of_one_history(page: Any) -> None:
     with workbench("<textarea id=box></textarea>") as url:
         page.goto(url)
         page.evaluate(MOUNT)

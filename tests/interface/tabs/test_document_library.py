@@ -1,4 +1,4 @@
-"""What a person wrote is kept: in this browser, in files and in links; what cannot be kept is said in a sentence."""
+"""Documents are kept in the browser, in files and in links; a document that cannot be kept gets a sentence."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def pack_bytes(content: bytes) -> str:
     return "#t=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def test_what_is_written_is_there_after_a_reload_with_its_caret_and_history(tab: Tab) -> None:
+def test_text_caret_and_history_are_restored_after_a_reload(tab: Tab) -> None:
     tab.type("The keeper")
     tab.accept(" saw")
     tab.page.keyboard.press("Control+z")
@@ -210,7 +210,7 @@ def test_the_last_key_before_a_reload_is_kept(tab: Tab) -> None:
         tab.page.keyboard.press("Control+End")
 
 
-def test_what_was_typed_before_the_scripts_came_is_never_lost(context: Any, address: str) -> None:
+def test_text_typed_before_the_scripts_load_is_never_lost(context: Any, address: str) -> None:
     page = context.new_page()
     for typed in ("early bird", "the second"):
         page.goto(address)
@@ -231,7 +231,7 @@ def test_what_was_typed_before_the_scripts_came_is_never_lost(context: Any, addr
     assert sorted(tab.names()) == ["early bird", "from a link", "the second", "typed again"]
 
 
-def test_documents_are_made_named_copied_deleted_and_brought_back(tab: Tab) -> None:
+def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> None:
     tab.type("One")
     tab.rename("A story")
     assert tab.find("#documents .name").inner_text() == "A story"
@@ -260,7 +260,7 @@ def test_documents_are_made_named_copied_deleted_and_brought_back(tab: Tab) -> N
     assert sorted(tab.names()) == ["A story", "A story (copy)", "Two"]
 
 
-def test_forget_everything_asks_once_and_forgets_in_every_tab(tab: Tab) -> None:
+def test_forget_everything_asks_once_and_clears_every_tab(tab: Tab) -> None:
     tab.type("A secret")
     tab.save()
     other = tab.beside(tab.url)
@@ -296,7 +296,7 @@ def test_a_document_in_a_second_tab_is_a_copy_and_says_so(tab: Tab) -> None:
     assert tab.text == "Shared still"
 
 
-def test_a_document_that_changed_behind_its_back_is_saved_as_a_copy(tab: Tab) -> None:
+def test_a_document_changed_in_another_tab_is_saved_as_a_copy(tab: Tab) -> None:
     tab.type("Mine")
     tab.save()
     tab.get(
@@ -320,7 +320,7 @@ def test_a_document_that_changed_behind_its_back_is_saved_as_a_copy(tab: Tab) ->
     assert sorted(tab.names()) == ["Mine too (copy)", "Theirs"]
 
 
-def test_blocked_storage_is_said_and_the_page_works(context: Any, address: str) -> None:
+def test_blocked_storage_is_reported_and_the_page_works(context: Any, address: str) -> None:
     context.add_init_script(NO_STORAGE)
     tab = Tab(context.new_page(), address).open()
     assert tab.said == BLOCKED
@@ -339,7 +339,7 @@ def test_blocked_storage_is_said_and_the_page_works(context: Any, address: str) 
     assert not tab.mistakes
 
 
-def test_full_storage_is_said_and_forgotten_once_there_is_room(context: Any, address: str) -> None:
+def test_full_storage_is_reported_until_there_is_room(context: Any, address: str) -> None:
     page = context.new_page()
     tab = Tab(page, address).open()
     tab.type("Kept")
@@ -398,7 +398,7 @@ def test_an_export_holds_everything_and_opens_again_as_a_new_document(tab: Tab) 
     assert len(tab.names()) == 2
 
 
-def test_plain_text_goes_out_and_comes_in(tab: Tab) -> None:
+def test_plain_text_can_be_exported_and_imported(tab: Tab) -> None:
     tab.fill("Line one\nline two 🙂")
     name, content = tab.export("#export-text")
     assert name.endswith(".txt")
@@ -422,7 +422,7 @@ BAD_FILES = {
 }
 
 
-def test_a_file_that_cannot_be_opened_is_a_sentence_and_nothing_else(tab: Tab) -> None:
+def test_an_unreadable_file_gets_a_sentence_and_changes_nothing(tab: Tab) -> None:
     tab.type("Mine")
     for kind, (name, content, sentence) in BAD_FILES.items():
         tab.bring(name, content, "application/json" if name.endswith("json") else "text/plain")
@@ -433,7 +433,7 @@ def test_a_file_that_cannot_be_opened_is_a_sentence_and_nothing_else(tab: Tab) -
     assert tab.names() == ["Mine"]
 
 
-def test_fields_of_a_file_that_are_not_what_they_should_be_are_left_out(tab: Tab) -> None:
+def test_invalid_fields_of_a_file_are_ignored(tab: Tab) -> None:
     step = {"start": 0, "removed": "", "inserted": "Hi", "before": [0, 0], "after": [2, 2], "kind": "eval", "time": 1}
     value = {
         "format": "lookahead", "text": "Hi", "name": ["no"], "caret": -4, "spans": [[0, 99], "x", [1, 0]], "model": {},
@@ -460,7 +460,7 @@ def test_settings_are_kept_with_the_document_and_setting_them_again_changes_noth
     assert tab.get("applied") == [{"k": 9, "depth": 5, "seed": 7}]
 
 
-def test_a_file_dropped_on_the_paper_opens(tab: Tab) -> None:
+def test_a_file_dropped_on_the_text_opens(tab: Tab) -> None:
     tab.type("Mine")
     tab.page.evaluate(
         """() => {
@@ -508,7 +508,7 @@ def test_a_link_brings_text_settings_and_a_sentence_about_its_model(tab: Tab) ->
     assert tab.text == text
 
 
-def test_the_instruction_of_a_link_can_be_left_out(context: Any, address: str) -> None:
+def test_the_instruction_of_a_link_can_be_declined(context: Any, address: str) -> None:
     tab = Tab(context.new_page(), address).open(pack({"text": "Hi", "instruction": PAYLOADS[0], "model": "There-1B"}))
     assert tab.find("#offer-dialog .offered").inner_text() == PAYLOADS[0]
     tab.find("#offer-leave").click()
@@ -538,7 +538,7 @@ HOSTILE = {
 }
 
 
-def test_a_hostile_link_is_a_sentence_and_nothing_else(context: Any, address: str) -> None:
+def test_a_hostile_link_gets_a_sentence_and_changes_nothing(context: Any, address: str) -> None:
     tab = Tab(context.new_page(), address)
     for kind, (fragment, sentence) in HOSTILE.items():
         tab.page.goto("about:blank")
@@ -550,7 +550,7 @@ def test_a_hostile_link_is_a_sentence_and_nothing_else(context: Any, address: st
     assert not tab.mistakes
 
 
-def test_settings_of_a_link_that_are_no_settings_are_left_out(context: Any, address: str) -> None:
+def test_invalid_settings_of_a_link_are_ignored(context: Any, address: str) -> None:
     packed = pack({"text": "Hi", "settings": ["k"], "seed": "x", "instruction": 9, "model": [1]})
     tab = Tab(context.new_page(), address).open(packed)
     assert tab.text == "Hi"
@@ -589,7 +589,7 @@ def test_the_link_says_who_can_open_it(tab: Tab) -> None:
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_nothing_that_is_text_ever_runs(tab: Tab, payload: str) -> None:
+def test_text_is_never_executed(tab: Tab, payload: str) -> None:
     tab.fill(payload)
     tab.accept(payload)
     tab.page.keyboard.press("Control+z")
@@ -610,7 +610,7 @@ def test_nothing_that_is_text_ever_runs(tab: Tab, payload: str) -> None:
     assert payload in tab.get("[...document.querySelectorAll('#documents .name')].map(name => name.textContent)")
 
 
-def test_the_instruction_belongs_to_the_document_and_is_told(tab: Tab) -> None:
+def test_the_instruction_belongs_to_the_document_and_is_sent(tab: Tab) -> None:
     tab.page.evaluate(
         """() => {
           window.told = [];
@@ -633,7 +633,7 @@ def test_the_instruction_belongs_to_the_document_and_is_told(tab: Tab) -> None:
     tab.page.wait_for_function("paper.instruction() === 'Be brief.'")
 
 
-def test_the_marks_and_the_ghost_stand_where_the_text_stands(tab: Tab) -> None:
+def test_marks_and_ghost_text_align_with_the_text(tab: Tab) -> None:
     words = "The old lighthouse keeper climbed the stairs once more and then "
     tab.fill(words * 2)
     tab.accept("and looked")
@@ -654,7 +654,7 @@ def test_the_marks_and_the_ghost_stand_where_the_text_stands(tab: Tab) -> None:
 
 
 @pytest.mark.parametrize("text", ["word " * 90, "a\n" * 30, "مرحبا بالعالم " * 40, "中文字符" * 120, "x" * 400 + "\n"])
-def test_the_mirror_breaks_its_lines_where_the_text_box_does(tab: Tab, text: str) -> None:
+def test_the_mirror_breaks_lines_where_the_text_box_does(tab: Tab, text: str) -> None:
     tab.page.evaluate("text => paper.draft.load({text, spans: [[3, 9]]})", text)
     tab.page.wait_for_function("text => document.querySelector('.mirror-page').textContent.startsWith(text)", arg=text)
     heights = """(() => {
@@ -681,7 +681,7 @@ def test_a_very_long_text_is_typed_without_delay(tab: Tab) -> None:
     assert tab.get("document.querySelector('.mirror').textContent.length") < 30_000
 
 
-def test_words_are_counted_in_any_script_and_the_chosen_among_them(tab: Tab) -> None:
+def test_words_and_chosen_words_are_counted_in_any_script(tab: Tab) -> None:
     tab.fill("The old lighthouse keeper climbed the stairs")
     tab.accept(" for the last time.")
     tab.type(" At the top he")

@@ -83,7 +83,7 @@ TABS = {
 }
 
 
-def test_every_tab_holds_what_was_written_in_it(returning: Any) -> None:
+def test_every_tab_has_its_stored_text(returning: Any) -> None:
     for tab, fields in TABS.items():
         returning.get_by_role("tab", name=tab).click()
         for name, text in fields.items():

@@ -1,4 +1,4 @@
-"""A first visit: a box to write in at once, an example labelled as one, and a model that comes when it comes."""
+"""A first visit: a text box at once, an example marked as one, and a model that loads meanwhile."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def stored_pieces(branch: int) -> list[str]:
 
 
 @pytest.mark.slow
-def test_how_far_the_model_is_is_a_state_of_the_page(first: Visit, arriving: Arriving) -> None:
+def test_the_page_shows_the_models_progress(first: Visit, arriving: Arriving) -> None:
     progress = first.page.locator("#status progress")
     assert "12 of 50 MB" in first.wait_for_status("downloading")
     assert float(progress.get_attribute("value")) == pytest.approx(0.24)
@@ -113,7 +113,7 @@ def said(visit: Visit, branch: int) -> str:
 
 
 @pytest.mark.slow
-def test_what_was_typed_meanwhile_branches_when_the_model_is_there(first: Visit, arriving: Arriving) -> None:
+def test_text_typed_while_the_model_loads_gets_branches_afterwards(first: Visit, arriving: Arriving) -> None:
     first.type("The old keeper")
     assert first.text == "The old keeper"
     assert first.page.locator("#branches [data-branch]:not([data-inert])").count() == 0, (
@@ -135,7 +135,7 @@ def test_what_was_typed_meanwhile_branches_when_the_model_is_there(first: Visit,
 
 
 @pytest.mark.slow
-def test_typing_while_the_model_comes_loses_no_key(first: Visit, arriving: Arriving) -> None:
+def test_typing_while_the_model_loads_loses_no_key(first: Visit, arriving: Arriving) -> None:
     text = "The old keeper climbed the stairs again, and again, "
     first.type(text[:20], delay=5)
     arriving.arrive()
@@ -145,7 +145,7 @@ def test_typing_while_the_model_comes_loses_no_key(first: Visit, arriving: Arriv
 
 
 @pytest.mark.slow
-def test_a_model_that_cannot_be_loaded_is_a_sentence_and_the_text_stays(first: Visit, arriving: Arriving) -> None:
+def test_a_model_that_cannot_be_loaded_gets_a_sentence_and_the_text_stays(first: Visit, arriving: Arriving) -> None:
     first.type("My text")
     arriving.mistake = ModelError(MISSING)
     arriving.arrive()
@@ -159,7 +159,7 @@ def test_a_model_that_cannot_be_loaded_is_a_sentence_and_the_text_stays(first: V
 
 
 @pytest.mark.slow
-def test_a_mistake_nobody_foresaw_is_a_sentence_without_its_inner_workings(first: Visit, arriving: Arriving) -> None:
+def test_an_unexpected_error_is_a_sentence_without_details(first: Visit, arriving: Arriving) -> None:
     arriving.mistake = RuntimeError("inner workings")
     arriving.arrive()
     sentence = first.wait_for_status("error")

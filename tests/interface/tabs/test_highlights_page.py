@@ -1,4 +1,4 @@
-"""The Highlights tab in a browser, and behind it: what is marked and why, branches at a word; the text is only read."""
+"""The Highlights tab in a browser and on the server: marked words, their reasons, and branches; the text stays."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def fit(service: HighlightsService, **given: Any) -> Any:
     return await functions["fit"]({"page": PAGE, "number": 0, "revision": 0} | given)
 
 
-def test_a_page_is_sent_what_the_core_finds(service: HighlightsService, tiny_model: Model) -> None:
+def test_the_page_gets_the_highlights_of_the_library(service: HighlightsService, tiny_model: Model) -> None:
     news = asyncio.run(ask(service, text=TEXT))
     found = highlights(Document(tiny_model, TEXT))
     view = view_of(news)
@@ -52,7 +52,7 @@ def test_a_page_is_sent_what_the_core_finds(service: HighlightsService, tiny_mod
     assert [view["entries"][place]["start"] for place in view["marks"]] == [entry.start for entry in found.marks]
 
 
-def test_branches_at_a_word_come_from_the_cache_and_what_fits_between_them_is_one_pass(
+def test_branches_at_a_word_come_from_the_cache_and_replacement_fits_take_one_pass(
     service: HighlightsService, tiny_model: Model
 ) -> None:
     document = Document(tiny_model, TEXT)
@@ -74,7 +74,7 @@ def test_branches_at_a_word_come_from_the_cache_and_what_fits_between_them_is_on
     assert [one["sentence"] for one in told["fits"]] == [one.verdict for one in fits]
 
 
-def test_with_an_instruction_the_model_is_told_it_and_the_text_first(byte_tokenizer: Any, tiny_model: Model) -> None:
+def test_with_an_instruction_the_prompt_holds_it_and_the_text(byte_tokenizer: Any, tiny_model: Model) -> None:
     tokenizer = tiny_model.codec.require_tokenizer()
     before, tokenizer.chat_template = tokenizer.chat_template, "{{ messages[0].content }} --->"
     try:
@@ -110,7 +110,7 @@ def test_bad_input_gets_a_sentence(service: HighlightsService) -> None:
     assert asyncio.run(fit(service, page="x"))["state"] == "error"
 
 
-def test_a_model_that_is_not_there_yet_is_waited_for() -> None:
+def test_a_request_before_the_model_is_loaded_waits() -> None:
     loader = ModelLoader(lambda report: pytest.fail("Nobody has asked for it."))
     (news,) = asyncio.run(ask(HighlightsService(loader), text="the sea"))
     assert news["state"] == "waiting" and news["over"]
@@ -153,7 +153,7 @@ def marked(visit: Visit) -> list[str]:
 
 
 @in_a_browser
-def test_highlights_appear_half_of_them_and_the_slider_asks_nobody(visit: Visit, default_model: Model) -> None:
+def test_half_of_the_highlights_appear_and_the_slider_sends_no_request(visit: Visit, default_model: Model) -> None:
     read(visit, TEXT)
     found = highlights(Document(default_model, TEXT))
     assert len(marked(visit)) == len(found.marks) // 2 > 2
@@ -169,9 +169,7 @@ def test_highlights_appear_half_of_them_and_the_slider_asks_nobody(visit: Visit,
 
 
 @in_a_browser
-def test_hover_and_focus_show_the_alternatives_their_odds_and_whether_they_drop_in(
-    visit: Visit, default_model: Model
-) -> None:
+def test_hover_and_focus_show_alternatives_with_probabilities_and_fits(visit: Visit, default_model: Model) -> None:
     read(visit, TEXT)
     document = Document(default_model, TEXT)
     entry = highlights(document).marks[0]
@@ -229,7 +227,7 @@ def test_a_click_or_enter_on_any_word_opens_branches_there_from_the_cache(visit:
 
 
 @in_a_browser
-def test_a_click_is_kept_while_a_server_that_has_forgotten_the_text_reads_it_again(tiny: Visit) -> None:
+def test_a_click_waits_while_a_server_without_the_text_evaluates_it_again(tiny: Visit) -> None:
     read(tiny, TEXT)
     count = tiny.page.locator("#highlights-count").input_value()
     forgets, held = iter([True]), []
@@ -260,7 +258,9 @@ def test_a_click_is_kept_while_a_server_that_has_forgotten_the_text_reads_it_aga
 
 
 @in_a_browser
-def test_the_table_has_the_figures_of_every_token_and_the_band_its_entropy(visit: Visit, default_model: Model) -> None:
+def test_the_table_has_the_figures_of_every_token_and_the_underline_its_entropy(
+    visit: Visit, default_model: Model
+) -> None:
     read(visit, TEXT)
     found = highlights(Document(default_model, TEXT))
     visit.page.locator(".read .figures summary").click()
@@ -278,7 +278,7 @@ def test_the_table_has_the_figures_of_every_token_and_the_band_its_entropy(visit
 
 
 @in_a_browser
-def test_what_a_person_and_a_model_say_is_text_and_never_markup(tiny: Visit) -> None:
+def test_texts_of_people_and_models_are_never_markup(tiny: Visit) -> None:
     read(tiny, MARKUP)
     assert tiny.page.locator("#highlights :is(b, img)").count() == 0
     tiny.page.locator("#highlights .word").nth(3).hover()
@@ -288,7 +288,7 @@ def test_what_a_person_and_a_model_say_is_text_and_never_markup(tiny: Visit) -> 
 
 
 @in_a_browser
-def test_text_and_instruction_are_there_again_after_a_reload_and_are_read_again(tiny: Visit) -> None:
+def test_text_and_instruction_are_restored_after_a_reload_and_analysed_again(tiny: Visit) -> None:
     page = tiny.page
     read(tiny, "The keeper of the light.")
     page.locator("#highlights-prompt").fill("Say it briefly.")
@@ -317,7 +317,7 @@ def test_an_empty_text_a_text_too_long_and_one_without_candidates_get_a_sentence
 
 
 @in_a_browser
-def test_typing_while_it_is_read_is_never_touched_and_the_last_text_is_the_one_shown(tiny: Visit) -> None:
+def test_typing_during_an_analysis_is_kept_and_the_last_text_is_shown(tiny: Visit) -> None:
     box = tiny.page.locator("#highlights-text")
     box.press_sequentially(TEXT, delay=15)
     assert box.input_value() == TEXT
@@ -337,9 +337,7 @@ BESIDE = importing("""async ([entry, fits]) => {
 
 
 @in_a_browser
-def test_beside_each_alternative_stand_the_odds_of_ones_own_next_words_after_it(
-    visit: Visit, default_model: Model
-) -> None:
+def test_each_alternative_shows_the_probability_of_the_following_words(visit: Visit, default_model: Model) -> None:
     read(visit, TEXT)
     document = Document(default_model, TEXT)
     found = highlights(document)
@@ -366,7 +364,7 @@ def test_beside_each_alternative_stand_the_odds_of_ones_own_next_words_after_it(
 
 
 @in_a_browser
-def test_how_much_rarer_the_next_words_are_is_said_in_few_figures(tiny: Visit) -> None:
+def test_the_factor_for_the_following_words_has_few_digits(tiny: Visit) -> None:
     entry = {
         "token": " fox", "ids": [9], "place": 0, "loss": 2.302585, "rank": 3, "entropy": 1.5, "seen_from": 0,
         "alternatives": [{"id": id, "text": " cat", "probability": 0.2, "end": False} for id in range(6)],
@@ -394,7 +392,7 @@ TOLD = importing("""async entry => {
 
 
 @in_a_browser
-def test_of_a_character_of_several_tokens_odds_of_all_and_choice_of_one_are_told_apart(tiny: Visit) -> None:
+def test_a_character_of_several_tokens_shows_its_own_probability_and_that_of_its_first_token(tiny: Visit) -> None:
     alternatives = [{"id": id, "text": None, "probability": 0.2, "end": False} for id in (7, 8, 9)]
     entry = {
         "token": "🦊", "ids": [7, 8, 9], "place": 1, "loss": 2.302585, "rank": 2, "entropy": 1.5, "seen_from": 0,

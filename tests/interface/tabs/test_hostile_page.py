@@ -1,4 +1,4 @@
-"""Text is text, wherever it comes from: nothing of it runs. No number of clicks, keys or requests breaks the page."""
+"""Texts from anywhere stay text and never run; no number of clicks, keys or requests breaks the page."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def bring(visit: Visit, name: str, content: str | bytes, kind: str = "text/plain
 
 
 @pytest.mark.slow
-def test_what_is_typed_stands_there_as_it_was_typed(hostile: Visit) -> None:
+def test_typed_text_stays_exactly_as_typed(hostile: Visit) -> None:
     text = "\n".join(PAYLOADS)
     hostile.page.locator("#document textarea").focus()
     for character in text:
@@ -143,7 +143,7 @@ def test_what_is_typed_stands_there_as_it_was_typed(hostile: Visit) -> None:
 
 
 @pytest.mark.slow
-def test_what_the_model_says_is_shown_and_inserted_as_text(hostile: Visit) -> None:
+def test_the_models_text_is_shown_and_inserted_as_text(hostile: Visit) -> None:
     set_slider(hostile, "k", len(PAYLOADS))
     for payload in PAYLOADS:
         hostile.fill("The")
@@ -162,7 +162,7 @@ def test_what_the_model_says_is_shown_and_inserted_as_text(hostile: Visit) -> No
 
 
 @pytest.mark.slow
-def test_everything_else_and_what_is_never_to_be_said_are_text(hostile: Visit) -> None:
+def test_everything_else_and_banned_tokens_are_text(hostile: Visit) -> None:
     set_slider(hostile, "k", 1)
     hostile.fill("The")
     settled(hostile)
@@ -275,7 +275,7 @@ def accepted(visit: Visit) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_hundred_clicks_without_pause_insert_what_was_pressed_and_nothing_else(talking: Visit) -> None:
+def test_a_hundred_clicks_without_a_pause_insert_exactly_the_clicked_tokens(talking: Visit) -> None:
     talking.fill("The old")
     settled(talking)
     places = [talking.token(branch, 0).bounding_box() for branch in range(5)]
@@ -293,7 +293,7 @@ def test_a_hundred_clicks_without_pause_insert_what_was_pressed_and_nothing_else
 
 
 @pytest.mark.slow
-def test_a_hundred_keys_without_pause_do_what_each_says(talking: Visit) -> None:
+def test_a_hundred_keys_without_a_pause_all_take_effect(talking: Visit) -> None:
     talking.fill("The old")
     settled(talking)
     talking.page.locator("#document textarea").focus()
@@ -315,7 +315,7 @@ def test_a_hundred_keys_without_pause_do_what_each_says(talking: Visit) -> None:
 
 
 @pytest.mark.slow
-def test_a_text_that_is_too_long_stays_with_a_sentence_and_the_next_edit_goes_on(talking: Visit) -> None:
+def test_a_too_long_text_stays_and_gets_a_sentence_and_the_next_edit_works(talking: Visit) -> None:
     text = "a b " * 50_000 + "c"
     talking.fill(text)
     assert "200,000" in talking.wait_for_status("error")
@@ -349,7 +349,7 @@ NONSENSE: list[Any] = [
 
 
 @pytest.mark.slow
-def test_nonsense_and_strangers_get_a_sentence_or_nothing_and_never_anybodys_text(talking: Visit) -> None:
+def test_invalid_requests_and_other_pages_never_get_a_text(talking: Visit) -> None:
     sent: list[Any] = []
     talking.page.on(
         "request", lambda one: sent.append(one) if one.url.rstrip("/").endswith("component_server") else None
@@ -377,7 +377,7 @@ def strangers(known: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_what_says_whose_page_it_is_goes_into_no_link_and_no_file(talking: Visit) -> None:
+def test_the_page_id_is_in_no_link_and_no_file(talking: Visit) -> None:
     sent: list[str] = []
     talking.page.on("request", lambda one: sent.append(asked(one)["page"]) if asked(one) else None)
     talking.fill("The old keeper")

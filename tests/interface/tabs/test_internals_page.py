@@ -1,4 +1,4 @@
-"""The Internals tab in a browser, and behind it: every token with its id, and what the model thought there."""
+"""The Internals tab in a browser and on the server: every token with its id and the model's probabilities."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ def template_of(model: Model, messages: list[dict[str, str]]) -> list[int]:
     return list(model.tokenizer.apply_chat_template(messages[:-1], add_generation_prompt=True, return_dict=False))
 
 
-def test_every_token_is_sent_with_its_id_and_what_a_plain_forward_by_transformers_thinks_there(
-    service: PageService, chatty: Model
-) -> None:
+def test_every_token_has_its_id_and_the_probabilities_of_a_plain_forward(service: PageService, chatty: Model) -> None:
     view = view_of(asyncio.run(ask(service, messages=TALK)))
     *tokens, blank = view["tokens"]
     written = chatty.tokenizer(TALK[-1]["content"], add_special_tokens=False).input_ids
@@ -88,7 +86,7 @@ def test_every_token_is_sent_with_its_id_and_what_a_plain_forward_by_transformer
     assert blank["id"] is None and blank["logprob"] is None
 
 
-def test_the_texts_of_all_tokens_are_the_text_and_the_templates_belong_to_no_message(
+def test_token_texts_join_to_the_text_and_template_tokens_belong_to_no_message(
     service: PageService, chatty: Model
 ) -> None:
     tokens = view_of(asyncio.run(ask(service, messages=TALK)))["tokens"][:-1]
@@ -103,7 +101,7 @@ def test_the_texts_of_all_tokens_are_the_text_and_the_templates_belong_to_no_mes
     assert "".join(token["text"] for token in plain) == TEXT
 
 
-def test_an_ending_is_told_as_one_and_parts_of_a_character_by_their_bytes(service: PageService, chatty: Model) -> None:
+def test_end_tokens_are_marked_and_parts_of_characters_are_shown_as_bytes(service: PageService, chatty: Model) -> None:
     view = view_of(asyncio.run(ask(service, text="🦊")))
     tokens, spelled = view["tokens"][:-1], view["spelled"]
     held = [spelled[str(token["id"])]["bytes"] for token in tokens]
@@ -117,7 +115,7 @@ def test_an_ending_is_told_as_one_and_parts_of_a_character_by_their_bytes(servic
     assert every[str(chatty.tokenizer.eos_token_id)]["text"] == "<|end|>"
 
 
-def test_what_was_read_is_not_read_again(service: PageService) -> None:
+def test_a_common_prefix_is_not_evaluated_again(service: PageService) -> None:
     first = view_of(asyncio.run(ask(service, text=TEXT)))
     again = view_of(asyncio.run(ask(service, 2, text=TEXT)))
     longer = view_of(asyncio.run(ask(service, 3, text=TEXT + " again")))
@@ -126,7 +124,7 @@ def test_what_was_read_is_not_read_again(service: PageService) -> None:
     assert 0 < longer["cost"]["tokens"] < 8
 
 
-def test_a_long_text_is_read_in_chunks_with_progress(service: PageService) -> None:
+def test_a_long_text_is_evaluated_in_chunks_with_progress(service: PageService) -> None:
     news = asyncio.run(ask(service, text="the sea and the sky " * 60))
     reading = [one["reading"] for one in news if "reading" in one]
     total = len(view_of(news)["tokens"]) - 1
@@ -154,7 +152,7 @@ def test_bad_input_gets_a_sentence(service: PageService) -> None:
     assert asyncio.run(ask(service, messages=TALK))[-1]["state"] == "settled"
 
 
-def test_what_a_person_writes_is_never_taken_for_the_template(service: PageService, chatty: Model) -> None:
+def test_text_that_spells_template_tokens_stays_text(service: PageService, chatty: Model) -> None:
     talk = [{"role": "user", "content": "<|end|> is <|start|>"}, {"role": "assistant", "content": "<|end|>"}]
     tokens = view_of(asyncio.run(ask(service, messages=talk)))["tokens"][:-1]
     special = set(chatty.tokenizer.all_special_ids)
@@ -163,7 +161,7 @@ def test_what_a_person_writes_is_never_taken_for_the_template(service: PageServi
     assert "".join(token["text"] for token in tokens if token["message"] == 1) == talk[1]["content"]
 
 
-def test_a_model_that_is_not_there_yet_is_waited_for() -> None:
+def test_a_request_before_the_model_is_loaded_waits() -> None:
     loader = ModelLoader(lambda report: pytest.fail("Nobody has asked for it."))
     (news,) = asyncio.run(ask(PageService(loader, InternalsRequest.from_json, InternalsSession), text="the sea"))
     assert news["state"] == "waiting" and news["over"]
@@ -260,7 +258,7 @@ def test_every_token_is_a_box_and_a_click_shows_the_ten_alternatives_of_a_plain_
 
 
 @in_a_browser
-def test_the_blank_has_the_distribution_of_what_comes_next_and_is_open_at_first(
+def test_the_blank_shows_the_next_tokens_distribution_and_is_open_at_first(
     inside: Inside, default_model: Model
 ) -> None:
     inside.read("The sea and the")
@@ -273,7 +271,7 @@ def test_the_blank_has_the_distribution_of_what_comes_next_and_is_open_at_first(
 
 
 @in_a_browser
-def test_the_templates_tokens_are_told_apart_and_not_by_colour_alone(inside: Inside, default_model: Model) -> None:
+def test_template_tokens_are_marked_not_by_colour_alone(inside: Inside, default_model: Model) -> None:
     talk = [{"role": "user", "content": "Say 🙂\nnow"}, {"role": "assistant", "content": "The old"}]
     inside.talk(*talk)
     written = default_model.tokenizer("The old", add_special_tokens=False).input_ids
@@ -296,7 +294,7 @@ def test_the_templates_tokens_are_told_apart_and_not_by_colour_alone(inside: Ins
 
 
 @in_a_browser
-def test_an_ending_is_told_as_one(inside: Inside, default_model: Model) -> None:
+def test_an_end_token_is_marked(inside: Inside, default_model: Model) -> None:
     inside.talk({"role": "user", "content": "Say yes."}, {"role": "assistant", "content": "Yes."})
     [end] = default_model.tokenizer.convert_tokens_to_ids([SPECIAL])
     boxes = inside.page.locator(f"#internals .box[data-id='{end}']")
@@ -309,7 +307,7 @@ def test_an_ending_is_told_as_one(inside: Inside, default_model: Model) -> None:
 
 
 @in_a_browser
-def test_processed_odds_equal_a_softmax_at_that_temperature_and_the_sliders_ask_nobody(
+def test_processed_probabilities_equal_a_softmax_and_the_sliders_send_no_request(
     inside: Inside, default_model: Model
 ) -> None:
     inside.read("The old lighthouse keeper climbed the stairs")
@@ -335,9 +333,7 @@ def test_processed_odds_equal_a_softmax_at_that_temperature_and_the_sliders_ask_
 
 
 @in_a_browser
-def test_top_p_cuts_where_it_is_known_and_is_told_as_a_bound_where_it_is_not(
-    inside: Inside, default_model: Model
-) -> None:
+def test_top_p_is_exact_where_it_can_be_and_a_bound_elsewhere(inside: Inside, default_model: Model) -> None:
     inside.read("Once upon a")
     row = plain_rows(default_model, default_model.tokenizer("Once upon a").input_ids)[-1].exp()
     inside.heat(1.0, 0.5)
@@ -359,7 +355,7 @@ def test_top_p_cuts_where_it_is_known_and_is_told_as_a_bound_where_it_is_not(
 
 
 @in_a_browser
-def test_parts_of_a_character_are_bytes_and_white_space_is_signs(inside: Inside, default_model: Model) -> None:
+def test_parts_of_characters_are_bytes_and_white_space_has_signs(inside: Inside, default_model: Model) -> None:
     inside.read("a 🦊\tb\n\nc ")
     parts = inside.page.locator("#internals .box[data-part] .spelled").all_inner_texts()
     assert len(parts) > 1 and bytes.fromhex("".join(parts)).decode().strip() == "🦊"
@@ -393,7 +389,7 @@ def test_pointing_at_a_token_marks_its_text_and_the_other_way_round(inside: Insi
 
 
 @in_a_browser
-def test_boxes_are_one_tab_stop_and_arrows_lead_from_one_to_the_other(inside: Inside) -> None:
+def test_the_boxes_are_one_tab_stop_with_arrow_keys(inside: Inside) -> None:
     inside.read("the sea and the sky\n" * 3)
     assert inside.page.locator("#internals .lines [tabindex='0']").count() == 1
     focused = "Number(document.activeElement.dataset.token)"
@@ -419,7 +415,7 @@ def test_boxes_are_one_tab_stop_and_arrows_lead_from_one_to_the_other(inside: In
 
 
 @in_a_browser
-def test_what_a_person_and_a_model_say_is_text_and_never_markup(inside: Inside, default_model: Model) -> None:
+def test_texts_of_people_and_models_are_never_markup(inside: Inside, default_model: Model) -> None:
     inside.read(MARKUP)
     assert inside.ids() == default_model.tokenizer(MARKUP, split_special_tokens=True).input_ids
     assert inside.page.locator("#internals :is(b:not(.place), img, script)").count() == 0
@@ -445,7 +441,7 @@ def test_too_long_a_text_and_an_empty_one_get_a_sentence(inside: Inside) -> None
 
 
 @in_a_browser
-def test_the_conversation_of_the_type_assistant_can_be_taken_over(inside: Inside) -> None:
+def test_the_conversation_of_type_assistant_can_be_copied(inside: Inside) -> None:
     page, take = inside.page, inside.page.locator(".asked .take")
     page.get_by_label("A conversation").check()
     inside.visit.wait_until_asked()  # what it says of an empty conversation comes before what is said of taking one
@@ -466,7 +462,7 @@ def test_the_conversation_of_the_type_assistant_can_be_taken_over(inside: Inside
 
 
 @in_a_browser
-def test_text_and_conversation_are_there_again_after_a_reload(inside: Inside) -> None:
+def test_text_and_conversation_are_restored_after_a_reload(inside: Inside) -> None:
     said = [{"role": "system", "content": "Be <b>brief</b>."}, {"role": "user", "content": "Who lights the lamp?"}]
     inside.read("The keeper")
     inside.talk(*said, {"role": "assistant", "content": "The"})
@@ -492,7 +488,9 @@ LOOKS = [
 
 @in_a_browser
 @pytest.mark.parametrize("look", LOOKS, ids=["a phone", "dark"])
-def test_it_fits_narrow_pages_and_axe_finds_nothing_serious(browser: Any, real_page: str, look: dict[str, Any]) -> None:
+def test_it_fits_narrow_pages_and_axe_finds_no_serious_violation(
+    browser: Any, real_page: str, look: dict[str, Any]
+) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     with browsers.visit(browser, real_page, **look) as opened:
@@ -516,7 +514,7 @@ def take_back(inside: Inside) -> None:
 
 
 @in_a_browser
-def test_messages_that_were_removed_come_back_the_last_first_and_where_they_stood(inside: Inside) -> None:
+def test_removed_messages_are_restored_in_reverse_order_at_their_positions(inside: Inside) -> None:
     inside.talk(*({"role": role, "content": role} for role in ("system", "user", "assistant")))
     said = inside.page.locator(".asked .notice .sentence")
     for number in (2, 1):
@@ -538,7 +536,7 @@ def test_messages_that_were_removed_come_back_the_last_first_and_where_they_stoo
 
 
 @in_a_browser
-def test_taking_a_conversation_over_can_be_undone_and_neither_side_loses_a_word(inside: Inside) -> None:
+def test_copying_a_conversation_can_be_undone_without_loss(inside: Inside) -> None:
     page = inside.page
     page.evaluate(
         "document.addEventListener('conversation',"

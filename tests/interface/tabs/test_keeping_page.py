@@ -1,4 +1,4 @@
-"""The whole page keeps what was written: through reloads, restarts, mistakes, other tabs, files and links."""
+"""The whole page keeps texts through reloads, restarts, errors, other tabs, files and links."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def get_controls(visit: Visit) -> dict[str, str]:
 # Reloads and restarts
 
 
-def test_after_a_reload_text_history_and_settings_are_there_and_branches_come_again(visit: Visit) -> None:
+def test_after_a_reload_text_history_settings_and_branches_are_restored(visit: Visit) -> None:
     set_control(visit, "k", "3")
     write(visit)
     visit.token(1, 0).click()
@@ -178,7 +178,7 @@ def test_after_a_reload_text_history_and_settings_are_there_and_branches_come_ag
     assert said(visit) == rows_of(talker(), TEXT, k=3)
 
 
-def test_a_reload_in_the_middle_of_a_word_loses_no_key(visit: Visit) -> None:
+def test_a_reload_inside_a_word_loses_no_key(visit: Visit) -> None:
     visit.type("The old kee", delay=5)
     visit.page.reload()
     until_there(visit)
@@ -196,9 +196,7 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_server_that_is_started_anew_finds_the_text_as_it_was(
-    person: Any, model_folder: Path, tmp_path: Path
-) -> None:
+def test_a_restarted_server_continues_the_same_text(person: Any, model_folder: Path, tmp_path: Path) -> None:
     port, arguments = browsers.free_port(), ("--model", str(model_folder), "--dtype", "float32")
     with browsers.app(tmp_path / "first", *arguments, port=port) as first:
         page = person.new_page()
@@ -227,7 +225,7 @@ def test_a_server_that_is_started_anew_finds_the_text_as_it_was(
         assert "Traceback" not in second.said
 
 
-def test_a_server_that_loads_its_model_once_more_is_waited_for_and_says_how_far_it_is(visit: Visit) -> None:
+def test_the_page_waits_for_a_restarted_servers_model_and_shows_its_progress(visit: Visit) -> None:
     write(visit)
     loading = [{"state": "downloading", "sentence": "Downloading it", "fraction": 0.5}]
     visit.page.route("**/component_server/", lambda route: answer(route, loading))
@@ -252,9 +250,7 @@ def answer(route: Any, loading: list[Any]) -> None:
 # Mistakes of the model
 
 
-def test_a_model_that_fails_in_the_middle_leaves_the_text_and_the_next_edit_goes_on(
-    visit: Visit, faulty: Faulty
-) -> None:
+def test_a_failing_model_leaves_the_text_and_the_next_edit_works(visit: Visit, faulty: Faulty) -> None:
     write(visit)
     faulty.fail_at(3, visit)
     visit.fill(TEXT + " saw")
@@ -269,7 +265,7 @@ def test_a_model_that_fails_in_the_middle_leaves_the_text_and_the_next_edit_goes
     assert said(visit) == rows_of(talker(), TEXT + " saw it")
 
 
-def test_a_mistake_in_reading_ahead_is_no_matter_of_the_persons(visit: Visit, faulty: Faulty) -> None:
+def test_an_error_in_prefetching_is_not_shown(visit: Visit, faulty: Faulty) -> None:
     set_control(visit, "depth", "1")
     write(visit)
     faulty.fail_at(3, visit)  # after the one pass of the text itself
@@ -287,7 +283,7 @@ def test_a_mistake_in_reading_ahead_is_no_matter_of_the_persons(visit: Visit, fa
 # Storage
 
 
-def test_blocked_storage_is_a_sentence_and_everything_else_works(person: Any, url: str) -> None:
+def test_blocked_storage_gets_a_sentence_and_everything_else_works(person: Any, url: str) -> None:
     person.add_init_script(NO_STORAGE)
     with browsers.visit(person, url) as visit:
         until_there(visit)
@@ -304,7 +300,7 @@ def test_blocked_storage_is_a_sentence_and_everything_else_works(person: Any, ur
         assert visit.text == TEXT + chosen
 
 
-def test_full_storage_is_a_sentence_and_everything_else_works(person: Any, url: str) -> None:
+def test_full_storage_gets_a_sentence_and_everything_else_works(person: Any, url: str) -> None:
     person.add_init_script(NO_ROOM)
     with browsers.visit(person, url) as visit:
         until_there(visit)
@@ -350,7 +346,7 @@ BAD_FILES = {
 }
 
 
-def test_a_broken_huge_or_foreign_file_is_a_sentence_and_changes_nothing(visit: Visit) -> None:
+def test_a_broken_huge_or_foreign_file_gets_a_sentence_and_changes_nothing(visit: Visit) -> None:
     write(visit)
     rows = said(visit)
     for name, (content, sentence) in BAD_FILES.items():
@@ -365,7 +361,7 @@ def test_a_broken_huge_or_foreign_file_is_a_sentence_and_changes_nothing(visit: 
     visit.wait_until_settled()
 
 
-def test_a_file_of_a_long_text_opens_and_says_from_where_the_model_reads(visit: Visit) -> None:
+def test_a_file_of_a_long_text_opens_and_shows_where_the_models_context_begins(visit: Visit) -> None:
     text = "The old keeper climbed the stairs. " * 900
     bring(visit, "long.txt", text.encode())
     visit.wait_until_settled()
@@ -373,7 +369,7 @@ def test_a_file_of_a_long_text_opens_and_says_from_where_the_model_reads(visit: 
     assert "The model reads from character" in visit.page.locator("#branches .note").inner_text()
 
 
-def test_an_export_brings_text_history_settings_and_seed_back_elsewhere(visit: Visit, browser: Any, url: str) -> None:
+def test_an_export_restores_text_history_settings_and_seed_elsewhere(visit: Visit, browser: Any, url: str) -> None:
     choices = {"mode": "sampled", "k": "4", "depth": "3", "temperature": "0.8", "top-p": "0.9", "seed": "42"}
     for name, value in choices.items():
         set_control(visit, name, value)
@@ -455,7 +451,7 @@ def test_a_link_opens_as_a_document_of_its_own_with_its_settings(visit: Visit, b
     assert visit.text == TEXT + " 🙂\nسلام"
 
 
-def test_the_model_of_a_link_is_told_also_where_another_one_is_loaded(browser: Any, visit: Visit) -> None:
+def test_the_model_of_a_link_is_named_where_another_one_is_loaded(browser: Any, visit: Visit) -> None:
     write(visit)
     here = link_of(visit)
     with browsers.visit(browser, visit.page.url) as other:
@@ -481,7 +477,7 @@ def test_a_text_over_eight_kilobytes_is_offered_as_a_file(visit: Visit) -> None:
     assert visit.text == text
 
 
-def test_from_this_computer_alone_the_link_says_so_and_what_to_do(visit: Visit) -> None:
+def test_a_link_of_this_computer_only_says_so_and_what_to_do(visit: Visit) -> None:
     write(visit)
     visit.page.locator("#share").click()
     sentence = visit.page.locator("#share-dialog .address")
@@ -491,7 +487,7 @@ def test_from_this_computer_alone_the_link_says_so_and_what_to_do(visit: Visit) 
     assert "file" in sentence.inner_text()
 
 
-def test_the_instruction_of_a_link_is_shown_before_the_model_hears_of_it(visit: Visit, browser: Any) -> None:
+def test_the_instruction_of_a_link_is_shown_before_it_is_sent(visit: Visit, browser: Any) -> None:
     visit.page.locator("#instruction-toggle").click()
     visit.page.locator("#instruction").fill("Speak like a pirate.")
     write(visit)

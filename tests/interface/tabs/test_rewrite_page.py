@@ -1,4 +1,4 @@
-"""The Rewrite tab in a real browser: what the prototype's page did, with each of its gaps as the thing tested."""
+"""The Rewrite tab in a browser: the features of the prototype's page, and each of the prototype's gaps as a test."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def open_tab(opened: browsers.Visit) -> Rewriting:
     return rewriting
 
 
-def test_the_new_text_is_the_models_own_from_its_first_token_on(rewriting: Rewriting, default_model: Model) -> None:
+def test_the_new_text_equals_the_models_own_from_its_first_token_on(rewriting: Rewriting, default_model: Model) -> None:
     rewriting.fill("source", SOURCE)
     expected = default_model.tokenizer.decode(greedy(default_model, conversation(default_model, READY[0], SOURCE), 12))
     while len(rewriting.text) < len(expected) // 2:
@@ -145,7 +145,7 @@ def test_the_new_text_is_the_models_own_from_its_first_token_on(rewriting: Rewri
         assert rewriting.text, "the first token is not lost"
 
 
-def test_the_source_is_read_once_though_ten_words_are_clicked(rewriting: Rewriting, default_model: Model) -> None:
+def test_the_source_is_evaluated_once_for_ten_clicks(rewriting: Rewriting, default_model: Model) -> None:
     rewriting.fill("source", SOURCE)
     told = len(conversation(default_model, READY[0], SOURCE))
     assert rewriting.read() > told - 40, "what is told is read, beside what a template begins with"
@@ -180,7 +180,7 @@ def test_an_ending_is_a_branch_that_says_so(rewriting: Rewriting, default_model:
     assert rewriting.text == whole
 
 
-def test_what_the_template_spells_never_comes_into_text_or_buttons(rewriting: Rewriting, default_model: Model) -> None:
+def test_the_template_never_appears_in_text_or_buttons(rewriting: Rewriting, default_model: Model) -> None:
     special = [token for token in default_model.tokenizer.all_special_tokens if token.strip()]
     assert "<|im_end|>" in special
     rewriting.several_words(True)
@@ -203,7 +203,9 @@ def test_trailing_spaces_are_kept_and_not_doubled(rewriting: Rewriting) -> None:
     assert "  " not in rewriting.text
 
 
-def test_one_word_a_click_until_several_are_allowed_which_asks_nobody(rewriting: Rewriting) -> None:
+def test_a_click_takes_one_word_unless_several_are_allowed_and_the_switch_sends_no_request(
+    rewriting: Rewriting,
+) -> None:
     rewriting.fill("source", SOURCE)
     assert not rewriting.page.locator("#rewrite-words").is_checked()
     alone = rewriting.rows()
@@ -220,7 +222,7 @@ def test_one_word_a_click_until_several_are_allowed_which_asks_nobody(rewriting:
     assert all(len(row) <= 1 for row in rewriting.rows())
 
 
-def test_line_breaks_are_signs_on_buttons_and_breaks_in_the_text(rewriting: Rewriting) -> None:
+def test_line_breaks_are_arrows_on_buttons_and_breaks_in_the_text(rewriting: Rewriting) -> None:
     rewriting.choose(READY[10])
     rewriting.fill("source", "1. Lamps\n2. Ships\n3. Storms")
     rewriting.fill("text", "Title: Lamps, Ships and Storms")
@@ -232,7 +234,7 @@ def test_line_breaks_are_signs_on_buttons_and_breaks_in_the_text(rewriting: Rewr
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_rows_are_what_the_model_says_after_the_template(
+def test_rows_are_the_models_predictions_after_the_template(
     rewriting: Rewriting, default_model: Model, several: bool
 ) -> None:
     rewriting.several_words(several)
@@ -252,7 +254,7 @@ def test_rows_are_what_the_model_says_after_the_template(
         assert shown == texts or not several
 
 
-def test_all_ready_instructions_are_there_and_one_can_write_ones_own(rewriting: Rewriting) -> None:
+def test_ready_instructions_are_offered_and_can_be_replaced(rewriting: Rewriting) -> None:
     options = rewriting.page.locator("#rewrite-ready option")
     assert [text for text in options.evaluate_all("all => all.map(({value}) => value)") if text] == READY
     assert rewriting.page.locator("#rewrite-instruction").input_value() == READY[0]
@@ -260,7 +262,7 @@ def test_all_ready_instructions_are_there_and_one_can_write_ones_own(rewriting: 
     assert rewriting.page.evaluate("document.activeElement.id") == "rewrite-instruction"
 
 
-def test_with_nothing_but_an_instruction_it_still_predicts_and_with_nothing_at_all_it_rests(
+def test_an_instruction_alone_gets_branches_and_no_input_gets_none(
     rewriting: Rewriting,
 ) -> None:
     rewriting.settle()
@@ -309,7 +311,7 @@ def test_branches_of_another_source_refuse_the_click_visibly(rewriting: Rewritin
     rewriting.settle()
 
 
-def test_the_two_tabs_are_two_documents_and_neither_loses_anything(page: Any, real_page: str) -> None:
+def test_two_tabs_have_two_documents_and_lose_nothing(page: Any, real_page: str) -> None:
     with browsers.visit_again(page, real_page) as opened:
         opened.wait_for_status("ready")
         opened.type("The old lighthouse keeper")
@@ -346,7 +348,7 @@ def test_leaving_the_page_asks_before_the_text_is_lost(rewriting: Rewriting) -> 
     rewriting.page.remove_listener("dialog", hear)
 
 
-def test_source_instruction_text_and_its_history_are_there_again_after_a_reload(rewriting: Rewriting) -> None:
+def test_source_instruction_text_and_history_are_restored_after_a_reload(rewriting: Rewriting) -> None:
     rewriting.fill("source", SOURCE)
     rewriting.fill("instruction", "Say it as a pirate would.")
     inserted = rewriting.click(1, 0)
@@ -362,7 +364,7 @@ def test_source_instruction_text_and_its_history_are_there_again_after_a_reload(
 
 
 @pytest.mark.parametrize("kept", ["{", "7", '{"draft": 3}', '{"draft": {"text": 5}, "told": {}}'])
-def test_what_was_kept_and_cannot_be_read_is_forgotten(rewriting: Rewriting, kept: str) -> None:
+def test_unreadable_stored_data_is_discarded(rewriting: Rewriting, kept: str) -> None:
     rewriting.page.evaluate(
         """kept => {
             addEventListener('pagehide', () => sessionStorage.setItem('lookahead:kept:1:rewrite', kept));
@@ -373,7 +375,7 @@ def test_what_was_kept_and_cannot_be_read_is_forgotten(rewriting: Rewriting, kep
     assert again.click(0, 0) and not again.visit.complaints
 
 
-def test_what_is_to_be_forgotten_is_not_there_again(rewriting: Rewriting) -> None:
+def test_forgotten_data_is_not_restored(rewriting: Rewriting) -> None:
     page, forget = rewriting.page, "document.dispatchEvent(new CustomEvent('forgotten'))"
     rewriting.fill("source", SOURCE)
     page.evaluate(forget)
@@ -386,7 +388,7 @@ def test_what_is_to_be_forgotten_is_not_there_again(rewriting: Rewriting) -> Non
     assert page.locator("#rewrite-source").input_value() == "The keeper slept."
 
 
-def test_a_text_whose_history_is_too_long_to_be_kept_is_there_again_without_it(rewriting: Rewriting) -> None:
+def test_a_text_with_a_too_long_history_is_restored_without_it(rewriting: Rewriting) -> None:
     rewriting.fill("source", SOURCE)
     rewriting.page.evaluate(
         """() => {
@@ -419,7 +421,7 @@ def test_the_new_text_can_be_copied(rewriting: Rewriting) -> None:
     assert rewriting.page.evaluate("navigator.clipboard.readText()") == "Old\nlamp 🙂"
 
 
-def test_a_banned_word_is_not_offered_again_until_it_is_allowed(rewriting: Rewriting) -> None:
+def test_a_banned_word_is_not_offered_until_it_is_allowed(rewriting: Rewriting) -> None:
     rewriting.fill("source", SOURCE)
     (word,) = rewriting.rows()[0]
     before = rewriting.revision
@@ -433,7 +435,7 @@ def test_a_banned_word_is_not_offered_again_until_it_is_allowed(rewriting: Rewri
     assert rewriting.rows()[0] == [word]
 
 
-def test_markup_and_signs_of_the_template_are_plain_text_everywhere(rewriting: Rewriting) -> None:
+def test_markup_and_template_tokens_are_plain_text_everywhere(rewriting: Rewriting) -> None:
     for name in ("source", "instruction", "text"):
         rewriting.fill(name, MARKUP)
     rewriting.click(next(branch for branch, row in enumerate(rewriting.rows()) if row))
@@ -446,7 +448,7 @@ def test_markup_and_signs_of_the_template_are_plain_text_everywhere(rewriting: R
     [("The old lighthouse. " * 50_000, "1,000,000 characters"), ("old ship " * 10_000, "this model sees")],
     ids=["a megabyte", "more than the model sees"],
 )
-def test_a_source_that_is_too_long_gets_a_sentence_and_stays(rewriting: Rewriting, source: str, sentence: str) -> None:
+def test_a_too_long_source_gets_a_sentence_and_stays(rewriting: Rewriting, source: str, sentence: str) -> None:
     rewriting.fill("text", "The keeper")
     rewriting.page.locator("#rewrite-source").evaluate(
         "(box, source) => { box.value = source; box.dispatchEvent(new Event('input')); }", source
@@ -471,7 +473,9 @@ LOOKS = [
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=["a phone", "dark"])
-def test_it_fits_narrow_pages_and_axe_finds_nothing_serious(browser: Any, real_page: str, look: dict[str, Any]) -> None:
+def test_it_fits_narrow_pages_and_axe_finds_no_serious_violation(
+    browser: Any, real_page: str, look: dict[str, Any]
+) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     with browsers.visit(browser, real_page, **look) as opened:
@@ -504,7 +508,7 @@ SHAPED = importing("""async ([view, settings]) => {
 
 
 @pytest.mark.parametrize("one_word", [True, False])
-def test_branches_with_equal_texts_stay_two(page: Any, one_word: bool) -> None:
+def test_branches_with_equal_texts_stay_separate(page: Any, one_word: bool) -> None:
     with workbench() as url:
         page.goto(url)
         first, second = page.evaluate(SHAPED, [VIEW, {"oneWord": one_word}])
@@ -515,7 +519,7 @@ def test_branches_with_equal_texts_stay_two(page: Any, one_word: bool) -> None:
         assert [piece["text"] for piece in second["rest"]["pieces"]] == [" sea"]
 
 
-def test_ones_own_instruction_comes_back_after_a_ready_one_was_tried(rewriting: Rewriting) -> None:
+def test_ones_own_instruction_is_restored_after_a_ready_one_was_tried(rewriting: Rewriting) -> None:
     field, ready = rewriting.page.locator("#rewrite-instruction"), rewriting.page.locator("#rewrite-ready")
     rewriting.fill("instruction", "Say it as a pirate would.")
     for instruction in READY[3:5]:
@@ -556,7 +560,7 @@ def test_leaving_the_page_asks_before_ones_own_instruction_is_lost_and_not_for_a
     page.remove_listener("dialog", hear)
 
 
-def test_branches_refuse_the_click_from_the_moment_on_in_which_source_or_instruction_is_another(
+def test_branches_refuse_clicks_as_soon_as_source_or_instruction_changes(
     rewriting: Rewriting,
 ) -> None:
     for name in ("source", "instruction"):
@@ -590,7 +594,7 @@ TYPING = """async () => {
 }"""
 
 
-def test_beside_a_long_source_typing_sends_less_often(rewriting: Rewriting) -> None:
+def test_with_a_long_source_typing_sends_fewer_requests(rewriting: Rewriting) -> None:
     sent: list[str] = []
 
     def hear(request: Any) -> None:

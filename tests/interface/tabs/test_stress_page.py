@@ -1,4 +1,4 @@
-"""Typing is sacred: keys, pastes, input methods and clicks at random moments, while the model is slow."""
+"""Keys, pastes, input methods and clicks at random moments while the model is slow: no key is ever lost."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ async def one_run(browser: Any, url: str, seed: int, clipboard: asyncio.Lock) ->
         return writer
 
 
-def test_no_key_is_lost_and_no_stale_branch_gets_in_whatever_is_done_while_the_model_is_slow() -> None:
+def test_with_a_slow_model_no_key_is_lost_and_no_stale_branch_is_inserted() -> None:
     for writer in asyncio.run(everybody()):
         gaps = [1000 * (later - sooner) for sooner, later in pairwise(writer.times)]
         print(f"{len(gaps)} gaps between keys, {median(gaps):.0f} ms in the median; ", end="")

@@ -1,4 +1,4 @@
-"""Steering in a real browser: typing is sacred, a click inserts just what its button says, and what comes is ready."""
+"""The Write tab in a browser: clicks, keys, prefetched views, controls, and texts of any script."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_click_inserts_exactly_the_tokens_up_to_it_and_new_branches_follow(vis
 
 
 @pytest.mark.slow
-def test_what_python_app_py_starts_is_that_page(page: Any, tmp_path: Path) -> None:
+def test_python_app_py_starts_this_page(page: Any, tmp_path: Path) -> None:
     with browsers.app(tmp_path / "log", *browsers.model_arguments()) as running:
         running.wait_for("Ready")
         with browsers.visit_again(page, running.url) as opened:
@@ -134,7 +134,7 @@ def test_each_undo_takes_back_exactly_one_accept_and_redo_gives_it_back(visit: V
 
 
 @pytest.mark.slow
-def test_the_same_session_with_keys_alone(visit: Visit) -> None:
+def test_the_same_session_with_the_keyboard_only(visit: Visit) -> None:
     visit.page.locator("#document textarea").focus()
     visit.page.keyboard.type(PROMPT, delay=5)
     visit.wait_until_settled()
@@ -182,7 +182,7 @@ def test_ctrl_right_takes_the_first_branchs_next_word_only_at_the_end(tiny: Visi
 
 
 @pytest.mark.slow
-def test_what_is_read_is_only_what_the_click_brought(visit: Visit) -> None:
+def test_only_the_clicked_tokens_are_evaluated(visit: Visit) -> None:
     visit.type(PROMPT)
     visit.wait_until_settled()
     visit.token(0, 2).click()
@@ -253,7 +253,7 @@ def test_a_request_that_is_due_while_the_caret_moves_to_the_start_is_not_sent(vi
 
 
 @pytest.mark.slow
-def test_in_the_middle_of_a_text_what_follows_the_caret_is_never_touched(visit: Visit) -> None:
+def test_the_text_behind_the_caret_is_never_changed(visit: Visit) -> None:
     after = ". The end, and 🙂 nothing more."
     visit.fill(PROMPT + after)
     visit.wait_until_settled()
@@ -272,7 +272,7 @@ def test_in_the_middle_of_a_text_what_follows_the_caret_is_never_touched(visit: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["The old lighthouse ", "The old lighth", "The  old  "])
-def test_what_was_typed_of_a_word_or_of_spaces_stays_and_the_odds_say_so(visit: Visit, text: str) -> None:
+def test_a_partly_typed_word_or_spaces_stay_and_the_probabilities_say_so(visit: Visit, text: str) -> None:
     visit.type(text)
     visit.wait_until_settled()
     assert "given" in visit.page.locator("#coverage").inner_text()
@@ -295,7 +295,7 @@ def test_a_selection_pauses_branching_and_is_never_overwritten_by_a_click(tiny: 
 
 
 @pytest.mark.slow
-def test_pausing_is_one_key_and_asks_for_nothing_until_one_goes_on(tiny: Visit) -> None:
+def test_pausing_takes_one_key_and_stops_requests(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.wait_until_settled()
     press(tiny, "Alt+p")
@@ -342,7 +342,7 @@ CLICK = """branch => new Promise(resolve => {
 
 
 @pytest.mark.parametrize("delay", [0, pytest.param(150, marks=pytest.mark.slow)])
-def test_a_click_that_was_read_ahead_paints_all_rows_without_a_pass(
+def test_a_prefetched_click_paints_all_rows_without_a_pass(
     page: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch, delay: int
 ) -> None:
     passes, k = Passes(tiny_model, monkeypatch), 5
@@ -376,7 +376,7 @@ def slow_network(page: Any, delay: int) -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_read_ahead_is_thrown_away_at_the_next_key(tiny: Visit) -> None:
+def test_prefetched_views_are_discarded_at_the_next_key(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
     ready, text = tiny.page.evaluate(
@@ -393,7 +393,7 @@ def test_read_ahead_is_thrown_away_at_the_next_key(tiny: Visit) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("k", "depth"), [("10", "10"), ("20", "40"), ("5", "40")])
-def test_the_first_words_of_many_or_long_branches_are_read_ahead_too(
+def test_the_first_words_of_many_or_long_branches_are_prefetched_too(
     page: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch, k: str, depth: str
 ) -> None:
     passes = Passes(tiny_model, monkeypatch)
@@ -412,7 +412,7 @@ def test_the_first_words_of_many_or_long_branches_are_read_ahead_too(
 
 
 @pytest.mark.slow
-def test_what_is_ready_is_ready_for_the_settings_as_they_are(tiny: Visit) -> None:
+def test_prefetched_views_follow_the_current_settings(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
     # In one turn of the page's script, so that no answer can come between.
@@ -444,7 +444,7 @@ def test_a_slider_under_a_selection_leaves_the_page_paused_with_its_reason(tiny:
 
 
 @pytest.mark.slow
-def test_what_an_input_method_composes_is_never_asked_about(tiny: Visit) -> None:
+def test_text_in_an_input_method_composition_is_not_sent(tiny: Visit) -> None:
     tiny.type("The old")
     tiny.wait_until_settled()
     keyboard = tiny.page.context.new_cdp_session(tiny.page)
@@ -466,7 +466,7 @@ def test_what_an_input_method_composes_is_never_asked_about(tiny: Visit) -> None
 
 
 @pytest.mark.slow
-def test_stopping_before_there_are_branches_says_how_to_go_on(
+def test_stopping_before_there_are_branches_says_how_to_continue(
     page: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain, going = tiny_model.engine._pass, threading.Event()  # type: ignore[attr-defined]
@@ -483,7 +483,7 @@ def test_stopping_before_there_are_branches_says_how_to_go_on(
         assert opened.text == PROMPT + " and"
 
 
-def test_sliders_are_answered_from_what_is_there_and_no_request_leaves(tiny: Visit) -> None:
+def test_sliders_use_the_data_in_the_page_and_send_no_request(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
     asked = len(tiny.asked)
@@ -514,7 +514,7 @@ def test_sliders_are_answered_from_what_is_there_and_no_request_leaves(tiny: Vis
 
 
 @pytest.mark.slow
-def test_what_the_sliders_do_not_find_is_asked_for(tiny: Visit) -> None:
+def test_sliders_send_a_request_where_data_is_missing(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.wait_until_settled()
     slide(tiny, "k", "8")
@@ -530,7 +530,7 @@ def test_what_the_sliders_do_not_find_is_asked_for(tiny: Visit) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["every_level", "forks", "best_first", "sampled"])
-def test_every_mode_shows_what_the_library_gives(tiny: Visit, tiny_model: Model, mode: str) -> None:
+def test_every_mode_shows_the_librarys_branches(tiny: Visit, tiny_model: Model, mode: str) -> None:
     text = "The old keeper said and saw."
     tiny.page.locator("#mode").select_option(mode)
     if mode == "sampled":
@@ -582,7 +582,7 @@ HAS = """([id, wanted]) => wanted === [...document.querySelectorAll('#branches [
 
 
 @pytest.mark.slow
-def test_a_banned_token_is_never_offered_again_until_it_is_allowed(tiny: Visit) -> None:
+def test_a_banned_token_is_not_offered_until_it_is_allowed(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.wait_until_settled()
     tiny.token(0, 0).focus()
@@ -601,7 +601,7 @@ def test_a_banned_token_is_never_offered_again_until_it_is_allowed(tiny: Visit) 
 
 
 @pytest.mark.slow
-def test_everything_else_can_be_opened_and_taken(tiny: Visit) -> None:
+def test_everything_else_can_be_opened_and_inserted(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.wait_until_settled()
     tiny.page.locator("#rest .more").click()
@@ -614,7 +614,7 @@ def test_everything_else_can_be_opened_and_taken(tiny: Visit) -> None:
 
 
 @pytest.mark.slow
-def test_branches_refuse_the_click_from_the_moment_on_in_which_the_instruction_is_another(visit: Visit) -> None:
+def test_branches_refuse_clicks_as_soon_as_the_instruction_changes(visit: Visit) -> None:
     visit.fill("The old keeper")
     visit.page.locator("#instruction-toggle").click()
     visit.wait_until_settled()
@@ -673,7 +673,7 @@ def test_emoji_chinese_arabic_and_marks_are_accepted_whole(page: Any) -> None:
 
 
 @pytest.mark.slow
-def test_right_to_left_text_reads_rightly(page: Any) -> None:
+def test_right_to_left_text_is_laid_out_right_to_left(page: Any) -> None:
     model = parrot(["السلام عليكم."])
     with browsers.page_of(lambda report: model) as url, browsers.visit_again(page, url) as opened:
         opened.wait_for_status("ready")
@@ -692,7 +692,7 @@ OURS = ["#branches", "#coverage", ".sheet", ".controls", "#status", ".masthead",
 
 @pytest.mark.slow
 @pytest.mark.parametrize("look", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 360, "height": 740}}])
-def test_axe_finds_nothing_serious_in_what_is_ours(browser: Any, tiny_page: str, look: dict[str, Any]) -> None:
+def test_axe_finds_no_serious_violation_in_our_markup(browser: Any, tiny_page: str, look: dict[str, Any]) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     with browsers.visit(browser, tiny_page, **look) as opened:
@@ -745,7 +745,7 @@ def test_on_narrow_pages_every_token_can_be_reached_and_nothing_overlaps(
 
 
 @pytest.mark.slow
-def test_accepting_by_touch_leaves_the_keyboard_down(browser: Any, tiny_page: str) -> None:
+def test_accepting_by_touch_does_not_open_the_keyboard(browser: Any, tiny_page: str) -> None:
     look = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
     with browsers.visit(browser, tiny_page, **look) as opened:
         opened.wait_for_status("ready")
@@ -796,7 +796,7 @@ def test_an_emptied_box_shows_no_branches(tiny: Visit) -> None:
 
 
 @pytest.mark.slow
-def test_a_text_longer_than_the_context_says_from_where_the_model_reads(tiny: Visit) -> None:
+def test_a_text_longer_than_the_context_shows_where_the_context_begins(tiny: Visit) -> None:
     tiny.fill("The old keeper climbed the stairs again. " * 100)
     tiny.wait_until_settled()
     assert "The model reads from character" in tiny.page.locator("#branches .note").inner_text()
