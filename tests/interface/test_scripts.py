@@ -14,7 +14,7 @@ import torch
 from lookahead_core import Document, Model
 from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.serving.json_view import pack
-from tests.engines.test_compact_predictions import made_rows
+from tests.engines.test_compact_predictions import example_rows
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "interface"
@@ -57,7 +57,7 @@ def heated(row: torch.Tensor, temperature: float, top_p: float) -> torch.Tensor:
 @pytest.mark.parametrize("temperature", [0.5, 0.75, 1.0, 1.5, 2.0])
 def test_the_page_heats_what_python_packs_to_the_odds_of_the_whole_row(tiny_model: Model, temperature: float) -> None:
     document = Document(tiny_model, "Once upon a time")
-    rows = [*made_rows(), document.predict(row=True).row]
+    rows = [*example_rows(), document.predict(row=True).row]
     said = [LogitRows(row[None]).predictions()[0] for row in rows]
     questions = [
         {"node": packed, "logprobs": list(one.logprobs), "temperature": temperature, "topP": top_p}

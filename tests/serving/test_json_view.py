@@ -16,7 +16,7 @@ from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.serving.json_view import as_json, document_as_json, pack, tree_as_json
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from tests.conftest import tiny_llama
-from tests.engines.test_compact_predictions import made_rows
+from tests.engines.test_compact_predictions import example_rows
 from tests.support.families import plain_rows
 
 TEXT = "After careful consideration of the"
@@ -51,7 +51,7 @@ def assert_shares(node: Node, row: torch.Tensor, coldest: int = 1) -> None:
 
 @pytest.mark.parametrize("number", range(6))
 def test_a_page_can_heat_packed_odds_to_within_one_per_cent_of_the_full_row(number: int) -> None:
-    row = made_rows()[number]
+    row = example_rows()[number]
     (packed,) = pack(LogitRows(row[None]).predictions(), 64)
     node = Node(packed)
     assert len(node.below) == min(64, len(row)) and node.below[0] == 0
@@ -60,7 +60,7 @@ def test_a_page_can_heat_packed_odds_to_within_one_per_cent_of_the_full_row(numb
 
 
 def test_packed_odds_are_those_of_a_reheated_prediction_for_many_at_once() -> None:
-    rows = made_rows()
+    rows = example_rows()
     said = [LogitRows(row[None]).predictions()[0] for row in rows]
     for packed, one in zip(pack(said, 20), said, strict=True):
         node = Node(packed)
@@ -283,7 +283,7 @@ def test_beyond_the_context_each_token_of_the_trunk_has_its_text_and_what_the_mo
 
 @pytest.mark.parametrize("number", range(6))
 def test_packed_odds_and_shown_log_probabilities_are_rounded_to_the_nearest_step(number: int) -> None:
-    row = made_rows()[number]
+    row = example_rows()[number]
     (said,) = LogitRows(row[None]).predictions()
     node = Node(pack([said], 64)[0])
     exact = [min(said.logprobs[0] - value, 65535 / 2000) for value in said.logprobs[:64]]
