@@ -58,4 +58,4 @@ class CallCheck:
         from lookahead_core.text.codec import TextCodec
 
         engine, codec = cast("Engine", _NoEngine()), TextCodec(self._model.tokenizer)
-        return Calls(replace(self._model, engine=engine, codec=codec), TreePool(most=0))
+        return Calls(replace(self._model, engine=engine, codec=codec), TreePool(capacity=0))

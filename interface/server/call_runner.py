@@ -136,7 +136,7 @@ class CallRunner:
             if fact is not None:
                 results.append(fact)
 
-        self.loader.scheduler.submit(steps, caller, step=step, end=end)
+        self.loader.scheduler.submit(steps, caller, on_step=step, on_end=end)
         try:
             return await answer
         finally:

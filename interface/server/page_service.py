@@ -60,7 +60,7 @@ class PageService:
         """`parse` makes a request from a page's JSON; `session` makes the object that answers a page's requests."""
         self.loader = loader
         self.slots: ExpiringStore[PageSlot] = ExpiringStore(
-            self._new_slot, most=most, busy=lambda slot: slot.busy, gone=self._close_slot
+            self._new_slot, capacity=most, is_busy=lambda slot: slot.busy, on_forget=self._close_slot
         )
         self._parse = parse
         self._new_session = session
@@ -107,7 +107,7 @@ class PageService:
 
     def _progress_of(self, request: BranchRequest) -> RequestProgress:
         """The progress of a request, which is started unless it is a duplicate, superseded or stopped."""
-        slot = self.slots.hold(request.page)
+        slot = self.slots.get_or_make(request.page)
         latest, progress = slot.progress, RequestProgress(request)
         if latest is not None and latest.request.number == request.number:
             return latest  # browsers and networks may send a request twice
@@ -128,7 +128,7 @@ class PageService:
             progress.call_in_loop(self._answered, session, progress, error)
 
         steps = session.answer_steps(progress.request)
-        self.loader.scheduler.submit(steps, progress.request.page, step=progress.add, end=end)
+        self.loader.scheduler.submit(steps, progress.request.page, on_step=progress.add, on_end=end)
 
     def _answered(self, session: PageSession, progress: RequestProgress, error: Exception | None) -> None:
         """After the last step of an answer: report an error, or prefetch once the page has had a moment of quiet."""
@@ -150,7 +150,7 @@ class PageService:
 
         steps, page = session.ahead_steps(progress.request), progress.request.page
         try:
-            self.loader.scheduler.submit(steps, page, step=progress.add, end=end, ahead=True)
+            self.loader.scheduler.submit(steps, page, on_step=progress.add, on_end=end, prefetch=True)
         except LookaheadError:
             progress.finish()  # the scheduler's queue is full: nothing is prefetched
 

@@ -83,7 +83,7 @@ class PageSession:
         the nodes or the bytes of one request are spent.
         """
         from lookahead_core.document.read_ahead import read_ahead
-        from lookahead_core.serving.json_view import as_json
+        from lookahead_core.serving.json_view import lookahead_as_json
 
         document, shown, options = self.document, self._shown, request.options
         assert document is not None
@@ -96,7 +96,7 @@ class PageSession:
                 continue
             result = self._end_messages(prepared.result, document.text + _inserted(shown, prepared.token_ids))
             for kept in (AHEAD_KEPT, AHEAD_KEPT // 4, 0):
-                view = as_json(result, kept=kept, rest=kept)
+                view = lookahead_as_json(result, kept=kept, rest=kept)
                 size = len(json.dumps(view, separators=(",", ":")))
                 if size <= AHEAD_BYTES // options["k"]:
                     break
@@ -108,7 +108,7 @@ class PageSession:
 
     def tree(self) -> dict[str, Any] | None:
         """The document's tree as JSON, for an exported file; None where the page has no document yet."""
-        from lookahead_core.serving.json_view import tree_as_json
+        from lookahead_core.serving.tree_export import tree_as_json
 
         return None if self.document is None else tree_as_json(self.document)
 
@@ -162,9 +162,9 @@ class PageSession:
         return closed(result, self._conversation, text)
 
     def _view(self, result: Lookahead, request: BranchRequest) -> View:
-        from lookahead_core.serving.json_view import as_json
+        from lookahead_core.serving.json_view import lookahead_as_json
 
-        view = as_json(result)
+        view = lookahead_as_json(result)
         view["asked"]["depth"] = request.options["depth"]
         return view
 

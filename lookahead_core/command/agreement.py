@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lookahead_core.command import terminal
-from lookahead_core.serving.json_values import plain
+from lookahead_core.serving.json_values import json_safe
 
 if TYPE_CHECKING:
     from lookahead_core.model import Model
@@ -69,4 +69,4 @@ def run(
         "draft_model": terminal.model_facts(little),
         "options": options,
     }
-    screen.line(json.dumps(plain(found), allow_nan=False))
+    screen.line(json.dumps(json_safe(found), allow_nan=False))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from lookahead_core.command import agreement, terminal, training
 from lookahead_core.errors import LookaheadError
 from lookahead_core.import_logs import quiet_import_logs
-from lookahead_core.serving.json_values import plain
+from lookahead_core.serving.json_values import json_safe
 from lookahead_core.strategies.lookahead_options import MODES, UNTIL
 from lookahead_core.validation import check_integer, parse_options
 
@@ -396,7 +396,7 @@ class Command:
     def _write_json(self, found: dict[str, Any], cost: Cost, document: Document, options: Any) -> None:
         asked = {"prompt": self.prompt, "method": self.method}
         everything = asked | found | terminal.facts(cost, document.model, options)
-        self.screen.line(json.dumps(plain(everything), allow_nan=False))
+        self.screen.line(json.dumps(json_safe(everything), allow_nan=False))
 
     def _tell(self, cost: Cost, *more: str) -> None:
         if "verbose" in self.asked:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
+from lookahead_core.document.coverage import covered_probability, distinguishing_lengths
 from lookahead_core.document.results import Beam, BeamNode, Beams, Branch, Cost, Lookahead, Other, Piece
 from lookahead_core.engines.prediction_rows import TOP_TOKENS
 from lookahead_core.strategies.beam import BeamPath, BeamTrace
@@ -72,10 +72,10 @@ def make_lookahead(
     `start` has the predictions of the first tokens; without it the result has no `rest` and no `said`.
     """
     paths = [leaf.token_ids for leaf in leaves]
-    lengths, before = _distinguishing_lengths(paths), context.before if leaves else ""
+    lengths, before = distinguishing_lengths(paths), context.before if leaves else ""
     return Lookahead(
         branches=tuple(_branch(leaf, lengths[leaf.token_ids], before, context) for leaf in leaves),
-        coverage=_coverage({leaf.token_ids: leaf.logprobs for leaf in leaves}, lengths),
+        coverage=covered_probability({leaf.token_ids: leaf.logprobs for leaf in leaves}, lengths),
         cost=cost,
         given=context.reopened.text.decode() if context.reopened else "",
         seen_from=context.seen_from,
@@ -96,7 +96,7 @@ def make_beams(
 ) -> Beams:
     """Return the result of a beam search: `found` are its best paths, `traces` all candidates, each with its fate."""
     before = context.before
-    lengths = _distinguishing_lengths([beam.leaf.token_ids for beam in found])
+    lengths = distinguishing_lengths([beam.leaf.token_ids for beam in found])
     branches = [_branch(beam.leaf, lengths[beam.leaf.token_ids], before, context) for beam in found]
     beams = (
         Beam(**{each.name: getattr(branch, each.name) for each in fields(branch)}, score=beam.score)
@@ -132,56 +132,6 @@ def _branch(leaf: BranchLeaf, distinguishing_length: int, before: str, context: 
         said=leaf.predictions,
         _origin=weakref.ref(context.origin),
     )
-
-
-def _distinguishing_lengths(paths: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
-    """Return, for each path, the length of its shortest prefix that no other path has; its whole length if none."""
-    order = sorted(set(paths))
-    lengths = dict.fromkeys(order, 1)
-    for first, second in itertools.pairwise(order):
-        same = _common_length(first, second)
-        for path in (first, second):
-            lengths[path] = max(lengths[path], min(same + 1, len(path)))
-    return lengths
-
-
-def with_new_shares(branches: Sequence[B]) -> tuple[B, ...]:
-    """Return the branches with shares and probabilities computed anew, after their tokens have changed."""
-    lengths = _distinguishing_lengths([branch.token_ids for branch in branches])
-    return tuple(
-        replace(
-            branch,
-            share=math.exp(math.fsum(branch.logprobs[: lengths[branch.token_ids]])),
-            probability=math.exp(branch.logprob),
-        )
-        for branch in branches
-    )
-
-
-def coverage_of(branches: Sequence[Branch]) -> float:
-    """Return the probability that the branches cover together: that of the union of their distinguishing prefixes."""
-    logprobs = {branch.token_ids: branch.logprobs for branch in branches}
-    return _coverage(logprobs, _distinguishing_lengths(list(logprobs)))
-
-
-def _common_length(first: Sequence[int], second: Sequence[int]) -> int:
-    for index, (one, other) in enumerate(zip(first, second, strict=False)):
-        if one != other:
-            return index
-    return min(len(first), len(second))
-
-
-def _coverage(logprobs: dict[tuple[int, ...], tuple[float, ...]], lengths: dict[tuple[int, ...], int]) -> float:
-    """Return the probability of the union of the paths' prefixes of these lengths: no text counts twice."""
-    masses: list[float] = []
-    counted: tuple[int, ...] | None = None
-    for path in sorted(logprobs):
-        prefix = path[: lengths[path]]
-        # In sorted order, a path comes right after its own prefixes.
-        if counted is None or prefix[: len(counted)] != counted:
-            counted = prefix
-            masses.append(math.exp(math.fsum(logprobs[path][: len(prefix)])))
-    return min(1.0, math.fsum(masses))
 
 
 def _rest(paths: Sequence[tuple[int, ...]], context: ResultContext, start: BranchStart) -> tuple[Other, ...]:

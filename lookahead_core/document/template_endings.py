@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 from typing import TypeVar
 
-from lookahead_core.document.result_context import coverage_of, with_new_shares
+from lookahead_core.document.coverage import coverage_of, with_new_shares
 from lookahead_core.document.results import Beams, Branch, Lookahead
 from lookahead_core.text.chat import Conversation
 

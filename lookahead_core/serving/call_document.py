@@ -1,4 +1,4 @@
-"""Where a call works: a document on a tree that was read before, and what it tells of it as plain JSON."""
+"""The document of one call, on a tree that earlier calls may have evaluated, and the call's results as JSON."""
 
 from __future__ import annotations
 
@@ -20,22 +20,25 @@ from lookahead_core.tree import Node, Prediction, TokenTree
 
 Answer: TypeAlias = dict[str, Any]
 R = TypeVar("R", Lookahead, Beams)
-ROWS = 128
-"""How many tokens a pass takes where every one is asked about: their rows are large."""
+EVALUATED_ROWS = 128
+"""Tokens per forward pass if every token's logits are needed: each row of logits is large."""
 
 
 @dataclass(frozen=True)
 class CallDocument:
-    """What a call works on: a document, the tokens that stand in it, and the conversation if it is one."""
+    """The document of one call, for a text or for a conversation."""
 
     document: Document
     tokens: Sequence[ChatToken]
+    """All tokens that the model reads, start tokens and chat template included, with their characters in `text`."""
     chat: Conversation | None
+    """The conversation whose last message is the document's text; None for a text."""
 
     @classmethod
-    def of(
+    def open(
         cls, model: Model, written: str, tokens: Sequence[ChatToken], chat: Conversation | None, tree: TokenTree
     ) -> CallDocument:
+        """Return a document of the written text on this tree; a conversation's opening and end tokens apply to it."""
         if chat is None:
             return cls(Document(model, written, tree=tree), tokens, None)
         ending = replace(model, end_token_ids=model.end_token_ids | chat.turn_end_ids)
@@ -43,20 +46,24 @@ class CallDocument:
 
     @property
     def text(self) -> str:
+        """All text that the model reads: a conversation's with its template."""
         return self.document.text if self.chat is None else self.chat.text
 
     @property
-    def end_texts(self) -> list[str]:
-        """What ends the last message, where the template does so in plain words."""
+    def stop_strings(self) -> list[str]:
+        """The plain text with which the chat template ends a message; empty if an end token does."""
         return [self.chat.turn_end_text] if self.chat is not None and self.chat.turn_end_text else []
 
-    def read(self) -> Iterator[None]:
-        """Read what stands, in passes of a bounded size; what will grow is begun before, and has its room."""
+    def prefill_steps(self) -> Iterator[None]:
+        """Prefill the text; a generator with one step per forward pass.
+
+        Start what will grow before: that reserves its room in the context.
+        """
         for _ in self.document.lookahead_steps(k=1, depth=1):
             yield None
 
     def prune(self) -> None:
-        """Forget the oldest of what the tree holds beside this text, where that has become too much."""
+        """Forget the oldest nodes off this text if the tree has too many."""
         tree = self.document.tree
         over = tree.size - tree.head.depth - MOST_NODES
         if over > 0:
@@ -64,17 +71,23 @@ class CallDocument:
             self.document.model.engine.free(tree.prune(over))
 
     def closed(self, result: R) -> R:
-        """The same result, no branch of which goes on beyond the end of the message in progress."""
+        """Return the result with each branch cut where the chat template would end the message."""
         return result if self.chat is None else closed(result, self.chat, self.document.text)
 
     @staticmethod
-    def branches(result: Lookahead | Beams) -> list[Answer]:
-        return [_branch(branch) for branch in result.branches]
+    def branches_as_json(result: Lookahead | Beams) -> list[Answer]:
+        """Return the branches of a result as JSON."""
+        return [_branch_as_json(branch) for branch in result.branches]
 
-    def streamed(self, steps: Sequence[StreamStep]) -> Answer:
-        """What has come, and why it is over; where the template ends a message in plain words, that is an end."""
+    @staticmethod
+    def highlights_as_json(found: Highlights) -> list[Answer]:
+        """Return the entries of highlights as JSON."""
+        return [_highlight_as_json(found, entry) for entry in found.entries]
+
+    def stream_as_json(self, steps: Sequence[StreamStep]) -> Answer:
+        """Return a stream's text and the reason of its end; the template's message ending counts as an end token."""
         finish = steps[-1].finish if steps else ""
-        if finish == "stop" and steps[-1].stopped_by in self.end_texts:
+        if finish == "stop" and steps[-1].stopped_by in self.stop_strings:
             finish = "end"
         return {
             "text": "".join(step.text for step in steps),
@@ -84,14 +97,11 @@ class CallDocument:
             "ended": finish == "end",
         }
 
-    @staticmethod
-    def highlights(found: Highlights) -> list[Answer]:
-        return [_highlight(found, entry) for entry in found.entries]
+    def evaluate_steps(self) -> Iterator[int]:
+        """Evaluate every token; a generator that yields after each pass how many tokens are done.
 
-    def evaluated(self) -> Iterator[int]:
-        """Ask the model at every token, some at a time, and note the odds of what came where no one keeps them.
-
-        Yields after each pass how many tokens are told of.
+        Afterwards `predictions` and `token_entries` are known. Raises LookaheadError if there is no token, or if there
+        are more than the model's context holds.
         """
         tree, context = self.document.tree, self.document.model.context_length
         if context is not None and len(self.tokens) > context:
@@ -102,41 +112,45 @@ class CallDocument:
             raise LookaheadError("There is nothing to go on from: this model has no start token, so write something.")
         nodes = tree.path(self.document.head)
         pairs = list(zip(nodes, [*nodes[1:], None], strict=True))
-        pending = [(node, after) for node, after in pairs if _odds(node, after) is None]
-        for first in range(0, len(pending), ROWS):
-            some = pending[first : first + ROWS]
-            rows = self.document.model.engine.evaluate([node for node, _ in some])
-            for (node, after), row in zip(some, rows, strict=True):
-                if after is not None and _odds(node, after) is None:
+        pending = [(node, after) for node, after in pairs if _logprob_and_rank(node, after) is None]
+        for first in range(0, len(pending), EVALUATED_ROWS):
+            chunk = pending[first : first + EVALUATED_ROWS]
+            rows = self.document.model.engine.evaluate([node for node, _ in chunk])
+            for (node, after), row in zip(chunk, rows, strict=True):
+                if after is not None and _logprob_and_rank(node, after) is None:
                     logprob = row[after.token_id]
-                    tree.memoize(node, ("came", after.token_id), (float(logprob), int((row > logprob).sum()) + 1))
-            yield some[-1][0].depth
+                    rank = int((row > logprob).sum()) + 1
+                    tree.memoize(node, ("came", after.token_id), (float(logprob), rank))
+            yield chunk[-1][0].depth
 
     @property
-    def said(self) -> list[Prediction]:
-        """What the model says after each token, once it was asked at all of them."""
+    def predictions(self) -> list[Prediction]:
+        """The prediction after each token; only once `evaluate_steps` has finished."""
         return [cast(Prediction, node.prediction) for node in self.document.tree.path(self.document.head)]
 
-    def entries(self, count: int) -> list[Answer]:
-        """A line for each token, with what was thought before it came; the last one for the token to come."""
+    def token_entries(self, count: int) -> list[Answer]:
+        """Return an entry per token with its odds and its `count` likeliest alternatives, and one for the next token.
+
+        Only once `evaluate_steps` has finished. In the last entry the fields of the token are null.
+        """
         nodes = self.document.tree.path(self.document.head)
-        befores = [None, *nodes]
+        previous = [None, *nodes]
         return [
-            self._entry(before, node, token, count)
-            for before, node, token in zip(befores, [*nodes, None], [*self.tokens, None], strict=True)
+            self._token_entry(before, node, token, count)
+            for before, node, token in zip(previous, [*nodes, None], [*self.tokens, None], strict=True)
         ]
 
-    def _entry(self, before: Node | None, node: Node | None, token: ChatToken | None, count: int) -> Answer:
+    def _token_entry(self, before: Node | None, node: Node | None, token: ChatToken | None, count: int) -> Answer:
         alternatives = [] if before is None else self._alternatives(before, count)
-        logprob, rank = (_odds(before, node) or (None, None)) if before and node else (None, None)
-        if token is not None and before is not None and token.token_id not in [one["id"] for one in alternatives]:
+        logprob, rank = (_logprob_and_rank(before, node) or (None, None)) if before and node else (None, None)
+        if token is not None and before is not None and token.token_id not in [each["id"] for each in alternatives]:
             alternatives.append(self._alternative(token.token_id, cast(float, logprob)))
-        odds: dict[str, float] = {}
-        for one in alternatives:
-            odds.setdefault(one["text"], one["logprob"])
+        logprob_by_text: dict[str, float] = {}
+        for each in alternatives:
+            logprob_by_text.setdefault(each["text"], each["logprob"])
         return {
-            "token": None if token is None else self._shown(token),
-            "logprobs": odds or [],
+            "token": None if token is None else self._text_of(token),
+            "logprobs": logprob_by_text or [],
             "id": None if token is None else token.token_id,
             "start": len(self.text) if token is None else token.start,
             "end": len(self.text) if token is None else token.end,
@@ -146,32 +160,32 @@ class CallDocument:
             "alternatives": alternatives,
         }
 
-    def spelled(self, token_id: int) -> Answer:
-        """A token alone: as text or by its name, with its bytes where those are no whole characters."""
+    def token_as_json(self, token_id: int) -> Answer:
+        """Return a token alone: its text or name, its bytes in hexadecimal if they are no whole characters."""
         model = self.document.model
-        held = model.codec.bytes_of(token_id)
+        spelled = model.codec.bytes_of(token_id)
         return {
-            "text": _name(model, token_id),
-            "bytes": None if is_complete_utf8(held) else held.hex(" ").upper(),
+            "text": _text_or_name(model, token_id),
+            "bytes": None if is_complete_utf8(spelled) else spelled.hex(" ").upper(),
             "ended": token_id in model.end_token_ids,
         }
 
-    def _shown(self, token: ChatToken) -> str:
-        """What a token stands for in this text; a start token is no text and goes by its name."""
-        return self.text[token.start : token.end] or _name(self.document.model, token.token_id)
+    def _text_of(self, token: ChatToken) -> str:
+        """Return a token's characters in this text; the name of a token without any, such as a start token."""
+        return self.text[token.start : token.end] or _text_or_name(self.document.model, token.token_id)
 
     def _alternatives(self, node: Node, count: int) -> list[Answer]:
-        said = node.prediction
-        assert said is not None
-        pairs = zip(said.token_ids[:count], said.logprobs, strict=False)
+        prediction = node.prediction
+        assert prediction is not None
+        pairs = zip(prediction.token_ids[:count], prediction.logprobs, strict=False)
         return [self._alternative(token_id, logprob) for token_id, logprob in pairs]
 
     def _alternative(self, token_id: int, logprob: float) -> Answer:
-        spelled = self.spelled(token_id)
-        return {"id": token_id, "text": spelled["text"], "logprob": logprob, "ended": spelled["ended"]}
+        token = self.token_as_json(token_id)
+        return {"id": token_id, "text": token["text"], "logprob": logprob, "ended": token["ended"]}
 
 
-def _branch(branch: Branch) -> Answer:
+def _branch_as_json(branch: Branch) -> Answer:
     return {
         "text": branch.text,
         "ids": list(branch.token_ids),
@@ -182,34 +196,35 @@ def _branch(branch: Branch) -> Answer:
     }
 
 
-def _odds(node: Node, after: Node | None) -> tuple[float, int] | None:
-    """How likely what came after a node was, and which rank it had; None where that is not known any more."""
-    said = node.prediction
-    if said is None:
+def _logprob_and_rank(node: Node, after: Node | None) -> tuple[float, int] | None:
+    """Return the log-probability and the rank of the token `after` a node; None if they are not known.
+
+    For the last node, which has none after it, the values mean nothing beyond being known.
+    """
+    prediction = node.prediction
+    if prediction is None:
         return None
     if after is None:
         return 0.0, 0
-    if after.token_id in said.token_ids:
-        place = said.token_ids.index(after.token_id)
-        return said.logprobs[place], place + 1
+    if after.token_id in prediction.token_ids:
+        index = prediction.token_ids.index(after.token_id)
+        return prediction.logprobs[index], index + 1
     return (node.memo or {}).get(("came", after.token_id))
 
 
-def _name(model: Model, token_id: int) -> str:
-    """A token alone as text: a control token by its name, a part of a character as the sign for one."""
+def _text_or_name(model: Model, token_id: int) -> str:
+    """Return a token's text, with replacement characters for incomplete ones; the name of a token without text."""
     spelled = model.codec.bytes_of(token_id)
-    return (
-        spelled.decode(errors="replace")
-        if spelled
-        else str(model.codec.require_tokenizer().convert_ids_to_tokens(token_id))
-    )
+    if spelled:
+        return spelled.decode(errors="replace")
+    return str(model.codec.require_tokenizer().convert_ids_to_tokens(token_id))
 
 
-def _highlight(found: Highlights, entry: HighlightEntry) -> Answer:
-    """A token under the prototype's names; an alternative without a whole character, or an ending, has no text.
+def _highlight_as_json(found: Highlights, entry: HighlightEntry) -> Answer:
+    """Return an entry under the prototype's names; an alternative without whole characters has an empty text.
 
-    A page that follows the prototype marks every token that is not the most likely one: where the model would have gone
-    nowhere else, that one is the token itself, however many tokens it takes.
+    The prototype's page marks each token that differs from `most_likely_token`. So this is the token's own text
+    wherever the model predicted the token, even if it takes several tokens to spell it.
     """
     first = entry.most_likely
     return {
@@ -218,13 +233,13 @@ def _highlight(found: Highlights, entry: HighlightEntry) -> Answer:
         "token": entry.token,
         "token_loss": entry.loss,
         "most_likely_token": first.text or "" if entry.differs and first is not None else entry.token,
-        "topk_tokens": [one.text or "" for one in entry.alternatives],
+        "topk_tokens": [each.text or "" for each in entry.alternatives],
         "ids": list(entry.token_ids),
         "word": list(entry.word),
         "rank": entry.rank,
         "ratio": found.relative_loss(entry),
         "alternatives": [
-            {"id": one.token_id, "text": one.text or "", "probability": one.probability, "ended": one.ended}
-            for one in entry.alternatives
+            {"id": each.token_id, "text": each.text or "", "probability": each.probability, "ended": each.ended}
+            for each in entry.alternatives
         ],
     }

@@ -1,7 +1,7 @@
-"""The calls of the teacher's prototype, and the library's own, as plain typed functions around one model.
+"""The calls that programs can make over HTTP, with `gradio_client` and as MCP tools: functions that return JSON.
 
-Whatever they answer is plain JSON, under the names that the prototype gave. Each call is a row of steps, at most one
-forward pass each, so that a server can take turns; called as a function it runs to its end.
+Some are those of the teacher's prototype, under its names and with its fields. Each call is a generator with one step
+per forward pass, so that a server can take turns; called as a function it runs to its end.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, cast
 
 from lookahead_core.errors import LookaheadError
-from lookahead_core.serving.json_values import plain
+from lookahead_core.serving.json_values import json_safe
 from lookahead_core.serving.tree_pool import TreePool
 from lookahead_core.text.chat import ChatToken, max_opening_tokens, tokenize_conversation
 from lookahead_core.validation import check_integer
@@ -27,44 +27,44 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Answer: TypeAlias = dict[str, Any]
 Steps: TypeAlias = Iterator["Answer | None"]
-"""Nothing after each pass, and at last the answer."""
+"""None after each forward pass, and the answer at the end."""
 Messages: TypeAlias = list[dict[str, str]]
 REWRITE = "Rewrite this document to be more concise."
 MOST_K = 50
-"""How many alternatives may be asked for at each token."""
+"""Maximum number of alternatives per token in `Calls.logprobs`."""
 
 
 def call(steps: Callable[P, Steps]) -> Callable[P, Answer]:
-    """A function that takes all of these steps and gives the answer; the steps themselves stay to be had.
+    """Decorate a generator of steps: it becomes a function that runs to the end and returns the answer.
 
-    Here every answer becomes plain JSON: a model may find something impossible, and that has no number.
+    `Calls.steps` still gives the steps. Answers are made JSON-safe: the log-probability of an impossible token is null.
     """
 
     @functools.wraps(steps)
-    def told(*arguments: P.args, **options: P.kwargs) -> Steps:
-        for fact in steps(*arguments, **options):
-            yield plain(fact)
+    def json_steps(*arguments: P.args, **options: P.kwargs) -> Steps:
+        for answer in steps(*arguments, **options):
+            yield json_safe(answer)
 
-    @functools.wraps(told)
-    def whole(*arguments: P.args, **options: P.kwargs) -> Answer:
+    @functools.wraps(json_steps)
+    def run(*arguments: P.args, **options: P.kwargs) -> Answer:
         answer = None
-        for answer in told(*arguments, **options):  # noqa: B007
+        for answer in json_steps(*arguments, **options):  # noqa: B007
             pass
         return cast(Answer, answer)
 
-    whole.__annotations__ = steps.__annotations__ | {"return": "dict[str, Any]"}
-    return whole
+    run.__annotations__ = steps.__annotations__ | {"return": "dict[str, Any]"}
+    return run
 
 
 class Calls:
-    """One model, and the trees of what was asked of it: the same beginning is read once."""
+    """The calls to one model. What one call has evaluated is not evaluated again by calls with the same beginning."""
 
-    def __init__(self, model: Model, shelf: TreePool | None = None) -> None:
+    def __init__(self, model: Model, tree_pool: TreePool | None = None) -> None:
         self.model = model
-        self.shelf = TreePool() if shelf is None else shelf
+        self.tree_pool = TreePool() if tree_pool is None else tree_pool
 
     def steps(self, name: str, arguments: Mapping[str, Any]) -> Steps:
-        """The call of that name, pass by pass."""
+        """Return the steps of the call with this name: None after each forward pass, and the answer at the end."""
         return cast(Steps, getattr(type(self), name).__wrapped__(self, **arguments))
 
     @call
@@ -77,24 +77,24 @@ class Calls:
         depth: int = 2,
         n_future_tokens: int | None = None,
     ) -> Steps:
-        """What could come next in a rewriting of a document: k continuations, with their odds.
+        """Return the k likeliest continuations of a text that rewrites a document, with their odds.
 
         Args:
-            original_doc: The document to be rewritten; may be empty.
-            prompt: What to do with it.
+            original_doc: The document to rewrite; may be empty.
+            prompt: The instruction for the rewriting.
             doc_in_progress: The new text so far.
-            k: How many continuations.
-            depth: How many tokens each, the first included.
+            k: Number of continuations.
+            depth: Number of tokens per continuation, the first included.
             n_future_tokens: Another name for depth.
         """
         written = _string("doc_in_progress", doc_in_progress)
         messages = _rewriting(prompt, _string("original_doc", original_doc), written)
         depth = depth if n_future_tokens is None else n_future_tokens
-        with self.place(messages=messages) as place:
-            for step in place.document.lookahead_steps(k=k, depth=depth):  # noqa: B007
+        with self.open_document(messages=messages) as call_document:
+            for step in call_document.document.lookahead_steps(k=k, depth=depth):  # noqa: B007
                 yield None
-            result = place.closed(step.result)
-            branches = place.branches(result)
+            result = call_document.closed(step.result)
+            branches = call_document.branches_as_json(result)
             yield {
                 "next_tokens": [branch["text"] for branch in branches],
                 "branches": branches,
@@ -104,18 +104,18 @@ class Calls:
 
     @call
     def continue_messages(self, messages: Messages, n_branch_tokens: int = 5, n_future_tokens: int = 5) -> Steps:
-        """What could come next in the last message of a conversation, whoever writes it: continuations with odds.
+        """Return continuations of the last message of a conversation, of either role, with their odds.
 
         Args:
-            messages: {"role", "content"} each; the last one is half written and goes on.
-            n_branch_tokens: How many continuations.
-            n_future_tokens: How many tokens each, the first included.
+            messages: {"role", "content"} each; the last one is unfinished and is continued.
+            n_branch_tokens: Number of continuations.
+            n_future_tokens: Number of tokens per continuation, the first included.
         """
-        with self.place(messages=_listed(messages)) as place:
-            for step in place.document.lookahead_steps(k=n_branch_tokens, depth=n_future_tokens):  # noqa: B007
+        with self.open_document(messages=_message_list(messages)) as call_document:
+            for step in call_document.document.lookahead_steps(k=n_branch_tokens, depth=n_future_tokens):  # noqa: B007
                 yield None
-            result = place.closed(step.result)
-            found = [{"doc_text": branch["text"], **branch} for branch in place.branches(result)]
+            result = call_document.closed(step.result)
+            found = [{"doc_text": branch["text"], **branch} for branch in call_document.branches_as_json(result)]
             yield {
                 "continuations": found,
                 "coverage": result.coverage,
@@ -131,21 +131,21 @@ class Calls:
         n_branch_tokens: int | None = None,
         n_future_tokens: int | None = None,
     ) -> Steps:
-        """What the model thought at every token of a text or a conversation, template included, and of the next one.
+        """Return the odds of every token of a text or a conversation, template included, and of the next token.
 
         Args:
-            text: A plain text; or else
-            messages: {"role", "content"} each; the last one is half written.
-            k: How many alternatives at each token; the one that came is added where it is not among them.
+            text: A plain text; give either this or messages.
+            messages: {"role", "content"} each; the last one is unfinished.
+            k: Number of alternatives per token; the text's own token is added if it is not among them.
             n_branch_tokens: Another name for k.
-            n_future_tokens: Taken, as the prototype sends it, and of no effect.
+            n_future_tokens: Ignored; the prototype's page sends it.
         """
         count = k if n_branch_tokens is None else n_branch_tokens
         check_integer("k", count, 1, MOST_K)
-        with self.place(text, messages, grows=False) as place:
-            for _ in place.evaluated():
+        with self.open_document(text, messages, grows=False) as call_document:
+            for _ in call_document.evaluate_steps():
                 yield None
-            yield {"logprobs": place.entries(count)}
+            yield {"logprobs": call_document.token_entries(count)}
 
     @call
     def lookahead(
@@ -161,19 +161,19 @@ class Calls:
         heal: bool = False,
         messages: Messages | None = None,
     ) -> Steps:
-        """Several continuations of a text at once, with their odds.
+        """Return several continuations of a text at once, with their odds.
 
         Args:
-            text: A plain text; or messages.
-            k: How many branches.
-            depth: How many tokens each, the first included.
+            text: A plain text; give either this or messages.
+            k: Number of branches.
+            depth: Maximum number of tokens per branch, the first included.
             mode: likely, every_level, forks, best_first or sampled.
-            until: Branches end with this: tokens, word, clause, sentence or line.
-            temperature: Of sampled branches.
-            top_p: Sampled ones are drawn among the likeliest tokens that have this probability together.
-            seed: The same seed draws the same.
-            heal: Whether a text that ends inside a word is finished: texts are then what is still to insert.
-            messages: {"role", "content"} each; the last one is half written and goes on.
+            until: Where branches end: tokens (at depth), word, clause, sentence or line.
+            temperature: Temperature of sampled branches.
+            top_p: Sampled branches choose among the likeliest tokens that together have this probability.
+            seed: The same seed draws the same branches.
+            heal: Whether to finish a word that the text ends in; branches then have only the characters to insert.
+            messages: {"role", "content"} each; the last one is unfinished and is continued.
         """
         options: LookaheadKeywords = {
             "k": k,
@@ -185,12 +185,12 @@ class Calls:
             "seed": seed,
             "heal": heal,
         }
-        with self.place(text, messages) as place:
-            for step in place.document.lookahead_steps(**options):  # noqa: B007
+        with self.open_document(text, messages) as call_document:
+            for step in call_document.document.lookahead_steps(**options):  # noqa: B007
                 yield None
-            result = place.closed(step.result)
+            result = call_document.closed(step.result)
             yield {
-                "branches": place.branches(result),
+                "branches": call_document.branches_as_json(result),
                 "coverage": result.coverage,
                 "given": result.given,
                 "seen_from": result.seen_from,
@@ -208,31 +208,31 @@ class Calls:
         stop: list[str] | None = None,
         messages: Messages | None = None,
     ) -> Steps:
-        """One continuation of a text, greedy unless something of drawing is asked for.
+        """Return one continuation of a text, greedy unless a temperature, a cut or a seed is set.
 
         Args:
-            text: A plain text; or messages.
-            max_new_tokens: How many tokens at most.
-            temperature: 0 takes the best; left out, 1 where a cut or a seed asks for drawing.
-            top_k: Draw among so many of the likeliest tokens; 0 is all.
-            top_p: Draw among the likeliest tokens that have this probability together.
+            text: A plain text; give either this or messages.
+            max_new_tokens: Maximum number of tokens.
+            temperature: 0 takes the likeliest token; without a value it is 1 if a cut or a seed is set.
+            top_k: Sample among this many likeliest tokens; 0 is off.
+            top_p: Sample among the likeliest tokens that together have this probability.
             seed: The same seed draws the same text.
-            stop: Strings that end the text and do not come into it.
-            messages: {"role", "content"} each; the last one is half written and goes on.
+            stop: Strings that end the text and are not part of it.
+            messages: {"role", "content"} each; the last one is unfinished and is continued.
         """
-        with self.place(text, messages) as place:
-            stream = place.document.stream(
+        with self.open_document(text, messages) as call_document:
+            stream = call_document.document.stream(
                 max_new_tokens=max_new_tokens,
                 temperature=temperature,
                 top_k=top_k,
                 top_p=top_p,
                 seed=seed,
-                stop=[*_strings("stop", stop), *place.end_texts],
+                stop=[*_strings("stop", stop), *call_document.stop_strings],
             )
-            yield from place.read()
+            yield from call_document.prefill_steps()
             for _ in stream:
                 yield None
-            yield place.streamed(stream.steps) | {"seen_from": stream.seen_from}
+            yield call_document.stream_as_json(stream.steps) | {"seen_from": stream.seen_from}
 
     @call
     def beam_search(
@@ -243,65 +243,65 @@ class Calls:
         length_penalty: float = 1.0,
         messages: Messages | None = None,
     ) -> Steps:
-        """The best of several continuations that grow side by side, best first.
+        """Return the results of a beam search, best first.
 
         Args:
-            text: A plain text; or messages.
-            num_beams: How many grow at once.
-            max_new_tokens: How many tokens each at most.
-            length_penalty: Above 0 favours long ones, below it short ones.
-            messages: {"role", "content"} each; the last one is half written and goes on.
+            text: A plain text; give either this or messages.
+            num_beams: Number of beams.
+            max_new_tokens: Maximum number of tokens per beam.
+            length_penalty: Above 0 favours long beams, below 0 short ones.
+            messages: {"role", "content"} each; the last one is unfinished and is continued.
         """
-        with self.place(text, messages) as place:
-            steps = place.document.beam_search_steps(
+        with self.open_document(text, messages) as call_document:
+            steps = call_document.document.beam_search_steps(
                 num_beams=num_beams, max_new_tokens=max_new_tokens, length_penalty=length_penalty
             )
-            yield from place.read()
+            yield from call_document.prefill_steps()
             for step in steps:  # noqa: B007
                 yield None
-            beams = place.closed(step.result)
-            shown = zip(place.branches(beams), beams.branches, strict=True)
+            beams = call_document.closed(step.result)
+            shown = zip(call_document.branches_as_json(beams), beams.branches, strict=True)
             yield {"branches": [branch | {"score": beam.score} for branch, beam in shown]}
 
     @call
     def gen_revisions(self, prompt: str, doc: str, n: int = 5, max_length: int = 256, seed: int = 0) -> Steps:
-        """Whole revisions of a document, drawn as the prototype drew them.
+        """Return whole revisions of a document, sampled with the prototype's settings.
 
         Args:
-            prompt: What to do with the document.
+            prompt: The instruction for the revisions.
             doc: The document.
-            n: How many revisions.
-            max_length: How many tokens each at most.
-            seed: The same seed draws the same.
+            n: Number of revisions.
+            max_length: Maximum number of tokens per revision.
+            seed: The same seed draws the same revisions.
         """
         from lookahead_core.document.batch import stream_batch
 
         check_integer("n", n, 1, 20)
-        with self.place(messages=_rewriting(prompt, doc, "")) as place:
+        with self.open_document(messages=_rewriting(prompt, doc, "")) as call_document:
             streams = stream_batch(
-                [place.document] * n,
+                [call_document.document] * n,
                 max_new_tokens=max_length,
                 temperature=0.5,
                 top_k=50,
                 top_p=0.95,
                 seed=seed,
-                stop=place.end_texts,
+                stop=call_document.stop_strings,
             )
-            yield from place.read()
+            yield from call_document.prefill_steps()
             for _ in streams:
                 yield None
-            found = [place.streamed(steps) for steps in streams.steps]
+            found = [call_document.stream_as_json(steps) for steps in streams.steps]
             yield {"ok": True, "revised_docs": [{"doc_text": one["text"], **one} for one in found]}
 
     @call
     def highlights(self, doc: str, prompt: str = REWRITE, updated_doc: str = "", k: int = 5) -> Steps:
-        """What the model thought of every token of a text, as a rewriting of a document by a prompt.
+        """Return the odds of every token of a text that rewrites a document.
 
         Args:
             doc: The document.
-            prompt: What to do with it.
-            updated_doc: The text that is asked about; where it is blank, the document itself.
-            k: How many alternatives at each token.
+            prompt: The instruction for the rewriting.
+            updated_doc: The text whose tokens are judged; if it is blank, the document itself.
+            k: Number of alternatives per token.
         """
         from lookahead_core.analysis.highlights import highlights_steps
 
@@ -309,64 +309,65 @@ class Calls:
         if not written:
             yield {"highlights": []}
             return
-        with self.place(messages=_rewriting(prompt, doc, written)) as place:
-            for step in highlights_steps(place.document, k):  # noqa: B007
+        with self.open_document(messages=_rewriting(prompt, doc, written)) as call_document:
+            for step in highlights_steps(call_document.document, k):  # noqa: B007
                 yield None
-            yield {"highlights": place.highlights(cast("Highlights", step.result))}
+            yield {"highlights": call_document.highlights_as_json(cast("Highlights", step.result))}
 
     @contextmanager
-    def place(
+    def open_document(
         self, text: str | None = None, messages: Messages | None = None, *, grows: bool = True
     ) -> Iterator[CallDocument]:
-        """A document for this call alone, on a tree that has read its beginning where there is one.
+        """A context manager: a document of a text or of messages for one call, on a tree borrowed from the pool.
 
-        Where it grows there must be room for that behind what stands before it.
+        With `grows`, raises LookaheadError if the messages before the last one leave too little of the context.
         """
         from lookahead_core.serving.call_document import CallDocument
 
-        given = _given(text, messages)
-        if isinstance(given, str):
-            chat, written, tokens = None, given, self._plain(given)
+        source = _text_or_messages(text, messages)
+        if isinstance(source, str):
+            chat, written, tokens = None, source, self._tokens_of_text(source)
         else:
-            chat = tokenize_conversation(self.model.codec, given)
+            chat = tokenize_conversation(self.model.codec, source)
             written, tokens = chat.last_message, list(chat.tokens)
             if grows:
-                self._check_room(chat.opening_length)
-        with self.shelf.borrow([token.token_id for token in tokens]) as tree:
-            place = CallDocument.of(self.model, written, tokens, chat, tree)
+                self._check_opening_length(chat.opening_length)
+        with self.tree_pool.borrow([token.token_id for token in tokens]) as tree:
+            call_document = CallDocument.open(self.model, written, tokens, chat, tree)
             try:
-                yield place
+                yield call_document
             finally:
-                place.prune()
+                call_document.prune()
 
-    def _plain(self, text: str) -> list[ChatToken]:
-        """The tokens of a text, those that stand before every text first."""
+    def _tokens_of_text(self, text: str) -> list[ChatToken]:
+        """Return the tokens of a text, start tokens first."""
         starts = self.model.codec.start_ids if text else self.model.start_ids
-        typed = [ChatToken(one.token_id, one.start, one.end, 0) for one in self.model.codec.encode(text)]
-        return [ChatToken(token_id, 0, 0, None) for token_id in starts] + typed
+        tokens = [ChatToken(token.token_id, token.start, token.end, 0) for token in self.model.codec.encode(text)]
+        return [ChatToken(token_id, 0, 0, None) for token_id in starts] + tokens
 
-    def _check_room(self, opened: int) -> None:
+    def _check_opening_length(self, length: int) -> None:
         context = self.model.context_length
-        if context is not None and opened > (most := max_opening_tokens(context)):
+        if context is not None and length > (limit := max_opening_tokens(context)):
             raise LookaheadError(
-                f"There are {opened:,} tokens before what is written, and this model sees {context:,} in all: "
-                f"shorten what stands before until it has at most {most:,}."
+                f"There are {length:,} tokens before the last message, and this model sees {context:,} in all: "
+                f"shorten the earlier messages to at most {limit:,} tokens."
             )
 
 
 def _rewriting(prompt: str, doc: str, written: str) -> Messages:
-    """The prototype's chat: one message with the prompt, an empty line and the document; the new text answers it."""
-    asked = "\n\n".join(part for part in (_string("prompt", prompt), _string("doc", doc)) if part)
-    return [{"role": "user", "content": asked}, {"role": "assistant", "content": written}]
+    """Return the prototype's conversation: the prompt and the document as one message, the new text as its answer."""
+    request = "\n\n".join(part for part in (_string("prompt", prompt), _string("doc", doc)) if part)
+    return [{"role": "user", "content": request}, {"role": "assistant", "content": written}]
 
 
-def _given(text: str | None, messages: Messages | None) -> str | Messages:
+def _text_or_messages(text: str | None, messages: Messages | None) -> str | Messages:
+    """Return the one that is not None; raise ValueError unless exactly one is."""
     if (text is None) == (messages is None):
         raise ValueError("Give either text or messages: one of the two.")
-    return _string("text", text) if messages is None else _listed(messages)
+    return _string("text", text) if messages is None else _message_list(messages)
 
 
-def _listed(messages: object) -> Messages:
+def _message_list(messages: object) -> Messages:
     if not isinstance(messages, list):
         raise ValueError('messages must be a list of {"role": …, "content": …}.')
     return messages
@@ -379,6 +380,6 @@ def _string(name: str, value: object) -> str:
 
 
 def _strings(name: str, value: object) -> list[str]:
-    if value is not None and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+    if value is not None and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
         raise ValueError(f"{name} must be a list of strings.")
     return list(value or [])

@@ -1,4 +1,4 @@
-"""Documents by the person they belong to: bounded, expiring, and never another's."""
+"""A bounded store of one value per key, which forgets values that were not used for long."""
 
 from __future__ import annotations
 
@@ -11,69 +11,74 @@ from typing import Any, Generic, TypeVar
 from lookahead_core.errors import NoRoom
 
 T = TypeVar("T")
-FULL = "So many people are writing here that there is no room for another text just now; try again soon."
+FULL = "Too many people are writing here just now, so there is no room for another text; try again soon."
 
 
 class ExpiringStore(Generic[T]):
-    """At most so many things, one for each key. The longest unused one that is not busy makes room for a new one."""
+    """Values by key, at most `capacity`. A new key replaces the longest unused value that is not busy.
+
+    All methods may be called from any thread.
+    """
 
     def __init__(
         self,
         make: Callable[[], T],
         *,
-        most: int = 64,
-        seconds: float = 3600.0,
-        busy: Callable[[T], bool] = lambda thing: False,
-        gone: Callable[[str, T], Any] = lambda key, thing: None,
+        capacity: int = 64,
+        max_idle_seconds: float = 3600.0,
+        is_busy: Callable[[T], bool] = lambda value: False,
+        on_forget: Callable[[str, T], Any] = lambda key, value: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`busy` says which things must stay; `gone` is told of each one that is forgotten.
+        """`make` makes a value for a new key; `is_busy` tells which values must stay although room is needed.
 
-        Things that nobody has held or found for so many seconds are forgotten.
+        Values that were not used for more than `max_idle_seconds` are forgotten, busy or not. `on_forget` is called
+        with each forgotten key and value.
         """
         self._make = make
-        self._most = most
-        self._seconds = seconds
-        self._busy = busy
-        self._gone = gone
+        self._capacity = capacity
+        self._max_idle_seconds = max_idle_seconds
+        self._is_busy = is_busy
+        self._on_forget = on_forget
         self._clock = clock
         self._lock = threading.Lock()
-        self._held: OrderedDict[str, tuple[T, float]] = OrderedDict()
+        self._values: OrderedDict[str, tuple[T, float]] = OrderedDict()
+        """Each value with the time of its last use, the longest unused first."""
 
-    def hold(self, key: str) -> T:
-        """The thing that belongs to this key, made if there is none yet; raises NoRoom where all others are busy."""
+    def get_or_make(self, key: str) -> T:
+        """Return the value of this key, made if there is none; raise NoRoom if all other values are busy."""
         with self._lock:
             self._forget_idle()
-            if key not in self._held:
+            if key not in self._values:
                 self._make_room()
-            return self._used(key, self._held[key][0] if key in self._held else self._make())
+            return self._used(key, self._values[key][0] if key in self._values else self._make())
 
     def find(self, key: str) -> T | None:
-        """The same if it is there, and as recently used; nothing is made."""
+        """Return the value of this key; None if there is none. Counts as a use."""
         with self._lock:
             self._forget_idle()
-            return self._used(key, self._held[key][0]) if key in self._held else None
+            return self._used(key, self._values[key][0]) if key in self._values else None
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._values)
 
-    def _used(self, key: str, thing: T) -> T:
-        self._held[key] = thing, self._clock()
-        self._held.move_to_end(key)
-        return thing
+    def _used(self, key: str, value: T) -> T:
+        self._values[key] = value, self._clock()
+        self._values.move_to_end(key)
+        return value
 
     def _make_room(self) -> None:
-        while len(self._held) >= self._most:
-            key = next((key for key, (thing, _) in self._held.items() if not self._busy(thing)), None)
+        while len(self._values) >= self._capacity:
+            key = next((key for key, (value, _) in self._values.items() if not self._is_busy(value)), None)
             if key is None:
                 raise NoRoom(FULL)
             self._forget(key)
 
     def _forget_idle(self) -> None:
-        oldest = self._clock() - self._seconds
-        while self._held and next(iter(self._held.values()))[1] < oldest:
-            self._forget(next(iter(self._held)))
+        oldest = self._clock() - self._max_idle_seconds
+        while self._values and next(iter(self._values.values()))[1] < oldest:
+            self._forget(next(iter(self._values)))
 
     def _forget(self, key: str) -> None:
-        thing, _ = self._held.pop(key)
-        self._gone(key, thing)
+        value, _ = self._values.pop(key)
+        self._on_forget(key, value)

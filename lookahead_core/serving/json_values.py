@@ -1,4 +1,4 @@
-"""What JSON can say: it knows no numbers that are none, and lists are its only rows."""
+"""Makes values JSON-safe: NaN and infinity become null, sets become sorted lists."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def number(value: float | None, digits: int | None = None) -> float | None:
-    """A number, to so many digits where that is enough; what is impossible or unknown has none."""
+def finite_or_none(value: float | None, digits: int | None = None) -> float | None:
+    """Return the number, rounded to this many significant digits; None for None, NaN and infinity."""
     if value is None or not math.isfinite(value):
         return None
     return value if digits is None else float(f"{value:.{digits}g}")
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it: numbers that are none become null, sets become lists."""
+def json_safe(value: Any) -> Any:
+    """Return the value for `json.dumps(allow_nan=False)`, with nested mappings, lists, tuples and sets copied."""
     if isinstance(value, float):
-        return number(value)
+        return finite_or_none(value)
     if isinstance(value, Mapping):
-        return {name: plain(one) for name, one in value.items()}
+        return {name: json_safe(item) for name, item in value.items()}
     if isinstance(value, set | frozenset):
         return sorted(value)
-    return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+    return [json_safe(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,4 +1,7 @@
-"""Whose pass is next: people turn by turn, read-ahead when nobody waits. Itself an engine, around the real one."""
+"""The scheduler: runs the requests of many clients in one thread, one forward pass at a time.
+
+It has the engine protocol itself, around the real engine, so that other threads can use the model between these passes.
+"""
 
 from __future__ import annotations
 
@@ -21,229 +24,260 @@ from lookahead_core.errors import NoRoom
 from lookahead_core.tree import Node, TokenTree
 
 T = TypeVar("T")
-MOST_WAITING = 256
-"""How many people may wait at once."""
+MAX_WAITING = 256
+"""Maximum number of clients with a request, and of clients with a prefetch."""
 ENDING = "The server is ending; start it again to go on."
-_OVER: Any = object()
-_SCHEDULERS: weakref.WeakSet[Scheduler] = weakref.WeakSet()
+_EXHAUSTED: Any = object()
+SCHEDULERS: weakref.WeakSet[Scheduler] = weakref.WeakSet()
+"""All schedulers of this process; they are closed when the interpreter exits."""
 
 
 @dataclass(eq=False, slots=True)
 class _Job:
-    """Steps that are somebody's, each at most one pass; who asked hears of every step, and of the end."""
+    """A client's steps, each at most one forward pass, and the callbacks for each step and for the end."""
 
     steps: Iterator[Any]
-    step: Callable[[Any], None]
-    end: Callable[[Exception | None], None]
+    on_step: Callable[[Any], None]
+    on_end: Callable[[Exception | None], None]
 
 
 class Scheduler:
-    """Runs everybody's steps in one thread, one at a time: whatever touches a shared document happens there.
+    """Runs the steps of all clients in one thread: requests in turn, one step each; prefetches if no request waits.
 
-    A person has one request and one read-ahead at a time; a newer one silently takes the place of the older one, and a
-    request stops the read-ahead of the same person. What runs is stopped after its step. Steps that are dropped are
-    closed in the same thread, since tidying up may touch a shared document as well.
+    A client has at most one request and one prefetch. A newer request replaces the older one and drops the client's
+    prefetch. A job that is dropped stops after its running step, and its generator is closed in the same thread, since
+    closing it may change a document. Everything that touches a document should run here.
     """
 
     def __init__(self, engine: Engine, *, idle: float = 30.0) -> None:
+        """The thread ends after `idle` seconds without work, and starts again with the next job."""
         self.engine = engine
         self._idle = idle
         self._change = threading.Condition()
-        self._people: dict[Hashable, _Job] = {}
-        self._ahead: dict[Hashable, _Job] = {}
+        self._requests: dict[Hashable, _Job] = {}
+        self._prefetches: dict[Hashable, _Job] = {}
         self._dropped: list[_Job] = []
         self._thread: threading.Thread | None = None
-        self._closed = False
-        _SCHEDULERS.add(self)
+        self.closed = False
+        """Whether `close` was called."""
+        SCHEDULERS.add(self)
 
     def submit(
         self,
         steps: Iterator[T],
-        person: Hashable,
+        client: Hashable,
         *,
-        step: Callable[[T], None],
-        end: Callable[[Exception | None], None],
-        ahead: bool = False,
+        on_step: Callable[[T], None],
+        on_end: Callable[[Exception | None], None],
+        prefetch: bool = False,
     ) -> None:
-        """Run these steps when it is this person's turn; `step` and `end` are called in the scheduler's thread."""
+        """Add a client's steps to the queue. Each result is passed to `on_step`, the end or its error to `on_end`.
+
+        Both are called in the scheduler's thread; `on_end` is not called for a job that is dropped. Raises NoRoom if
+        too many clients wait or the scheduler is closed.
+        """
         with self._change:
-            if self._closed:
+            if self.closed:
                 raise NoRoom(ENDING)
-            self._drop(self._ahead, person)
-            queue = self._ahead if ahead else self._people
-            if len(queue) >= MOST_WAITING and person not in queue:
-                raise NoRoom("So many people are asking at once that there is no turn left; try again soon.")
-            if person in queue:
-                self._dropped.append(queue[person])
-            queue[person] = _Job(steps, step, end)
+            self._drop(self._prefetches, client)
+            queue = self._prefetches if prefetch else self._requests
+            if len(queue) >= MAX_WAITING and client not in queue:
+                raise NoRoom("Too many people are asking at once, and there is no turn left; try again soon.")
+            if client in queue:
+                self._dropped.append(queue[client])
+            queue[client] = _Job(steps, on_step, on_end)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="scheduler", daemon=True)
                 self._thread.start()
             self._change.notify()
 
-    def stop(self, person: Hashable) -> None:
-        """Drop what this person waits for; what runs ends after its step."""
+    def stop(self, client: Hashable) -> None:
+        """Drop the client's request and prefetch; a running step is finished."""
         with self._change:
-            self._drop(self._people, person)
-            self._drop(self._ahead, person)
+            self._drop(self._requests, client)
+            self._drop(self._prefetches, client)
             self._change.notify()
 
     def close(self) -> None:
-        """End all that waits with an error, once the running step is over, and take nothing more.
+        """Finish the running step, end all jobs with NoRoom, and take no more; returns when the thread has ended.
 
-        It waits for that step: an interpreter must not end in the middle of a pass.
+        An interpreter must not exit in the middle of a forward pass.
         """
         with self._change:
-            self._closed = True
+            self.closed = True
             self._change.notify()
             thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
     @property
+    def request_count(self) -> int:
+        """Number of clients with a request that waits or runs."""
+        return len(self._requests)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request and no prefetch waits or runs."""
+        return not (self._requests or self._prefetches)
+
+    @property
+    def has_thread(self) -> bool:
+        """Whether the thread runs; it ends after a while without work."""
+        return self._thread is not None
+
+    @property
     def pass_costs(self) -> PassCosts:
+        """The engine's measured costs of passes."""
         return self.engine.pass_costs
 
     @property
     def batch_invariant_rows(self) -> int | None:
+        """The engine's `batch_invariant_rows`."""
         return self.engine.batch_invariant_rows
 
     @property
     def passes(self) -> int:
+        """The engine's number of forward passes so far."""
         return self.engine.passes
 
-    @property
-    def awake(self) -> bool:
-        """Whether the thread is there; it ends after a while without work."""
-        return self._thread is not None
-
     async def turn(self, function: Callable[..., T], *arguments: Any) -> T:
-        """One turn for something that is no pass, without blocking."""
-        return await asyncio.wrap_future(self._ask(function, *arguments))
+        """Call a function in the scheduler's thread as a request of its own, and return its result."""
+        return await asyncio.wrap_future(self._submit_call(function, *arguments))
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
+        """Run `Engine.evaluate` in a turn."""
         return self._call(self.engine.evaluate, nodes)
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
+        """Run `Engine.score` in a turn."""
         return self._call(functools.partial(self.engine.score, hidden=hidden), nodes)
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
+        """Run `Engine.nodes_to_prefill` in a turn."""
         return self._call(self.engine.nodes_to_prefill, node)
 
     def prefill(self, nodes: Sequence[Node]) -> None:
+        """Run `Engine.prefill` in a turn."""
         self._call(self.engine.prefill, nodes)
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
+        """Run each step of `Engine.roll_out` in a turn of its own."""
         steps = self.engine.roll_out(nodes, depth, stop)
         while (frontier := self._call(next, steps, None)) is not None:
             yield frontier
 
     def free(self, nodes: Sequence[Node]) -> None:
+        """Run `Engine.free` in a turn."""
         self._call(self.engine.free, nodes)
 
     def compact(self, tree: TokenTree) -> None:
+        """Run `Engine.compact` in a turn."""
         self._call(self.engine.compact, tree)
 
     def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
+        """Return `Engine.cache_usage` at once, without a turn."""
         return self.engine.cache_usage(tree)
 
     def _call(self, function: Callable[..., T], *arguments: Any) -> T:
-        """One turn for whoever calls from another thread; within the scheduler's own a turn is running already."""
+        """Call a function in a turn and wait for its result; at once if this is the scheduler's thread."""
         if threading.current_thread() is self._thread:
             return function(*arguments)
-        return self._ask(function, *arguments).result()
+        return self._submit_call(function, *arguments).result()
 
-    def _ask(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        answer: Future[T] = Future()
+    def _submit_call(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
+        result: Future[T] = Future()
 
         def steps() -> Iterator[T]:
-            # A turn that was cancelled while it waited is not taken; one that runs cannot be cancelled any more.
-            if answer.set_running_or_notify_cancel():
+            # A call that was cancelled while it waited is not made; a running one can no longer be cancelled.
+            if result.set_running_or_notify_cancel():
                 yield function(*arguments)
 
-        def end(error: Exception | None) -> None:
-            if error is not None and not answer.done():
-                answer.set_exception(error)
+        def on_end(error: Exception | None) -> None:
+            if error is not None and not result.done():
+                result.set_exception(error)
 
-        self.submit(steps(), answer, step=answer.set_result, end=end)
-        return answer
+        self.submit(steps(), result, on_step=result.set_result, on_end=on_end)
+        return result
 
-    def _drop(self, queue: dict[Hashable, _Job], person: Hashable) -> None:
-        if person in queue:
-            self._dropped.append(queue.pop(person))
+    def _drop(self, queue: dict[Hashable, _Job], client: Hashable) -> None:
+        if client in queue:
+            self._dropped.append(queue.pop(client))
 
     def _work(self) -> None:
-        while (turn := self._next()) is not None:
-            queue, person, job = turn
-            over, error = _step(job)
+        """The loop of the thread."""
+        while (turn := self._next_turn()) is not None:
+            queue, client, job = turn
+            ended, error = _step(job)
             with self._change:
-                current = queue.get(person) is job
+                current = queue.get(client) is job
                 if current:
-                    del queue[person]
-                    if not over:
-                        queue[person] = job  # at the end of the queue: turn by turn
-            if over:
+                    del queue[client]
+                    if not ended:
+                        queue[client] = job  # at the end of the queue
+            if ended:
                 _close(job)
-            if over and current:
+            if ended and current:
                 _end(job, error)
 
-    def _leave(self) -> list[_Job]:
-        """All jobs, taken out of their queues."""
-        left = [*self._people.values(), *self._ahead.values()]
-        self._people.clear()
-        self._ahead.clear()
-        return left
+    def _clear(self) -> list[_Job]:
+        """Empty both queues; return their jobs."""
+        jobs = [*self._requests.values(), *self._prefetches.values()]
+        self._requests.clear()
+        self._prefetches.clear()
+        return jobs
 
-    def _next(self) -> tuple[dict[Hashable, _Job], Hashable, _Job] | None:
-        """Whose turn it is; nothing after a while without anybody, and then the thread is over."""
+    def _next_turn(self) -> tuple[dict[Hashable, _Job], Hashable, _Job] | None:
+        """Wait for the next job; None, which ends the thread, after the idle time or when the scheduler is closed."""
         while True:
             with self._change:
-                self._change.wait_for(lambda: self._people or self._ahead or self._dropped or self._closed, self._idle)
+                self._change.wait_for(
+                    lambda: self._requests or self._prefetches or self._dropped or self.closed, self._idle
+                )
                 dropped, self._dropped = self._dropped, []
-                left = self._leave() if self._closed else []
-                queue = self._people or self._ahead
-                if not queue and not dropped and not left:
+                ended = self._clear() if self.closed else []
+                queue = self._requests or self._prefetches
+                if not queue and not dropped and not ended:
                     self._thread = None
                     return None
-                person = next(iter(queue), None)
-                job = queue.get(person)
-            for gone in (*dropped, *left):
-                _close(gone)
-            for waiting in left:
-                _end(waiting, NoRoom(ENDING))
+                client = next(iter(queue), None)
+                job = queue.get(client)
+            for each in (*dropped, *ended):
+                _close(each)
+            for each in ended:
+                _end(each, NoRoom(ENDING))
             if job is not None:
-                return queue, person, job
+                return queue, client, job
 
 
 def _step(job: _Job) -> tuple[bool, Exception | None]:
-    """Run one step; tells whether it was the last, and what went wrong."""
+    """Run one step; return whether the job has ended, and its error if it has failed."""
     try:
-        fact = next(job.steps, _OVER)
-        if fact is not _OVER:
-            job.step(fact)
+        result = next(job.steps, _EXHAUSTED)
+        if result is not _EXHAUSTED:
+            job.on_step(result)
     except Exception as error:
         return True, error
-    return fact is _OVER, None
+    return result is _EXHAUSTED, None
 
 
 def _close(job: _Job) -> None:
-    """Let steps that nobody waits for tidy up; what goes wrong then does not end the thread for the others."""
+    """Close the job's generator; log an error, which must not end the thread for other clients."""
     try:
         if isinstance(job.steps, Generator):
             job.steps.close()
     except Exception:
-        logging.getLogger(__name__).exception("Steps that were dropped could not be closed.")
+        logging.getLogger(__name__).exception("The steps of a request could not be closed.")
 
 
 def _end(job: _Job, error: Exception | None) -> None:
-    """Tell who asked that it is over; whoever cannot hear it any more does not end the thread for the others."""
+    """Call the job's `on_end`; log an error, which must not end the thread for other clients."""
     try:
-        job.end(error)
+        job.on_end(error)
     except Exception:
-        logging.getLogger(__name__).exception("The end of a request could not be told.")
+        logging.getLogger(__name__).exception("The client could not be told that its request has ended.")
 
 
 @atexit.register
 def _close_all() -> None:
-    for scheduler in list(_SCHEDULERS):
+    for scheduler in list(SCHEDULERS):
         scheduler.close()

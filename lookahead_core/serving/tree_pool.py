@@ -1,4 +1,4 @@
-"""Trees that calls have read before: whoever comes with the same beginning pays for the rest only."""
+"""Token trees kept between calls, so that a call evaluates only what no earlier call with the same beginning has."""
 
 from __future__ import annotations
 
@@ -12,53 +12,63 @@ from lookahead_core.validation import check_integer
 
 
 class TreePool:
-    """At most so many trees, each with one user at a time; the longest unused ones go first.
+    """At most `capacity` free trees, each borrowed by one call at a time; the longest unused trees are dropped.
 
-    Those that were idle for long go when the next one comes or leaves.
-
-    A tree holds what the model says after tokens, and nothing of who asked: an answer is the same with it and without.
+    A tree holds predictions and nothing about who asked for them: an answer is the same with and without the pool.
     """
 
-    def __init__(self, *, most: int = 8, seconds: float = 1800.0, clock: Callable[[], float] = time.monotonic) -> None:
-        check_integer("most", most, 0, 1_000_000)
-        self._most = most
-        self._seconds = seconds
+    def __init__(
+        self, *, capacity: int = 8, max_idle_seconds: float = 1800.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Trees unused for more than `max_idle_seconds` are dropped when a tree is next borrowed or returned."""
+        check_integer("capacity", capacity, 0, 1_000_000)
+        self._capacity = capacity
+        self._max_idle_seconds = max_idle_seconds
         self._clock = clock
-        self._lock = threading.RLock()  # what is left unfinished may be given back in the midst of this
+        self._lock = threading.RLock()  # re-entrant: garbage collection may return a tree within one of these methods
         self._free: list[tuple[TokenTree, float]] = []
+        """Each tree with the time of its return, the longest unused first."""
 
     @contextmanager
     def borrow(self, token_ids: Sequence[int]) -> Iterator[TokenTree]:
-        """The tree that holds most of these, where that is more than half of them; else a new one."""
+        """A context manager: the tree that knows the longest beginning of these tokens, or a new tree.
+
+        A tree that knows at most half of the tokens is not lent. The tree is returned to the pool at the end.
+        """
         tree = self._take(token_ids)
         try:
             yield tree
         finally:
-            self._give_back(tree)
+            self._return(tree)
+
+    @property
+    def free_trees(self) -> list[TokenTree]:
+        """The trees that nobody has borrowed now, the longest unused first."""
+        return [tree for tree, _ in self._free]
 
     def __len__(self) -> int:
         return len(self._free)
 
     def _take(self, token_ids: Sequence[int]) -> TokenTree:
         with self._lock:
-            self._forget_idle()
-            held = [(_known(tree, token_ids), place) for place, (tree, _) in enumerate(self._free)]
-            known, place = max(held, default=(0, 0))
-            return self._free.pop(place)[0] if known * 2 > len(token_ids) else TokenTree()
+            self._drop_idle()
+            candidates = [(_known_length(tree, token_ids), index) for index, (tree, _) in enumerate(self._free)]
+            known, index = max(candidates, default=(0, 0))
+            return self._free.pop(index)[0] if known * 2 > len(token_ids) else TokenTree()
 
-    def _give_back(self, tree: TokenTree) -> None:
+    def _return(self, tree: TokenTree) -> None:
         with self._lock:
             self._free.append((tree, self._clock()))
-            self._forget_idle()
-            del self._free[: max(0, len(self._free) - self._most)]
+            self._drop_idle()
+            del self._free[: max(0, len(self._free) - self._capacity)]
 
-    def _forget_idle(self) -> None:
-        oldest = self._clock() - self._seconds
+    def _drop_idle(self) -> None:
+        oldest = self._clock() - self._max_idle_seconds
         self._free = [(tree, used) for tree, used in self._free if used >= oldest]
 
 
-def _known(tree: TokenTree, token_ids: Sequence[int]) -> int:
-    """How many of these the tree has, from the root down."""
+def _known_length(tree: TokenTree, token_ids: Sequence[int]) -> int:
+    """Return how many of these tokens, from the first on, are a path of the tree."""
     node, known = tree.root, 0
     for token_id in token_ids:
         if token_id not in node.children:

@@ -38,7 +38,7 @@ from lookahead_core.document.document import StreamOptions
 from lookahead_core.document.results import Branch, Cost, Lookahead, Piece
 from lookahead_core.loading import load_model as models
 from lookahead_core.loading.quantization import QUANTIZE
-from lookahead_core.serving.json_values import plain
+from lookahead_core.serving.json_values import json_safe
 from lookahead_core.strategies.beam import FATES
 from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
@@ -743,7 +743,7 @@ def test_a_lookahead_as_json(run: Run, tiny_model: Model) -> None:
 
 def test_numbers_that_are_none_are_null_in_json() -> None:
     made = {"a": (-math.inf, [math.nan]), "b": frozenset({2, 1}), "c": True, "d": None, "e": 0.5}
-    assert plain(made) == {"a": [None, [None]], "b": [1, 2], "c": True, "d": None, "e": 0.5}
+    assert json_safe(made) == {"a": [None, [None]], "b": [1, 2], "c": True, "d": None, "e": 0.5}
 
 
 # Progress.

@@ -132,10 +132,10 @@ def test_alternatives_with_equal_texts_stay_apart_by_their_ids(calls: Calls) -> 
 def test_ten_clicks_read_the_source_once(calls: Calls, model: Model) -> None:
     source, text, tokens = "The old keeper climbed the stairs again and again. " * 8, "", []
     for _ in range(10):
-        [tree] = [tree for tree, _ in calls.shelf._free] or [None]
+        [tree] = calls.tree_pool.free_trees or [None]
         before = tree.work.tokens if tree is not None else 0
         told = calls.next_token(source, "Shorten it.", text, k=3, depth=3)
-        [(tree, _)] = calls.shelf._free
+        [tree] = calls.tree_pool.free_trees
         tokens.append(tree.work.tokens - before)
         text += next((one for one in told["next_tokens"] if one), " sea")
     assert tokens[0] > 100
@@ -148,10 +148,10 @@ def test_a_turn_that_is_passed_on_reads_the_new_turn_only(calls: Calls, model: M
         {"role": "assistant", "content": "A"},
     ]
     calls.continue_messages(talk)
-    [(tree, _)] = calls.shelf._free
+    [tree] = calls.tree_pool.free_trees
     before = tree.work.tokens
     calls.continue_messages([*talk, {"role": "user", "content": "And"}])
-    assert [one for one, _ in calls.shelf._free] == [tree]
+    assert calls.tree_pool.free_trees == [tree]
     assert tree.work.tokens - before < 60
 
 
@@ -186,77 +186,77 @@ def test_two_calls_at_once_with_one_beginning_do_not_disturb_each_other(calls: C
     assert [texts_of(answer) for answer in answers] == [texts_of(expected)] * 3
 
 
-def test_the_shelf_is_bounded_and_forgets_the_idle() -> None:
+def test_a_tree_pool_is_bounded_and_drops_idle_trees() -> None:
     now = [0.0]
-    shelf = TreePool(most=2, seconds=10, clock=lambda: now[0])
+    pool = TreePool(capacity=2, max_idle_seconds=10, clock=lambda: now[0])
     for first in range(4):
-        with shelf.borrow([first]) as tree:
+        with pool.borrow([first]) as tree:
             tree.descend(tree.root, [first, 7])
-    assert len(shelf) == 2
-    with shelf.borrow([3, 7, 8]) as tree:
+    assert len(pool) == 2
+    with pool.borrow([3, 7, 8]) as tree:
         assert 3 in tree.root.children
-        with shelf.borrow([3, 7]) as other:
+        with pool.borrow([3, 7]) as other:
             assert other is not tree, "a tree has one user at a time"
     now[0] = 11.0
-    with shelf.borrow([3]) as fresh:
+    with pool.borrow([3]) as fresh:
         assert not fresh.root.children
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
-def test_a_shelf_keeps_as_many_trees_as_it_may_the_latest_ones(most: int) -> None:
-    shelf = TreePool(most=most)
+def test_a_full_pool_keeps_the_trees_used_last(most: int) -> None:
+    pool = TreePool(capacity=most)
     for first in range(5):
-        with shelf.borrow([first]) as tree:
+        with pool.borrow([first]) as tree:
             tree.descend(tree.root, [first, 7])
-    assert len(shelf) == most
-    assert [next(iter(tree.root.children)) for tree, _ in shelf._free] == list(range(5 - most, 5))
+    assert len(pool) == most
+    assert [next(iter(tree.root.children)) for tree in pool.free_trees] == list(range(5 - most, 5))
 
 
-def test_calls_keep_their_trees_on_the_shelf_that_they_are_given(model: Model) -> None:
+def test_calls_use_the_pool_that_they_are_made_with(model: Model) -> None:
     for most in (0, 1):
-        shelf = TreePool(most=most)
-        calls = Calls(model, shelf)
+        pool = TreePool(capacity=most)
+        calls = Calls(model, pool)
         for text in ("The sea", "After", "Emoji"):
             calls.logprobs(text)
-        assert calls.shelf is shelf and len(shelf) == most
+        assert calls.tree_pool is pool and len(pool) == most
 
 
 @pytest.mark.parametrize("most", [-1, 2.5, True, "8"])
-def test_a_shelf_of_no_whole_number_of_trees_is_refused(most: Any) -> None:
-    with pytest.raises(ValueError, match=r"most is .* and must be a whole number from 0"):
-        TreePool(most=most)
+def test_a_pool_size_that_is_no_whole_number_is_refused(most: Any) -> None:
+    with pytest.raises(ValueError, match=r"capacity is .* and must be a whole number from 0"):
+        TreePool(capacity=most)
 
 
-def test_a_tree_is_lent_where_it_holds_more_than_half_of_the_ids_and_the_one_that_holds_most() -> None:
-    shelf, now = TreePool(), []
+def test_the_tree_that_knows_most_tokens_is_lent_if_it_knows_more_than_half() -> None:
+    pool, now = TreePool(), []
     for path in ([1, 2, 3], [1, 2, 3, 4, 5], [9]):
-        with shelf.borrow([77]) as tree:
+        with pool.borrow([77]) as tree:
             tree.descend(tree.root, path)
             now.append(tree)
-    with shelf.borrow([1, 2, 3, 4, 6]) as tree:
+    with pool.borrow([1, 2, 3, 4, 6]) as tree:
         assert tree is now[1]
-    with shelf.borrow([1, 2, 3, 7, 7]) as tree, shelf.borrow([1, 2, 3, 7, 7]) as other:
+    with pool.borrow([1, 2, 3, 7, 7]) as tree, pool.borrow([1, 2, 3, 7, 7]) as other:
         assert {id(tree), id(other)} == {id(now[0]), id(now[1])}
-    with shelf.borrow([1, 2, 3, 7, 7, 7]) as tree:
+    with pool.borrow([1, 2, 3, 7, 7, 7]) as tree:
         assert tree not in now, "half of them is not more than half"
-    with shelf.borrow([]) as tree:
+    with pool.borrow([]) as tree:
         assert tree not in now
 
 
-def test_a_tree_on_the_shelf_is_forgotten_once_it_has_been_idle_for_longer_than_it_may() -> None:
+def test_a_tree_is_dropped_after_the_maximum_idle_time() -> None:
     now = [0.0]
-    shelf = TreePool(seconds=10, clock=lambda: now[0])
-    with shelf.borrow([1]) as tree:
+    pool = TreePool(max_idle_seconds=10, clock=lambda: now[0])
+    with pool.borrow([1]) as tree:
         tree.descend(tree.root, [1])
     now[0] = 10.0
-    with shelf.borrow([1]) as again:
+    with pool.borrow([1]) as again:
         assert again is tree
     now[0] = 20.5
-    with shelf.borrow([1]) as fresh:
-        assert fresh is not tree and len(shelf) == 0
-    with shelf.borrow([5]):
+    with pool.borrow([1]) as fresh:
+        assert fresh is not tree and len(pool) == 0
+    with pool.borrow([5]):
         now[0] = 31.0
-    assert len(shelf) == 1, "what has been idle for too long goes when another comes back"
+    assert len(pool) == 1, "what has been idle for too long goes when another comes back"
 
 
 def test_an_ending_is_a_branch_without_text_that_says_so() -> None:
@@ -490,7 +490,7 @@ def test_a_text_near_the_end_of_the_context_is_read_once(
     text = "The sea and the sky. " * 40
     text = text[: model.codec.encode(text)[125].start]
     assert getattr(calls, name)(text, **options)
-    (tree, _) = calls.shelf._free[0]
+    tree = calls.tree_pool.free_trees[0]
     assert 90 < tree.work.tokens < 128 + 2 * 20, "most of it, and what was made, once"
 
 
@@ -501,7 +501,7 @@ def test_what_writes_nothing_needs_no_room_behind_a_conversation(byte_tokenizer:
     talk = [{"role": "user", "content": "x" * 100}, {"role": "assistant", "content": ""}]
     lines = small.logprobs(messages=talk)["logprobs"]
     assert 96 < len(lines) <= 129
-    with pytest.raises(LookaheadError, match="shorten what stands before"):
+    with pytest.raises(LookaheadError, match="shorten the earlier messages"):
         small.continue_messages(talk)
 
 

@@ -13,7 +13,9 @@ import torch
 from lookahead_core import Cost, Document, Model, load_model
 from lookahead_core.document.result_context import ResultContext, make_lookahead
 from lookahead_core.engines.prediction_rows import LogitRows
-from lookahead_core.serving.json_view import as_json, document_as_json, pack, tree_as_json
+from lookahead_core.serving.json_view import document_as_json, lookahead_as_json
+from lookahead_core.serving.packed_predictions import pack
+from lookahead_core.serving.tree_export import tree_as_json
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from tests.conftest import tiny_llama
 from tests.engines.test_compact_predictions import example_rows
@@ -73,7 +75,7 @@ def test_packed_odds_are_those_of_a_reheated_prediction_for_many_at_once() -> No
 def test_the_default_models_view_can_be_heated_at_every_node(default_model: Model) -> None:
     document = Document(default_model, "After careful")
     result = document.lookahead(k=3, depth=4)
-    view = as_json(result)
+    view = lookahead_as_json(result)
     start = document.token_ids
     for shown, branch in zip(view["branches"], result.branches, strict=True):
         rows = plain_rows(default_model.hf_model, [start + list(branch.token_ids[:n]) for n in range(4)])
@@ -90,7 +92,7 @@ def test_the_default_models_view_can_be_heated_at_every_node(default_model: Mode
 def test_a_view_is_json_and_says_what_its_result_says(tiny_model: Model, mode: str, heal: bool) -> None:
     document = Document(tiny_model, "the old keep")
     result = document.lookahead(k=4, depth=4, mode=mode, heal=heal, seed=9, until="clause", cutoff=0.01)
-    view = json.loads(json.dumps(as_json(result)))
+    view = json.loads(json.dumps(lookahead_as_json(result)))
     assert set(view) == {"branches", "nodes", "rest", "given", "seen_from", "cost", "alone", "asked"}
     assert view["asked"] == {
         "k": 4, "depth": 4, "mode": mode, "until": "clause", "temperature": 1, "top_p": 1, "seed": 9,
@@ -111,15 +113,15 @@ def test_a_view_is_json_and_says_what_its_result_says(tiny_model: Model, mode: s
             assert Node(view["nodes"][place]).probability(logprob, 10) == pytest.approx(math.exp(logprob), rel=0.002)
             assert one.logprobs[0] >= logprob
     assert view["given"] == result.given and bool(view["given"]) == heal
-    assert as_json(result, kept=5, rest=3)["rest"] == view["rest"][:3]
-    assert len(Node(as_json(result, kept=5)["nodes"][0]).below) == min(5, len(result.said.logprobs))
+    assert lookahead_as_json(result, kept=5, rest=3)["rest"] == view["rest"][:3]
+    assert len(Node(lookahead_as_json(result, kept=5)["nodes"][0]).below) == min(5, len(result.said.logprobs))
     length = len(document.token_ids)
     assert view["alone"] == sum(length - shown["healed"] + len(shown["ids"]) - 1 for shown in view["branches"])
 
 
 def test_each_node_is_sent_once(tiny_model: Model) -> None:
     result = Document(tiny_model, TEXT).lookahead(k=3, depth=4, mode="every_level", branch_levels=3)
-    view = as_json(result)
+    view = lookahead_as_json(result)
     paths = {tuple(shown["ids"][:place]) for shown in view["branches"] for place in range(len(shown["ids"]))}
     assert len(view["nodes"]) == len(paths)
     known = {tuple(b["ids"][:place]): b["at"][place] for b in view["branches"] for place in range(len(b["ids"]))}
@@ -130,8 +132,8 @@ def test_each_node_is_sent_once(tiny_model: Model) -> None:
 
 def test_a_view_while_the_text_is_read_has_no_branches(tiny_model: Model) -> None:
     document = Document(tiny_model, "the sea")
-    scene = ResultContext(document.head, document.passage.end, tiny_model.end_token_ids, LookaheadOptions())
-    view = as_json(make_lookahead((), Cost(0, 0, 0.0, 0, 0), scene))
+    context = ResultContext(document.head, document.passage.end, tiny_model.end_token_ids, LookaheadOptions())
+    view = lookahead_as_json(make_lookahead((), Cost(0, 0, 0.0, 0, 0), context))
     assert (view["branches"], view["nodes"], view["rest"], view["alone"]) == ([], [], [], 0)
 
 
@@ -195,7 +197,7 @@ def test_a_deep_or_wide_tree_is_exported_without_end(tiny_model: Model) -> None:
         node = document.tree.expand(node, 5 + token_id % 90)
     for token_id in range(300):
         document.tree.expand(document.head, 5 + token_id)
-    tree = json.loads(json.dumps(tree_as_json(document, most=250)))
+    tree = json.loads(json.dumps(tree_as_json(document, max_nodes=250)))
     assert len([one for one in tree["below"]]) == 250
     assert json.loads(json.dumps(tree_as_json(document)))["below"]
     deep = Document(tiny_model, token_ids=list(range(5, 95)) * 5)
@@ -232,7 +234,7 @@ def test_of_a_tree_above_its_limit_those_nearest_to_the_trunk_and_the_texts_end_
             document.tree.expand(node.children[first + place], 41)
     everything = nearest(document, 0, 10**6)
     assert len(everything) == 20
-    tree = tree_as_json(document, most=most)
+    tree = tree_as_json(document, max_nodes=most)
     assert sorted(flat_trees(tree)) == sorted(everything[:most])
     assert [token["id"] for token in tree["trunk"]] == [5, 6, 7]
 
@@ -295,7 +297,7 @@ def test_packed_odds_and_shown_log_probabilities_are_rounded_to_the_nearest_step
 
 def test_shown_log_probabilities_have_five_digits_behind_the_point(tiny_model: Model) -> None:
     result = Document(tiny_model, TEXT).lookahead(k=3, depth=4)
-    view = as_json(result)
+    view = lookahead_as_json(result)
     for shown, branch in zip(view["branches"], result.branches, strict=True):
         assert shown["logprobs"] == [float(f"{value:.5f}") for value in branch.logprobs]
         assert shown["logprobs"] != list(branch.logprobs)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import torch
 
 from lookahead_core import Document, LookaheadError, Model
 from lookahead_core.errors import NoRoom
-from lookahead_core.serving.scheduler import MOST_WAITING, Scheduler
+from lookahead_core.serving.scheduler import MAX_WAITING, Scheduler
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120
@@ -62,9 +62,9 @@ def scheduler(tiny_model: Model) -> Scheduler:
     return Scheduler(tiny_model.engine)
 
 
-def submit(scheduler: Scheduler, steps: Iterator[Any], person: str, ahead: bool = False) -> Answer:
+def submit(scheduler: Scheduler, steps: Iterator[Any], client: str, prefetch: bool = False) -> Answer:
     answer = Answer()
-    scheduler.submit(steps, person, step=answer.facts.append, end=answer.end, ahead=ahead)
+    scheduler.submit(steps, client, on_step=answer.facts.append, on_end=answer.end, prefetch=prefetch)
     return answer
 
 
@@ -96,7 +96,7 @@ def test_people_take_turns_pass_by_pass(scheduler: Scheduler) -> None:
 def test_read_ahead_comes_after_everybody(scheduler: Scheduler) -> None:
     gate = Gate()
     first = hold(scheduler, gate)
-    ahead = submit(scheduler, gate.steps("ahead", 2), "a", ahead=True)
+    ahead = submit(scheduler, gate.steps("ahead", 2), "a", prefetch=True)
     people = [submit(scheduler, gate.steps(name, 2), name) for name in "bc"]
     gate.open.set()
     for answer in (first, ahead, *people):
@@ -106,19 +106,19 @@ def test_read_ahead_comes_after_everybody(scheduler: Scheduler) -> None:
 
 def test_a_request_stops_the_same_persons_read_ahead_within_a_pass(scheduler: Scheduler) -> None:
     gate = Gate()
-    submit(scheduler, gate.steps("ahead", 1000), "a", ahead=True)
+    submit(scheduler, gate.steps("ahead", 1000), "a", prefetch=True)
     assert gate.begun.wait(PATIENCE)
     request = submit(scheduler, gate.steps("request", 2), "a")
     gate.open.set()
     request.wait()
     # It is read ahead turn by turn: whatever "a" still had to read ahead would have had its turn before this one.
-    submit(scheduler, gate.steps("another", 1), "b", ahead=True).wait()
+    submit(scheduler, gate.steps("another", 1), "b", prefetch=True).wait()
     assert gate.order == ["ahead", "request", "request", "another"], "only the pass that ran when the request came"
 
 
 def test_another_persons_request_comes_before_the_next_pass_of_read_ahead(scheduler: Scheduler) -> None:
     gate = Gate()
-    reading = submit(scheduler, gate.steps("ahead", 5), "a", ahead=True)
+    reading = submit(scheduler, gate.steps("ahead", 5), "a", prefetch=True)
     assert gate.begun.wait(PATIENCE)
     other = submit(scheduler, gate.steps("b", 2), "b")
     gate.open.set()
@@ -168,7 +168,7 @@ def test_what_is_dropped_tidies_up_in_the_same_thread_and_may_use_the_engine(
 
     for count, drop in enumerate((scheduler.stop, lambda who: submit(scheduler, iter(()), who).wait(), None), start=1):
         begun = threading.Event()
-        scheduler.submit(steps(), "a", step=lambda fact, begun=begun: begun.set(), end=lambda error: None)
+        scheduler.submit(steps(), "a", on_step=lambda fact, begun=begun: begun.set(), on_end=lambda error: None)
         assert begun.wait(PATIENCE)
         scheduler.close() if drop is None else drop("a")
         until(lambda count=count: len(tidied) >= count)
@@ -287,18 +287,22 @@ def test_a_scheduler_that_was_never_asked_can_be_closed_and_one_can_be_closed_fr
     assert threads[0].daemon, "an interpreter need not wait for it"
 
 
-def test_a_mistake_of_the_engine_is_raised_where_it_was_called(tiny_model: Model, scheduler: Scheduler) -> None:
-    shared = replace(tiny_model, engine=scheduler)
-    document = Document(shared, "The")
-    document.tree.cache = "no cache at all"
-    with pytest.raises(AttributeError):
+def test_an_error_of_the_engine_is_raised_where_the_scheduler_was_called(
+    tiny_model: Model, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(nodes: Sequence[Any]) -> torch.Tensor:
+        raise AttributeError("an error of the engine")
+
+    document = Document(replace(tiny_model, engine=scheduler), "The")
+    monkeypatch.setattr(scheduler.engine, "evaluate", fail)
+    with pytest.raises(AttributeError, match="an error of the engine"):
         document.predict()
 
 
 def test_a_crowd_is_told_to_come_again(scheduler: Scheduler) -> None:
     gate = Gate()
     hold(scheduler, gate)
-    for index in range(MOST_WAITING - 1):
+    for index in range(MAX_WAITING - 1):
         submit(scheduler, iter(()), str(index))
     with pytest.raises(LookaheadError, match="at once"):
         submit(scheduler, iter(()), "one too many")
@@ -309,7 +313,7 @@ def test_a_crowd_is_told_to_come_again(scheduler: Scheduler) -> None:
 def test_who_waits_in_a_crowd_may_ask_for_something_else(scheduler: Scheduler, ahead: bool) -> None:
     gate = Gate()
     hold(scheduler, gate)
-    waiting = MOST_WAITING if ahead else MOST_WAITING - 1  # whoever holds the model counts among the people
+    waiting = MAX_WAITING if ahead else MAX_WAITING - 1  # whoever holds the model counts among the people
     answers = {f"person {index}": submit(scheduler, iter("a"), f"person {index}", ahead) for index in range(waiting)}
     with pytest.raises(LookaheadError, match="no turn left"):
         submit(scheduler, iter("c"), "one too many", ahead)
@@ -325,7 +329,7 @@ def test_the_thread_ends_when_there_is_nothing_to_do_and_comes_back(tiny_model: 
     scheduler = Scheduler(tiny_model.engine, idle=0.05)
     for _ in range(3):
         assert submit(scheduler, iter([1]), "a").wait() == [1]
-        until(lambda: not scheduler.awake)
+        until(lambda: not scheduler.has_thread)
 
 
 ENDING = """
@@ -336,7 +340,7 @@ def passes():
     for _ in itertools.count():
         begun.set()
         yield matrix @ matrix
-Scheduler(None).submit(passes(), "somebody", step=lambda fact: None, end=print)
+Scheduler(None).submit(passes(), "somebody", on_step=lambda fact: None, on_end=print)
 begun.wait()
 """
 
@@ -352,7 +356,7 @@ def test_closing_tells_everybody_who_waits_and_lets_what_runs_finish(scheduler: 
     gate = Gate()
     running, single = hold(scheduler, gate), []
     waiting = submit(scheduler, gate.steps("waiting", 2), "a")
-    ahead = submit(scheduler, gate.steps("ahead", 2), "b", ahead=True)
+    ahead = submit(scheduler, gate.steps("ahead", 2), "b", prefetch=True)
     stopped = submit(scheduler, gate.steps("stopped", 2), "c")
     scheduler.stop("c")
 
@@ -364,10 +368,10 @@ def test_closing_tells_everybody_who_waits_and_lets_what_runs_finish(scheduler: 
 
     caller = threading.Thread(target=call, daemon=True)
     caller.start()
-    until(lambda: len(scheduler._people) == 3)
+    until(lambda: scheduler.request_count == 3)
     closing = threading.Thread(target=scheduler.close, daemon=True)
     closing.start()
-    until(lambda: scheduler._closed)
+    until(lambda: scheduler.closed)
     gate.open.set()
     for thread in (closing, caller):
         thread.join(PATIENCE)
@@ -393,7 +397,7 @@ def test_what_ends_with_the_step_that_runs_while_it_is_closed_has_its_own_end(sc
     assert begun.wait(PATIENCE)
     closing = threading.Thread(target=scheduler.close, daemon=True)
     closing.start()
-    until(lambda: scheduler._closed)
+    until(lambda: scheduler.closed)
     go.set()
     answer.wait()
     closing.join(PATIENCE)
@@ -432,7 +436,7 @@ def test_a_call_that_runs_while_it_is_closed_has_its_answer(
     assert begun.wait(PATIENCE)
     closing = threading.Thread(target=scheduler.close, daemon=True)
     closing.start()
-    until(lambda: scheduler._closed)
+    until(lambda: scheduler.closed)
     go.set()
     for thread in (caller, closing):
         thread.join(PATIENCE)
@@ -460,6 +464,6 @@ def test_a_turn_that_nobody_waits_for_any_more_is_not_taken(
 def test_after_its_end_nobody_waits_for_a_turn(scheduler: Scheduler) -> None:
     submit(scheduler, iter([1]), "a").wait()
     scheduler.close()
-    assert not scheduler.awake
+    assert not scheduler.has_thread
     with pytest.raises(LookaheadError, match="ending"):
         submit(scheduler, iter([1]), "a")

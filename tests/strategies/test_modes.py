@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from lookahead_core import Document, Model, TextError, load_model
-from lookahead_core.serving.json_view import as_json
+from lookahead_core.document.coverage import covered_probability, distinguishing_lengths
+from lookahead_core.serving.json_view import lookahead_as_json
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from tests.conftest import tiny_llama
 from tests.serving.test_json_view import Node as PackedNode
@@ -354,13 +355,11 @@ def test_modes_with_a_tree_show_each_complete_path_once_and_none_that_goes_on_be
 
 
 def test_a_path_that_another_goes_on_from_is_covered_with_it() -> None:
-    from lookahead_core.document.result_context import _coverage, _distinguishing_lengths
-
     half = math.log(0.5)
     rows = {(1,): (half,), (1, 2): (half, half), (1, 2, 3): (half, half, half), (4, 5): (2 * half, half)}
-    apart = _distinguishing_lengths([*rows, (4, 5)])
-    assert apart == {(1,): 1, (1, 2): 2, (1, 2, 3): 3, (4, 5): 1}
-    assert _coverage(rows, apart) == pytest.approx(0.5 + 0.25)
+    lengths = distinguishing_lengths([*rows, (4, 5)])
+    assert lengths == {(1,): 1, (1, 2): 2, (1, 2, 3): 3, (4, 5): 1}
+    assert covered_probability(rows, lengths) == pytest.approx(0.5 + 0.25)
 
 
 def test_without_a_tokenizer_there_are_no_words_to_end_with(model: Any) -> None:
@@ -417,7 +416,7 @@ def test_odds_without_the_likeliest_token_can_be_reheated(model: Any, odds: Odds
     first = odds.after(())[0][1]
     asked = {"mode": mode, "k": 3, "depth": 3, "banned": [first], "temperature": 0}
     result = Document(model, token_ids=PROMPT).lookahead(**asked)
-    view = as_json(result)
+    view = lookahead_as_json(result)
     for branch, shown in zip(result.branches, view["branches"], strict=True):
         for place, said in enumerate(branch.said):
             (logits,) = plain_rows(model.hf_model, [PROMPT + list(branch.token_ids[:place])])
@@ -434,7 +433,10 @@ def test_odds_without_the_likeliest_token_can_be_reheated(model: Any, odds: Odds
     # At temperature 0 a page gives all of the probability to what lies nothing below the likeliest token.
     top = PackedNode(view["nodes"][0]).top
     assert view["branches"][0]["logprobs"][0] == pytest.approx(top, abs=1e-3)
-    assert view["asked"]["banned"] == 1 and as_json(replace(result, options=LookaheadOptions()))["asked"]["banned"] == 0
+    assert (
+        view["asked"]["banned"] == 1
+        and lookahead_as_json(replace(result, options=LookaheadOptions()))["asked"]["banned"] == 0
+    )
 
 
 def allowed(odds: Odds, path: tuple[int, ...], banned: set[int]) -> list[int]:

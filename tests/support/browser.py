@@ -24,7 +24,7 @@ import pytest
 from interface import ModelLoader, answer_unreadable_requests, build, launch_options
 from interface.http import assets
 from lookahead_core import Model
-from lookahead_core.serving.scheduler import _SCHEDULERS
+from lookahead_core.serving.scheduler import SCHEDULERS
 
 ROOT = Path(__file__).parents[2]
 ARGUMENTS = [
@@ -186,7 +186,7 @@ def expect(locator: Any) -> Any:
 def wait_until_idle() -> None:
     """Until no server of this process has anything left to compute, for whoever asked, and nothing to read ahead."""
     end = time.monotonic() + PATIENCE / 1000
-    while any(scheduler._people or scheduler._ahead for scheduler in list(_SCHEDULERS)):
+    while not all(scheduler.is_idle for scheduler in list(SCHEDULERS)):
         assert time.monotonic() < end, "It never ends."
         time.sleep(0.02)
 

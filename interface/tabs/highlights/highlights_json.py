@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lookahead_core.serving.json_values import number
+from lookahead_core.serving.json_values import finite_or_none
 
 if TYPE_CHECKING:
     from lookahead_core.analysis.highlight_results import HighlightEntry, Highlights
@@ -36,8 +36,8 @@ def fit_as_json(fit: ReplacementFit) -> dict[str, Any]:
         "drops_in": fit.drops_in,
         "sentence": fit.verdict,
         "following": fit.following,
-        "logprob": number(fit.logprob, DIGITS),
-        "own": number(fit.own_logprob, DIGITS),
+        "logprob": finite_or_none(fit.logprob, DIGITS),
+        "own": finite_or_none(fit.own_logprob, DIGITS),
     }
 
 
@@ -49,13 +49,18 @@ def _entry_as_json(highlights: Highlights, entry: HighlightEntry) -> dict[str, A
         "ids": list(entry.token_ids),
         "place": entry.offset,
         "word": list(entry.word),
-        "loss": number(entry.loss, DIGITS),
-        "relative": number(highlights.relative_loss(entry), DIGITS),
+        "loss": finite_or_none(entry.loss, DIGITS),
+        "relative": finite_or_none(highlights.relative_loss(entry), DIGITS),
         "rank": entry.rank,
-        "entropy": number(entry.entropy, DIGITS),
+        "entropy": finite_or_none(entry.entropy, DIGITS),
         "seen_from": entry.seen_from,
         "alternatives": [
-            {"id": one.token_id, "text": one.text, "probability": number(one.probability, DIGITS), "end": one.ended}
+            {
+                "id": one.token_id,
+                "text": one.text,
+                "probability": finite_or_none(one.probability, DIGITS),
+                "end": one.ended,
+            }
             for one in entry.alternatives
         ],
     }

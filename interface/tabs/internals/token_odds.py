@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from interface.server.branch_request import BranchRequest
 from interface.server.page_session import PageSession, View
 from lookahead_core.errors import LookaheadError
-from lookahead_core.serving.json_values import number
+from lookahead_core.serving.json_values import finite_or_none
 
 if TYPE_CHECKING:
     from lookahead_core import Model
@@ -66,7 +66,7 @@ class InternalsSession(PageSession):
 
         super().__init__(model)
         # One tree only: the odds of two thousand tokens take about ten megabytes.
-        self._calls = Calls(model, TreePool(most=1))
+        self._calls = Calls(model, TreePool(capacity=1))
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
         """Evaluate every token: a generator with one step for each chunk, the last one with all tokens and odds."""
@@ -74,13 +74,13 @@ class InternalsSession(PageSession):
 
         assert isinstance(request, InternalsRequest)
         text = request.text if request.messages is None else None
-        with self._calls.place(text, request.messages, grows=False) as call_document:
+        with self._calls.open_document(text, request.messages, grows=False) as call_document:
             if (total := len(call_document.tokens)) > MOST_TOKENS:
                 raise LookaheadError(
                     f"There are {total:,} tokens, and at most {MOST_TOKENS:,} are shown: shorten the text."
                 )
             meter = CostMeter(call_document.document.model.engine, call_document.document.tree)
-            for read in call_document.evaluated():
+            for read in call_document.evaluate_steps():
                 yield {"state": "thinking", "reading": [read, total]}
             yield {"state": "settled", "view": as_json(call_document, meter.cost())}
 
@@ -90,15 +90,15 @@ def as_json(call_document: CallDocument, cost: Cost) -> View:
 
     `nodes[i]` are the odds after token i, packed so that the page can apply a temperature itself.
     """
-    from lookahead_core.serving.json_view import pack
+    from lookahead_core.serving.packed_predictions import pack
 
-    entries, predictions = call_document.entries(ALTERNATIVES), call_document.said
+    entries, predictions = call_document.token_entries(ALTERNATIVES), call_document.predictions
     shown = [entry["id"] for entry in entries[:-1]] + [one["id"] for entry in entries for one in entry["alternatives"]]
     return {
         "tokens": [_token(entry, call_document.text) for entry in entries],
         "nodes": pack(predictions, KEPT),
         "entropies": [round(one.entropy, 4) for one in predictions],
-        "spelled": {str(token_id): call_document.spelled(token_id) for token_id in dict.fromkeys(shown)},
+        "spelled": {str(token_id): call_document.token_as_json(token_id) for token_id in dict.fromkeys(shown)},
         "cost": {"passes": cost.passes, "tokens": cost.tokens, "seconds": cost.seconds},
     }
 
@@ -109,7 +109,7 @@ def _token(entry: dict[str, Any], text: str) -> View:
         "id": entry["id"],
         "text": text[entry["start"] : entry["end"]],
         "message": entry["message"],
-        "logprob": number(entry["logprob"], DIGITS),
+        "logprob": finite_or_none(entry["logprob"], DIGITS),
         "rank": entry["rank"],
-        "alternatives": [[one["id"], number(one["logprob"], DIGITS)] for one in entry["alternatives"]],
+        "alternatives": [[one["id"], finite_or_none(one["logprob"], DIGITS)] for one in entry["alternatives"]],
     }

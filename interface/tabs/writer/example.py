@@ -19,11 +19,11 @@ TEXT = "The old lighthouse keeper climbed the stairs for the last time. At the t
 def example(model: Model) -> dict[str, Any]:
     """The example for this model: the text, the model's name and the view as JSON."""
     from lookahead_core import Document
-    from lookahead_core.serving.json_view import as_json
+    from lookahead_core.serving.json_view import lookahead_as_json
 
     result = Document(model, TEXT).lookahead(k=5, depth=7)
     # The view's cost is left out: no visitor waits for this computation.
-    view = {name: value for name, value in as_json(result, rest=16).items() if name not in ("cost", "alone")}
+    view = {name: value for name, value in lookahead_as_json(result, rest=16).items() if name not in ("cost", "alone")}
     return {"text": TEXT, "model": model.describe().split(" · ")[0], "view": view}
 
 

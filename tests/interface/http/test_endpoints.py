@@ -24,7 +24,7 @@ from lookahead_core import Model, ModelError
 from lookahead_core.errors import CacheFull, LookaheadError, NoRoom
 from lookahead_core.serving import scheduler
 from lookahead_core.serving.calls import Calls
-from lookahead_core.serving.scheduler import _SCHEDULERS
+from lookahead_core.serving.scheduler import SCHEDULERS
 from tests.serving.test_calls import chatty, impossible, texts_of
 from tests.support.browser import page_of
 from tests.support.prototype_client import PROMPTS, PrototypePage
@@ -317,7 +317,7 @@ def test_a_call_ends_when_its_model_time_is_used_up(model: Model) -> None:
         with pytest.raises(TooMuch, match="ask for less"):
             asyncio.run(caller.answer(name, given))
         assert passes <= 11, "however busy the machine is, the eleventh pass ends after more than 0.2 seconds"
-        assert len(caller._calls.shelf) > 0, "what was borrowed is back at once"
+        assert len(caller._calls.tree_pool) > 0, "what was borrowed is back at once"
     assert asyncio.run(CallRunner(loader).answer("lookahead", {"text": "a", "depth": 1}))["branches"], (
         "it is free again"
     )
@@ -424,16 +424,16 @@ def test_errors_of_the_server_have_5xx_statuses(error: Any, number: int) -> None
 
 
 def test_a_full_queue_gets_a_503(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler, "MOST_WAITING", 0)
+    monkeypatch.setattr(scheduler, "MAX_WAITING", 0)
     found, answer = ask(address, "POST", "/api/lookahead", {"text": "a"})
-    assert found == 503 and answer["detail"].startswith("So many people are asking")
+    assert found == 503 and answer["detail"].startswith("Too many people are asking")
 
 
 def test_at_most_eight_calls_run_and_pages_are_still_answered(model: Model) -> None:
     most, loader = [0], ModelLoader(lambda report: model)
 
     def look() -> None:
-        most[0] = max(most[0], len(loader.scheduler._people) if loader.model else 0)
+        most[0] = max(most[0], loader.scheduler.request_count if loader.model else 0)
 
     async def all_at_once(caller: CallRunner) -> list[Any]:
         calls = (caller.answer("lookahead", {"text": f"The sea {place}"}) for place in range(40))
@@ -468,10 +468,10 @@ def test_a_call_ends_after_its_caller_disconnects(model: Model, method: str) -> 
             body = json.dumps(given | {"depth": 40})
             connection.request("POST", "/api/next_token", body, {"Content-Type": "application/json"})
         assert busy.wait(60)
-        [scheduler] = [one for one in _SCHEDULERS if one._people]
+        [scheduler] = [one for one in SCHEDULERS if one.request_count]
         connection.close()
         end = time.monotonic() + 60
-        while scheduler._people:  # the pass that runs is held, and ends only after whoever asked has left
+        while scheduler.request_count:  # the pass that runs is held, and ends only after whoever asked has left
             assert time.monotonic() < end
             time.sleep(0.01)
         go.set()

@@ -209,15 +209,15 @@ class Clock:
 def test_the_store_is_bounded_and_drops_the_least_recently_used_entry() -> None:
     clock, gone = Clock(), []
     store: ExpiringStore[object] = ExpiringStore(
-        object, most=3, seconds=10, gone=lambda key, thing: gone.append(key), clock=clock
+        object, capacity=3, max_idle_seconds=10, on_forget=lambda key, value: gone.append(key), clock=clock
     )
-    kept = {name: store.hold(name) for name in "abc"}
-    assert store.hold("a") is kept["a"]
+    kept = {name: store.get_or_make(name) for name in "abc"}
+    assert store.get_or_make("a") is kept["a"]
     assert store.find("b") is kept["b"]
-    store.hold("d")
+    store.get_or_make("d")
     assert gone == ["c"], "b was found and a was held since"
     assert len(store) == 3
-    store.hold("e")
+    store.get_or_make("e")
     assert gone == ["c", "a"]
     assert store.find("a") is None
     assert len(store) == 3, "to look for a thing makes none"
@@ -226,13 +226,13 @@ def test_the_store_is_bounded_and_drops_the_least_recently_used_entry() -> None:
 def test_the_store_drops_idle_entries_also_when_no_entry_is_added() -> None:
     clock, gone = Clock(), []
     store: ExpiringStore[object] = ExpiringStore(
-        object, seconds=10, gone=lambda key, thing: gone.append(key), clock=clock
+        object, max_idle_seconds=10, on_forget=lambda key, value: gone.append(key), clock=clock
     )
-    first = store.hold("a")
+    first = store.get_or_make("a")
     clock.now = 10.0
     assert store.find("a") is first, "ten seconds are not too long, and from now on it is fresh"
     clock.now = 20.0
-    assert store.hold("b") is not first
+    assert store.get_or_make("b") is not first
     clock.now = 20.1
     assert store.find("a") is None
     assert gone == ["a"]
@@ -244,14 +244,14 @@ def test_the_store_never_drops_a_busy_entry() -> None:
     clock, busy = Clock(), {"a", "b"}
     names: dict[int, str] = {}
     store: ExpiringStore[list[str]] = ExpiringStore(
-        list, most=2, busy=lambda thing: names[id(thing)] in busy, clock=clock
+        list, capacity=2, is_busy=lambda value: names[id(value)] in busy, clock=clock
     )
     for name in "ab":
-        names[id(store.hold(name))] = name
+        names[id(store.get_or_make(name))] = name
     with pytest.raises(NoRoom, match="try again soon"):
-        store.hold("c")
+        store.get_or_make("c")
     assert store.find("a") is not None and store.find("b") is not None
-    assert store.hold("a") is store.find("a"), "who is there needs no room"
+    assert store.get_or_make("a") is store.find("a"), "who is there needs no room"
     busy.remove("b")
-    names[id(store.hold("c"))] = "c"
+    names[id(store.get_or_make("c"))] = "c"
     assert store.find("b") is None and store.find("a") is not None

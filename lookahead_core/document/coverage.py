@@ -1,0 +1,65 @@
+"""Shares and coverage: the probability that sets a branch apart from the others, and that of all branches together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from lookahead_core.document.results import Branch
+
+B = TypeVar("B", bound=Branch)
+
+
+def distinguishing_lengths(paths: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
+    """Return, for each path, the length of its shortest prefix that no other path has; its whole length if none."""
+    order = sorted(set(paths))
+    lengths = dict.fromkeys(order, 1)
+    for first, second in itertools.pairwise(order):
+        same = _common_length(first, second)
+        for path in (first, second):
+            lengths[path] = max(lengths[path], min(same + 1, len(path)))
+    return lengths
+
+
+def with_new_shares(branches: Sequence[B]) -> tuple[B, ...]:
+    """Return the branches with shares and probabilities computed anew, after their tokens have changed."""
+    lengths = distinguishing_lengths([branch.token_ids for branch in branches])
+    return tuple(
+        replace(
+            branch,
+            share=math.exp(math.fsum(branch.logprobs[: lengths[branch.token_ids]])),
+            probability=math.exp(branch.logprob),
+        )
+        for branch in branches
+    )
+
+
+def coverage_of(branches: Sequence[Branch]) -> float:
+    """Return the probability that the branches cover together: that of the union of their distinguishing prefixes."""
+    logprobs = {branch.token_ids: branch.logprobs for branch in branches}
+    return covered_probability(logprobs, distinguishing_lengths(list(logprobs)))
+
+
+def _common_length(first: Sequence[int], second: Sequence[int]) -> int:
+    for index, (one, other) in enumerate(zip(first, second, strict=False)):
+        if one != other:
+            return index
+    return min(len(first), len(second))
+
+
+def covered_probability(
+    logprobs: dict[tuple[int, ...], tuple[float, ...]], lengths: dict[tuple[int, ...], int]
+) -> float:
+    """Return the probability of the union of the paths' prefixes of these lengths: no text counts twice."""
+    masses: list[float] = []
+    counted: tuple[int, ...] | None = None
+    for path in sorted(logprobs):
+        prefix = path[: lengths[path]]
+        # In sorted order, a path comes right after its own prefixes.
+        if counted is None or prefix[: len(counted)] != counted:
+            counted = prefix
+            masses.append(math.exp(math.fsum(logprobs[path][: len(prefix)])))
+    return min(1.0, math.fsum(masses))

@@ -1,0 +1,80 @@
+"""Predictions as compact strings, from which a page computes probabilities at any temperature itself."""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lookahead_core.tree import TAIL_BIN
+
+if TYPE_CHECKING:
+    import torch
+
+    from lookahead_core.tree import Prediction
+
+TEMPERATURES = tuple(tenths / 10 for tenths in range(1, 21))
+"""The temperatures that a page can choose."""
+LOG_TOTAL_STEPS = 5000
+"""Steps per nat of a packed log total. Log totals are below 13 for vocabularies of up to 400,000 tokens."""
+LOGPROB_STEPS = 2000
+"""Steps per nat of a packed log-probability difference."""
+MAX_PACKED = 2**16 - 1
+
+
+def pack(predictions: Sequence[Prediction], kept: int) -> list[str]:
+    """Return each prediction as base64 of 16-bit integers, with its `kept` likeliest tokens.
+
+    First come the log totals at each of `TEMPERATURES`, then how far each token lies below the likeliest one. A token's
+    probability is exp((its log-probability - the likeliest token's) / temperature - log total at that temperature).
+    """
+    if not predictions:
+        return []
+    totals = (_log_totals(predictions) * LOG_TOTAL_STEPS).round().clamp(0, MAX_PACKED).int().tolist()
+    return [
+        base64.b64encode(_bytes([*row, *_differences(prediction, kept)])).decode()
+        for prediction, row in zip(predictions, totals, strict=True)
+    ]
+
+
+def _bytes(values: list[int]) -> bytes:
+    return struct.pack(f"<{len(values)}H", *values)
+
+
+def _differences(prediction: Prediction, kept: int) -> list[int]:
+    """Return how far tokens lie below the likeliest one, in steps; impossible tokens have the largest value."""
+    top = prediction.logprobs[0]
+    return [int(min((top - value) * LOGPROB_STEPS + 0.5, MAX_PACKED)) for value in prediction.logprobs[:kept]]
+
+
+def _log_totals(predictions: Sequence[Prediction]) -> torch.Tensor:
+    """Return, per prediction and temperature, the logarithm of the weight of all tokens; the likeliest one weighs 1.
+
+    The weight of the tail is computed as in `Prediction.reheated`, here for many predictions at once.
+    """
+    import torch  # here, since importing it takes seconds and the page is served before
+
+    temperatures = torch.tensor(TEMPERATURES, dtype=torch.float64)
+    logprobs = _padded(predictions, -math.inf)
+    tops = logprobs[:, :1]
+    kept = ((logprobs - tops)[:, None, :] / temperatures[:, None]).exp().sum(-1)
+    bins = max(len(prediction.tail) for prediction in predictions)
+    tails = torch.tensor([[*each.tail, *[0] * (bins - len(each.tail))] for each in predictions], dtype=torch.float64)
+    spread = TAIL_BIN / temperatures / 2
+    centres = (torch.arange(bins) + 0.5) * TAIL_BIN
+    weights = tails @ ((-centres[:, None] / temperatures).exp() * spread.sinh() / spread)
+    left = 1 - logprobs.exp().sum(-1)
+    known = weights[:, TEMPERATURES.index(1.0)] * tops[:, 0].exp()
+    scale = torch.where(left < 1e-3, 1.0, left / known)
+    return (kept + weights * scale[:, None]).log()
+
+
+def _padded(predictions: Sequence[Prediction], filler: float) -> torch.Tensor:
+    """Return the kept log-probabilities as one tensor; predictions of small vocabularies have fewer."""
+    import torch
+
+    width = max(len(prediction.logprobs) for prediction in predictions)
+    rows = [[*each.logprobs, *[filler] * (width - len(each.logprobs))] for each in predictions]
+    return torch.tensor(rows, dtype=torch.float64)
