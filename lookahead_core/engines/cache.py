@@ -19,7 +19,7 @@ class SlotLayer(CacheLayerMixin):
     values: torch.Tensor
 
     def __init__(self, cache: FlatCache) -> None:
-        super().__init__()
+        CacheLayerMixin.__init__(self)
         self.cache = cache
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:

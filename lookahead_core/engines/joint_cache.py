@@ -27,7 +27,7 @@ class JointLayer(CacheLayerMixin):
     is_sliding = False
 
     def __init__(self, layers: Sequence[SlotLayer], rows: tuple[int, ...]) -> None:
-        super().__init__()
+        CacheLayerMixin.__init__(self)
         self.layers, self.rows = layers, rows
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:

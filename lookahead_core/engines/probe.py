@@ -1,7 +1,7 @@
-"""Does the cached engine fit a model? First its configuration is asked, then a small copy of its architecture is tried.
+"""Decide whether the cached engine fits a model: by its configuration, then by a probe on a small random model.
 
-A trial on the model itself proves little: windows, chunks and rotation limits of 64 pass it at 50 tokens and are
-wrong at 100. So the copy is narrow, has two layers of each kind, and every such limit is shrunk to 8.
+A probe on the model itself proves little: a window, chunk or rope limit of 64 tokens passes a probe with 50 tokens, and
+is wrong with 100. The small model has the same architecture, two narrow layers of each type, and limits of 8 tokens.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import logging
 import random
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from transformers import PreTrainedModel
 
 from lookahead_core.engines.attention import ATTENTION
 from lookahead_core.engines.cached import CachedEngine
@@ -22,57 +24,67 @@ from lookahead_core.engines.masks import MaskPlan
 from lookahead_core.engines.uncached import LENGTH_DEPENDENT_ROPES, UncachedEngine, rope_types
 from lookahead_core.tree import Node, TokenTree
 
+log = logging.getLogger(__name__)
+
 LIMIT = 8
-PROMPT, DEPTH, WAYS = 40, 12, 2
+"""Tokens: sliding windows of the small model."""
+PROMPT, DEPTH, BRANCHES = 40, 12, 2
+"""The probe's trees: tokens of the prompt, tokens per branch, branches."""
 TOLERANCE = 1e-4
+"""The largest accepted difference of log-probabilities, as a share of the largest log-probability."""
 VOCABULARY = 96
+"""Tokens in the small model's vocabulary."""
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """Whether the cached engine fits, under which attention, and why not where it does not."""
+    """Whether the cached engine fits a model."""
 
     cached: bool
     attention: str = ""
+    """The attention implementation to use; "" if the cached engine does not fit."""
     reason: str = ""
+    """Why the cached engine does not fit, as a clause after "because"; "" if it fits."""
 
 
 def fit(hf_model: Any) -> ProbeResult:
-    """Decide for a model, without touching it."""
+    """Decide whether the cached engine fits a model, and with which attention; the model is not changed."""
     config = hf_model.config
     if reason := _refused_by(config):
         return ProbeResult(False, reason=reason)
     reason = ""
     for attention in _candidates(hf_model):
         try:
-            apart = _difference(hf_model, attention)
-        except Exception as error:  # whatever a foreign model raises here, it only means that the cache does not fit
-            named = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
-            reason = f"a small copy of it cannot be run that way ({named})"
+            error_size = _difference(hf_model, attention)
+        except Exception as error:  # any error of an unknown model means only that the cached engine does not fit
+            log.debug("The probe with attention %s failed", attention, exc_info=True)
+            message = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+            reason = f"a small model of its architecture fails with a cache ({message})"
             continue
-        if apart <= TOLERANCE:
+        if error_size <= TOLERANCE:
             return ProbeResult(True, attention)
-        reason = f"a small copy of it differs from a plain forward by {apart:.1e}"
+        reason = f"a small model of its architecture differs from a plain forward pass by {error_size:.1e}"
+        log.debug("The probe with attention %s refused the model: %s", attention, reason)
     return ProbeResult(False, reason=reason)
 
 
 def _refused_by(config: Any) -> str:
-    """Why the configuration alone rules the cache out, or nothing."""
+    """Why the configuration alone rules the cached engine out; "" if it does not."""
     text = config.get_text_config(decoder=True)
-    if growing := rope_types(config) & LENGTH_DEPENDENT_ROPES:
-        return f"its rotation is {', '.join(sorted(growing))}: earlier keys change as the text grows"
+    if ropes := rope_types(config) & LENGTH_DEPENDENT_ROPES:
+        return f"its rope type is {', '.join(sorted(ropes))}, with which earlier keys change as the text grows"
     if getattr(text, "alibi", False) or getattr(text, "attn_config", None) is not None:
-        return "its attention adds a slope over slots, not over depth"
+        return "its attention adds ALiBi slopes, which follow cache slots instead of positions"
     if getattr(text, "attention_chunk_size", None):
-        return "its attention is cut into chunks"
+        return "its attention is chunked"
     plan = MaskPlan.of(config)
     if not plan.supported:
-        return f"it has layers of another kind ({', '.join(plan.kinds)})"
+        return f"it has layers of an unsupported type ({', '.join(plan.kinds)})"
     return ""
 
 
 def _candidates(hf_model: Any) -> list[str]:
-    """Ways to attend, best first: ours, where the model lets attention be chosen; its own; the plain one."""
+    """Attention implementations to try, best first: this project's if the model supports it, the model's own, eager."""
     own = str(hf_model.config._attn_implementation or "eager")
     ours = [ATTENTION] if getattr(hf_model, "_supports_attention_backend", False) else []
     plain = own if own in ("sdpa", "eager") else "eager"
@@ -80,7 +92,7 @@ def _candidates(hf_model: Any) -> list[str]:
 
 
 def small_config(config: Any) -> Any:
-    """The same architecture, narrow and shallow, with every limit shrunk."""
+    """A copy of a configuration for a narrow and shallow model with every limit shrunk."""
     small = copy.deepcopy(config)
     text = small.get_text_config(decoder=True)
     _make_shallow(text)
@@ -89,13 +101,13 @@ def small_config(config: Any) -> Any:
     for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
         setattr(text, name, None)
     for part in (small, text):
-        # What rounds the weights of the large model has nothing to do with how it attends.
+        # Quantization of the weights has no influence on attention.
         vars(part).pop("quantization_config", None)
     return small
 
 
 def _make_shallow(text: Any) -> None:
-    """Two layers of each kind, where there are kinds."""
+    """Two layers of each layer type, or two layers."""
     kinds = list(dict.fromkeys(getattr(text, "layer_types", None) or ("only",)))
     layers = [kind for kind in kinds for _ in range(2)]
     if getattr(text, "layer_types", None):
@@ -106,7 +118,7 @@ def _make_shallow(text: Any) -> None:
 
 
 def _make_narrow(text: Any) -> None:
-    """Four heads of sixteen; shared key heads stay shared."""
+    """Four heads of width 16; grouped or shared key heads stay so."""
     heads = text.num_attention_heads
     shared = getattr(text, "num_key_value_heads", None)
     text.num_attention_heads = 4
@@ -120,14 +132,14 @@ def _make_narrow(text: Any) -> None:
     small |= {"rotary_dim": 8, "word_embed_proj_dim": 64, "num_local_experts": 4, "num_experts": 4}
     small |= {"moe_intermediate_size": 32, "shared_expert_intermediate_size": 32, "num_experts_per_tok": 2}
     for name, value in small.items():
-        # Some families compute these from others, and refuse to be told.
+        # Some families compute these attributes from others and cannot set them.
         with contextlib.suppress(AttributeError):
             if isinstance(getattr(text, name, None), int):
                 setattr(text, name, value)
 
 
 def _shrink_limits(text: Any) -> None:
-    """Windows to 8, so that a short trial crosses them; room for the positions that the trial needs."""
+    """Sliding windows of `LIMIT` tokens, which the probe's trees cross, and positions for these trees."""
     if getattr(text, "sliding_window", None):
         text.sliding_window = LIMIT
     if isinstance(getattr(text, "window_size", None), int):
@@ -137,64 +149,66 @@ def _shrink_limits(text: Any) -> None:
 
 @dataclass(frozen=True)
 class ProbeKey:
-    """What the outcome of a trial depends on. Configurations are compared by their text."""
+    """All inputs of a probe, as a key of its cache. Configurations are compared by their JSON text."""
 
-    model_class: type
+    model_class: type[PreTrainedModel]
     config: Any = field(compare=False)
     config_text: Hashable
     attention: str
 
 
 def _difference(hf_model: Any, attention: str) -> float:
+    """`difference` for a model."""
     config = small_config(hf_model.config)
     return difference(ProbeKey(type(hf_model), config, _text_of(config), attention))
 
 
 def _text_of(config: Any) -> Hashable:
-    """A configuration as JSON; where it holds what JSON cannot, something that equals nothing else."""
+    """A configuration as JSON; if it cannot be serialised, a new object, which equals no other key."""
     try:
         return str(config.to_json_string(use_diff=False))
     except Exception:
+        log.debug("A configuration cannot be serialised, so its probe is not cached", exc_info=True)
         return object()
 
 
 @functools.lru_cache(maxsize=64)
-def difference(trial: ProbeKey) -> float:
-    """The largest difference between cached and plain log-probabilities on two small trees, relative to their size.
+def difference(key: ProbeKey) -> float:
+    """The largest difference between cached and uncached log-probabilities, as a share of the largest one.
 
-    Remembered: models of one architecture have the same small copy, so only the first of them is tried.
+    Infinite if any of them is not finite. The result is cached: models of one architecture share it.
     """
-    own = trial.attention if trial.attention != ATTENTION else "sdpa"
-    # The program's own random state is put back afterwards.
+    own = key.attention if key.attention != ATTENTION else "sdpa"
+    # The program's own random state is restored afterwards.
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
-        model = trial.model_class._from_config(trial.config, attn_implementation=own, dtype=torch.float32).eval()
+        model = key.model_class._from_config(key.config, attn_implementation=own, dtype=torch.float32).eval()
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 torch.nn.init.normal_(parameter, std=0.2)
             else:
-                # Norms and biases as well: what is one, or nothing, hides who forgets it.
+                # Norms and biases of 1 or 0 would hide code that ignores them.
                 parameter.data += 0.2 * torch.randn_like(parameter)
-    # Two trees, so that passes that both share are tried as well.
-    nodes = [*_trial_tree(seed=0), *_trial_tree(seed=1)]
-    cached = CachedEngine(model, cache_bytes=1 << 30, attention=trial.attention)
-    some = random.Random(1).sample(nodes, len(nodes))
-    rows = torch.cat([cached.evaluate(some[start : start + 7]).clone() for start in range(0, len(some), 7)])
-    plain = UncachedEngine(model).evaluate(some)
+    # Two trees, so that passes over several trees are probed as well.
+    nodes = [*_probe_tree(seed=0), *_probe_tree(seed=1)]
+    cached = CachedEngine(model, cache_bytes=1 << 30, attention=key.attention)
+    shuffled = random.Random(1).sample(nodes, len(nodes))
+    rows = torch.cat([cached.evaluate(shuffled[start : start + 7]).clone() for start in range(0, len(shuffled), 7)])
+    plain = UncachedEngine(model).evaluate(shuffled)
     if not (torch.isfinite(rows).all() and torch.isfinite(plain).all()):
         return float("inf")
     return float((rows - plain).abs().max() / plain.abs().max())
 
 
-def _trial_tree(seed: int) -> list[Node]:
-    """A prompt and two branches below it, deep enough to cross every shrunken limit."""
-    dice, tree = random.Random(seed), TokenTree()
-    head = tree.descend(tree.root, (dice.randrange(VOCABULARY) for _ in range(PROMPT)))
+def _probe_tree(seed: int) -> list[Node]:
+    """The nodes of a prompt's end and of branches below it that are deep enough to cross every limit."""
+    generator, tree = random.Random(seed), TokenTree()
+    head = tree.descend(tree.root, (generator.randrange(VOCABULARY) for _ in range(PROMPT)))
     tree.move_head(head)
     nodes = [head]
-    for way in range(WAYS):
-        node = tree.expand(head, way)
+    for token_id in range(BRANCHES):
+        node = tree.expand(head, token_id)
         for _ in range(DEPTH):
             nodes.append(node)
-            node = tree.expand(node, dice.randrange(VOCABULARY))
+            node = tree.expand(node, generator.randrange(VOCABULARY))
     return nodes

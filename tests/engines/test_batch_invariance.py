@@ -72,7 +72,7 @@ def test_passes_of_up_to_the_compiled_rows_give_the_same_bits_in_any_grouping(dt
 
 @compiling
 def test_in_float32_no_bit_depends_on_how_rows_are_grouped_into_passes_of_any_size() -> None:
-    engine, found = loaded(torch.float32).engine, []
+    engine, found = small_model(torch.float32).engine, []
     for size in (1, ROWS - 1, 2 * ROWS + 9, 400):
         _, nodes = random_tree(8, 2, nodes=3 * ROWS)
         engine.evaluate([min(nodes, key=lambda node: node.depth)])

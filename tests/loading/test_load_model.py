@@ -239,17 +239,17 @@ class Narrow(transformers.LlamaForCausalLM):
         ("", "(RuntimeError)"),
     ],
 )
-def test_why_a_small_copy_cannot_be_run_is_said_with_the_errors_first_line(
+def test_the_reason_for_the_uncached_engine_has_the_first_line_of_the_probes_error(
     said: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Narrow, "said", said)
     hf_model = Narrow(tiny_llama(96).config).eval()
     model = load_model(hf_model, tokenizer=None)
-    assert model.engine_reason == f"a small copy of it cannot be run that way {told}"
+    assert model.engine_reason == f"a small model of its architecture fails with a cache {told}"
     with pytest.raises(ModelError) as raised:
         load_model(hf_model, tokenizer=None, engine="cached")
     assert str(raised.value) == (
-        f"This model cannot use the cached engine: a small copy of it cannot be run that way {told}; "
+        f"This model cannot use the cached engine: a small model of its architecture fails with a cache {told}; "
         'leave engine at "auto".'
     )
 

@@ -195,7 +195,7 @@ def test_the_rounded_model_in_hand_behaves_afterwards_as_it_did_before(folder: P
     assert_unchanged(model.hf_model, model)
 
 
-def test_the_small_copy_that_an_engine_is_tried_on_is_not_rounded(folder: Path) -> None:
+def test_the_small_model_of_the_probe_is_not_quantized(folder: Path) -> None:
     config = load_model(str(folder), quantize="8bit").hf_model.config
     assert config.quantization_config and not hasattr(small_config(config), "quantization_config")
 
