@@ -45,18 +45,18 @@ class CachedEngine:
 
         `cache_bytes` bounds the caches of all trees together; `attention` is a name registered with transformers.
         """
-        self.twin = copy_sharing_parameters(hf_model)
-        if attention != self.twin.config._attn_implementation:
-            self.twin.set_attn_implementation(attention)
+        self.model_copy = copy_sharing_parameters(hf_model)
+        if attention != self.model_copy.config._attn_implementation:
+            self.model_copy.set_attn_implementation(attention)
         self.joins = attention == ATTENTION
         """Whether several trees can share a pass: only this project's attention keeps their caches apart."""
-        self.plan = MaskPlan.of(self.twin.config)
+        self.plan = MaskPlan.of(self.model_copy.config)
         self.cache_bytes = cache_bytes
         self.passes = 0
         self.pass_costs = PassCosts()
         self.computation = Computation("as transformers computes them", "as transformers computes them")
-        self._layers = self.twin.config.get_text_config(decoder=True).num_hidden_layers
-        self._keeps_logits = "logits_to_keep" in inspect.signature(self.twin.forward).parameters
+        self._layers = self.model_copy.config.get_text_config(decoder=True).num_hidden_layers
+        self._keeps_logits = "logits_to_keep" in inspect.signature(self.model_copy.forward).parameters
         self._caches: weakref.WeakSet[FlatCache] = weakref.WeakSet()
         self._lock = threading.RLock()
         self._slot_bytes = 1
@@ -64,7 +64,7 @@ class CachedEngine:
 
     @property
     def batch_invariant_rows(self) -> int | None:
-        return None if self.twin.dtype is torch.float32 else self.computation.exact_rows or None
+        return None if self.model_copy.dtype is torch.float32 else self.computation.exact_rows or None
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():
@@ -179,7 +179,7 @@ class CachedEngine:
         joined = len(segments) > 1
         sizes = tuple(len(segment.nodes) for segment in segments)
         nodes = [node for segment in segments for node in segment.nodes]
-        device = self.twin.device
+        device = self.model_copy.device
         arguments: dict[str, Any] = {
             "input_ids": torch.tensor([[node.token_id for node in nodes]], device=device),
             "position_ids": torch.tensor([[node.depth - 1 for node in nodes]], device=device),
@@ -192,8 +192,8 @@ class CachedEngine:
         wanted = torch.tensor(indices, dtype=torch.int64, device=device)
         if self._keeps_logits:
             arguments["logits_to_keep"] = wanted
-        with _captured_head_input(self.twin, hidden) as captured:
-            logits = select_logits(self.twin(**arguments).logits, wanted, len(nodes))[0]
+        with _captured_head_input(self.model_copy, hidden) as captured:
+            logits = select_logits(self.model_copy(**arguments).logits, wanted, len(nodes))[0]
         self.passes += 1
         for (segment, cache), added in zip(pairs, fresh, strict=True):
             cache.add(added)
@@ -212,13 +212,13 @@ class CachedEngine:
         for node, slot in slots.items():
             above = visible.get(node.parent) if node.parent in slots and node.parent not in cache.slots else None
             visible[node] = (cache.visible_below(node.parent) if above is None else above) | 1 << slot
-        device = self.twin.device
+        device = self.model_copy.device
         table = unpack(list(visible.values()), start + len(nodes), device)
         distances = None
         if self.plan.slides:
             depths = torch.tensor([node.depth for node in nodes], dtype=torch.int32)
             distances = depths.to(device)[:, None] - torch.cat([cache.depths[:start], depths]).to(device)
-        return self.plan.masks(table, self.twin.dtype, distances)
+        return self.plan.masks(table, self.model_copy.dtype, distances)
 
     def _make_room(self, segments: list[PassSegment], caches: list[FlatCache]) -> None:
         """Reserve slots for a pass within the bound on bytes. Raises CacheFull if that is impossible.

@@ -31,14 +31,14 @@ class UncachedEngine:
     """An engine without a cache: paths are rows of a batch, padded on the right."""
 
     def __init__(self, hf_model: Any) -> None:
-        self.twin = copy_sharing_parameters(hf_model)
-        self.same_length_only = bool(rope_types(self.twin.config) & LENGTH_DEPENDENT_ROPES)
+        self.model_copy = copy_sharing_parameters(hf_model)
+        self.same_length_only = bool(rope_types(self.model_copy.config) & LENGTH_DEPENDENT_ROPES)
         """Whether all paths of a batch must have one length, because rotary embeddings depend on it."""
         self.batch_invariant_rows = None
         self.computation = Computation("a forward over each whole path", "a forward over each whole path")
         self.passes = 0
         self.pass_costs = PassCosts()
-        self._forward_parameters = inspect.signature(self.twin.forward).parameters
+        self._forward_parameters = inspect.signature(self.model_copy.forward).parameters
         self._lock = threading.RLock()
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
@@ -129,10 +129,10 @@ class UncachedEngine:
             "logits_to_keep": kept,
             "use_cache": False,
         }
-        device = self.twin.device
+        device = self.model_copy.device
         supported = arguments.keys() & self._forward_parameters.keys()
         accepted = {name: _to_device(arguments[name], device) for name in supported}
-        logits = select_logits(self.twin(**accepted).logits, kept.to(device), len(positions))
+        logits = select_logits(self.model_copy(**accepted).logits, kept.to(device), len(positions))
         columns = torch.searchsorted(kept, depths)
         for path in paths:
             path[-1].tree.work.tokens += len(path)
@@ -144,7 +144,7 @@ class UncachedEngine:
     def _reset_dynamic_ropes(self) -> None:
         """Reset length-dependent rotary embeddings, in which transformers keeps the longest text's frequencies."""
         if self.same_length_only:
-            for module in self.twin.modules():
+            for module in self.model_copy.modules():
                 for name in [name for name in vars(module) if name.endswith("max_seq_len_cached")]:
                     setattr(module, name, module.original_max_seq_len)
                 for name, buffer in list(module.named_buffers(recurse=False)):

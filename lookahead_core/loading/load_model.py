@@ -158,7 +158,7 @@ def _engine(hf_model: Any, asked: str, settings: Settings) -> tuple[CachedEngine
             raise ModelError(f'This model cannot use the cached engine: {found.reason}; leave engine at "auto".')
         return _uncached(hf_model), found.reason
     cached = CachedEngine(hf_model, cache_bytes=settings.cache_bytes, attention=found.attention)
-    cached.computation = prepare(cached.twin, compute=settings.compute)
+    cached.computation = prepare(cached.model_copy, compute=settings.compute)
     cached.measure_slot_bytes()
     return cached, ""
 

@@ -65,7 +65,7 @@ def test_documents_of_one_batch_share_each_pass_and_no_odds(family: str) -> None
     hf_model = make(family)
     model = load_model(hf_model)
     passes: list[int] = []
-    model.engine.twin.register_forward_hook(lambda *given: passes.append(1))
+    model.engine.model_copy.register_forward_hook(lambda *given: passes.append(1))
     some = documents(model)
     ids: list[list[int]] = [list(one.token_ids) for one in some]
     largest = 0.0
@@ -116,7 +116,7 @@ def test_texts_that_end_early_leave_the_others_to_go_on(tiny_model: Model) -> No
 def test_long_prompts_share_passes_of_bounded_size() -> None:
     model = load_model(tiny_llama(96, max_position_embeddings=4096, eos_token_id=None))
     sizes: list[int] = []
-    model.engine.twin.register_forward_pre_hook(
+    model.engine.model_copy.register_forward_pre_hook(
         lambda module, args, kwargs: sizes.append(kwargs["input_ids"].shape[1]), with_kwargs=True
     )
     dice = random.Random(2)

@@ -25,7 +25,7 @@ def engine_with_shapes(hf_model: Any) -> tuple[UncachedEngine, list[tuple[int, i
         assert torch.equal(kwargs["position_ids"][0], torch.arange(kwargs["input_ids"].shape[1]))
         shapes.append((*kwargs["input_ids"].shape, len(kwargs["logits_to_keep"])))
 
-    engine.twin.register_forward_pre_hook(record, with_kwargs=True)
+    engine.model_copy.register_forward_pre_hook(record, with_kwargs=True)
     return engine, shapes
 
 
@@ -80,7 +80,7 @@ def test_with_length_dependent_ropes_all_paths_of_a_batch_have_one_length(family
     hf_model = make(family)
     engine = UncachedEngine(hf_model)
     shapes: list[tuple[int, int]] = []
-    engine.twin.register_forward_pre_hook(
+    engine.model_copy.register_forward_pre_hook(
         lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
     )
     nodes = leaves([30, 5, 30, 12, 5, 5])

@@ -182,11 +182,11 @@ def test_on_a_gpu_no_outliers_are_chosen_over_all_rows_and_four_bits_round_weigh
 @pytest.mark.parametrize("dtype", LAW)
 def test_quantised_layers_are_not_packed(folder: Path, quantize: str, dtype: str) -> None:
     model = load_model(str(folder), quantize=quantize, dtype=dtype, engine="cached")
-    twin: Any = model.engine.twin  # type: ignore[attr-defined]
-    kinds = [type(module) for module in twin.model.modules()]
+    model_copy: Any = model.engine.model_copy  # type: ignore[attr-defined]
+    kinds = [type(module) for module in model_copy.model.modules()]
     assert PackedLinear not in kinds
-    assert {id(value) for value in twin.model.parameters()} == {id(p) for p in model.hf_model.model.parameters()}
-    assert type(twin.lm_head) is not nn.Linear, "the output matrix is not quantised, and packed"
+    assert {id(value) for value in model_copy.model.parameters()} == {id(p) for p in model.hf_model.model.parameters()}
+    assert type(model_copy.lm_head) is not nn.Linear, "the output matrix is not quantised, and packed"
 
 
 @pytest.mark.parametrize("quantize", QUANTIZE)
@@ -231,7 +231,7 @@ def test_a_twin_shares_what_bitsandbytes_keeps_beside_its_parameters(folder: Pat
     for quantize in QUANTIZE:
         hf_model = rounded_by_bitsandbytes(folder, quantize, torch.bfloat16)
         layer = hf_model.model.layers[0].mlp.up_proj
-        own = load_model(hf_model, tokenizer=None).engine.twin.model.layers[0].mlp.up_proj  # type: ignore[attr-defined]
+        own = load_model(hf_model, tokenizer=None).engine.model_copy.model.layers[0].mlp.up_proj  # type: ignore[attr-defined]
         assert own is not layer and own.weight is layer.weight
         if quantize == "8bit":
             assert own.state is not layer.state and own.state.CB is layer.state.CB and own.state.SCB is layer.state.SCB

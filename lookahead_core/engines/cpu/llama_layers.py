@@ -30,16 +30,15 @@ DIRECT_MODELS = {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "
 """Models that are embeddings, layers, a final norm and an output matrix, with nothing between them."""
 
 
-def use_compiled_layers(twin: Any) -> str:
-    """Replace a twin's decoder layers by `LayerRun` modules, in place, if all of them can be compiled.
+def use_compiled_layers(model_copy: Any) -> str:
+    """Replace a model copy's decoder layers by `LayerRun` modules, in place, if all of them can be compiled.
 
-    Adjacent layers of one kind become one module. Returns why the layers cannot be compiled, and leaves the twin as it
-    was; or an empty string.
+    Adjacent layers of one kind become one module. Returns "" then; otherwise the reason, and nothing is changed.
     """
-    layers = llama_layers(twin)
+    layers = llama_layers(model_copy)
     if not layers:
         return "they are for decoder layers of the Llama shape"
-    kinds = getattr(twin.config.get_text_config(decoder=True), "layer_types", None) or [""] * len(layers)
+    kinds = getattr(model_copy.config.get_text_config(decoder=True), "layer_types", None) or [""] * len(layers)
     runs = []
     for _, indices in groupby(range(len(layers)), key=lambda index: kinds[index]):
         first, *others = indices
@@ -55,8 +54,8 @@ def use_compiled_layers(twin: Any) -> str:
         layers[run.first] = run
     # Without these, the model would only iterate over modules that do nothing.
     del layers[last + 1 :]
-    if type(twin).__name__ in DIRECT_MODELS and len(runs) == 1 and not _has_hooks(twin.model):
-        twin.forward = DirectForward(twin)
+    if type(model_copy).__name__ in DIRECT_MODELS and len(runs) == 1 and not _has_hooks(model_copy.model):
+        model_copy.forward = DirectForward(model_copy)
     return ""
 
 
@@ -100,7 +99,7 @@ def _parts(module: Any) -> set[str]:
 
 
 class LayerRun(nn.Module):
-    """Stands in a twin in place of the first of several decoder layers, and computes all of them."""
+    """Stands in a model copy in place of the first of several decoder layers, and computes all of them."""
 
     def __init__(self, layers: Sequence[Any], first: int, compiled: CompiledLayers) -> None:
         super().__init__()
@@ -197,10 +196,10 @@ def rope_of(cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:
 class DirectForward:
     """The forward of a model whose layers are one `LayerRun`: for compiled passes without transformers' other steps."""
 
-    def __init__(self, twin: Any) -> None:
-        # The twin holds this object; a strong reference back would keep both alive.
-        self._twin = weakref.proxy(twin)
-        self._own = type(twin).forward
+    def __init__(self, model_copy: Any) -> None:
+        # The model copy holds this object; a strong reference back would keep both alive.
+        self._model_copy = weakref.proxy(model_copy)
+        self._own = type(model_copy).forward
         self._ropes = torch.empty(0)
         """Rotary embeddings by position, up to the largest position so far."""
 
@@ -213,23 +212,23 @@ class DirectForward:
         logits_to_keep: torch.Tensor,
         **others: Any,
     ) -> Any:
-        body = self._twin.model
+        body = self._model_copy.model
         layers, ids = body.layers[0], input_ids[0]
         if not layers.compiles(len(ids)):
             return self._own(
-                self._twin, input_ids=input_ids, position_ids=position_ids, attention_mask=attention_mask,
+                self._model_copy, input_ids=input_ids, position_ids=position_ids, attention_mask=attention_mask,
                 past_key_values=past_key_values, logits_to_keep=logits_to_keep, **others,
             )  # fmt: skip
         rows = layers.compute(body.embed_tokens(ids), attention_mask, past_key_values, self._rope_at(position_ids[0]))
-        return CausalLMOutput(logits=self._twin.lm_head(body.norm(rows[logits_to_keep])[None]))
+        return CausalLMOutput(logits=self._model_copy.lm_head(body.norm(rows[logits_to_keep])[None]))
 
     def _rope_at(self, positions: torch.Tensor) -> torch.Tensor:
         longest = int(positions.max()) + 1
         if longest > len(self._ropes):
             # Models whose rotary embedding depends on the text's length use the uncached engine.
             known = torch.arange(2 * longest, device=positions.device)[None]
-            like = torch.empty(0, dtype=self._twin.dtype, device=positions.device)
-            self._ropes = rope_of(*self._twin.model.rotary_emb(like, known))[0]
+            like = torch.empty(0, dtype=self._model_copy.dtype, device=positions.device)
+            self._ropes = rope_of(*self._model_copy.model.rotary_emb(like, known))[0]
         return self._ropes[positions]
 
 

@@ -64,7 +64,7 @@ def compiled_of(hf_model: Any) -> CompiledLayers | None:
 def engine_of(hf_model: Any) -> CachedEngine:
     """An engine with compiled layers."""
     engine = CachedEngine(hf_model, cache_bytes=1 << 30)
-    engine.computation = prepare.prepare(engine.twin)
+    engine.computation = prepare.prepare(engine.model_copy)
     assert engine.computation.few_rows == prepare.COMPILED
     return engine
 
@@ -157,7 +157,7 @@ def test_in_bfloat16_compiled_layers_are_closer_to_the_exact_odds_than_packed_ma
     differences = []
     for compute in ("packed", "auto"):
         engine = CachedEngine(copy.deepcopy(hf_model).bfloat16(), cache_bytes=1 << 30)
-        prepare.prepare(engine.twin, compute=compute)
+        prepare.prepare(engine.model_copy, compute=compute)
         for seed, size in ((1, 7), (0, 1)):
             _, nodes = random_tree(8, seed)
             rows, expected = evaluate_in_passes(engine, nodes, size, seed), UncachedEngine(hf_model).evaluate(nodes)
@@ -213,7 +213,7 @@ def test_which_output_matrices_are_compiled(head: torch.nn.Linear, taken: bool) 
     hf_model = random_model("llama", saved_in_bfloat16=True)
     hf_model.set_output_embeddings(head)
     engine = engine_of(hf_model)
-    assert isinstance(engine.twin.get_output_embeddings(), CompiledHead) == taken
+    assert isinstance(engine.model_copy.get_output_embeddings(), CompiledHead) == taken
     assert engine.computation.exact_rows == (ROWS if taken else 0)
 
 
@@ -252,8 +252,8 @@ def test_layers_that_the_kernels_would_change_are_not_compiled(change: Any) -> N
     assert compiled_of(hf_model) is not None
     change(hf_model)
     engine = CachedEngine(hf_model, cache_bytes=1 << 30)
-    assert re.search(REASONS[change], use_compiled_layers(engine.twin))
-    assert not any(isinstance(one, LayerRun) for one in engine.twin.modules())
+    assert re.search(REASONS[change], use_compiled_layers(engine.model_copy))
+    assert not any(isinstance(one, LayerRun) for one in engine.model_copy.modules())
     _, nodes = random_tree(8, 1)
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
 
@@ -292,7 +292,7 @@ def test_where_nothing_can_be_compiled_packed_matrices_are_used(missing: str, mo
         monkeypatch.setattr(compiled_layers.binding, "check_jit_execution", refused)
     hf_model = random_model("llama", saved_in_bfloat16=True)
     engine = CachedEngine(hf_model, cache_bytes=1 << 30)
-    reason = prepare.prepare(engine.twin).reason
+    reason = prepare.prepare(engine.model_copy).reason
     assert ("Nothing here may be written and run" if missing == "memory" else "compiling needs Linux") in reason
     _, nodes = random_tree(8, 1)
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
@@ -404,8 +404,8 @@ def test_a_loaded_model_says_how_it_computes(dtype: torch.dtype) -> None:
     engine: Any = load_model(hf_model, tokenizer=None).engine
     assert engine.computation.few_rows == "layers compiled by LLVM" and engine.computation.exact_rows == ROWS
     assert engine.batch_invariant_rows == (ROWS if dtype is torch.bfloat16 else None)
-    assert any(isinstance(one, LayerRun) for one in engine.twin.modules())
-    assert isinstance(engine.twin.get_output_embeddings(), CompiledHead)
+    assert any(isinstance(one, LayerRun) for one in engine.model_copy.modules())
+    assert isinstance(engine.model_copy.get_output_embeddings(), CompiledHead)
     _, nodes = random_tree(8, 1)
     plain = copy.deepcopy(hf_model).float()
     rows, expected = evaluate_in_passes(engine, nodes, 7, 1), UncachedEngine(plain).evaluate(nodes)
@@ -446,7 +446,7 @@ def test_widths_that_registers_do_not_divide_are_not_compiled(shape: dict[str, i
     hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED | shape)).eval().bfloat16().float()
     assert compiled_of(hf_model) is None
     engine = CachedEngine(hf_model, cache_bytes=1 << 30)
-    assert "multiples of the processor's registers" in prepare.prepare(engine.twin).reason
+    assert "multiples of the processor's registers" in prepare.prepare(engine.model_copy).reason
     _, nodes = random_tree(8, 1)
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
 

@@ -42,7 +42,7 @@ def compiled_engine(hf_model: Any) -> CachedEngine:
     for parameter in hf_model.parameters():
         parameter.data = parameter.data.bfloat16().to(parameter.dtype)
     engine = CachedEngine(hf_model, cache_bytes=1 << 30)
-    assert use_compiled_layers(engine.twin) == ""
+    assert use_compiled_layers(engine.model_copy) == ""
     return engine
 
 
@@ -53,7 +53,7 @@ def test_with_compiled_layers_every_prediction_equals_a_plain_forward(family: st
     hf_model = random_model(family, limit)
     for seed, size in ((0, 1), (1, 7), (2, 100)):
         engine = compiled_engine(hf_model)
-        runs = [module for module in engine.twin.modules() if isinstance(module, LayerRun)]
+        runs = [module for module in engine.model_copy.modules() if isinstance(module, LayerRun)]
         spans = [(run.first, len(run.layers)) for run in runs]
         assert spans == ([(0, 1), (1, 1)] if family == "qwen2_sliding" else [(0, 2)])
         _, nodes = random_tree(limit, seed, nodes=2 * ROWS)
@@ -64,11 +64,11 @@ def test_with_compiled_layers_every_prediction_equals_a_plain_forward(family: st
 @pytest.mark.parametrize("family", LLAMA_SHAPED)
 def test_only_models_without_other_computation_use_the_direct_forward(family: str) -> None:
     engine = compiled_engine(random_model(family))
-    direct = vars(engine.twin).get("forward")
+    direct = vars(engine.model_copy).get("forward")
     assert isinstance(direct, DirectForward) == (family not in ("qwen2_sliding", "granite"))
     if direct is not None:
         # A strong reference would make a cycle that only the garbage collector frees.
-        assert isinstance(direct._twin, weakref.ProxyTypes)
+        assert isinstance(direct._model_copy, weakref.ProxyTypes)
 
 
 @compiling
@@ -112,7 +112,7 @@ def test_with_compiled_layers_trees_that_share_a_pass_are_kept_apart(family: str
 def test_layers_are_compiled_in_exactly_the_families_of_the_llama_shape(family: str) -> None:
     hf_model = random_model(family, saved_in_bfloat16=True)
     engine = CachedEngine(hf_model, cache_bytes=1 << 30)
-    assert (prepare(engine.twin).few_rows == COMPILED) == (family in LLAMA_SHAPED)
+    assert (prepare(engine.model_copy).few_rows == COMPILED) == (family in LLAMA_SHAPED)
 
 
 @compiling
@@ -123,7 +123,7 @@ def test_a_model_that_only_looks_llama_shaped_is_found_by_comparison() -> None:
         for layer in hf_model.model.layers:
             layer.residual_multiplier = multiplier
         assert llama_layers(hf_model)
-        assert use_compiled_layers(CachedEngine(hf_model, cache_bytes=1 << 30).twin) == reason
+        assert use_compiled_layers(CachedEngine(hf_model, cache_bytes=1 << 30).model_copy) == reason
 
 
 def test_layers_that_differ_between_the_first_and_the_last_are_not_compiled() -> None:
@@ -157,7 +157,7 @@ def test_compiled_layers_leave_the_given_model_unchanged(dtype: torch.dtype) -> 
         before = hf_model(ids).logits[0]
         exact = copy.deepcopy(hf_model).float()(ids).logits[0, -1]
     model = load_model(hf_model, tokenizer=None)
-    assert any(isinstance(module, LayerRun) for module in model.engine.twin.modules())  # type: ignore[attr-defined]
+    assert any(isinstance(module, LayerRun) for module in model.engine.model_copy.modules())  # type: ignore[attr-defined]
     assert not any(isinstance(module, LayerRun) for module in hf_model.modules())
     document = Document(model, token_ids=ids[0].tolist())
     row = document.predict(row=True).row

@@ -115,7 +115,7 @@ def test_a_model_with_matrices_of_several_types_is_not_packed() -> None:
 def test_how_to_compute_is_a_setting_that_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     for compute in prepare.COMPUTE:
         engine: Any = load_model(tiny_llama(300), tokenizer=None, settings=Settings(compute=compute)).engine
-        packs_some = any(isinstance(module, PackedLinear) for module in engine.twin.modules())
+        packs_some = any(isinstance(module, PackedLinear) for module in engine.model_copy.modules())
         assert packs_some == (compute != "plain" and packs(torch.float32))
     monkeypatch.setenv("LOOKAHEAD_COMPUTE", "fast")
     with pytest.raises(ValueError, match="LOOKAHEAD_COMPUTE is 'fast', and must be one of auto, packed, plain"):
@@ -136,7 +136,7 @@ def test_where_the_processor_or_its_library_cannot_pack_a_type_the_model_runs_pl
         assert not packs(dtype)
         hf_model = tiny_llama(300).to(dtype)
         model = load_model(hf_model, tokenizer=None)
-        assert not any(isinstance(module, PackedLinear) for module in model.engine.twin.modules())  # type: ignore[attr-defined]
+        assert not any(isinstance(module, PackedLinear) for module in model.engine.model_copy.modules())  # type: ignore[attr-defined]
         row = Document(model, token_ids=[1, 2, 3]).predict(row=True).row
         assert row is not None
         with torch.no_grad():
@@ -151,7 +151,7 @@ def test_a_twin_shares_the_parameters_of_the_model_in_hand() -> None:
     held = {parameter.data_ptr() for parameter in hf_model.parameters()}
     model = load_model(hf_model, tokenizer=None)
     Document(model, token_ids=[1, 2, 3]).lookahead(k=2, depth=3)
-    assert {p.data_ptr() for p in model.engine.twin.parameters()} <= held  # type: ignore[attr-defined]
+    assert {p.data_ptr() for p in model.engine.model_copy.parameters()} <= held  # type: ignore[attr-defined]
 
 
 def test_a_model_in_half_precision_keeps_its_rotation_in_full(tmp_path: Path) -> None:
