@@ -12,50 +12,60 @@ from lookahead_core.text.codec import TextCodec
 
 @dataclass(frozen=True)
 class Model:
-    """What documents share: the weights, the words and the engine."""
+    """A loaded model: what all its documents share. Made by `load_model`."""
 
     name: str
     hf_model: Any
-    """What transformers loaded, and left as it was."""
+    """The transformers model, which behaves as if it had been loaded by itself."""
     tokenizer: Any
+    """The transformers tokenizer; None for a model that has none."""
     codec: TextCodec
+    """Converts between text and token ids."""
     engine: Engine
+    """Computes predictions."""
     engine_reason: str
-    """Why this engine: empty for the cached one."""
+    """Why the uncached engine is used; empty for the cached one."""
     end_token_ids: frozenset[int]
     start_ids: tuple[int, ...]
-    """What stands before every text; or, where nothing does, what an empty text starts from."""
+    """The token ids before every text; if the tokenizer adds none, the start token of an empty text."""
     vocabulary: int
+    """Number of token ids that the model has embeddings for."""
     context_length: int | None
+    """Maximum number of tokens in a pass's path; None if there is no limit."""
     quantization: str
-    """How the weights are rounded, as "4 bit"; empty where they are not."""
+    """How the weights are quantized, as "4 bit"; empty if they are not."""
     computation: Computation
     """How passes are computed on this device, and why not faster."""
 
     @property
     def dtype(self) -> str:
+        """The dtype of the weights, as "bfloat16"."""
         return str(self.hf_model.dtype).removeprefix("torch.")
 
     @property
     def device(self) -> str:
+        """The device of the weights, as "cpu" or "cuda:0"."""
         return str(self.hf_model.device)
 
     def describe(self, *, details: bool = False) -> str:
-        """One line for people: name, device, type, bits where they are few, engine.
+        """Return one line for people: name, device, dtype, quantization if any, and engine.
 
         With `details`, further lines say how passes are computed, and why not faster.
         """
-        kind = "uncached" if self.engine_reason else "cached"
-        facts = (self.name.rstrip("/").rsplit("/")[-1], self.device.upper(), self.dtype, self.quantization, kind)
-        line = " · ".join(filter(None, facts))
+        engine = "uncached" if self.engine_reason else "cached"
+        facts = (self.name.rstrip("/").rsplit("/")[-1], self.device.upper(), self.dtype, self.quantization, engine)
+        summary = " · ".join(filter(None, facts))
         if not details:
-            return line
+            return summary
         reason = [f"uncached because {self.engine_reason}"] if self.engine_reason else []
-        return "\n".join([line, *reason, *self.computation.lines()])
+        return "\n".join([summary, *reason, *self.computation.lines()])
 
 
-def model_and_source(one: Any, other: Any, call: str) -> tuple[Model, Any]:
-    """A model and a source, which callers may give in either order; a ValueError unless one of the two is a model."""
-    if isinstance(one, Model) == isinstance(other, Model):
-        raise ValueError(f"{call} takes a model that load_model gave, and a source: give one of each.")
-    return (one, other) if isinstance(one, Model) else (other, one)
+def model_and_source(first: Any, second: Any, function: str) -> tuple[Model, Any]:
+    """Return the model and the source among two arguments in either order.
+
+    A ValueError that names the called function is raised unless exactly one of them is a `Model`.
+    """
+    if isinstance(first, Model) == isinstance(second, Model):
+        raise ValueError(f"{function} takes a model that load_model gave, and a source: give one of each.")
+    return (first, second) if isinstance(first, Model) else (second, first)

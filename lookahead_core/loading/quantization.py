@@ -1,6 +1,6 @@
-"""Weights of four or eight bits: which library suits a device, and what to ask transformers for.
+"""Quantization to 4 or 8 bits: which library a device uses, and the configuration that transformers takes.
 
-Only ways whose rows do not know of each other: weights alone are rounded, or activations row by row.
+Rows of a pass stay independent: only weights are quantized, or activations row by row.
 """
 
 from __future__ import annotations
@@ -18,37 +18,42 @@ from torch import nn
 from lookahead_core.errors import ModelError
 
 QUANTIZE = ("4bit", "8bit")
-GROUP = 32
-"""How many weights of four bits share a scale on a processor: the fewest that the kernel takes, for truer odds."""
-PACKED = 16
-"""The kernel for four bits on a processor takes matrices whose height is a multiple of this."""
+"""Values of the option `quantize`."""
+GROUP_SIZE = 32
+"""Number of 4-bit weights that share a scale on the CPU: the smallest that the kernel takes, for accuracy."""
+ROW_MULTIPLE = 16
+"""The 4-bit kernel of the CPU takes matrices whose number of rows is a multiple of this."""
 
 
 @dataclass(frozen=True)
 class QuantizationLibrary:
-    """Who rounds the weights on a kind of device, and what transformers is told."""
+    """The library that quantizes for a type of device, and a function that makes its configuration."""
 
     requirement: str
-    configured: Callable[[str, torch.dtype], Any]
+    """What to install, as pip takes it."""
+    make_config: Callable[[str, torch.dtype | None], Any]
 
 
-def configuration(quantize: str | None, device: str, dtype: torch.dtype) -> Any:
-    """What transformers takes for these bits on this kind of device; None where nothing is to be rounded."""
+def quantization_config(quantize: str | None, device: str, dtype: torch.dtype | None) -> Any:
+    """Return the quantization configuration of transformers for a type of device; None if `quantize` is None.
+
+    A ModelError is raised if the device has no library for it, or if the library is not installed.
+    """
     if quantize is None:
         return None
     library = LIBRARIES.get(device)
     if library is None:
-        raise ModelError(f"There are no weights of few bits on {device}: leave quantize out, or choose another device.")
+        raise ModelError(f"There is no quantization on {device}: leave quantize out, or choose another device.")
     try:
-        return library.configured(quantize, dtype)
+        return library.make_config(quantize, dtype)
     except ImportError as error:
         raise ModelError(
             f'quantize="{quantize}" on {device} needs a library: run `pip install "{library.requirement}"`.'
         ) from error
 
 
-def _torchao(quantize: str, dtype: torch.dtype) -> Any:
-    """Weights alone are rounded: eight bits with a scale for each row, four with one for each group of a row."""
+def _torchao(quantize: str, dtype: torch.dtype | None) -> Any:
+    """Quantize weights only: 8 bits with a scale per row, or 4 bits with a scale per group of a row."""
     from torchao.quantization import Int8WeightOnlyConfig
     from transformers import TorchAoConfig
 
@@ -57,33 +62,33 @@ def _torchao(quantize: str, dtype: torch.dtype) -> Any:
 
 @functools.cache
 def _four_bits() -> Any:
-    """torchao's four bits for processors, where they fit; other matrices stay as they are, where torchao would fail."""
+    """Return a torchao configuration of 4 bits that skips matrices which its CPU kernel does not take."""
     from torchao.core.config import AOBaseConfig
     from torchao.prototype.quantization.int4 import PrototypeInt4WeightOnlyConfig
     from torchao.quantization import quantize_
     from torchao.quantization.transform_module import register_quantize_module_handler
 
     @dataclass
-    class Int4WeightWhereItFits(AOBaseConfig):
-        """Its name says its bits to transformers, which reads them there."""
+    class Int4WeightWhereItFits(AOBaseConfig):  # type: ignore[misc]
+        """transformers reads the number of bits from the name of this class."""
 
-        group_size: int = GROUP
+        group_size: int = GROUP_SIZE
 
-    @register_quantize_module_handler(Int4WeightWhereItFits)
-    def rounded(module: nn.Linear, config: Int4WeightWhereItFits) -> nn.Module:
-        if module.out_features % PACKED == 0 and module.in_features % config.group_size == 0:
+    @register_quantize_module_handler(Int4WeightWhereItFits)  # type: ignore[untyped-decorator]
+    def quantize_linear(module: nn.Linear, config: Int4WeightWhereItFits) -> nn.Module:
+        if module.out_features % ROW_MULTIPLE == 0 and module.in_features % config.group_size == 0:
             quantize_(module, PrototypeInt4WeightOnlyConfig(config.group_size, set_inductor_config=False))
         return module
 
     return Int4WeightWhereItFits()
 
 
-def _bitsandbytes(quantize: str, dtype: torch.dtype) -> Any:
-    """Four bits of weights alone; or eight of weights and of activations, row by row: no outliers over all rows."""
+def _bitsandbytes(quantize: str, dtype: torch.dtype | None) -> Any:
+    """Quantize weights to 4 bits, or weights and activations to 8 bits row by row, without outliers over all rows."""
     import bitsandbytes  # noqa: F401
     from transformers import BitsAndBytesConfig
 
-    # It tells of its cast to float16 at each product.
+    # It logs a warning about its cast to float16 at each product.
     logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
     if quantize == "8bit":
         return BitsAndBytesConfig(load_in_8bit=True, llm_int8_threshold=0.0)
@@ -97,29 +102,29 @@ LIBRARIES = {
 
 
 def is_quantized(hf_model: nn.Module) -> bool:
-    """Whether any of its weights are something else than plain numbers."""
+    """Whether any of its weights are quantized."""
     return any(type(parameter) is not nn.Parameter for parameter in hf_model.parameters())
 
 
-def require_products(hf_model: Any, name: str) -> None:
-    """A ModelError where the model multiplies in a way that its library knows no rounded weights for: tried now."""
+def check_quantized_products(hf_model: Any, name: str) -> None:
+    """Run one token; a ModelError is raised if the model uses an operation that quantized weights do not support."""
     try:
         with torch.inference_mode():
             hf_model(torch.zeros(1, 1, dtype=torch.int64, device=hf_model.device), use_cache=False)
     except NotImplementedError as error:
         raise ModelError(
-            f"{name} computes in a way that weights of few bits do not allow: leave quantize out."
+            f"{name} computes in a way that quantized weights do not allow: leave quantize out."
         ) from error
 
 
-def told(hf_model: Any) -> str:
-    """How the weights are rounded, for people: bits, else the method's name; empty where they are not."""
-    found = getattr(hf_model.config, "quantization_config", None)
-    if found is None:
+def describe_quantization(hf_model: Any) -> str:
+    """Return "4 bit", "8 bit" or the name of another method, for people; empty if weights are not quantized."""
+    config = getattr(hf_model.config, "quantization_config", None)
+    if config is None:
         return ""
-    facts = found if isinstance(found, dict) else vars(found)
-    named = re.search(r"Int(\d)Weight", type(facts.get("quant_type")).__name__)
-    bits = facts.get("bits") or (named and named[1])
+    settings = config if isinstance(config, dict) else vars(config)
+    named = re.search(r"Int(\d)Weight", type(settings.get("quant_type")).__name__)
+    bits = settings.get("bits") or (named and named[1])
     for number in (4, 8):
-        bits = bits or (number if getattr(found, f"load_in_{number}bit", False) else None)
-    return f"{bits} bit" if bits else str(getattr(facts.get("quant_method"), "value", facts.get("quant_method")))
+        bits = bits or (number if getattr(config, f"load_in_{number}bit", False) else None)
+    return f"{bits} bit" if bits else str(getattr(settings.get("quant_method"), "value", settings.get("quant_method")))

@@ -1,4 +1,4 @@
-"""From a name to a model and its tokenizer, or one sentence on what to do."""
+"""From a name to a model and its tokenizer, or an error message that says what to do."""
 
 from __future__ import annotations
 
@@ -9,22 +9,29 @@ from typing import Any
 
 import torch
 from huggingface_hub import errors as hub
-from huggingface_hub.utils import validate_repo_id
+from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 from safetensors import SafetensorError
 
 from lookahead_core.errors import ModelError, is_caused_by, is_out_of_memory
-from lookahead_core.loading.default_model import DEFAULT_NAME, DEFAULT_ON_HUB, load_default
-from lookahead_core.loading.from_transformers import Loaded, PretrainedSource, Report, hub_answers, read, silent
+from lookahead_core.loading.default_model import DEFAULT_HUB_ID, DEFAULT_NAME, load_default
+from lookahead_core.loading.from_transformers import (
+    Loaded,
+    PretrainedSource,
+    Report,
+    hub_answers,
+    load_pretrained,
+    no_report,
+)
 from lookahead_core.settings import Settings
 
-_Kind = type[BaseException] | tuple[type[BaseException], ...]
+_ErrorTypes = type[BaseException] | tuple[type[BaseException], ...]
 _NO_MEMORY = "There is not enough memory for {name}: choose a smaller model, or a smaller dtype."
 _NOT_HERE = "{name} is not on this machine and the Hub does not answer: connect once, or give a folder or a .gguf file."
-_LOCKED = "A file of {name} may not be read or written ({reason}): mend that, or set LOOKAHEAD_CACHE_DIR."
+_LOCKED = "A file of {name} may not be read or written ({reason}): change its permissions, or set LOOKAHEAD_CACHE_DIR."
 _DAMAGED = "The weights of {name} are damaged or cut short: fetch them again."
 _UNREAD = "{name} could not be loaded ({reason}): fetch it again if it may be damaged, or choose another model."
-_FAILURES: tuple[tuple[_Kind, str, str], ...] = (
-    # What was raised, words in it, what to say. The first row that fits anything in the chain of causes holds.
+_FAILURES: tuple[tuple[_ErrorTypes, str, str], ...] = (
+    # Error type, words in its message, our message. The first row that matches an error in the chain of causes applies.
     (hub.GatedRepoError, "", "{name} is gated: ask for access on its page on the Hub, then run `hf auth login`."),
     (hub.RepositoryNotFoundError, "", "The Hub shows no model {name}: check the name, or run `hf auth login`."),
     (hub.RevisionNotFoundError, "", "{name} has no revision {revision}: give a branch, tag or commit that it has."),
@@ -52,51 +59,55 @@ def load_weights(
     device_map: Any = None,
     quantization: Any = None,
     settings: Settings,
-    report: Report = silent,
+    report: Report = no_report,
 ) -> Loaded:
-    """The model and tokenizer that a Hub id, a folder, a .gguf file or "" (the default) names, on the CPU or mapped."""
-    how = PretrainedSource(
+    """Load the model and tokenizer of a Hub id, a folder, a .gguf file, or "" for the default model.
+
+    They are on the CPU, or where `device_map` puts them. Every error becomes a ModelError with a message for people.
+    """
+    options = PretrainedSource(
         "", trust_remote_code=trust_remote_code, dtype=dtype, device_map=device_map, quantization=quantization
     )
     try:
         if not source and revision is None:
-            return load_default(how, settings, report)
-        return read(_locate(source or DEFAULT_ON_HUB, replace(how, revision=revision), settings.hub_timeout), report)
+            return load_default(options, settings, report)
+        request = _locate(source or DEFAULT_HUB_ID, replace(options, revision=revision), settings.hub_timeout)
+        return load_pretrained(request, report)
     except ModelError:
         raise
     except Exception as error:
-        raise ModelError(_sentence(source or DEFAULT_NAME, revision, error)) from error
+        raise ModelError(_error_message(source or DEFAULT_NAME, revision, error)) from error
 
 
-def _sentence(name: str, revision: str | None, error: BaseException) -> str:
-    """What to tell a person who asked for `name`."""
-    fitting = (said for kind, words, said in _FAILURES if is_caused_by(error, kind, words))
-    said = _NO_MEMORY if is_out_of_memory(error) else next(fitting, _UNREAD)
+def _error_message(name: str, revision: str | None, error: BaseException) -> str:
+    """Return the message for an error while the model `name` was loaded."""
+    matching = (message for types, words, message in _FAILURES if is_caused_by(error, types, words))
+    message = _NO_MEMORY if is_out_of_memory(error) else next(matching, _UNREAD)
     reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}".rstrip(".: ")
-    return said.format(name=name, revision=revision, reason=reason)
+    return message.format(name=name, revision=revision, reason=reason)
 
 
-def _locate(source: str, how: PretrainedSource, timeout: float) -> PretrainedSource:
-    """What a person's words for a model stand for."""
+def _locate(source: str, options: PretrainedSource, timeout: float) -> PretrainedSource:
+    """Return the options with the location of a source; a ModelError is raised if there is none."""
     path = Path(source).expanduser()
-    if how.revision is not None and path.exists():
+    if options.revision is not None and path.exists():
         raise ModelError(
-            f"revision is {how.revision!r}, but {source} is a path on this machine: leave the revision out."
+            f"revision is {options.revision!r}, but {source} is a path on this machine: leave the revision out."
         )
     if path.is_file():
-        return replace(how, place=str(path.parent), gguf=_checked_gguf(path).absolute())
+        return replace(options, location=str(path.parent), gguf=_checked_gguf(path).absolute())
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise ModelError(f"The folder {source} has no config.json: give one that holds a model, or a .gguf file.")
-        return replace(how, place=str(path))
+        return replace(options, location=str(path))
     if source.startswith((".", "/", "~")) or "\\" in source or source.count("/") > 1 or path.suffix.lower() == ".gguf":
         raise ModelError(f"There is no folder or file {source}: check the path.")
     validate_repo_id(source)
-    return replace(how, place=source, local_only=not hub_answers(source, how.revision, timeout))
+    return replace(options, location=source, local_only=not hub_answers(source, options.revision, timeout))
 
 
 def _checked_gguf(path: Path) -> Path:
-    """The file, if it says of itself that it is one."""
+    """Return the path; a ModelError is raised if the file does not begin as a GGUF file does."""
     if path.suffix.lower() != ".gguf":
         raise ModelError(f"{path} is a file: give the folder that it lies in, or a .gguf file.")
     with path.open("rb") as file:

