@@ -260,7 +260,7 @@ def test_rounded_weights_stay_in_the_type_that_they_came_in(folder: Path, monkey
     monkeypatch.setattr(placement, "fastest_dtype", lambda device: torch.float32)
     for quantize, dtype in ((None, torch.float32), ("8bit", torch.bfloat16), ("4bit", torch.bfloat16)):
         hf_model = load_model(str(folder), quantize=quantize, dtype="bfloat16").hf_model
-        placement.place(hf_model, "cpu", None)
+        placement.move_to_device(hf_model, "cpu", None)
         assert {value.dtype for value in hf_model.parameters()} == {dtype}
 
 
@@ -373,7 +373,7 @@ def test_a_model_that_finds_no_room_on_its_devices_gives_a_sentence(folder: Path
     for spread in ({"model": 0, "lm_head": "cpu"}, {"": "disk"}):
         hf_model.hf_device_map = spread
         with pytest.raises(ModelError, match=r"not enough room on cuda .*: choose a smaller model, or quantize="):
-            placement.place(hf_model, "cuda", None)
+            placement.move_to_device(hf_model, "cuda", None)
     if not torch.cuda.is_available():
         with pytest.raises(ModelError, match="There is no cuda device on this machine"):
             load_model(str(folder), device_map={"": 0})
