@@ -1,8 +1,8 @@
-"""Decoder layers compiled by LLVM for the processor at hand, used for passes of few rows.
+"""CompiledLayers: decoder layers compiled by LLVM for this processor, for passes of at most `ROWS` rows.
 
-What they compute is defined in llvm_kernels.py and llvm_layers.py. Here it is compiled, weights are laid out for it,
-it is compared with a float32 reference, and passes are handed over. In every pass of at most `ROWS` rows, a row has the
-same bits, whichever other rows the pass has and whichever slots the row's ancestors are in.
+llvm_kernels.py and llvm_layers.py define what they compute. This module compiles it, lays out the weights, compares the
+result with a float32 reference, and runs passes. In every pass a row has the same bits, whichever other rows are in the
+pass and whichever slots the row's ancestors have.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if sys.platform == "linux" and platform.machine() == "x86_64":
         binding = None
 if binding is not None:
     from lookahead_core.engines.cpu.llvm_kernels import ATTEND, LayerShape
-    from lookahead_core.engines.cpu.llvm_layers import LAYER, sizes, written
+    from lookahead_core.engines.cpu.llvm_layers import LAYER, llvm_ir_of, weight_sizes
 
 log = logging.getLogger(__name__)
 ROWS = 64
@@ -43,17 +43,17 @@ float32 and 1.1 times as long in bfloat16: measured in docs/performance-notes.md
 REGISTERS = (("avx512f", 16, ((6, 2), (14, 1))), ("avx2", 8, ((6, 1),)))
 """A processor feature, float32 numbers in a register, and (rows, column groups) whose sums fill the registers."""
 CACHE_LINE = 64
-"""Bytes."""
+"""Bytes in a cache line."""
 TRIED_PASSES = ((1, 20), (4, 0), (6, 64), (7, 250), (14, 31), (32, 9))
-"""Passes with which a compiled layer is compared with the reference: numbers of rows, and of slots before them."""
+"""(rows, earlier slots) of the passes with which a compiled layer is compared with the reference."""
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 2e-2}
 """The largest accepted difference of a layer's residual update from the reference, relative to it, by cache type."""
 LayerFunction = Callable[..., torch.Tensor]
-"""Computes layers; called like `CompiledLayers`."""
+"""A function that computes layers, with the arguments of `CompiledLayers.__call__`."""
 
 
 def registers() -> tuple[int, tuple[tuple[int, int], ...]] | None:
-    """The entry of REGISTERS, without its name, for this processor; None where layers cannot be compiled."""
+    """(lanes, blockings) of REGISTERS for this processor; None where layers cannot be compiled."""
     if binding is None or _openmp() is None:
         return None
     able = binding.get_host_cpu_features()
@@ -62,7 +62,7 @@ def registers() -> tuple[int, tuple[tuple[int, int], ...]] | None:
 
 @functools.cache
 def _openmp() -> Any:
-    """PyTorch's own OpenMP library, loaded through PyTorch: a second one would compete for the cores."""
+    """PyTorch's own OpenMP library, or None: a second OpenMP library would compete for the cores."""
     try:
         library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
         library.GOMP_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
@@ -100,7 +100,7 @@ def functions_for(shape: LayerShape) -> CompiledFunctions:
     machine = target.create_target_machine(
         cpu=binding.get_host_cpu_name(), features=f"{binding.get_host_cpu_features().flatten()},{long}", opt=3
     )
-    module = binding.parse_assembly(written(shape))
+    module = binding.parse_assembly(llvm_ir_of(shape))
     module.verify()
     tuning = binding.create_pipeline_tuning_options(speed_level=3)
     # The kernels are vectorised already; unrolled loops would need more registers than there are.
@@ -178,31 +178,31 @@ def is_exact(weight: torch.Tensor) -> bool:
     return weight.dtype is torch.bfloat16 or bool((weight.detach().bfloat16() == weight.detach()).all())
 
 
-def _shape_of(layer: Any, lanes: int, tall: tuple[tuple[int, int], ...]) -> LayerShape:
+def _shape_of(layer: Any, lanes: int, blockings: tuple[tuple[int, int], ...]) -> LayerShape:
     attention = layer.self_attn
     width = int(attention.head_dim)
     return LayerShape(
         lanes=lanes,
-        tall=tall,
-        narrow=attention.q_proj.weight.dtype is torch.bfloat16,
+        blockings=blockings,
+        bf16_cache=attention.q_proj.weight.dtype is torch.bfloat16,
         hidden=attention.q_proj.in_features,
-        inner=layer.mlp.gate_proj.out_features,
+        intermediate=layer.mlp.gate_proj.out_features,
         heads=attention.q_proj.out_features // width,
         key_heads=attention.k_proj.out_features // width,
-        width=width,
+        head_width=width,
         epsilon=float(layer.input_layernorm.variance_epsilon),
         scaling=float(attention.scaling),
-        biased=attention.q_proj.bias is not None,
-        norms_heads=hasattr(attention, "q_norm"),
+        has_bias=attention.q_proj.bias is not None,
+        has_head_norms=hasattr(attention, "q_norm"),
     )
 
 
 class CompiledLayers:
-    """Decoder layers one after the other, in one call."""
+    """Decoder layers of one shape, computed one after the other in one call."""
 
     def __init__(self, layers: Sequence[Any], shape: LayerShape) -> None:
         self.shape = shape
-        self.dtype = torch.bfloat16 if shape.narrow else torch.float32
+        self.dtype = torch.bfloat16 if shape.bf16_cache else torch.float32
         self.functions = functions_for(shape)
         self._weights = [self._weights_of(layer) for layer in layers]
         self._layers = addresses([[part.data_ptr() for part in parts] for parts in self._weights])
@@ -225,11 +225,11 @@ class CompiledLayers:
         vectors = {
             "input_norm": layer.input_layernorm.weight,
             "bias": nothing if bias is None else bias,
-            "query_norm": attention.q_norm.weight if shape.norms_heads else nothing,
-            "key_norm": attention.k_norm.weight if shape.norms_heads else nothing,
+            "query_norm": attention.q_norm.weight if shape.has_head_norms else nothing,
+            "key_norm": attention.k_norm.weight if shape.has_head_norms else nothing,
             "mlp_norm": layer.post_attention_layernorm.weight,
         }
-        due = sizes(shape)
+        due = weight_sizes(shape)
         for name, part in (matrices | vectors).items():
             if part.numel() != due[name]:
                 raise ValueError(f"{name} holds {part.numel()} numbers, and must hold {due[name]}.")
@@ -243,7 +243,7 @@ class CompiledLayers:
             is_plain(head)
             and head.bias is None
             and is_exact(head.weight)
-            and head.out_features % self.shape.columns == 0
+            and head.out_features % self.shape.group_width == 0
         )
 
     def __call__(
@@ -266,7 +266,7 @@ class CompiledLayers:
         residual = rows.to(torch.float32, copy=True).contiguous()
         rope = rope.to(torch.float32).contiguous()
         masks = [mask.to(self.dtype).contiguous() for mask in masks]
-        if residual.shape != (sum(counts), shape.hidden) or rope.shape != (count, 2 * shape.width):
+        if residual.shape != (sum(counts), shape.hidden) or rope.shape != (count, 2 * shape.head_width):
             raise ValueError(f"{tuple(rows.shape)} rows and {tuple(rope.shape)} ropes do not fit {list(counts)} rows.")
         self._check(counts, starts, masks, keys, values)
         firsts = itertools.accumulate(counts, initial=0)
@@ -279,7 +279,7 @@ class CompiledLayers:
         )
         slots = max(start + some for start, some in zip(starts, counts, strict=True))
         score_width = -(-slots // shape.lanes) * shape.lanes
-        each = (shape.qkv, shape.mixed, 2 * shape.inner, threads * shape.hidden)
+        each = (shape.qkv, shape.attention_width, 2 * shape.intermediate, threads * shape.hidden)
         buffers = [room(count, width) for width in each] + [room(threads * ATTEND, score_width)]
         arguments = [
             count, residual.data_ptr(), len(self), self._layers.ctypes.data, len(trees), trees.ctypes.data,
@@ -299,7 +299,7 @@ class CompiledLayers:
                 raise ValueError(f"The mask of {count} rows after {start} slots is {tuple(mask.shape)}.")
         for key, value, count, start in zip(keys, values, counts, starts, strict=True):
             capacity = key[0].shape[2]
-            kind = (1, shape.key_heads, capacity, shape.width), self.dtype, True
+            kind = (1, shape.key_heads, capacity, shape.head_width), self.dtype, True
             if len(key) != len(self) or len(value) != len(self) or start + count > capacity:
                 raise ValueError(f"{count} rows after {start} slots do not fit into {len(key)} × {capacity}.")
             # All layers of a cache have one capacity, so the first and the last are enough.
@@ -322,7 +322,7 @@ def agrees(compiled: CompiledLayers, reference: LayerFunction) -> bool:
 
 @torch.inference_mode()
 def _trial(compiled: CompiledLayers, counts: list[int], starts: list[int]) -> tuple[Any, ...]:
-    """Arguments of layers for some rows of some trees, drawn with a fixed seed."""
+    """Random arguments of a `LayerFunction`, by a fixed seed: `counts` rows after `starts` slots, for each tree."""
     dice, shape = torch.Generator().manual_seed(0), compiled.shape
     drawn = functools.partial(torch.randn, generator=dice, dtype=torch.float32, device="cpu")
     masks = []
@@ -333,19 +333,20 @@ def _trial(compiled: CompiledLayers, counts: list[int], starts: list[int]) -> tu
         masks.append(mask.masked_fill_(~sees, torch.finfo(compiled.dtype).min))
     keys, values = (
         [
-            [drawn(1, shape.key_heads, start + count, shape.width).to(compiled.dtype)] * len(compiled)
+            [drawn(1, shape.key_heads, start + count, shape.head_width).to(compiled.dtype)] * len(compiled)
             for count, start in zip(counts, starts, strict=True)
         ]
         for _ in range(2)
     )
-    rows, rope = (drawn(sum(counts), width) for width in (shape.hidden, 2 * shape.width))
+    rows, rope = (drawn(sum(counts), width) for width in (shape.hidden, 2 * shape.head_width))
     return rows, counts, starts, masks, keys, values, rope
 
 
 def room(count: int, width: int) -> torch.Tensor:
-    """Uninitialised float32 rows, whatever PyTorch's default type and device are."""
+    """An uninitialised float32 tensor on the CPU, whatever PyTorch's default dtype and device are."""
     return torch.empty(count, width, dtype=torch.float32, device="cpu")
 
 
 def addresses(numbers: Any) -> np.ndarray[Any, Any]:
+    """Counts and addresses as the int64 array that compiled functions take."""
     return np.array(numbers, dtype=np.int64)

@@ -131,7 +131,7 @@ class LayerRun(nn.Module):
         """The hidden states of a pass's rows after the compiled layers, in float32."""
         caches, counts = caches_of(states, self.first, self.first + len(self.layers), len(rows))
         shape = self.compiled.shape
-        like = rows.new_empty(1, shape.key_heads, 0, shape.width, dtype=self.compiled.dtype)
+        like = rows.new_empty(1, shape.key_heads, 0, shape.head_width, dtype=self.compiled.dtype)
         for layer in (layer for layers in caches for layer in layers if not layer.is_initialized):
             layer.lazy_initialization(like, like)
         starts = [layers[0].get_seq_length() for layers in caches]

@@ -1,4 +1,4 @@
-"""Functions for the processor, written step by step as LLVM takes them: numbers, vectors of them, loops and choices."""
+"""FunctionBuilder: emits LLVM IR with loops, chunks, vector loads and stores, and float32 math."""
 
 from __future__ import annotations
 
@@ -12,78 +12,78 @@ from llvmlite import ir
 VOID, PTR = ir.VoidType(), ir.PointerType()
 I16, I32, I64, F32, F64 = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()
 LOWEST: float = struct.unpack("f", struct.pack("I", 0xFF7FFFFF))[0]
-"""The lowest number that float32 holds."""
+"""The lowest finite float32 number."""
 HIGHEST_POWER, LOWEST_POWER = 88.0, -87.0
-"""What the exponential is taken of lies between these: float32 holds no more, and next to nothing below."""
+"""Arguments of `exp` are clamped to this range: float32 overflows above it, and results below it are 0."""
 LOG2_E, LN2 = 1.4426950408889634, (0.693359375, -2.12194440e-4)
-"""The logarithm of two in two parts, of which the first has so few digits that its multiples are exact."""
+"""log2(e), and ln(2) in two parts; the first part has so few digits that its multiples are exact in float32."""
 FIXED_POINT = 4096.0
-"""A float64 number between 0 and 1, plus this and minus this, is rounded to a multiple of 2**-40."""
+"""Adding and subtracting this rounds a float64 number between 0 and 1 to a multiple of 2**-40."""
 TERMS = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
-"""A polynomial for (exp(x) - 1 - x) / x² from -ln 2 / 2 to ln 2 / 2, good to float32's last place."""
+"""Polynomial coefficients for (exp(x) - 1 - x) / x² on [-ln 2 / 2, ln 2 / 2], accurate to the last bit of float32."""
 
 
-def whole(number: Any) -> Any:
-    """A whole number as a value."""
+def as_i64(number: Any) -> Any:
+    """An i64 constant for an int; an IR value unchanged."""
     return I64(number) if isinstance(number, int) else number
 
 
-def real(kind: Any, value: float) -> Any:
-    """A number of float32, in every lane."""
+def f32_constant(kind: Any, value: float) -> Any:
+    """A float32 constant, or a vector constant with it in every lane."""
     value = struct.unpack("f", struct.pack("f", value))[0]
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
 
 
-def integers(like: Any) -> Any:
-    """The kind of whole numbers that are as many as these."""
+def i32_vector(like: Any) -> Any:
+    """The i32 vector type with as many lanes as a vector type."""
     return ir.VectorType(I32, like.count)
 
 
-def same(kind: Any, value: int) -> Any:
-    """A whole number in every lane."""
+def i32_splat(kind: Any, value: int) -> Any:
+    """A vector constant with an integer in every lane."""
     return ir.Constant(kind, [value] * kind.count)
 
 
 class FunctionBuilder:
-    """One function while it is written; `at` is where the next step comes."""
+    """Builds one LLVM function. `at` is the IRBuilder, positioned where the next instruction goes."""
 
     def __init__(self, module: ir.Module, name: str, kinds: Sequence[Any], result: Any = VOID) -> None:
         self.module = module
         self.function = ir.Function(module, ir.FunctionType(result, kinds), name)
         self.at = ir.IRBuilder(self.function.append_basic_block())
-        self.given = self.function.args
+        self.arguments = self.function.args
 
-    # Loops and choices
+    # Control flow
 
     @contextmanager
     def loop(self, first: Any, end: Any, step: Any = 1) -> Iterator[Any]:
-        """What is written within is done for each number from the first to before the end."""
-        at, counter = self.at, self.variable(I64)
-        at.store(whole(first), counter)
+        """A context manager: its body is the body of a for loop from `first` to before `end`, and gets the index."""
+        at, counter = self.at, self.alloca(I64)
+        at.store(as_i64(first), counter)
         head, body, done = (self.function.append_basic_block() for _ in range(3))
         at.branch(head)
         at.position_at_end(head)
         index = at.load(counter, typ=I64)
-        at.cbranch(at.icmp_signed("<", index, whole(end)), body, done)
+        at.cbranch(at.icmp_signed("<", index, as_i64(end)), body, done)
         at.position_at_end(body)
         yield index
-        at.store(at.add(index, whole(step)), counter)
+        at.store(at.add(index, as_i64(step)), counter)
         at.branch(head)
         at.position_at_end(done)
 
     @contextmanager
-    def parts(self, count: Any, most: int) -> Iterator[tuple[Any, Any]]:
-        """So many of something in parts as equal as can be, none larger than `most`: each one's first, and its size."""
+    def chunks(self, count: Any, most: int) -> Iterator[tuple[Any, Any]]:
+        """Like `loop`, over equal chunks of `count` items, at most `most` items each; gets start and size."""
         at = self.at
-        # Of nothing there are no parts, and nothing is divided by how many there are.
+        # A count of 0 gives no chunks, and no division by 0.
         others = at.sdiv(at.sub(count, I64(1)), I64(most))
         size = at.sdiv(at.add(count, others), at.add(others, I64(1)))
         with self.loop(0, count, size) as first:
             left = at.sub(count, first)
             yield first, at.select(at.icmp_signed("<", left, size), left, size)
 
-    def by_count(self, count: Any, most: int, write: Callable[[int], None]) -> None:
-        """For each number that something may be, what `write` writes for it."""
+    def switch_on_count(self, count: Any, most: int, write: Callable[[int], None]) -> None:
+        """A switch over `count` from 1 to `most`; `write` emits the case of each number."""
         done, nowhere = (self.function.append_basic_block() for _ in range(2))
         choice = self.at.switch(count, nowhere)
         for known in range(1, most + 1):
@@ -98,116 +98,119 @@ class FunctionBuilder:
 
     # Memory
 
-    def variable(self, kind: Any, count: int = 1) -> Any:
-        """Room for something that changes, or for several."""
+    def alloca(self, kind: Any, count: int = 1) -> Any:
+        """The address of `count` uninitialised stack variables."""
         with self.at.goto_entry_block():
             return self.at.bitcast(self.at.alloca(kind, count), PTR)
 
-    def element(self, base: Any, place: Any, kind: Any) -> Any:
-        """Where something stands in a row of its kind."""
-        return self.at.gep(base, [whole(place)], source_etype=kind)
+    def address(self, base: Any, place: Any, kind: Any) -> Any:
+        """The address of element `place` of an array."""
+        return self.at.gep(base, [as_i64(place)], source_etype=kind)
 
-    def read(self, base: Any, place: Any, kind: Any) -> Any:
-        """What stands there; an address, where that is its kind."""
-        return self.at.load(self.element(base, place, kind), typ=kind)
+    def load(self, base: Any, place: Any, kind: Any) -> Any:
+        """Element `place` of an array."""
+        return self.at.load(self.address(base, place, kind), typ=kind)
 
-    def vector(self, base: Any, place: Any, kind: Any) -> Any:
-        """Numbers that lie together."""
-        return self.at.load(self.element(base, place, F32), typ=kind, align=4)
+    def load_vector(self, base: Any, place: Any, kind: Any) -> Any:
+        """A vector of adjacent float32 elements that begins at element `place`."""
+        return self.at.load(self.address(base, place, F32), typ=kind, align=4)
 
-    def keep(self, value: Any, base: Any, place: Any) -> None:
-        """Put numbers where they shall lie together."""
-        self.at.store(value, self.element(base, place, F32), align=4)
+    def store_vector(self, value: Any, base: Any, place: Any) -> None:
+        """Store a vector in adjacent float32 elements that begin at element `place`."""
+        self.at.store(value, self.address(base, place, F32), align=4)
 
-    def upper_halves(self, base: Any, place: Any, kind: Any) -> Any:
-        """Numbers of sixteen bits that lie together, as float32: they are its upper halves."""
+    def load_bf16_vector(self, base: Any, place: Any, kind: Any) -> Any:
+        """A vector of adjacent bfloat16 elements, converted to float32: their bits are its upper halves."""
         lanes = ir.VectorType(I16, kind.count)
-        halves = self.at.load(self.element(base, place, I16), typ=lanes, align=2)
-        wide = self.at.zext(halves, integers(kind))
-        return self.at.bitcast(self.at.shl(wide, same(wide.type, 16)), kind)
+        halves = self.at.load(self.address(base, place, I16), typ=lanes, align=2)
+        wide = self.at.zext(halves, i32_vector(kind))
+        return self.at.bitcast(self.at.shl(wide, i32_splat(wide.type, 16)), kind)
 
-    def upper_half(self, base: Any, place: Any) -> Any:
-        """One number of sixteen bits."""
-        half = self.at.zext(self.read(base, place, I16), I32)
+    def load_bf16(self, base: Any, place: Any) -> Any:
+        """One bfloat16 element, converted to float32."""
+        half = self.at.zext(self.load(base, place, I16), I32)
         return self.at.bitcast(self.at.shl(half, I32(16)), F32)
 
-    def keep_upper_halves(self, value: Any, base: Any, place: Any) -> None:
-        """Put numbers away in sixteen bits, each as the nearest; of two as near as the even one."""
-        at, kind = self.at, integers(value.type)
+    def store_bf16_vector(self, value: Any, base: Any, place: Any) -> None:
+        """Store a float32 vector in adjacent bfloat16 elements, rounded to nearest, ties to even."""
+        at, kind = self.at, i32_vector(value.type)
         bits = at.bitcast(value, kind)
-        odd = at.and_(at.lshr(bits, same(kind, 16)), same(kind, 1))
-        rounded = at.lshr(at.add(at.add(bits, same(kind, 0x7FFF)), odd), same(kind, 16))
-        at.store(at.trunc(rounded, ir.VectorType(I16, kind.count)), self.element(base, place, I16), align=2)
+        odd = at.and_(at.lshr(bits, i32_splat(kind, 16)), i32_splat(kind, 1))
+        rounded = at.lshr(at.add(at.add(bits, i32_splat(kind, 0x7FFF)), odd), i32_splat(kind, 16))
+        at.store(at.trunc(rounded, ir.VectorType(I16, kind.count)), self.address(base, place, I16), align=2)
 
-    def ask_for(self, place: Any) -> None:
-        """Have a line of memory come that is needed soon."""
-        function = self.known("llvm.prefetch.p0", VOID, [PTR, I32, I32, I32])
+    def prefetch(self, place: Any) -> None:
+        """Prefetch the cache line at an address."""
+        function = self.declare("llvm.prefetch.p0", VOID, [PTR, I32, I32, I32])
         self.at.call(function, [place, I32(0), I32(3), I32(1)])
 
     # Arithmetic
 
-    def fused(self, left: Any, right: Any, others: Any) -> Any:
-        """left · right + others, rounded once."""
-        return self._step("fma", [left, right, others])
+    def fma(self, left: Any, right: Any, others: Any) -> Any:
+        """left * right + others, rounded once."""
+        return self._intrinsic("fma", [left, right, others])
 
-    def root(self, value: Any) -> Any:
-        return self._step("sqrt", [value])
+    def sqrt(self, value: Any) -> Any:
+        """The square root of each lane."""
+        return self._intrinsic("sqrt", [value])
 
-    def larger(self, one: Any, other: Any) -> Any:
-        return self._step("maxnum", [one, other])
+    def maximum(self, one: Any, other: Any) -> Any:
+        """The larger value in each lane."""
+        return self._intrinsic("maxnum", [one, other])
 
-    def everywhere(self, value: Any, kind: Any) -> Any:
-        """A number in every lane."""
+    def splat(self, value: Any, kind: Any) -> Any:
+        """A vector with a scalar in every lane."""
         nothing = ir.Constant(kind, ir.Undefined)
         first = self.at.insert_element(nothing, value, I32(0))
-        return self.at.shuffle_vector(first, nothing, same(integers(kind), 0))
+        return self.at.shuffle_vector(first, nothing, i32_splat(i32_vector(kind), 0))
 
-    def total(self, vector: Any) -> Any:
-        """The sum of all lanes."""
-        function = self.known(f"llvm.vector.reduce.fadd.v{vector.type.count}f32", F32, [F32, vector.type])
-        return self.at.call(function, [real(F32, -0.0), vector], fastmath=("reassoc",))
+    def reduce_add(self, vector: Any) -> Any:
+        """The sum of all lanes, in any order."""
+        function = self.declare(f"llvm.vector.reduce.fadd.v{vector.type.count}f32", F32, [F32, vector.type])
+        return self.at.call(function, [f32_constant(F32, -0.0), vector], fastmath=("reassoc",))
 
-    def fixed_point(self, value: Any) -> Any:
-        """Numbers between 0 and 1 in float64, rounded to multiples of 2**-40: up to 8,192 of them are added exactly."""
+    def to_fixed_point(self, value: Any) -> Any:
+        """Numbers between 0 and 1 as float64, rounded to multiples of 2**-40: sums of up to 8,192 are exact."""
         kind = ir.VectorType(F64, value.type.count)
         far = ir.Constant(kind, [FIXED_POINT] * kind.count)
         return self.at.fsub(self.at.fadd(self.at.fpext(value, kind), far), far)
 
-    def exact_total(self, vector: Any) -> Any:
-        """The sum of all lanes of fixed-point numbers, as float32."""
-        function = self.known(f"llvm.vector.reduce.fadd.v{vector.type.count}f64", F64, [F64, vector.type])
+    def reduce_add_exact(self, vector: Any) -> Any:
+        """The exact sum of all lanes of fixed-point numbers, as float32."""
+        function = self.declare(f"llvm.vector.reduce.fadd.v{vector.type.count}f64", F64, [F64, vector.type])
         return self.at.fptrunc(self.at.call(function, [ir.Constant(F64, -0.0), vector], fastmath=("reassoc",)), F32)
 
-    def largest(self, vector: Any) -> Any:
-        """The largest of all lanes."""
+    def reduce_max(self, vector: Any) -> Any:
+        """The maximum of all lanes."""
         return self.at.call(
-            self.known(f"llvm.vector.reduce.fmax.v{vector.type.count}f32", F32, [vector.type]), [vector]
+            self.declare(f"llvm.vector.reduce.fmax.v{vector.type.count}f32", F32, [vector.type]), [vector]
         )
 
-    def power(self, value: Any) -> Any:
-        """The exponential: a power of two, times a polynomial of what is left."""
+    def exp(self, value: Any) -> Any:
+        """exp of each lane: a power of two times a polynomial of the remainder. NaN stays NaN."""
         at, kind = self.at, value.type
-        bounded = self.larger(self._step("minnum", [value, real(kind, HIGHEST_POWER)]), real(kind, LOWEST_POWER))
-        twos = self._step("rint", [at.fmul(bounded, real(kind, LOG2_E))])
+        bounded = self.maximum(
+            self._intrinsic("minnum", [value, f32_constant(kind, HIGHEST_POWER)]), f32_constant(kind, LOWEST_POWER)
+        )
+        twos = self._intrinsic("rint", [at.fmul(bounded, f32_constant(kind, LOG2_E))])
         rest = bounded
         for part in LN2:
-            rest = self.fused(twos, real(kind, -part), rest)
-        sum_ = real(kind, TERMS[0])
+            rest = self.fma(twos, f32_constant(kind, -part), rest)
+        sum_ = f32_constant(kind, TERMS[0])
         for term in TERMS[1:]:
-            sum_ = self.fused(sum_, rest, real(kind, term))
-        sum_ = self.fused(at.fmul(rest, rest), sum_, at.fadd(rest, real(kind, 1.0)))
-        exponents = at.add(at.fptosi(twos, integers(kind)), same(integers(kind), 127))
-        power = at.fmul(sum_, at.bitcast(at.shl(exponents, same(integers(kind), 23)), kind))
-        power = at.select(at.fcmp_ordered("<", value, real(kind, LOWEST_POWER)), real(kind, 0.0), power)
-        # What is no number stays none.
+            sum_ = self.fma(sum_, rest, f32_constant(kind, term))
+        sum_ = self.fma(at.fmul(rest, rest), sum_, at.fadd(rest, f32_constant(kind, 1.0)))
+        exponents = at.add(at.fptosi(twos, i32_vector(kind)), i32_splat(i32_vector(kind), 127))
+        power = at.fmul(sum_, at.bitcast(at.shl(exponents, i32_splat(i32_vector(kind), 23)), kind))
+        power = at.select(at.fcmp_ordered("<", value, f32_constant(kind, LOWEST_POWER)), f32_constant(kind, 0.0), power)
         return at.select(at.fcmp_unordered("uno", value, value), value, power)
 
-    def _step(self, name: str, given: list[Any]) -> Any:
-        """A step that LLVM has a name for, on numbers or vectors of them."""
+    def _intrinsic(self, name: str, given: list[Any]) -> Any:
+        """The result of an LLVM intrinsic on scalars or vectors of one type."""
         kind = given[0].type
         suffix = f"v{kind.count}f32" if isinstance(kind, ir.VectorType) else "f32"
-        return self.at.call(self.known(f"llvm.{name}.{suffix}", kind, [kind] * len(given)), given)
+        return self.at.call(self.declare(f"llvm.{name}.{suffix}", kind, [kind] * len(given)), given)
 
-    def known(self, name: str, result: Any, kinds: Sequence[Any]) -> Any:
-        """A function that is written elsewhere."""
+    def declare(self, name: str, result: Any, kinds: Sequence[Any]) -> Any:
+        """The declaration of an external function, added to the module once."""
         return self.module.globals.get(name) or ir.Function(self.module, ir.FunctionType(result, kinds), name)

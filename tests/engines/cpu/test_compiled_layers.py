@@ -184,7 +184,7 @@ def test_what_compiled_layers_put_into_a_narrow_cache_is_rounded_to_the_nearest(
 def test_a_compiled_output_matrix_gives_what_the_plain_one_gives(dtype: torch.dtype, kind: str) -> None:
     layers = compiled_of(random_model("llama", saved_in_bfloat16=True))
     assert layers is not None
-    plain = torch.nn.Linear(704, 64 * layers.shape.columns, bias=False).bfloat16().to(dtype)
+    plain = torch.nn.Linear(704, 64 * layers.shape.group_width, bias=False).bfloat16().to(dtype)
     assert layers.takes(plain)
     head = CompiledHead(plain.weight, layers)
     with torch.no_grad():
