@@ -1,72 +1,68 @@
-"""The command `check-agreement`: for how many tokens a smaller model writes what the model would have written."""
+"""The subcommand `check-agreement`: for how many tokens a smaller model writes what the model would have written."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lookahead_core.command import terminal
+from lookahead_core.command import json_output, model_loading, terminal, text_output
+from lookahead_core.command.standard_input import read_standard_input
 from lookahead_core.serving.json_values import json_safe
-
-if TYPE_CHECKING:
-    from lookahead_core.model import Model
 
 NAME = "check-agreement"
 DESCRIPTION = """\
-Let a smaller model go on with texts greedily, and let the model check all of it in one pass: how many tokens it would
-have written as well, one after the other, and which one it would have written where they part.
+Let a smaller model continue texts greedily, and let the model check all of it in one pass: how many tokens it would
+have written as well, and which token it would have written where the two first differ.
 """
 EPILOG = """\
 examples:
   python -m lookahead_core check-agreement "def hello" --draft-model small/model --model big/model
   python -m lookahead_core check-agreement "One, two," "After careful" --draft-model small/model --max-new-tokens 35
 """
-MOST = 10
-"""How many tokens the smaller model writes where nothing is said."""
+DEFAULT_NEW_TOKENS = 10
 
 
-def add(made: argparse.ArgumentParser) -> None:
-    """The arguments; an option that is not given does not come into the namespace."""
-    made.add_argument("prompt", nargs="+", help='a text to go on from; "-" reads one, without its last line break')
-    group = made.add_argument_group("check")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommand's own arguments; options that are not given are absent from the result."""
+    parser.add_argument("prompt", nargs="+", help='a text to continue; "-" reads one, without its last line break')
+    group = parser.add_argument_group("check")
     absent: dict[str, Any] = {"default": argparse.SUPPRESS}
     group.add_argument(
-        "--draft-model", dest="little", metavar="TEXT", required=True, help="the smaller model, with the same tokens"
+        "--draft-model",
+        dest="draft_model",
+        metavar="TEXT",
+        required=True,
+        help="the smaller model, with the same tokens",
     )
-    said = f"how many tokens it writes at most, an end token included ({MOST})"
-    group.add_argument("--max-new-tokens", type=int, metavar="N", help=said, default=MOST)
-    group.add_argument("--json", action="store_true", help="one JSON document and nothing else", **absent)
-    group.add_argument("--width", dest="columns", type=int, metavar="N", help="how wide lines may be", **absent)
+    length = f"maximum number of tokens that it writes, an end token included ({DEFAULT_NEW_TOKENS})"
+    group.add_argument("--max-new-tokens", type=int, metavar="N", help=length, default=DEFAULT_NEW_TOKENS)
+    group.add_argument("--json", action="store_true", help="write one JSON document and nothing else", **absent)
+    group.add_argument("--width", dest="columns", type=int, metavar="N", help="maximum width of lines", **absent)
 
 
-def run(
-    asked: dict[str, Any],
-    screen: terminal.Screen,
-    load: Callable[[dict[str, Any]], Model],
-    load_beside: Callable[[Model, dict[str, Any]], Model],
-) -> None:
-    """Check, and tell what came of it. The options are checked before anything is loaded."""
+def run(arguments: dict[str, Any], screen: terminal.Screen) -> None:
+    """Check the options, load both models, and write the result."""
     terminal.report("Starting")
     from lookahead_core.analysis.agreement import generate_and_check
     from lookahead_core.strategies.rules import LogitRules
 
-    prompts, options = asked["prompt"], {"max_new_tokens": asked["max_new_tokens"]}
-    LogitRules(**options)
-    model = load(asked)
-    little = load_beside(model, asked)
-    checks = generate_and_check(model, little, prompts, **options)
-    if "json" not in asked:
-        for line in terminal.agreement_lines(prompts, checks, model, screen):
+    prompts = [read_standard_input() if prompt == "-" else prompt for prompt in arguments["prompt"]]
+    max_new_tokens = arguments["max_new_tokens"]
+    LogitRules(max_new_tokens=max_new_tokens)  # before the models are loaded, which takes longer
+    model = model_loading.load(arguments)
+    draft_model = model_loading.load_draft_model(model, arguments)
+    checks = generate_and_check(model, draft_model, prompts, max_new_tokens=max_new_tokens)
+    if "json" not in arguments:
+        for line in text_output.agreement_lines(prompts, checks, model, screen):
             screen.line(line)
         return
-    found = {
+    result = {
         "method": NAME,
-        "checks": [terminal.check_as_json(*pair) for pair in zip(prompts, checks, strict=True)],
+        "checks": [json_output.check_as_json(*pair) for pair in zip(prompts, checks, strict=True)],
         "big_passes": checks[0].big_passes,
-        "model": terminal.model_facts(model),
-        "draft_model": terminal.model_facts(little),
-        "options": options,
+        "model": json_output.model_as_json(model),
+        "draft_model": json_output.model_as_json(draft_model),
+        "options": {"max_new_tokens": max_new_tokens},
     }
-    screen.line(json.dumps(json_safe(found), allow_nan=False))
+    screen.line(json.dumps(json_safe(result), allow_nan=False))

@@ -14,7 +14,7 @@ import torch
 
 import lookahead_core
 from lookahead_core import Document, Model, agreement_length, load_model
-from lookahead_core.command import terminal
+from lookahead_core.command import terminal, text_output
 from lookahead_core.command.main import main
 from tests.analysis.test_agreement import common
 from tests.command.test_command import PROMPT, Terminal
@@ -76,7 +76,7 @@ def test_the_command_says_for_how_many_tokens_the_models_agree_and_how_they_part
         shown = texts_of(tiny_model, prompt, written[:agreed])
         assert next(lines) == f"{agreed} of {len(written)} tokens agree: {shown!r}"
         if agreed < len(written):
-            named = [terminal.token_text(ids[agreed], tiny_model) for ids in (wanted, written)]
+            named = [text_output.token_text(ids[agreed], tiny_model) for ids in (wanted, written)]
             assert next(lines) == f"then {named[0]}, where the smaller model wrote {named[1]}"
         agreed_in_full += agreed == len(written)
     assert next(lines) == f"{agreed_in_full} of 2 texts agree in full; checked in 1 pass"
@@ -145,7 +145,7 @@ def test_what_a_terminal_gets_fits_its_width_without_control_characters(
 def test_what_cannot_be_checked_is_one_sentence_before_a_model_is_loaded(
     words: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("lookahead_core.command.main.load", lambda asked: pytest.fail("loaded"))
+    monkeypatch.setattr("lookahead_core.command.model_loading.load", lambda asked: pytest.fail("loaded"))
     try:
         status = main([NAME, *words])
     except SystemExit as ending:

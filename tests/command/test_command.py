@@ -20,19 +20,19 @@ import pytest
 
 import lookahead_core
 from lookahead_core import Document, Model, ModelError
-from lookahead_core.command import terminal
-from lookahead_core.command.main import (
-    CORE,
-    EARLY,
-    LOOKS,
+from lookahead_core.command import terminal, text_output
+from lookahead_core.command.arguments import (
+    CORE_OPTIONS,
+    EARLY_STOPPING,
     METHODS,
-    MODEL,
+    MODEL_OPTIONS,
+    OUTPUT_OPTIONS,
     STREAMS,
     CommandOption,
-    arguments_of,
-    given,
-    main,
+    core_options,
+    parse_arguments,
 )
+from lookahead_core.command.main import main
 from lookahead_core.document.batch import stream_batch
 from lookahead_core.document.document import StreamOptions
 from lookahead_core.document.results import Branch, Cost, Lookahead, Piece
@@ -56,7 +56,7 @@ KINDS: dict[str, Any] = {
     "diverse": BeamOptions,
     "lookahead": LookaheadOptions,
 }
-ROWS = [(methods, option) for methods, options in CORE.items() for option in options]
+ROWS = [(methods, option) for methods, options in CORE_OPTIONS.items() for option in options]
 FOR_CODE_ONLY = {
     "stream",
     "stop_when",
@@ -154,14 +154,14 @@ def test_help_explains_every_method_and_names_every_option_before_torch_is_impor
     assert "torch" not in ended.stderr and "argparse" in ended.stderr
     for name, meaning in METHODS.items():
         assert re.search(rf"^  {name} +{meaning}$", ended.stdout, re.M)
-    for options in (*CORE.values(), *LOOKS.values(), MODEL):
+    for options in (*CORE_OPTIONS.values(), *OUTPUT_OPTIONS.values(), MODEL_OPTIONS):
         for option in options:
             assert re.search(rf"^  {option.flag}\b", ended.stdout, re.M), option.flag
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_table_of_options_is_the_cores_own(method: str) -> None:
-    rows = {option.place: option for methods, option in ROWS if method in methods}
+    rows = {option.key: option for methods, option in ROWS if method in methods}
     known = {field.name: field.default for field in fields(KINDS[method])}
     missing = known.keys() - rows.keys() - FOR_CODE_ONLY
     if method == "greedy":
@@ -174,7 +174,9 @@ def test_the_table_of_options_is_the_cores_own(method: str) -> None:
 
 
 def test_what_only_one_mode_heeds_is_for_that_mode() -> None:
-    heeded = {option.place: option.mode for option in CORE[("lookahead",)] + CORE[("sample", "lookahead")]}
+    heeded = {
+        option.key: option.mode for option in CORE_OPTIONS[("lookahead",)] + CORE_OPTIONS[("sample", "lookahead")]
+    }
     assert {name: mode for name, mode in heeded.items() if mode} == {
         "temperature": "sampled",
         "top_p": "sampled",
@@ -189,28 +191,31 @@ def test_what_only_one_mode_heeds_is_for_that_mode() -> None:
 
 
 def test_the_choices_are_the_cores_own() -> None:
-    for option in MODEL:
+    for option in MODEL_OPTIONS:
         allowed = {
             "device": models.DEVICES,
             "dtype": ("auto", *models.DTYPES),
             "engine": models.ENGINES,
             "quantize": QUANTIZE,
         }
-        assert option.choices == allowed.get(option.place)
+        assert option.choices == allowed.get(option.key)
     for methods, option in ROWS:
         for choice in option.choices or ():
-            KINDS[methods[0]](**{option.place: EARLY.get(choice, choice)})
+            KINDS[methods[0]](**{option.key: EARLY_STOPPING.get(choice, choice)})
 
 
 def test_what_is_not_given_is_not_passed_on_and_what_makes_a_method_is() -> None:
     for method in ("greedy", "beam", "lookahead"):
-        assert given(arguments_of([PROMPT, "--method", method])) == {}
-    assert given(arguments_of([PROMPT])) == {}
-    assert given(arguments_of([PROMPT, "--method", "sample"])) == {"temperature": 1.0}
-    assert given(arguments_of([PROMPT, "--method", "sample", "--temperature", "0.5"])) == {"temperature": 0.5}
-    assert given(arguments_of([PROMPT, "--method", "diverse"])) == {"num_beam_groups": 5, "diversity_penalty": 1.0}
-    asked = arguments_of([PROMPT, "--method", "diverse", "--num-beams", "4", "--diversity-penalty", "2"])
-    assert given(asked) == {"num_beams": 4, "num_beam_groups": 4, "diversity_penalty": 2.0}
+        assert core_options(parse_arguments([PROMPT, "--method", method])) == {}
+    assert core_options(parse_arguments([PROMPT])) == {}
+    assert core_options(parse_arguments([PROMPT, "--method", "sample"])) == {"temperature": 1.0}
+    assert core_options(parse_arguments([PROMPT, "--method", "sample", "--temperature", "0.5"])) == {"temperature": 0.5}
+    assert core_options(parse_arguments([PROMPT, "--method", "diverse"])) == {
+        "num_beam_groups": 5,
+        "diversity_penalty": 1.0,
+    }
+    asked = parse_arguments([PROMPT, "--method", "diverse", "--num-beams", "4", "--diversity-penalty", "2"])
+    assert core_options(asked) == {"num_beams": 4, "num_beam_groups": 4, "diversity_penalty": 2.0}
 
 
 @pytest.mark.parametrize(("methods", "option"), ROWS, ids=lambda row: getattr(row, "flag", ""))
@@ -219,10 +224,10 @@ def test_each_option_reaches_the_core_with_each_method_that_knows_it(
 ) -> None:
     for method in methods:
         mode = ["--mode", option.mode] if method == "lookahead" and option.mode else []
-        found = given(arguments_of([PROMPT, "--method", method, *mode, *words_for(option)]))
+        found = core_options(parse_arguments([PROMPT, "--method", method, *mode, *words_for(option)]))
         value = "2" if option.kind is str else option.kind(2)
-        value = EARLY.get(option.choices[-1], option.choices[-1]) if option.choices else value
-        assert found[option.place] == ([value] if option.repeated else value)
+        value = EARLY_STOPPING.get(option.choices[-1], option.choices[-1]) if option.choices else value
+        assert found[option.key] == ([value] if option.repeated else value)
 
 
 @pytest.mark.parametrize(("methods", "option"), ROWS, ids=lambda row: getattr(row, "flag", ""))
@@ -258,7 +263,7 @@ def test_an_option_of_another_method_is_refused_in_a_sentence(
 def test_what_cannot_be_done_is_one_sentence_before_a_model_is_loaded(
     words: list[str], sentence: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lookahead_core.command.main.load", lambda asked: pytest.fail("loaded"))
+    monkeypatch.setattr("lookahead_core.command.model_loading.load", lambda asked: pytest.fail("loaded"))
     ended = run(PROMPT, *words)
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.startswith(sentence) and ended.err.count("\n") == 1
@@ -292,7 +297,7 @@ def test_a_model_that_drafts_is_put_beside_the_model_and_trusted_as_it_is(
             asked.append((source, options))
             return tiny_model
 
-        monkeypatch.setattr("lookahead_core.command.main.load", lambda asked: tiny_model)
+        monkeypatch.setattr("lookahead_core.command.model_loading.load", lambda asked: tiny_model)
         monkeypatch.setattr(lookahead_core, "load_model", load)
         words = [PROMPT, "--method", "greedy", "--max-new-tokens", "2", "--draft-model", "little", *words]
         assert main(words) == 0
@@ -306,7 +311,7 @@ def test_a_token_id_may_end_a_text(run: Run, tiny_model: Model) -> None:
     words = ["--method", "greedy", "--max-new-tokens", "12", "--stop-id", "399", "--stop-id", str(end)]
     ended = run(PROMPT, *words, "--verbose")
     assert ended.out == plain_text(tiny_model, max_new_tokens=ids.index(end) + 1)
-    assert "; a string or token that ends it has come; " in ended.err
+    assert "; stop string or token reached; " in ended.err
     assert read(run(PROMPT, *words, "--json"))["options"]["stop_ids"] == [[399], [end]]
     refused = run(PROMPT, "--method", "greedy", "--stop-id", "-1")
     assert (refused.status, refused.out) == (2, "") and refused.err.startswith("stop_ids holds -1, and must hold")
@@ -330,7 +335,7 @@ def test_a_prompt_may_be_empty(run: Run, tiny_model: Model) -> None:
 def test_without_a_prompt_a_terminal_gets_a_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal())
     ended = run()
-    assert ended.status == 2 and ended.err.startswith("Give a text to go on from, or - to read it")
+    assert ended.status == 2 and ended.err.startswith("Give a text to continue, or - to read it")
 
 
 # How it ends.
@@ -346,7 +351,7 @@ def test_without_a_prompt_a_terminal_gets_a_sentence(run: Run, monkeypatch: pyte
         ),
         (ValueError("This cannot be."), 2, "This cannot be."),
         (OSError(28, "No space left"), 2, "That could not be written or read: No space left."),
-        (KeyError("inner"), 2, "Something has gone wrong that nobody foresaw, KeyError: 'inner'"),
+        (KeyError("inner"), 2, "An unexpected error has occurred, KeyError: 'inner'"),
         (KeyboardInterrupt(), 130, "Stopped."),
     ],
 )
@@ -356,7 +361,7 @@ def test_every_error_is_a_sentence(
     def fail(asked: Any) -> Model:
         raise error
 
-    monkeypatch.setattr("lookahead_core.command.main.load", fail)
+    monkeypatch.setattr("lookahead_core.command.model_loading.load", fail)
     ended = run(PROMPT)
     assert (ended.status, ended.out) == (status, "")
     assert ended.err.startswith(sentence) and ended.err.count("\n") == 1
@@ -467,7 +472,7 @@ def test_the_first_of_several_samples_comes_as_it_grows_and_those_behind_it_wait
             before.append(len(seen))
             yield pair
 
-    for index, _ in terminal.in_order(told(), 3):
+    for index, _ in text_output.in_order(told(), 3):
         seen.append(index)
     assert seen == [0, 0, 1, 1, 2]
     assert before == [0, 1, 1, 1, 4], "how many had come out when each went in"
@@ -480,25 +485,25 @@ def test_with_odds_each_token_has_a_line(run: Run, tiny_model: Model) -> None:
     assert len(ended.lines) == 1 + len(steps)
     for step, line in zip(steps, ended.lines[1:], strict=True):
         second = next(one for one in step.alternatives if one.token_id != step.token_id)
-        assert line.startswith(terminal.token_text(step.token_id, tiny_model))
+        assert line.startswith(text_output.token_text(step.token_id, tiny_model))
         facts = [terminal.percent(math.exp(step.logprob)), "1", f"{step.entropy:.2f}"]
-        facts += [terminal.token_text(second.token_id, tiny_model), terminal.percent(math.exp(second.logprob))]
+        facts += [text_output.token_text(second.token_id, tiny_model), terminal.percent(math.exp(second.logprob))]
         assert re.search(r"\s+".join(map(re.escape, facts)), line), line
 
 
 def test_a_token_is_shown_by_its_text_its_bytes_its_end_or_its_number(tiny_model: Model, byte_tokenizer: Any) -> None:
     ids = byte_tokenizer("\U000e0041\n", add_special_tokens=False).input_ids
-    assert terminal.token_text(ids[-1], tiny_model) == r"'\n'"
-    assert terminal.token_text(ids[0], tiny_model) == r"b'\xf3'"
-    assert [terminal.token_text(token_id, tiny_model) for token_id in (0, 1)] == ["end", "<1>"]
+    assert text_output.token_text(ids[-1], tiny_model) == r"'\n'"
+    assert text_output.token_text(ids[0], tiny_model) == r"b'\xf3'"
+    assert [text_output.token_text(token_id, tiny_model) for token_id in (0, 1)] == ["end", "<1>"]
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--method", "greedy", "--max-new-tokens", "3"], "as long as it may be"),
-        (["--method", "greedy", "--max-words", "1"], "it has all its words"),
-        (["--method", "greedy", "--stop", "l"], "a string or token that ends it has come"),
+        (["--method", "greedy", "--max-new-tokens", "3"], "maximum length reached"),
+        (["--method", "greedy", "--max-words", "1"], "maximum number of words reached"),
+        (["--method", "greedy", "--stop", "l"], "stop string or token reached"),
         (["--method", "greedy"], "the model ended it"),
         (["--method", "beam", "--max-new-tokens", "3"], "3 levels"),
         ([], ""),
@@ -577,7 +582,7 @@ def drawing(
 ) -> str:
     result = Lookahead(branches, coverage, Cost(8, 41, 0.5, 0, 0), given)
     screen = terminal.Screen(Terminal(encoding), colours=False, width=width)
-    return "\n".join(terminal.lookahead_lines("Before\nit", result, screen))
+    return "\n".join(text_output.lookahead_lines("Before\nit", result, screen))
 
 
 BRANCHES = (
@@ -667,7 +672,7 @@ def test_columns_are_counted_by_character(text: str, columns: int) -> None:
 
 def test_a_file_that_knows_no_encoding_gets_all_signs() -> None:
     screen = terminal.Screen(io.StringIO(), colours=True)
-    assert (screen.more, screen.fork, screen.last, screen.beside) == ("…", "├─ ", "└─ ", "│  ")
+    assert (screen.ellipsis, screen.fork, screen.last, screen.beside) == ("…", "├─ ", "└─ ", "│  ")
     assert not screen.is_terminal and not screen.colours
 
 
@@ -713,7 +718,7 @@ def test_describe_tells_which_model_is_loaded_and_how_it_computes(run: Run, tiny
     lines = run("--describe").out.splitlines()
     assert lines == tiny_model.describe(details=True).splitlines()
     assert lines[0] == tiny_model.describe() and lines[1:] == tiny_model.computation.lines()
-    assert lines[1].startswith("passes of") and "larger passes: " in lines[2]
+    assert re.match(r"(all passes|passes of .* rows): .", lines[1])
     assert "--describe takes no text" in run("--describe", PROMPT).err
 
 

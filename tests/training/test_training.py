@@ -54,7 +54,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_a_plan_has_the_defaults_that_the_help_names() -> None:
     assert TrainingPlan() == TrainingPlan(tokens=300_000, count=3, epochs=3, kept=4096, minutes=None, seed=0)
-    assert training.MINUTES == 10
+    assert training.DEFAULT_MINUTES == 10
 
 
 @pytest.mark.parametrize(
@@ -447,7 +447,7 @@ def test_texts_that_are_no_utf8_are_told_with_the_place(tmp_path: Path, capsys: 
 
 
 def test_the_command_shows_how_often_each_head_was_right() -> None:
-    lines = training._table([(0.5, 0.75), (0.001, 1.0)])
+    lines = training.accuracy_lines([(0.5, 0.75), (0.001, 1.0)])
     assert [line.split() for line in lines] == [
         ["On", "texts", "kept", "apart:"],
         ["first", "guess", "one", "of", "the", "first", "4"],

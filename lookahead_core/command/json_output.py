@@ -1,0 +1,76 @@
+"""Results as JSON: what `--json` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lookahead_core.analysis.agreement import Check
+    from lookahead_core.document.results import Beams, Cost, Lookahead
+    from lookahead_core.document.stream import StreamStep
+    from lookahead_core.model import Model
+
+
+def check_as_json(prompt: str, check: Check) -> dict[str, Any]:
+    """Return the agreement check of one prompt."""
+    return {"prompt": prompt, **_fields(check, ("text", "token_ids", "agreed", "stands", "instead"))}
+
+
+def model_as_json(model: Model) -> dict[str, Any]:
+    """Return the facts about a model."""
+    engine = "uncached" if model.engine_reason else "cached"
+    return {"name": model.name, "device": model.device, "dtype": model.dtype, "engine": engine}
+
+
+def run_as_json(cost: Cost, model: Model, options: Any) -> dict[str, Any]:
+    """Return what every result comes with: its cost, the model, and all options with their values."""
+    return {
+        "cost": asdict(cost),
+        "model": model_as_json(model),
+        "options": {each.name: getattr(options, each.name) for each in fields(options)},
+    }
+
+
+def stream_as_json(steps: list[StreamStep]) -> dict[str, Any]:
+    """Return a stream's text and its steps."""
+    from lookahead_core.document.results import average_probability
+
+    return {
+        "text": "".join(step.text for step in steps),
+        "token_ids": [step.token_id for step in steps],
+        "finish": steps[-1].finish,
+        "average_probability": average_probability([step.logprob for step in steps]),
+        "steps": [_step_as_json(step) for step in steps],
+    }
+
+
+def _step_as_json(step: StreamStep) -> dict[str, Any]:
+    names = ("token_id", "text", "logprob", "chance", "rank", "entropy")
+    return {**_fields(step, names), "alternatives": [asdict(alternative) for alternative in step.alternatives]}
+
+
+def beams_as_json(beams: Beams) -> dict[str, Any]:
+    """Return the beams of a search, best first, and the tree of its candidates."""
+    shown = ("text", "token_ids", "score", "logprob", "average_probability", "ended")
+    names = ("parent", "token_id", "text", "logprob", "total", "step", "ended", "fate", "reason")
+    return {
+        "branches": [_fields(beam, shown) for beam in beams.branches],
+        "tree": [_fields(node, names) for node in beams.tree],
+        "steps": beams.steps,
+    }
+
+
+def lookahead_as_json(result: Lookahead) -> dict[str, Any]:
+    """Return the branches of a lookahead and their coverage."""
+    names = ("text", "token_ids", "logprobs", "share", "probability", "ended", "healed")
+    return {
+        "branches": [_fields(branch, names) for branch in result.branches],
+        **_fields(result, ("coverage", "given", "seen_from")),
+    }
+
+
+def _fields(result: object, names: Iterable[str]) -> dict[str, Any]:
+    """Return these attributes by name."""
+    return {name: getattr(result, name) for name in names}

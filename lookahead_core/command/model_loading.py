@@ -1,0 +1,36 @@
+"""Loads the models that the command's arguments name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lookahead_core.command import terminal
+from lookahead_core.command.arguments import MODEL_OPTIONS
+
+if TYPE_CHECKING:
+    from lookahead_core.model import Model
+
+
+def load(arguments: dict[str, Any]) -> Model:
+    """Return the model that the arguments name, with progress on standard error."""
+    from lookahead_core import load_model
+
+    options = {option.key: arguments[option.key] for option in MODEL_OPTIONS if option.key in arguments}
+    model = load_model(options.pop("model", None), **options, report=terminal.report)
+    terminal.report("")
+    return model
+
+
+def load_draft_model(model: Model, arguments: dict[str, Any]) -> Model:
+    """Return the smaller model that the arguments name, on the device and in the type of the model."""
+    from lookahead_core import load_model
+
+    draft_model = load_model(
+        arguments["draft_model"],
+        device=model.device.partition(":")[0],
+        dtype=model.dtype,
+        trust_remote_code="trust_remote_code" in arguments,
+        report=terminal.report,
+    )
+    terminal.report("")
+    return draft_model
