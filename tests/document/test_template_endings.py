@@ -14,7 +14,7 @@ from lookahead_core.document.template_endings import closed
 from lookahead_core.serving.calls import Calls
 from lookahead_core.text.chat import tokenize_conversation
 from tests.support.scripted_model import parrot
-from tests.text.test_chat import WORDS_ONLY
+from tests.text.test_chat import PLAIN_TEXT_TURNS
 
 TALK = [{"role": "user", "content": "Go"}, {"role": "assistant", "content": "Yes."}]
 WORDS = ["Yes.", "\n\n", "### user:\n", " More", " And", " so", " on"]
@@ -25,7 +25,7 @@ SAID = ["Yes.\n\n### user:\nGo", "Yes.\n\n More so", "Yes. And so on", "Yes. And
 def model() -> Model:
     """A model that often ends an answer with the template's words, and whose line breaks need not begin them."""
     made = parrot(SAID, WORDS)
-    made.tokenizer.chat_template = made.codec.tokenizer.chat_template = WORDS_ONLY
+    made.tokenizer.chat_template = made.codec.tokenizer.chat_template = PLAIN_TEXT_TURNS
     return made
 
 

@@ -227,7 +227,7 @@ def test_a_model_in_hand_that_bitsandbytes_rounded_keeps_the_laws(folder: Path, 
     assert distance(model, grown(3)) <= LAW["bfloat16"]
 
 
-def test_a_twin_shares_what_bitsandbytes_keeps_beside_its_parameters(folder: Path) -> None:
+def test_a_model_copy_shares_what_bitsandbytes_keeps_beside_its_parameters(folder: Path) -> None:
     for quantize in QUANTIZE:
         hf_model = rounded_by_bitsandbytes(folder, quantize, torch.bfloat16)
         layer = hf_model.model.layers[0].mlp.up_proj

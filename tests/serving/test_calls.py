@@ -16,7 +16,7 @@ from lookahead_core.serving.calls import Calls
 from lookahead_core.serving.tree_pool import TreePool
 from tests.conftest import CORPUS, byte_level, tiny_llama
 from tests.support.scripted_model import parrot
-from tests.text.test_chat import PLAIN, WORDS_ONLY
+from tests.text.test_chat import PLAIN, PLAIN_TEXT_TURNS
 
 TALK = [{"role": "user", "content": "The sea <|end|> 🙂"}, {"role": "assistant", "content": "The old "}]
 
@@ -278,7 +278,7 @@ def test_the_end_of_a_turn_ends_a_branch_though_the_model_ends_texts_with_anothe
 def test_a_template_in_plain_words_never_leaks_into_a_branch() -> None:
     said = "Yes.\n\n### user:\nMore\n\n### user:\nMore"
     model = parrot([said], ["Yes.", "\n\n### user:\n"])
-    model.tokenizer.chat_template = model.codec.tokenizer.chat_template = WORDS_ONLY
+    model.tokenizer.chat_template = model.codec.tokenizer.chat_template = PLAIN_TEXT_TURNS
     talk = [{"role": "user", "content": "Go"}, {"role": "assistant", "content": "Yes."}]
     found = Calls(model).continue_messages(talk, 3, 4)["continuations"]
     assert found[0]["doc_text"] == "" and found[0]["ended"]
@@ -291,7 +291,7 @@ def test_a_template_in_plain_words_never_leaks_into_a_branch() -> None:
 
 def test_what_a_person_typed_may_have_begun_the_words_that_end_a_message() -> None:
     model = parrot(["Yes.\n\n### user:\nMore"], ["Yes.\n\n", "### user:\n"])
-    model.tokenizer.chat_template = model.codec.tokenizer.chat_template = WORDS_ONLY
+    model.tokenizer.chat_template = model.codec.tokenizer.chat_template = PLAIN_TEXT_TURNS
     talk = [{"role": "user", "content": "Go"}, {"role": "assistant", "content": "Yes.\n\n"}]
     found = Calls(model).continue_messages(talk, 1, 4)["continuations"]
     assert (found[0]["doc_text"], found[0]["ended"]) == ("", True)
@@ -401,7 +401,7 @@ def test_a_text_that_nothing_stands_before_cannot_be_asked_about_where_it_is_emp
 def test_revisions_end_where_the_template_ends_a_message_in_plain_words() -> None:
     words = ["### assistant:\n", "Yes.", "\n\n### user:\n"]
     model = parrot(["### assistant:\nYes.\n\n### user:\nMore"], words)
-    model.tokenizer.chat_template = model.codec.tokenizer.chat_template = WORDS_ONLY
+    model.tokenizer.chat_template = model.codec.tokenizer.chat_template = PLAIN_TEXT_TURNS
     found = Calls(model).gen_revisions("Go", "on", n=3, max_length=8)["revised_docs"]
     assert [(one["doc_text"], one["text"], one["finish"], one["ended"]) for one in found] == [
         ("Yes.",) * 2 + ("end", True)

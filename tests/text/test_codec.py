@@ -1,4 +1,4 @@
-"""Law 7 and healing: what was typed and inserted is the text of the path, whole characters only, in any script."""
+"""Law 7 and healing: typed and inserted text is the decoded path, in complete characters, in any script."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def random_text(dice: random.Random) -> str:
 
 
 def decoded(tokenizer: Any, ids: list[int]) -> str:
-    """What the tokenizer itself makes of ids, special tokens apart."""
+    """The text that the tokenizer itself decodes, without special tokens."""
     return tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
 
 def assert_whole(text: str, decode: str) -> None:
-    """The text is the decode, up to a character at its end that is still incomplete."""
+    """The text is the decoded text, except for an incomplete character at its end."""
     assert decode.startswith(text)
     assert set(decode[len(text) :]) <= {"\ufffd"} and len(decode) - len(text) <= 3
 
 
 def accept_random(document: Document, dice: random.Random, typed: str, size: int) -> None:
-    """Accept random tokens a few at a time: the pieces returned add up to the text and to the decode."""
+    """Accept random tokens a few at a time: the returned pieces add up to the text and to the decoded ids."""
     tokenizer = document.model.tokenizer
     before, inserted = document.token_ids, ""
     accepted: list[int] = []
@@ -77,7 +77,7 @@ def test_inserted_pieces_concatenate_to_the_decode_for_any_unicode(tiny_model: M
         accept_random(document, dice, typed, len(tiny_model.tokenizer))
 
 
-def test_typed_texts_survive_a_tokenizer_with_signs_for_spaces_and_bytes_as_last_resort(
+def test_typed_texts_survive_a_tokenizer_with_space_markers_and_byte_fallback(
     fallback_tokenizer: Any,
 ) -> None:
     model = load_model(tiny_llama(len(fallback_tokenizer), eos_token_id=2), tokenizer=fallback_tokenizer)
@@ -93,7 +93,7 @@ def test_typed_texts_survive_a_tokenizer_with_signs_for_spaces_and_bytes_as_last
         assert_whole("a" + inserted, decoded(fallback_tokenizer, anchor + ids))
 
 
-def test_a_tokenizer_with_signs_for_spaces_starts_a_text_without_one(fallback_tokenizer: Any) -> None:
+def test_a_tokenizer_with_space_markers_starts_a_text_without_a_space(fallback_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(fallback_tokenizer), eos_token_id=2), tokenizer=fallback_tokenizer)
     ids = fallback_tokenizer("the sea").input_ids
     assert Document(model, token_ids=ids).text == "the sea"
@@ -121,14 +121,14 @@ def test_every_edit_leaves_ids_that_spell_the_text(kind: str, request: pytest.Fi
 
 
 class Collapsing(SlowTokenizer):
-    """A tokenizer that makes one space of several, so that its tokens do not spell what was typed."""
+    """A tokenizer that collapses spaces, so that its tokens do not spell the typed text."""
 
     def _tokenize(self, text: str, **options: Any) -> list[str]:
         return super()._tokenize(re.sub(" +", " ", text), **options)
 
 
 @pytest.mark.parametrize("continuing", [False, True])
-def test_where_tokens_do_not_spell_what_was_typed_the_last_one_has_all_of_it(
+def test_if_tokens_do_not_spell_the_typed_text_the_last_token_has_all_of_it(
     slow_tokenizer: Any, continuing: bool
 ) -> None:
     tokenizer = Collapsing(slow_tokenizer._backend, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
@@ -138,7 +138,7 @@ def test_where_tokens_do_not_spell_what_was_typed_the_last_one_has_all_of_it(
     assert len(tokens) > 1 and [(token.start, token.end) for token in tokens] == [(0, 0)] * (len(tokens) - 1) + [(0, 9)]
 
 
-def test_an_edit_keeps_the_ids_of_the_unchanged_beginning_less_the_last(tiny_model: Model) -> None:
+def test_an_edit_keeps_the_ids_of_the_unchanged_prefix_except_the_last(tiny_model: Model) -> None:
     document = Document(tiny_model, "once upon")
     odd = tiny_model.tokenizer("x", add_special_tokens=False).input_ids
     split = [token_id for letter in " time" for token_id in tiny_model.tokenizer(letter).input_ids]
@@ -167,7 +167,7 @@ def test_a_text_typed_letter_by_letter_ends_as_the_tokens_of_the_whole(
         assert document.token_ids == Document(model, whole[:end]).token_ids, whole[:end]
 
 
-def test_half_a_character_keeps_its_ids_and_holds_its_text_back(tiny_model: Model) -> None:
+def test_an_incomplete_character_has_ids_and_no_text_yet(tiny_model: Model) -> None:
     smile = tiny_model.tokenizer("🫠", add_special_tokens=False).input_ids
     assert len(smile) > 1
     document = Document(tiny_model, "the ")
@@ -181,7 +181,7 @@ def test_half_a_character_keeps_its_ids_and_holds_its_text_back(tiny_model: Mode
     assert decoded(tiny_model.tokenizer, document.token_ids) == "the end"
 
 
-def test_special_tokens_typed_by_a_person_are_plain_text(tiny_model: Model, fallback_tokenizer: Any) -> None:
+def test_typed_special_tokens_are_plain_text(tiny_model: Model, fallback_tokenizer: Any) -> None:
     for model in (tiny_model, load_model(tiny_llama(len(fallback_tokenizer)), tokenizer=fallback_tokenizer)):
         typed = "a <|end|> b </s> <s> <|start|>"
         document = Document(model, typed)
@@ -190,7 +190,7 @@ def test_special_tokens_typed_by_a_person_are_plain_text(tiny_model: Model, fall
         assert document.text == typed
 
 
-def test_branches_with_equal_texts_stay_two() -> None:
+def test_branches_with_equal_texts_stay_separate() -> None:
     import tokenizers
     import transformers
 
@@ -202,7 +202,7 @@ def test_branches_with_equal_texts_stay_two() -> None:
     assert len({branch.text for branch in branches}) < len({branch.token_ids for branch in branches})
 
 
-def test_half_of_a_surrogate_pair_gets_a_sentence(tiny_model: Model) -> None:
+def test_half_of_a_surrogate_pair_is_an_error_that_leaves_the_text_unchanged(tiny_model: Model) -> None:
     document = Document(tiny_model, "ab")
     with pytest.raises(TextError, match="Character 1 of the text is half of a surrogate pair"):
         document.text = "x\ud83d"
@@ -210,21 +210,21 @@ def test_half_of_a_surrogate_pair_gets_a_sentence(tiny_model: Model) -> None:
 
 
 def healed_reference(model: Model, text: str, k: int) -> tuple[bytes, list[tuple[tuple[int, ...], float]]]:
-    """Healing by brute force: every token after the parent whose spelling begins with what was typed."""
+    """Healing by brute force: the bytes of the last typed token, and the k most likely paths that begin with them."""
     spelled = tokens_as_bytes(model.tokenizer)
     ids = model.tokenizer(text, add_special_tokens=False).input_ids
     typed = spelled[ids[-1]]
     before, after = (torch.log_softmax(row, -1) for row in plain_rows(model.hf_model, [ids[:-1], ids]))
     allowed = [i for i in range(len(spelled)) if spelled[i].startswith(typed)]
     total = math.log(sum(math.exp(before[i]) for i in allowed))
-    ways = [((i,), float(before[i]) - total) for i in allowed if i != ids[-1]]
+    paths = [((i,), float(before[i]) - total) for i in allowed if i != ids[-1]]
     through = float(before[ids[-1]]) - total
-    ways += [((ids[-1], i), through + float(after[i])) for i in range(len(after))]
-    return typed, sorted(ways, key=lambda way: -way[1])[:k]
+    paths += [((ids[-1], i), through + float(after[i])) for i in range(len(after))]
+    return typed, sorted(paths, key=lambda path: -path[1])[:k]
 
 
-def test_the_typed_token_takes_the_place_of_none_of_the_others_where_its_own_ways_are_less_likely() -> None:
-    """k is the likeliest token that begins with what was typed, and what follows it is spread over all others."""
+def test_continuations_of_the_typed_token_replace_no_other_branch_that_is_more_likely() -> None:
+    """k" is the most likely token that begins with the typed text; its continuations are all unlikely."""
     model = parrot(["the sea"], [" k", " ke", " kee", " keep", " keeper"])
     first = model.tokenizer.convert_tokens_to_ids([" k", " ke", " kee", " keep", " keeper"])
     ids = model.tokenizer("the k", add_special_tokens=False).input_ids
@@ -246,7 +246,7 @@ def test_the_typed_token_takes_the_place_of_none_of_the_others_where_its_own_way
 
 
 @pytest.mark.parametrize("text", ["the old keep", "Once upon a ", "watched the s", "again and a", "the  ", "keeper'"])
-def test_a_healed_view_holds_the_likeliest_ways_that_begin_with_what_was_typed(tiny_model: Model, text: str) -> None:
+def test_healed_branches_are_the_most_likely_paths_that_begin_with_the_typed_text(tiny_model: Model, text: str) -> None:
     typed, expected = healed_reference(tiny_model, text, 5)
     document = Document(tiny_model, text)
     ids = document.token_ids
@@ -270,7 +270,7 @@ def test_a_healed_view_holds_the_likeliest_ways_that_begin_with_what_was_typed(t
     assert document.lookahead(k=5, depth=4, heal=True).cost.passes == 0
 
 
-def test_tokens_that_the_model_has_no_odds_for_begin_with_nothing_that_was_typed(byte_tokenizer: Any) -> None:
+def test_healing_ignores_tokens_beyond_the_models_vocabulary(byte_tokenizer: Any) -> None:
     spelled = tokens_as_bytes(byte_tokenizer)
     model = load_model(tiny_llama(300), tokenizer=byte_tokenizer)
     tried = 0
@@ -285,13 +285,13 @@ def test_tokens_that_the_model_has_no_odds_for_begin_with_nothing_that_was_typed
 
 
 @pytest.mark.parametrize("text", ["the keeper.", "the keeper\n", "", "!"])
-def test_a_text_that_ends_elsewhere_is_not_reopened(tiny_model: Model, text: str) -> None:
+def test_a_text_that_does_not_end_in_a_word_or_spaces_is_not_reopened(tiny_model: Model, text: str) -> None:
     document = Document(tiny_model, text)
     healed = document.lookahead(k=4, depth=3, heal=True)
     assert healed.given == "" and healed.branches == document.lookahead(k=4, depth=3).branches
 
 
-def test_what_grows_below_a_text_ends_where_a_healed_branch_takes_the_place_of_its_last_token(
+def test_a_stream_ends_when_a_healed_branch_replaces_the_last_token_of_its_text(
     tiny_model: Model,
 ) -> None:
     for healed in (False, True):
@@ -306,7 +306,7 @@ def test_what_grows_below_a_text_ends_where_a_healed_branch_takes_the_place_of_i
             with pytest.raises(LookaheadError, match="The text has changed while more was growing"):
                 next(stream)
         else:
-            assert next(stream).token_id >= 0, "what is accepted behind the text does no harm"
+            assert next(stream).token_id >= 0, "appending tokens does not end a stream"
 
 
 def test_a_token_accepted_by_a_click_is_not_reopened(tiny_model: Model) -> None:
@@ -315,13 +315,13 @@ def test_a_token_accepted_by_a_click_is_not_reopened(tiny_model: Model) -> None:
     assert document.lookahead(k=2, depth=2, heal=True).given == ""
 
 
-def test_a_byte_level_token_spells_what_the_published_table_says(byte_tokenizer: Any) -> None:
+def test_byte_level_tokens_have_the_bytes_of_the_published_table(byte_tokenizer: Any) -> None:
     codec = TextCodec(byte_tokenizer)
     assert [codec.bytes_of(token_id) for token_id in range(len(byte_tokenizer))] == tokens_as_bytes(byte_tokenizer)
     assert codec.bytes_of(-1) == codec.bytes_of(len(byte_tokenizer)) == b""
 
 
-def test_a_tokenizer_puts_a_space_before_texts_also_where_that_is_a_token_of_its_own() -> None:
+def test_an_added_space_is_recognised_if_it_is_a_separate_token() -> None:
     tokenizer = byte_fallback(["the sea"] * 3)
     codec = TextCodec(tokenizer)
     first, *_ = tokenizer("a", add_special_tokens=False).input_ids
@@ -331,14 +331,14 @@ def test_a_tokenizer_puts_a_space_before_texts_also_where_that_is_a_token_of_its
     assert tokenizer.convert_ids_to_tokens(letter.token_id) == "a"
 
 
-def test_what_spells_nothing_is_no_text(tiny_model: Model) -> None:
+def test_special_and_unknown_ids_have_no_bytes(tiny_model: Model) -> None:
     codec, size = tiny_model.codec, len(tiny_model.tokenizer)
     assert [codec.bytes_of(token_id) for token_id in (0, 1, -1, size, size + 7)] == [b""] * 5
     assert codec.bytes_of(2) and codec.bytes_of(size - 1)
     assert TextCodec(None).bytes_of(5) == b"" == TextCodec(None).first_bytes_of(5)
 
 
-def test_tokens_that_begin_with_or_hold_some_bytes_are_found_as_by_looking_at_each(tiny_model: Model) -> None:
+def test_tokens_that_begin_with_or_contain_some_bytes_are_those_found_by_brute_force(tiny_model: Model) -> None:
     codec = tiny_model.codec
     spelled = {token_id: codec.bytes_of(token_id) for token_id in range(len(tiny_model.tokenizer))}
     pieces = {piece[:length] for piece in spelled.values() for length in (1, 2, 3)} - {b""}
@@ -349,9 +349,7 @@ def test_tokens_that_begin_with_or_hold_some_bytes_are_found_as_by_looking_at_ea
         assert codec.tokens_containing(piece) == codec.tokens_containing(piece)
 
 
-def test_strings_that_tokens_hold_are_remembered_up_to_a_bound(
-    byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_remembered_searches_are_bounded(byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lookahead_core.text.codec.MAX_SEARCHES", 3)
     codec = TextCodec(byte_tokenizer)
     for letter in "abcdefg":
@@ -379,5 +377,5 @@ def test_a_codec_tiles_any_text_with_the_spans_of_its_tokens(first: str, second:
 
 @functools.cache
 def byte_codec() -> TextCodec:
-    """Made once: it is trained, and a test that is given texts cannot be given fixtures for each of them."""
+    """Cached: it is trained, and Hypothesis calls the test many times."""
     return TextCodec(byte_level(CORPUS))

@@ -51,7 +51,7 @@ def test_the_float32_head_gives_logits_before_bfloat16_rounds_them() -> None:
 
 @pytest.mark.parametrize("compute", prepare.COMPUTE)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_prepared_twin_predicts_what_a_plain_one_does(dtype: torch.dtype, compute: str) -> None:
+def test_a_prepared_model_copy_predicts_what_a_plain_one_does(dtype: torch.dtype, compute: str) -> None:
     hf_model = tiny_llama(300).to(dtype)
     kinds = [type(module) for module in hf_model.modules()]
     plain, prepared = copy_sharing_parameters(hf_model), copy_sharing_parameters(hf_model)
@@ -146,7 +146,7 @@ def test_where_the_processor_or_its_library_cannot_pack_a_type_the_model_runs_pl
         packs.cache_clear()
 
 
-def test_a_twin_shares_the_parameters_of_the_model_in_hand() -> None:
+def test_a_model_copy_shares_the_parameters_of_the_users_model() -> None:
     hf_model = tiny_llama(300)
     held = {parameter.data_ptr() for parameter in hf_model.parameters()}
     model = load_model(hf_model, tokenizer=None)
