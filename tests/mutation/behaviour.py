@@ -6,16 +6,16 @@ import ast
 from typing import Any
 
 WORDING = {"help", "description", "metavar", "prog", "epilog"}
-"""Arguments of calls that only say something to a person."""
+"""Arguments of calls that only hold text for people."""
 CACHES = {"cache", "lru_cache", "cached_property", "overload", "override"}
 """Decorators that change how long something takes, or nothing."""
 CHECKS = {("zip", "strict"), ("dataclass", "frozen"), ("dataclass", "slots")}
-"""Arguments by which code guards against its own author; right code behaves the same without."""
+"""Arguments that only check for programming errors; correct code behaves the same without them."""
 BLANK = ast.Constant(value=None)
 
 
 def same_behaviour(before: str, after: str) -> bool:
-    """True if two sources are the same but for wording, annotations and the like."""
+    """Whether two sources differ in wording, annotations and the like only."""
     return _bare(before) == _bare(after)
 
 
@@ -32,7 +32,7 @@ def _bare(source: str) -> str:
 
 
 class _Bare(ast.NodeTransformer):
-    """Replace by a blank all that only people and type checkers read."""
+    """Replace everything that only people and type checkers read by a blank constant."""
 
     def visit_FunctionDef(self, node: Any) -> ast.AST:
         node.returns = None

@@ -20,7 +20,7 @@ from tests.mutation.operators import operators
 PACKAGES = ("lookahead_core", "interface")
 _CPU = "lookahead_core/engines/cpu"
 LEFT_OUT = tuple(f"{_CPU}/{name}.py" for name in ("compiled_layers", "llvm_layers", "llvm_kernels", "llvm_builder"))
-"""The compiled layers: a mistake in code that writes machine code is another kind of test."""
+"""The compiled layers: a changed code generator can crash the process instead of failing a test."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Change:
     """One change of one file."""
 
     key: str
-    """The same for the same change of the same line, in every run with one seed."""
+    """A stable key: equal for the same change of the same line in every run with one seed."""
     spec: MutationSpec
     before: str
     after: str

@@ -1,4 +1,4 @@
-"""What a run found: a table by file, and every change that no test noticed."""
+"""The report of a run: a table by file, and each change that no test noticed."""
 
 from __future__ import annotations
 

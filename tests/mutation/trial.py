@@ -28,14 +28,14 @@ class Fate(str, Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a change, and by which test or after how many seconds of tests."""
+    """The fate of a change, with the test that noticed it or the seconds of tests that were run."""
 
     fate: Fate
     reason: str
 
 
 class Trials:
-    """Tries changes, and knows the tests that fail without any."""
+    """Tries changes; keeps the tests that also fail without a change."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience

@@ -16,8 +16,8 @@ import {connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 
 const EMPTY = 'There is nothing to send yet: write the message, or take its first words among the branches.';
 const OVER = 'The message would end here; an ending inserts nothing. Send passes the turn.';
-const BACK = number => `Back to message ${number}. What followed is kept under “What was sent, and what was left”.`;
-const ANEW = 'A new conversation. The one before is kept under “What was sent, and what was left”.';
+const BACK = number => `Back to message ${number}. What followed is kept under “Sent and abandoned messages”.`;
+const ANEW = 'A new conversation. The one before is kept under “Sent and abandoned messages”.';
 const BEGUN = 'This is a new conversation already.';
 
 export async function start({server}) {
