@@ -1,0 +1,50 @@
+"""`python -m tests.support.draw_docstrings --count 30 --seed 1`: random docstrings to be judged without their code.
+
+Prints the name, the signature and the docstring of functions, methods and classes of `lookahead_core` and `interface`.
+A reader says what each takes, returns and guarantees, and then compares the answer with the code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def documented(path: Path) -> Iterator[tuple[str, str]]:
+    """(signature, docstring) of each documented function, method and class of a file, nested functions left out."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    waiting = [(node, "") for node in tree.body]
+    while waiting:
+        node, owner = waiting.pop()
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        text = ast.get_docstring(node)
+        if isinstance(node, ast.ClassDef):
+            waiting += [(member, f"{owner}{node.name}.") for member in node.body]
+            signature = f"class {owner}{node.name}"
+        else:
+            returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+            signature = f"{owner}{node.name}({ast.unparse(node.args)}){returns}"
+        if text:
+            yield f"{path.relative_to(ROOT)}: {signature}", text
+
+
+def main() -> None:
+    """Print the drawn docstrings."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=30, help="how many (30)")
+    parser.add_argument("--seed", type=int, default=1, help="which (1)")
+    options = parser.parse_args()
+    files = sorted(file for package in ("lookahead_core", "interface") for file in (ROOT / package).rglob("*.py"))
+    found = [entry for file in files for entry in documented(file)]
+    for number, (signature, text) in enumerate(random.Random(options.seed).sample(found, options.count), 1):
+        print(f"{number}. {signature}\n    " + text.replace("\n", "\n    ") + "\n")
+
+
+if __name__ == "__main__":
+    main()
