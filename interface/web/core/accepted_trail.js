@@ -1,16 +1,30 @@
-// What was chosen lately and stands untouched: the model need not guess again into which tokens it falls.
-const MOST = 10000;   // as many as the server takes, should it have started anew
+// The pieces that were accepted lately and are still unchanged in the text, so that the server keeps their token ids.
+/** @import {AcceptedPiece, Change, NewStep} from './types.d.ts' */
+const MOST_PIECES = 10000;   // as many as the server takes when it has lost its tree
 
+/** @typedef {{start: number, end: number, ids: number[], healed: boolean, revision: number}} TrailPiece */
+
+/** Where the accepted pieces stand in the text, and at which revision each was accepted. */
 export class AcceptedTrail {
+  /** @type {TrailPiece[]} */
   #pieces = [];
 
   clear() { this.#pieces = []; }
 
-  add({start, inserted, ids, healed}, revision) {
-    if (ids?.length) this.#pieces = [...this.#pieces, {start, end: start + inserted.length, ids, healed, revision}].slice(-MOST);
+  /**
+   * Add an accepted piece, unless its token ids are unknown.
+   * @param {NewStep} step
+   * @param {number} revision the text's revision after it
+   */
+  add({start, inserted, ids, healed = false}, revision) {
+    if (!ids?.length) return;
+    this.#pieces = [...this.#pieces, {start, end: start + inserted.length, ids, healed, revision}].slice(-MOST_PIECES);
   }
 
-  // A piece that a change reaches into is dropped; one that lies behind it moves along.
+  /**
+   * Follow a change of the text: drop the pieces it reaches into, and move the pieces behind it.
+   * @param {Change} change
+   */
   applyChange({start, removed, inserted}) {
     const end = start + removed.length, by = inserted.length - removed.length;
     this.#pieces = this.#pieces
@@ -18,6 +32,12 @@ export class AcceptedTrail {
       .map(piece => (start >= piece.end ? piece : {...piece, start: piece.start + by, end: piece.end + by}));
   }
 
+  /**
+   * The pieces before the caret that were accepted after a revision, in the order of the text.
+   * @param {number} revision
+   * @param {number} caret
+   * @returns {AcceptedPiece[]} with starts in UTF-16 units
+   */
   since(revision, caret) {
     return this.#pieces
       .filter(piece => piece.revision > revision && piece.end <= caret)

@@ -1,110 +1,161 @@
-// What to draw of a view under the sliders' settings: pure, so that no slider needs the server where the data is there.
+// The rows to draw of a view under the present settings, computed without the server wherever the view's data suffices.
+/**
+ * @import {Branch, BranchRemainder, DrawnOther, DrawnSettings, DrawnView, Odds, OddsFunction, OtherBeginning,
+ *   Row, RowPiece, RowSettings, UnpackedNode, View} from './types.d.ts'
+ */
 import {oddsAfter, oddsOfAll, rawOdds, unpackNode} from './odds.js';
 import {distinctLengths, setShares, sumOf} from './shares.js';
 
+/** @type {Record<string, number>} */
 const ENDS = {word: 1, clause: 2, sentence: 3, line: 4};
-const CUTTABLE = ['likely', 'sampled'];   // of these, fewer and shorter rows are what a smaller request would give
+const CUTTABLE = ['likely', 'sampled'];   // modes in which a smaller request gives fewer and shorter rows of the same
 const collator = new Intl.Collator();
-const unpacked = new WeakMap();
+/** @type {WeakMap<object, UnpackedNode[]>} */
+const unpackedNodes = new WeakMap();
 
-// Whether a view's data is enough for these settings; what they do not name is as it was asked for.
+/** @typedef {(index: number | undefined, logprob: number) => Odds} NodeOdds odds after the node of this index */
+
+/**
+ * Whether a view holds enough data for these settings. Settings that are not named are those of the view's request.
+ * @param {View} view
+ * @param {RowSettings} settings
+ */
 export function coversSettings(view, settings) {
   const asked = view.asked, wanted = {...asked, ...settings};
   if (wanted.mode !== asked.mode) return false;
-  if (asked.mode === 'sampled' && !['temperature', 'top_p', 'seed'].every(name => wanted[name] === asked[name])) return false;
-  return CUTTABLE.includes(asked.mode) ? wanted.k <= asked.k && longEnough(view, wanted) : sameRows(view, wanted);
+  if (asked.mode === 'sampled' && !(['temperature', 'top_p', 'seed']).every(name => valueOf(wanted, name) === valueOf(asked, name))) return false;
+  return CUTTABLE.includes(asked.mode) ? wanted.k <= asked.k && isLongEnough(view, wanted) : hasSameRows(view, wanted);
 }
 
-function longEnough(view, wanted) {
+/** @type {(settings: object, name: string) => unknown} */
+const valueOf = (settings, name) => /** @type {Record<string, unknown>} */ (settings)[name];
+
+/** @type {(view: View, wanted: {k: number, depth: number, until: string}) => boolean} */
+function isLongEnough(view, wanted) {
   const {until, depth} = view.asked;
-  if (wanted.until === until) return isLength(until) ? wanted.depth <= depth : true;
-  const reached = isLength(wanted.until)
+  if (wanted.until === until) return isTokenCount(until) ? wanted.depth <= depth : true;
+  /** @type {(branch: Branch) => boolean} */
+  const reached = isTokenCount(wanted.until)
     ? branch => branch.ids.length >= wanted.depth + Number(branch.healed)
     : branch => branch.pieces.some(piece => piece.ends >= ENDS[wanted.until]);
   return view.branches.slice(0, wanted.k).every(branch => branch.ended || reached(branch));
 }
 
-function sameRows(view, wanted) {
+/** @type {(view: View, wanted: {k: number, depth: number, until: string}) => boolean} */
+function hasSameRows(view, wanted) {
   const {k, depth, until, mode} = view.asked;
   if (wanted.k !== k || wanted.until !== until) return false;
-  return wanted.depth === depth || (mode === 'every_level' && wanted.depth < depth && wanted.depth > levels(view));
+  return wanted.depth === depth || (mode === 'every_level' && wanted.depth < depth && wanted.depth > lastFork(view));
 }
 
-const isLength = until => !(until in ENDS);
-// How many levels down the rows of a tree still part.
-const levels = view => Math.max(0, ...distinctLengths(view.branches.map(branch => branch.ids)));
+/**
+ * Whether rows end after a number of tokens rather than at the end of a word, clause, sentence or line.
+ * @param {string} until
+ */
+const isTokenCount = until => !(until in ENDS);
 
-// Rows in order with the odds of all their pieces, what they hold together, and what else there was. `pinned` is what is
-// left of an accepted branch; `growing`: rows may still be shorter than they will be. `oneWord` among the settings shows
-// of each row its first word, as one piece.
+/**
+ * The depth at which the last two rows of a view part.
+ * @param {View} view
+ */
+const lastFork = view => Math.max(0, ...distinctLengths(view.branches.map(branch => branch.ids)));
+
+/**
+ * The rows of a view in order with the odds of all their pieces, what they hold together, and what else there is.
+ * @param {View} view
+ * @param {RowSettings} [settings]
+ * @param {BranchRemainder | null} [pinned] what is left of an accepted branch
+ * @param {boolean} [growing] whether the view's rows may still grow
+ * @returns {DrawnView}
+ */
 export function shapeRows(view, settings = {}, pinned = null, growing = false) {
-  const wanted = {order: 'share', ...view.asked, ...settings}, odds = oddsOf(view, wanted);
+  const wanted = {order: 'share', ...view.asked, ...settings}, odds = oddsOfView(view, wanted);
   const shown = shownBranches(view, wanted).map(branch => makeRow(branch, view, wanted, odds));
   const pin = pinned && shapePinnedRow(pinned, wanted);
   const top = pin && placePinned(shown, pin, growing);
-  const whole = setShares(shown);
+  const coverage = setShares(shown);
   if (pin && top === pin) setShares([...shown, pin], [pin]);
   const rows = shown.filter(row => row !== top).sort(comparing(wanted.order));
   if (top) rows.unshift(top);
   return {
-    rows, wanted, given: view.given || '', count: shown.length, coverage: whole,
-    rest: {p: 1 - whole.p, atLeast: whole.bound}, firsts: shown.every(row => row.apart === 1),
-    others: others(view, rows, odds),
+    rows, wanted, given: view.given || '', count: shown.length, coverage,
+    rest: {p: 1 - coverage.p, atLeast: coverage.bound}, firsts: shown.every(row => row.apart === 1),
+    others: otherBeginnings(view, rows, odds),
   };
 }
 
-// What is left of an accepted branch as a row, by the odds that it brought along, else by raw ones.
+/**
+ * What is left of an accepted branch as a row: with the nodes that it brought along, else with raw odds.
+ * @param {BranchRemainder} pinned
+ * @param {DrawnSettings} wanted
+ * @returns {Row}
+ */
 export function shapePinnedRow(pinned, wanted) {
-  const row = makeRow(pinned, pinned, wanted, oddsOf(pinned, wanted));
+  const row = makeRow(pinned, pinned, wanted, oddsOfView(pinned, wanted));
   setShares([row]);
   return Object.assign(row, {pinned: true, extra: true});
 }
 
+/** @type {(view: View, wanted: DrawnSettings) => Branch[]} */
 const shownBranches = (view, wanted) =>
   view.branches.filter(branch => branch.ids.length).slice(0, CUTTABLE.includes(view.asked.mode) ? wanted.k : Infinity);
 
-// A function (node's index, raw log-probability) -> figure.
-function oddsOf(view, {temperature = 1, top_p: topP = 1}) {
+/** @type {(view: {nodes?: string[]}, wanted: RowSettings) => NodeOdds} */
+function oddsOfView(view, {temperature = 1, top_p: topP = 1}) {
   if (temperature === 1 && topP >= 1) return (_, logprob) => rawOdds(logprob);
-  const nodes = nodesOf(view), known = [];
+  const nodes = nodesOf(view);
+  /** @type {OddsFunction[]} */
+  const known = [];
   return (index, logprob) => {
-    if (!nodes[index]) return {...rawOdds(logprob), raw: true};
+    if (index === undefined || !nodes[index]) return {...rawOdds(logprob), raw: true};
     known[index] ??= oddsAfter(nodes[index], temperature, topP);
     return known[index](logprob);
   };
 }
 
+/** @param {{nodes?: string[]}} view */
 function nodesOf(view) {
-  if (!unpacked.has(view)) unpacked.set(view, (view.nodes || []).map(unpackNode));
-  return unpacked.get(view);
+  const found = unpackedNodes.get(view) ?? (view.nodes || []).map(unpackNode);
+  unpackedNodes.set(view, found);
+  return found;
 }
 
+/** @type {(branch: Branch, source: {nodes?: string[], asked?: View['asked']}, wanted: DrawnSettings, odds: NodeOdds) => Row} */
 function makeRow(branch, source, wanted, odds) {
-  const length = lengthOf(branch, source.asked?.mode ?? CUTTABLE[0], wanted);
+  const length = shownLength(branch, source.asked?.mode ?? CUTTABLE[0], wanted);
   const figures = branch.ids.slice(0, length).map((_, index) => odds(branch.at?.[index], branch.logprobs[index]));
   const ended = branch.ended && length === branch.ids.length;
-  const own = makePieces(branch, length, figures), pieces = wanted.oneWord ? joined(own) : own;
-  // Where it ends at once, only what stands in place of the typed token comes before the ending.
-  const held = pieces.length ? pieces.at(-1).tokens : Number(ended && Boolean(branch.healed));
+  const own = makePieces(branch, length, figures), pieces = wanted.oneWord ? joinPieces(own) : own;
+  // A row that ends at once holds, before the end token, only the token that replaces the typed one.
+  const held = pieces.length ? pieces[pieces.length - 1].tokens : Number(ended && Boolean(branch.healed));
+  const until = endOf(wanted);
   return {
     branch, nodes: source.nodes, ids: branch.ids.slice(0, length), figures, pieces, ended, healed: Boolean(branch.healed),
     path: oddsOfAll(figures), rawPath: sumOf(branch.logprobs.slice(0, length)),
-    end: ended ? figures.at(-1) : null, unsaid: length - held - Number(ended), raw: figures.some(figure => figure.raw),
-    pinned: false, extra: false, open: !ended && !isLength(endOf(wanted)) && !pieces.some(piece => piece.ends >= ENDS[endOf(wanted)]),
+    end: ended ? figures[figures.length - 1] : null, unsaid: length - held - Number(ended), raw: figures.some(figure => figure.raw),
+    pinned: false, extra: false, open: !ended && !isTokenCount(until) && !pieces.some(piece => piece.ends >= ENDS[until]),
+    apart: 0, share: {p: 0}, rawShare: 0, cut: false,
   };
 }
 
-// What rows are shown up to. Where a click takes one word they hold no more, however long they were asked for.
+/**
+ * What rows are shown up to: the first word where a click takes one word, however long they were asked for.
+ * @param {DrawnSettings} wanted
+ */
 const endOf = ({until, oneWord}) => (oneWord ? 'word' : until);
 
-// How many tokens of a branch are shown. The token that stands in place of the last one typed comes on top of the depth.
-function lengthOf(branch, mode, wanted) {
+/**
+ * The number of a branch's tokens that are shown. A token that replaces the typed one does not count as depth.
+ * @type {(branch: Branch, mode: string, wanted: DrawnSettings) => number}
+ */
+function shownLength(branch, mode, wanted) {
   const {depth} = wanted, until = endOf(wanted);
-  if (!isLength(until)) return branch.pieces.find(piece => piece.ends >= ENDS[until])?.tokens ?? branch.ids.length;
+  if (!isTokenCount(until)) return branch.pieces.find(piece => piece.ends >= ENDS[until])?.tokens ?? branch.ids.length;
   if (!CUTTABLE.includes(mode) && mode !== 'every_level') return branch.ids.length;
   return Math.min(branch.ids.length, depth + Number(Boolean(branch.healed)));
 }
 
+/** @type {(branch: Branch, length: number, figures: Odds[]) => RowPiece[]} */
 function makePieces(branch, length, figures) {
   let begun = 0;
   return branch.pieces.filter(piece => piece.tokens <= length).map(({text, tokens, ends}) => {
@@ -115,52 +166,78 @@ function makePieces(branch, length, figures) {
   });
 }
 
-// All pieces as one.
-function joined(pieces) {
+/**
+ * All pieces as one.
+ * @param {RowPiece[]} pieces
+ * @returns {RowPiece[]}
+ */
+function joinPieces(pieces) {
   if (pieces.length < 2) return pieces;
-  const {tokens, ends, upTo} = pieces.at(-1);
+  const {tokens, ends, upTo} = pieces[pieces.length - 1];
   const text = pieces.map(piece => piece.text).join(''), ids = pieces.flatMap(piece => piece.ids);
   return [{text, tokens, ends, ids, odds: upTo, upTo, unsaid: 0}];
 }
 
-// Only a character of several bytes can need several tokens: before other text, all tokens but one say nothing. The
-// one that stands in place of what was typed has said it already.
+/**
+ * The number of tokens before a piece's text that hold no whole character. Only a character of several bytes can need
+ * several tokens, so before ASCII text all tokens but the last hold none. A token that replaces the typed one
+ * (`typed` is 1) does not count.
+ * @type {(text: string, ids: number[], typed: number) => number}
+ */
+// eslint-disable-next-line no-control-regex -- the range of ASCII
 const unsaidBefore = (text, ids, typed) => (/^[\0-\x7f]+$/.test(text) ? Math.max(0, ids.length - 1 - typed) : 0);
 
-const begins = (ids, beginning) => beginning.every((id, index) => ids[index] === id);
+/** @type {(ids: number[], beginning: number[]) => boolean} */
+const beginsWith = (ids, beginning) => beginning.every((id, index) => ids[index] === id);
 
-// The row that stands for what was pinned: one that goes on as it does, else a further one. While rows are growing, one
-// that is still shorter shows what is pinned, so that nothing that was there is lost on the way.
+/**
+ * The row that stands for the pinned one: a row that continues it, else the pinned row itself. While rows grow, a row
+ * that is still shorter is replaced by the pinned one, so that nothing disappears.
+ * @type {(shown: Row[], pin: Row, growing: boolean) => Row}
+ */
 function placePinned(shown, pin, growing) {
-  const place = shown.findIndex(row => begins(row.ids, pin.ids) || (growing && begins(pin.ids, row.ids)));
-  if (place < 0) return pin;
-  if (shown[place].ids.length < pin.ids.length) shown[place] = {...pin, extra: false};
-  shown[place].pinned = true;
-  return shown[place];
+  const index = shown.findIndex(row => beginsWith(row.ids, pin.ids) || (growing && beginsWith(pin.ids, row.ids)));
+  if (index < 0) return pin;
+  if (shown[index].ids.length < pin.ids.length) shown[index] = {...pin, extra: false};
+  shown[index].pinned = true;
+  return shown[index];
 }
 
+/** @type {(order: string) => (one: Row, other: Row) => number} */
 function comparing(order) {
   if (order === 'alphabet') return (one, other) => collator.compare(textOf(one).trimStart(), textOf(other).trimStart());
-  const name = order === 'path' ? 'path' : 'share', rawName = order === 'path' ? 'rawPath' : 'rawShare';
-  return (one, other) => other[name].p - one[name].p || other[rawName] - one[rawName];
+  if (order === 'path') return (one, other) => other.path.p - one.path.p || other.rawPath - one.rawPath;
+  return (one, other) => other.share.p - one.share.p || other.rawShare - one.rawShare;
 }
 
+/** @param {Row} row */
 const textOf = row => row.pieces.map(piece => piece.text).join('');
 
-// The likeliest beginnings that no row begins with, those of rows that are not shown among them. One has a single token,
-// or two where the first stands in place of the last one typed.
-function others(view, rows, odds) {
+/**
+ * The likeliest beginnings that no row has, those of branches that are not shown among them. Each is one token, or two
+ * where the first replaces the typed one.
+ * @type {(view: View, rows: Row[], odds: NodeOdds) => DrawnOther[]}
+ */
+function otherBeginnings(view, rows, odds) {
+  /** @type {Map<string, DrawnOther>} */
   const found = new Map();
-  for (const entry of [...view.branches.filter(branch => branch.ids.length).map(firstOf), ...(view.rest || [])]) {
+  for (const entry of [...view.branches.filter(branch => branch.ids.length).map(firstPiece), ...(view.rest || [])]) {
     const key = entry.ids.join(' ');
-    if (found.has(key) || rows.some(row => begins(row.ids, entry.ids))) continue;
+    if (found.has(key) || rows.some(row => beginsWith(row.ids, entry.ids))) continue;
     const figures = entry.logprobs.map((logprob, index) => odds(entry.at?.[index] ?? 0, logprob));
     found.set(key, {...entry, odds: oddsOfAll(figures), raw: sumOf(entry.logprobs)});
   }
   return [...found.values()].sort((one, other) => other.raw - one.raw);
 }
 
-function firstOf({ids, logprobs, at, pieces, ended}) {
-  const length = pieces[0]?.tokens ?? 1, cut = list => list?.slice(0, length);
-  return {ids: cut(ids), logprobs: cut(logprobs), at: cut(at), text: pieces[0]?.text ?? null, end: ended && ids.length === length};
+/**
+ * @param {Branch} branch
+ * @returns {OtherBeginning}
+ */
+function firstPiece({ids, logprobs, at, pieces, ended}) {
+  const length = pieces[0]?.tokens ?? 1;
+  return {
+    ids: ids.slice(0, length), logprobs: logprobs.slice(0, length), at: at?.slice(0, length),
+    text: pieces[0]?.text ?? null, end: ended && ids.length === length,
+  };
 }

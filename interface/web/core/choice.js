@@ -1,42 +1,76 @@
-// What a click means: which tokens and which text it inserts, and what is left of the branch then.
+// What a click on a row means: the text and token ids it inserts, and what is left of the branch after it.
+/** @import {Branch, BranchRemainder, Choice, DrawnOther, DrawnRow, Row, View} from './types.d.ts' */
 
-// All of a row up to one of its pieces.
+/**
+ * The choice of a row up to one of its pieces.
+ * @param {DrawnRow} row
+ * @param {number} index of the row
+ * @param {number} token index of the piece
+ * @returns {Choice}
+ */
 export function choiceOf(row, index, token) {
   const {branch} = row, {tokens} = row.pieces[token];
   return {
     revision: row.revision, branch: index, token,
     text: textUpTo(row, token), ids: branch.ids.slice(0, tokens), healed: row.healed,
-    logprobs: branch.logprobs.slice(0, tokens), rest: restOf(row, tokens),
+    logprobs: branch.logprobs.slice(0, tokens), rest: remainderAfter(row, tokens),
   };
 }
 
+/**
+ * The text of a row's pieces, up to this one included.
+ * @param {Pick<Row, 'pieces'>} row
+ * @param {number} token index of the piece
+ */
 export const textUpTo = (row, token) => row.pieces.slice(0, token + 1).map(piece => piece.text).join('');
 
-// One of the beginnings that no row begins with.
+/**
+ * The choice of a beginning that no row has.
+ * @param {Pick<DrawnOther, 'ids' | 'text' | 'logprobs'>} other
+ * @param {number} token its index in the list
+ * @param {{revision: number, healed: boolean}} view its revision, and whether its branches are healed
+ * @returns {Choice}
+ */
 export const choiceOfOther = ({ids, text, logprobs}, token, {revision, healed}) =>
   ({revision, branch: null, token, text, ids, healed, logprobs, rest: null});
 
-// What is left of a branch after some of its tokens, with the nodes that its odds at other temperatures come from.
-function restOf({branch, nodes}, tokens) {
+/**
+ * What is left of a branch after its first tokens, with the packed nodes it needs; null if no text is left.
+ * @param {Pick<Row, 'branch' | 'nodes'>} row
+ * @param {number} tokens
+ * @returns {BranchRemainder | null}
+ */
+function remainderAfter({branch, nodes}, tokens) {
   const pieces = branch.pieces.filter(piece => piece.tokens > tokens).map(piece => ({...piece, tokens: piece.tokens - tokens}));
   if (!pieces.length) return null;
-  const packed = (branch.at || []).slice(tokens).map(index => nodes?.[index]);
+  const packed = (branch.at || []).slice(tokens).map(index => nodes?.[index] ?? '');
   return {
     ids: branch.ids.slice(tokens), logprobs: branch.logprobs.slice(tokens), pieces, ended: branch.ended, healed: false,
     ...(packed.length && packed.every(Boolean) ? {nodes: packed, at: packed.map((_, index) => index)} : {}),
   };
 }
 
-// Which piece of a row completes its next word; the last where none is known to; -1 where there is nothing to insert.
+/**
+ * The index of the piece that completes a row's first word: the last piece if none does, -1 if there are no pieces.
+ * @param {Pick<Row, 'pieces'>} row
+ */
 export function nextWordEnd({pieces}) {
   const found = pieces.findIndex(piece => piece.ends >= 1);
   return found < 0 ? pieces.length - 1 : found;
 }
 
-// What never to offer again: a token, which is the last one of a piece. `first`: nothing of a row stands before the piece. One
-// that stands in place of what was typed is named whole; of a character of several tokens none can be left out without
-// leaving out others; of a view that was stored none can.
+/**
+ * The token that a ban of a piece or of another beginning excludes: its last one. A healed first token is named with
+ * the typed characters that it replaces.
+ *
+ * A piece of several tokens cannot be banned, because its last token also occurs in other words. Nothing of a stored
+ * view can.
+ * @param {{text: string | null, ids: number[]}} piece
+ * @param {boolean} first whether the row begins with the piece
+ * @param {{stored?: boolean, view: {branches: Pick<Branch, 'healed'>[], given: View['given']}}} shown
+ * @returns {{own: string, id: number, bannable: boolean}}
+ */
 export function tokenToBan({text, ids}, first, {stored = false, view}) {
   const healed = view.branches.some(branch => branch.healed) && first, typed = healed && ids.length === 1 ? view.given : '';
-  return {own: typed + text, id: ids.at(-1), bannable: !stored && ids.length <= 1 + Number(healed)};
+  return {own: typed + text, id: ids[ids.length - 1], bannable: !stored && ids.length <= 1 + Number(healed)};
 }

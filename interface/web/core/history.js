@@ -1,74 +1,112 @@
-// The one history of a document: steps as differences, where in them the text stands, and what was left behind.
-import {applyChange, changeBetween, changeFits, lengthDifference, inverseChange} from './difference.js';
-import {spansAfterChange, spansPatch, redoSpans, undoSpans, spansWithin} from './chosen_spans.js';
-import {joinSteps, canJoin} from './history_grouping.js';
+// The history of a document: its steps as changes, the position of the text among them, and what was left behind.
+/** @import {AbandonedText, ConversationState, HistoryState, HistoryStep, Moment, NewStep, Span, TextState, Turn} from './types.d.ts' */
+import {applyChange, changeBetween, changeFits, inverseChange, lengthDifference} from './difference.js';
+import {redoSpans, spansAfterChange, spansPatch, spansWithin, undoSpans} from './chosen_spans.js';
+import {canJoin, joinSteps} from './history_grouping.js';
 import {excerpt} from './text_words.js';
 
 const MOST_STEPS = 2000;
-const MOST_LEFT = 50;
-const MOST_CHARACTERS = 8_000_000;
+const MOST_ABANDONED = 50;
+const MOST_CHARACTERS = 8_000_000;   // in all steps
 const MOST_MOMENTS = 200;
-const WORDS = new Set(['accepted', 'undone']);
-const CONTEXT = 48;   // characters before a piece, for the list
+const SINGLE_PIECES = new Set(['accepted', 'undone']);
+const CONTEXT = 48;   // characters before a piece, in the list
 
-const size = ({removed, inserted}) => removed.length + inserted.length;
+/** @param {NewStep} step */
+const sizeOf = ({removed, inserted}) => removed.length + inserted.length;
 
-// The state after a step, and the state before it.
+/**
+ * @param {TextState} state
+ * @param {HistoryStep} step
+ * @returns {TextState}
+ */
 export const stateAfter = ({text, spans, earlier}, step) => ({
   text: applyChange(text, step), spans: redoSpans(spans, step.marks, lengthDifference(step)), earlier: step.turn ? step.turn.after : earlier,
 });
+
+/**
+ * @param {TextState} state
+ * @param {HistoryStep} step
+ * @returns {TextState}
+ */
 export const stateBefore = ({text, spans, earlier}, step) => ({
   text: applyChange(text, inverseChange(step)), spans: undoSpans(spans, step.marks, lengthDifference(step)), earlier: step.turn ? step.turn.before : earlier,
 });
 
-// The state that an entry of what was left leads to.
-const tipOf = (then, entry) => ({
-  text: applyChange(then.text, entry), spans: spansAfterChange(then.spans, entry, entry.marks), earlier: entry.turn ? entry.turn.after : then.earlier,
+/**
+ * The state that an abandoned text restores.
+ * @type {(then: TextState, entry: AbandonedText) => TextState}
+ */
+const restoredState = (then, entry) => ({
+  text: applyChange(then.text, entry), spans: spansAfterChange(then.spans, entry, entry.marks),
+  earlier: entry.turn ? entry.turn.after : then.earlier,
 });
 
-// The end of what stands before a piece, from the beginning of a word on.
-function context(text, start) {
+/**
+ * The end of the text before a piece, from the beginning of a word on.
+ * @param {string} text
+ * @param {number} start of the piece
+ */
+function contextBefore(text, start) {
   if (start <= CONTEXT) return excerpt(text.slice(0, start), CONTEXT);
   return `…${excerpt(text.slice(start - CONTEXT, start).replace(/^\S*\s|^[\udc00-\udfff]/u, ''), CONTEXT)}`;
 }
 
-// What leads from one state to another, with the marks of what it inserts.
-function way(from, to) {
+/**
+ * The change from one state to another, with the spans of what it inserts.
+ * @param {TextState} from
+ * @param {TextState} to
+ */
+function changeOfState(from, to) {
   const change = changeBetween(from.text, to.text), {start, inserted} = change;
   return {...change, marks: spansWithin(to.spans, start, start + inserted.length), ...turnFields(from.earlier, to.earlier)};
 }
 
-// What a step has beside the change of the text, where what stands before the text is another after it.
+/**
+ * The fields of a step that passes the turn of a conversation; none where the conversation stays the same.
+ * @param {ConversationState | undefined} before
+ * @param {ConversationState | undefined} after
+ * @returns {{turn?: Turn}}
+ */
 export const turnFields = (before, after) => (before === after ? {} : {turn: {before, after}});
 
-// A state is {text, spans, earlier}: `earlier` is what stands before the text, in a conversation. The steps after `position` were undone and can be redone.
+/** All steps of a document. The steps after `position` were undone and can be redone. */
 export class EditHistory {
+  /** @type {HistoryStep[]} */
   steps = [];
   position = 0;
+  /** @type {AbandonedText[]} */
   left = [];
-  #open = false;
+  #open = false;   // whether the next change may join the last step
 
-  // Take a step that `state` was changed by, as one with the last step where it goes on with that; the spans after it.
-  // `marks` are the spans of what the step inserts, counted from its start; `goal` all spans after it, where they are known.
-  // What could be redone until now is left behind.
+  /**
+   * Add a step, or join it with the last one. Undone steps are left behind.
+   * @param {NewStep} step
+   * @param {TextState} state before the step
+   * @param {{marks?: Span[], goal?: Span[] | null}} [options] `marks`: the spans of the inserted text, counted from its
+   *   start; `goal`: all spans after the step, where they are known
+   * @returns {Span[]} the spans after the step
+   */
   add(step, state, {marks = [], goal = null} = {}) {
-    const last = this.#goesOn(step), whole = last ? joinSteps(last, step) : step;
+    const last = this.#stepToJoin(step), joined = last ? joinSteps(last, step) : step;
     const base = last ? undoSpans(state.spans, last.marks, lengthDifference(last)) : state.spans;
-    const spans = goal ?? spansAfterChange(base, whole, marks);
-    this.#leave(state);
+    const spans = goal ?? spansAfterChange(base, joined, marks);
+    this.#abandonUndone(state);
     if (last) this.steps.pop();
-    this.steps.push({...whole, marks: spansPatch(base, spans, lengthDifference(whole))});
+    this.steps.push({...joined, marks: spansPatch(base, spans, lengthDifference(joined))});
     this.position = this.steps.length;
     this.#open = true;
-    this.#bound();
+    this.#limit();
     return spans;
   }
 
+  /** Move one step back. Returns the step, or null if there is none. */
   undo() {
     this.#open = false;
     return this.position > 0 ? this.steps[--this.position] : null;
   }
 
+  /** Move one step forward. Returns the step, or null if there is none. */
   redo() {
     this.#open = false;
     return this.position < this.steps.length ? this.steps[this.position++] : null;
@@ -78,109 +116,151 @@ export class EditHistory {
 
   get canRedo() { return this.position < this.steps.length; }
 
-  // Steps up to where the text stands that do not fit it (a file made by hand) are dropped.
+  /** Drop the steps before the position: they do not fit the text, as in a file that was edited by hand. */
   forgetBefore() { this.#drop(this.position); }
 
+  /** Drop the steps after the position. */
   forgetAfter() { this.steps.length = this.position; }
 
-  // What was accepted, undone, left and turned from, the newest first; each can be gone back to.
+  /**
+   * The moments that can be gone back to, the newest first: accepted pieces, undone ones, turns, and abandoned texts.
+   * @param {TextState} state
+   * @returns {Moment[]}
+   */
   moments(state) {
     const left = this.left.map((entry, index) => {
       const moment = {kind: 'left', index, time: entry.time, before: entry.context, text: entry.inserted};
       return entry.turn ? {...moment, earlier: entry.turn.after, text: this.goal(moment, state)?.text ?? ''} : moment;
     });
-    const found = [...left, ...this.#accepted(state)].sort((one, other) => other.time - one.time);
-    // Of single words there are many; turns that were passed, and what was left, are all to be found again.
-    let words = 0;
-    return found.filter(({kind}) => !WORDS.has(kind) || (words += 1) <= MOST_MOMENTS);
+    const found = [...left, ...this.#acceptedMoments(state)].sort((one, other) => other.time - one.time);
+    // Accepted pieces are many: the list shows the newest. Turns and abandoned texts are all listed.
+    let pieces = 0;
+    return found.filter(({kind}) => !SINGLE_PIECES.has(kind) || (pieces += 1) <= MOST_MOMENTS);
   }
 
-  // The document as it stood at one of the moments.
+  /**
+   * The document as it was at a moment; null if that is no longer known.
+   * @param {Moment} moment
+   * @param {TextState} state
+   * @returns {TextState & {caret: Span} | null}
+   */
   goal(moment, state) {
-    if (moment.kind !== 'left') return this.#at(moment.at, state);
-    const entry = this.left[moment.index], then = entry && this.#at(entry.at, state);
+    if (moment.kind !== 'left') return this.#stateAt(moment.at ?? 0, state);
+    const entry = this.left[moment.index ?? -1], then = entry && this.#stateAt(entry.at, state);
     if (!then || !changeFits(then.text, entry)) return null;
-    return {...tipOf(then, entry), caret: entry.caret};
+    return {...restoredState(then, entry), caret: entry.caret};
   }
 
+  /** @returns {HistoryState} */
   state() {
     return {steps: [...this.steps], position: this.position};
   }
 
+  /**
+   * Replace all of the history.
+   * @param {Partial<HistoryState>} [history]
+   * @param {AbandonedText[]} [left]
+   */
   load({steps = [], position = 0} = {}, left = []) {
     Object.assign(this, {steps: [...steps], position, left: [...left]});
     this.#open = false;
   }
 
-  // The step that this one goes on with, if any.
-  #goesOn(step) {
+  /** @param {NewStep} step */
+  #stepToJoin(step) {
     const last = this.steps[this.position - 1];
     return this.#open && canJoin(last, step) ? last : null;
   }
 
-  #accepted(state) {
-    const found = [], firstTurn = this.steps.findIndex(({turn}) => turn);
+  /** @param {TextState} state */
+  #acceptedMoments(state) {
+    /** @type {Moment[]} */
+    const found = [];
+    const firstTurn = this.steps.findIndex(({turn}) => turn);
     let {text} = state;
+    /** @param {number} index */
     const goesOn = index => index >= 0 && (found.length < MOST_MOMENTS || (firstTurn >= 0 && index >= firstTurn));
     for (let index = this.position - 1; goesOn(index); index -= 1) {
       const step = this.steps[index];
       text = applyChange(text, inverseChange(step));
       if (step.turn) found.push({kind: step.kind, at: index, time: step.time, before: '', text, earlier: step.turn.before});
-      if (step.kind === 'accept') found.push(this.#moment('accepted', index, text));
+      if (step.kind === 'accept') found.push(this.#momentOf('accepted', index, text));
     }
     ({text} = state);
     for (let index = this.position; index < this.steps.length; index += 1) {
-      if (this.steps[index].kind === 'accept') found.push(this.#moment('undone', index, text));
+      if (this.steps[index].kind === 'accept') found.push(this.#momentOf('undone', index, text));
       text = applyChange(text, this.steps[index]);
     }
     return found;
   }
 
-  #moment(kind, index, text) {
+  /**
+   * @param {string} kind
+   * @param {number} index of the step
+   * @param {string} text before it
+   * @returns {Moment}
+   */
+  #momentOf(kind, index, text) {
     const {time, start, inserted} = this.steps[index];
-    return {kind, at: index + 1, time, before: context(text, start), text: inserted};
+    return {kind, at: index + 1, time, before: contextBefore(text, start), text: inserted};
   }
 
-  #at(position, state) {
+  /**
+   * @param {number} position
+   * @param {TextState} state at the present position
+   */
+  #stateAt(position, state) {
     let then = state;
     for (let index = this.position; index > position; index -= 1) then = stateBefore(then, this.steps[index - 1]);
     for (let index = this.position; index < position; index += 1) then = stateAfter(then, this.steps[index]);
-    return {...then, caret: this.steps[position - 1]?.after ?? [0, 0]};
+    return {...then, caret: this.steps[position - 1]?.after ?? /** @type {Span} */ ([0, 0])};
   }
 
-  #leave(state) {
-    // The older ones that hang further down must be reached from here now.
-    this.left = this.left.map(entry => (entry.at > this.position ? this.#reachedFrom(state, entry) : entry));
+  /** @param {TextState} state */
+  #abandonUndone(state) {
+    // Texts that were abandoned after an undone step are from now on changes of the present text.
+    this.left = this.left.map(entry => (entry.at > this.position ? this.#fromHere(state, entry) : entry));
     const gone = this.steps.slice(this.position);
     while (gone.length && !gone[gone.length - 1].inserted && !gone[gone.length - 1].turn) gone.pop();
-    if (gone.length) this.#keep(state, this.#at(this.position + gone.length, state), gone[gone.length - 1]);
+    if (gone.length) this.#keepAbandoned(state, this.#stateAt(this.position + gone.length, state), gone[gone.length - 1]);
     this.steps.length = this.position;
   }
 
-  #reachedFrom(state, entry) {
-    const then = this.#at(entry.at, state);
-    const {turn, ...older} = entry;
-    return {...older, ...way(state, tipOf(then, entry)), at: this.position};
+  /**
+   * @param {TextState} state
+   * @param {AbandonedText} entry
+   * @returns {AbandonedText}
+   */
+  #fromHere(state, entry) {
+    const then = this.#stateAt(entry.at, state), {caret, time, context} = entry;
+    return {caret, time, context, ...changeOfState(state, restoredState(then, entry)), at: this.position};
   }
 
-  #keep(state, tip, {after, time}) {
-    const found = way(state, tip);
+  /**
+   * @param {TextState} state
+   * @param {TextState} tip the state that is abandoned
+   * @param {HistoryStep} step that led there
+   */
+  #keepAbandoned(state, tip, {after, time}) {
+    const found = changeOfState(state, tip);
     if (!found.inserted && !found.turn) return;
-    const known = entry => entry.at === this.position && entry.start === found.start && entry.removed === found.removed
+    /** @param {AbandonedText} entry */
+    const isKnown = entry => entry.at === this.position && entry.start === found.start && entry.removed === found.removed
       && entry.inserted === found.inserted && entry.turn?.after === found.turn?.after;
-    const entry = {...found, at: this.position, caret: after, time, context: context(state.text, found.start)};
-    this.left = [...this.left.filter(older => !known(older)), entry].slice(-MOST_LEFT);
+    const entry = {...found, at: this.position, caret: after, time, context: contextBefore(state.text, found.start)};
+    this.left = [...this.left.filter(older => !isKnown(older)), entry].slice(-MOST_ABANDONED);
   }
 
-  #bound() {
-    let characters = this.steps.reduce((sum, step) => sum + size(step), 0), dropped = 0;
+  #limit() {
+    let characters = this.steps.reduce((sum, step) => sum + sizeOf(step), 0), dropped = 0;
     while (this.steps.length - dropped > MOST_STEPS || (characters > MOST_CHARACTERS && dropped < this.steps.length - 1)) {
-      characters -= size(this.steps[dropped]);
+      characters -= sizeOf(this.steps[dropped]);
       dropped += 1;
     }
     this.#drop(dropped);
   }
 
+  /** @param {number} count of the oldest steps */
   #drop(count) {
     this.steps.splice(0, count);
     this.position -= count;

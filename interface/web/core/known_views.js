@@ -1,62 +1,108 @@
-// Views that the page has: the one of the text as it stands, those a click away, and those of texts shown lately.
+// The views a page has: the one of the present text, those one click ahead, and those of texts shown lately.
+/** @import {RowSettings, View} from './types.d.ts' */
 import {coversSettings} from './branch_rows.js';
 
-const MOST_RECENT = 40;
+const MOST_RECENT = 40;   // texts whose view is kept, for undo
 
+/**
+ * The key of a path: its token ids.
+ * @param {number[]} ids
+ */
 export const idsKey = ids => ids.join(' ');
 
+/** The view of the present text, views read ahead of it, and complete views of recent texts. */
 export class KnownViews {
+  /** @type {Map<string, View>} */
   #recent = new Map();
+  revision = -1;
+  /** @type {View | null} */
+  view = null;
+  complete = false;
+  /** @type {Map<string, View>} */
+  ahead = new Map();
+  tokens = 0;   // tokens that were read ahead
 
-  constructor() { this.forget(); }
-
-  // The text, or what the model is told of it, is another: nothing that was known is of use.
+  /** Forget every view: the model is told something else of the text. */
   forget() {
     this.#recent.clear();
-    this.#stand(-1, null, false);
+    this.#begin(-1, null, false);
   }
 
-  // The view of a revision of the text; complete, or still growing.
+  /**
+   * Take the view of a revision of the text.
+   * @param {number} revision
+   * @param {string} text
+   * @param {View | null} view
+   * @param {boolean} complete whether it has stopped growing
+   */
   take(revision, text, view, complete) {
-    // What was read ahead of another view is of no use beside this one.
-    if (revision !== this.revision || complete) this.#stand(revision, view, complete);
+    // Views read ahead of an older view do not follow this one.
+    if (revision !== this.revision || complete) this.#begin(revision, view, complete);
     else [this.view, this.complete] = [view, complete];
     if (complete) this.#remember(text, view);
   }
 
-  // A view read ahead: what there is after accepting these tokens.
+  /**
+   * Keep a view that was read ahead.
+   * @param {string} key of the accepted tokens
+   * @param {View} view
+   */
   add(key, view) { this.ahead.set(key, view); }
 
-  // The view after accepting tokens of the one that is shown; its rows may be shorter than they are to be.
-  after(ids, settings) { return begun(this.ahead.get(idsKey(ids)), settings); }
+  /**
+   * The view after accepting tokens of the present one, or null. Its rows may be shorter than asked for.
+   * @param {number[]} ids
+   * @param {RowSettings} settings
+   */
+  after(ids, settings) { return viewToBeginWith(this.ahead.get(idsKey(ids)), settings); }
 
-  // Of which tokens that is there.
-  ready(settings) { return [...this.ahead].filter(([, view]) => begun(view, settings)).map(([key]) => key); }
+  /**
+   * The keys of the tokens after which a view is known.
+   * @param {RowSettings} settings
+   */
+  ready(settings) { return [...this.ahead].filter(([, view]) => viewToBeginWith(view, settings)).map(([key]) => key); }
 
-  // The view of a text that stood here before, as after an undo.
-  at(text, settings) { return enough(this.#recent.get(text), settings); }
+  /**
+   * The complete view of a text that was shown lately, or null.
+   * @param {string} text
+   * @param {RowSettings} settings
+   */
+  at(text, settings) {
+    const view = this.#recent.get(text);
+    return view && isComplete(view, settings) ? view : null;
+  }
 
-  #stand(revision, view, complete) { Object.assign(this, {revision, view, complete, ahead: new Map(), tokens: 0}); }
+  /** @param {number} revision @param {View | null} view @param {boolean} complete */
+  #begin(revision, view, complete) { Object.assign(this, {revision, view, complete, ahead: new Map(), tokens: 0}); }
 
+  /** @param {string} text @param {View | null} view */
   #remember(text, view) {
     this.#recent.delete(text);
-    this.#recent.set(text, view);
-    if (this.#recent.size > MOST_RECENT) this.#recent.delete(this.#recent.keys().next().value);
+    if (view) this.#recent.set(text, view);
+    const [oldest] = this.#recent.keys();
+    if (this.#recent.size > MOST_RECENT) this.#recent.delete(oldest);
   }
 }
 
-// Whether a view is all that was asked for.
+/**
+ * Whether a view holds everything that the settings ask for.
+ * @param {View} view
+ * @param {RowSettings} settings
+ */
 export const isComplete = (view, settings) =>
-  coversSettings(view, settings) && (view.asked.until === 'tokens' || view.asked.depth >= settings.depth);
+  coversSettings(view, settings) && (view.asked.until === 'tokens' || view.asked.depth >= (settings.depth ?? 0));
 
-// Whether a view that still grows shows something that another one does not.
-export const showsMore = (view, had) => view.asked.mode !== had.asked.mode || view.branches.length > had.branches.length
-  || depthOf(view) > depthOf(had);
+/**
+ * Whether a growing view shows something that another one does not.
+ * @param {View} view
+ * @param {View} other
+ */
+export const showsMore = (view, other) => view.asked.mode !== other.asked.mode
+  || view.branches.length > other.branches.length || leastDepth(view) > leastDepth(other);
 
-// How deep all rows of a view are at least.
-const depthOf = ({branches}) => Math.min(...branches.filter(({ended}) => !ended).map(({ids}) => ids.length));
+/** @param {View} view */
+const leastDepth = ({branches}) => Math.min(...branches.filter(({ended}) => !ended).map(({ids}) => ids.length));
 
-const begun = (view, settings) =>
-  (view && coversSettings(view, {...settings, depth: Math.min(settings.depth, view.asked.depth)}) ? view : null);
-
-const enough = (view, settings) => (view && isComplete(view, settings) ? view : null);
+/** @type {(view: View | undefined, settings: RowSettings) => View | null} */
+const viewToBeginWith = (view, settings) =>
+  (view && coversSettings(view, {...settings, depth: Math.min(settings.depth ?? Infinity, view.asked.depth)}) ? view : null);

@@ -1,11 +1,16 @@
-// What sets rows apart from each other, and what they hold together.
+// What sets rows apart from each other, and the probability that they hold together.
+/** @import {Odds, Row} from './types.d.ts' */
 import {oddsOfAll, oddsOfAny} from './odds.js';
 
-// For each path, the length of the shortest beginning that no other shares; all of it where there is none.
+/**
+ * For each path, the length of its shortest prefix that no other path has; its whole length where there is none.
+ * @param {number[][]} paths
+ */
 export function distinctLengths(paths) {
   const lengths = paths.map(path => path.length);
+  /** @type {(indices: number[], depth: number) => void} */
   const part = (indices, depth) => {
-    for (const [id, group] of grouped(indices, index => paths[index][depth])) {
+    for (const [id, group] of groupBy(indices, index => paths[index][depth])) {
       if (id === undefined) continue;
       if (group.length === 1) lengths[group[0]] = depth + 1;
       else part(group, depth + 1);
@@ -15,7 +20,13 @@ export function distinctLengths(paths) {
   return lengths;
 }
 
-function grouped(items, keyOf) {
+/**
+ * @template T, K
+ * @param {T[]} items
+ * @param {(item: T) => K} keyOf
+ * @returns {Map<K, T[]>}
+ */
+function groupBy(items, keyOf) {
   const groups = new Map();
   for (const item of items) {
     const key = keyOf(item);
@@ -25,22 +36,34 @@ function grouped(items, keyOf) {
   return groups;
 }
 
-// Gives each of `targets` its share, the odds of what sets it apart among `rows`; returns what all rows hold together.
+/**
+ * Give each target its share: the odds of the prefix that sets it apart among all rows.
+ * @param {Row[]} rows
+ * @param {Row[]} [targets] all rows unless given
+ * @returns {Odds} what all rows hold together
+ */
 export function setShares(rows, targets = rows) {
-  const lengths = distinctLengths(rows.map(row => row.ids)), shares = new Map();
+  const lengths = distinctLengths(rows.map(row => row.ids));
+  /** @type {Map<string, Odds>} */
+  const shares = new Map();
   rows.forEach((row, index) => {
     const length = lengths[index], share = oddsOfAll(row.figures.slice(0, length));
     shares.set(row.ids.join(' '), share);
     if (targets.includes(row))
       Object.assign(row, {apart: length, share, cut: share.p === 0, rawShare: sumOf(row.branch.logprobs.slice(0, length))});
   });
-  return oddsOfAny([...shares.keys()].filter(key => !goesOn(key, shares)).map(key => shares.get(key)));
+  return oddsOfAny([...shares].filter(([key]) => !continuesAnother(key, shares)).map(([, share]) => share));
 }
 
+/** @param {number[]} numbers */
 export const sumOf = numbers => numbers.reduce((all, one) => all + one, 0);
 
-// Whether a path goes on with another one: then what it holds is counted there.
-function goesOn(key, paths) {
+/**
+ * Whether a path continues another one, whose share includes it.
+ * @param {string} key
+ * @param {Map<string, Odds>} paths
+ */
+function continuesAnother(key, paths) {
   for (let end = key.lastIndexOf(' '); end > 0; end = key.lastIndexOf(' ', end - 1))
     if (paths.has(key.slice(0, end))) return true;
   return false;

@@ -1,6 +1,7 @@
-// What keys mean, and what a text box says that was done to it. Where an input method composes, keys are its own; where AltGr
-// is held, they type signs. Digits go by the physical key, for with Shift or Alt they write something else.
+// The meaning of keys, and of the changes that a text box reports. While an input method composes, keys belong to it;
+// with AltGr they write characters. Digits are told by the physical key, since Shift and Alt change the character.
 const DIGIT = /^Digit([1-9])$/;
+/** @type {[RegExp, string][]} */
 const INPUTS = [
   [/^insertFrom(Paste|Drop|Yank)/, 'paste'],
   [/^deleteBy(Cut|Drag)/, 'cut'],
@@ -8,49 +9,84 @@ const INPUTS = [
   [/Composition/, 'composition'],
   [/^insert(Text|LineBreak|Paragraph)/, 'type'],
 ];
+/** @type {Record<string, [down: number, along: number]>} */
 const MOVES = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity]};
 
-const plain = event => !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
+/** @param {KeyboardEvent} event */
+const withoutModifiers = event => !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
 
-// The letter of a key, also where the keyboard writes another script.
+/**
+ * The Latin letter of a key, also on keyboards of other scripts.
+ * @param {KeyboardEvent} event
+ */
 const letter = ({key, code}) => (/^[a-z]$/i.test(key) ? key.toLowerCase() : (/^Key([A-Z])$/.exec(code)?.[1] ?? '').toLowerCase());
 
-// The kind of a step of the history, by the type of the input.
+/**
+ * The kind of a step of the history.
+ * @param {string | null | undefined} type of an input event
+ */
 export const kindOfInput = type => INPUTS.find(([pattern]) => pattern.test(type ?? ''))?.[1] ?? 'replace';
 
-// `undo`, `redo` or null.
+/**
+ * Whether a key undoes or redoes.
+ * @param {KeyboardEvent} event
+ * @returns {'undo' | 'redo' | null}
+ */
 export function historyKey(event) {
   if (!(event.ctrlKey || event.metaKey) || event.altKey || event.isComposing) return null;
   if (letter(event) === 'z') return event.shiftKey ? 'redo' : 'undo';
   return letter(event) === 'y' && event.ctrlKey && !event.shiftKey ? 'redo' : null;
 }
 
-// Anywhere on the page: whether a key pauses.
+/**
+ * Whether a key, anywhere on the page, pauses branching.
+ * @param {KeyboardEvent} event
+ */
 export const isPause = event => !composes(event) && event.code === 'KeyP' && event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey;
 
-// In the text box: {verb, branch, ours} or null. `atEnd`: the caret stands at the end and nothing is selected. `ours`: the key
-// does nothing else, though there may be no such branch.
+/**
+ * What a key in the text box does, or null. `branch` is the index of a row. If `ours`, the key has no other meaning, even
+ * where there is no such row.
+ * @param {KeyboardEvent} event
+ * @param {boolean} atEnd whether the caret stands at the end of the text and nothing is selected
+ * @returns {{verb: 'word' | 'whole', branch: number, ours?: boolean} | {verb: 'ghost' | 'hide', branch?: number, ours?: boolean} | null}
+ */
 export function textKey(event, atEnd) {
   if (composes(event)) return null;
   const {key, code, altKey, ctrlKey, metaKey, shiftKey} = event, digit = DIGIT.exec(code);
-  if (digit && altKey && !ctrlKey && !metaKey) return {verb: shiftKey ? 'whole' : 'word', branch: digit[1] - 1, ours: true};
+  if (digit && altKey && !ctrlKey && !metaKey) return {verb: shiftKey ? 'whole' : 'word', branch: Number(digit[1]) - 1, ours: true};
   if (key === 'ArrowRight' && ctrlKey && !altKey && !metaKey && !shiftKey) return atEnd ? {verb: 'word', branch: 0} : null;
-  if (key === 'Tab' && plain(event)) return {verb: 'ghost'};
-  return key === 'Escape' && plain(event) ? {verb: 'hide'} : null;
+  if (key === 'Tab' && withoutModifiers(event)) return {verb: 'ghost'};
+  return key === 'Escape' && withoutModifiers(event) ? {verb: 'hide'} : null;
 }
 
-// Among the branches: {move: [lines down, choices along]}, {word: branch}, {ban: true} or null.
+/**
+ * What a key among the branches does, or null: move the focus, accept a row's next word, or ban the focused token.
+ * @param {KeyboardEvent} event
+ * @returns {{move?: [down: number, along: number], word?: number, ban?: boolean} | null}
+ */
 export function branchKey(event) {
-  if (!plain(event) || event.isComposing) return null;
+  if (!withoutModifiers(event) || event.isComposing) return null;
   if (Object.hasOwn(MOVES, event.key)) return {move: MOVES[event.key]};
   if (/^[1-9]$/.test(event.key)) return {word: Number(event.key) - 1};
   return event.key === 'Delete' ? {ban: true} : null;
 }
 
-// In a message: whether a key sends it.
+/**
+ * Whether a key sends the message in progress.
+ * @param {KeyboardEvent} event
+ */
 export const isSend = event => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.isComposing;
 
-// In the field of a name: `keep` what is written, `leave` it as it was, or null.
-export const nameKey = event => (event.isComposing ? null : {Enter: 'keep', Escape: 'leave'}[event.key] ?? null);
+/**
+ * Whether a key in a name's field keeps the name as written, or leaves it as it was.
+ * @param {KeyboardEvent} event
+ * @returns {'keep' | 'leave' | null}
+ */
+export function nameKey(event) {
+  if (event.isComposing) return null;
+  return event.key === 'Enter' ? 'keep' : event.key === 'Escape' ? 'leave' : null;
+}
 
+/** @param {KeyboardEvent} event */
 const composes = event => event.isComposing || event.getModifierState('AltGraph');

@@ -1,7 +1,12 @@
-// Words of a text, in any script: an ideograph is a word, and so is a run of other letters, digits and their marks.
+// Words of a text in any script. An ideograph is a word; so is a run of other letters and digits with their marks.
+/** @import {Span} from './types.d.ts' */
 const WORD = /\p{Ideographic}\p{M}*|(?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])+(?:['’-](?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])+)*/gu;
 
-// How many words there are, and how many of them were chosen: those whose first character was.
+/**
+ * Count the words of a text, and those whose first character was chosen.
+ * @param {string} text
+ * @param {Span[]} spans the chosen stretches, in order
+ */
 export function countWords(text, spans) {
   let words = 0, chosen = 0, span = 0;
   for (const {index} of text.matchAll(WORD)) {
@@ -12,14 +17,24 @@ export function countWords(text, spans) {
   return {words, chosen};
 }
 
-// The beginning of a text, for a list: one line, and no half characters.
+/**
+ * The beginning of a text as one line of at most so many characters, none of them cut.
+ * @param {string} text
+ * @param {number} [most]
+ */
 export function excerpt(text, most = 80) {
   const cut = text.slice(0, most * 4).replace(/[\ud800-\udbff]$/, '');
   const line = cut.replace(/\s+/g, ' ').trim(), characters = [...line];
   return characters.length > most || text.length > most * 4 ? `${characters.slice(0, most).join('').trimEnd()}…` : line;
 }
 
-// Pieces [start, …] in the order of a text, with their starts counted in characters, as Python does.
+/**
+ * Pieces [start, …] with their starts counted in characters, as Python counts, instead of UTF-16 units.
+ * @template {unknown[]} T
+ * @param {string} text
+ * @param {[start: number, ...T][]} pieces in the order of the text
+ * @returns {[start: number, ...T][]}
+ */
 export function withCharacterStarts(text, pieces) {
   let from = 0, count = 0;
   return pieces.map(([start, ...piece]) => {

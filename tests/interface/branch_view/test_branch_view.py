@@ -768,7 +768,7 @@ def test_pointing_at_a_token_tells_its_odds_and_the_text_up_to_it(bench: Bench) 
     view = likely()
     bench.show(view)
     bench.token(1, 2).hover()
-    expect(bench.page.locator("#branches .note")).to_contain_text("after what stands before it · up to here")
+    expect(bench.page.locator("#branches .note")).to_contain_text("after the text before it · up to here")
     assert "whole row" in bench.note
     assert bench.told("point")[-1]["text"] == "".join(piece["text"] for piece in view["branches"][1]["pieces"][:3])
     bench.page.locator("#box").hover()
@@ -839,7 +839,7 @@ def test_markup_in_tokens_is_text(bench: Bench) -> None:
     assert bench.page.locator("#branches img, #branches script, #branches b.bold").count() == 0
     assert bench.page.locator("#branches .token > *, #branches .word > *, .note .words > *").count() == 0
     bench.token(0, 0).hover()
-    expect(bench.page.locator("#branches .note .words")).to_contain_text("after what stands before it")
+    expect(bench.page.locator("#branches .note .words")).to_contain_text("after the text before it")
     assert MARKUP[0] in bench.note
 
 

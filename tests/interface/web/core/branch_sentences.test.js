@@ -104,7 +104,7 @@ test('the head says how many branches there are, and of what they hold their sha
 const piece = {text: ' sea', odds: {p: 0.25}, upTo: {p: 0.125}}, row = {path: {p: 0.01}, raw: false};
 
 test('a token is told of with its odds, those up to it and those of its row', () => {
-  assert.equal(said(words.describePiece(row, piece)), '“sea” 25 % after what stands before it · up to here 13 % · whole row 1 %');
+  assert.equal(said(words.describePiece(row, piece)), '“sea” 25 % after the text before it · up to here 13 % · whole row 1 %');
   assert.ok(said(words.describePiece({...row, raw: true}, piece)).endsWith('whole row 1 % · raw odds'));
   assert.equal(said(words.describeOther({text: ' sea', odds: {p: 0.25}})), '“sea” 25 % · none of the rows begins with it');
 });
@@ -163,10 +163,10 @@ test('each state without rows has its sentence', () => {
   const none = drawn({rows: [], count: 0}), sentence = (state, more = {}) => words.summarySentence({state, ...more}, none);
   assert.equal(sentence('error'), 'There are no branches for this text.');
   assert.equal(sentence('error', {note: 'The model has gone.'}), 'The model has gone.');
-  assert.equal(sentence('paused'), 'Paused: no branches are looked for until you go on.');
+  assert.equal(sentence('paused'), 'Paused. Press “Go on” to look for branches again.');
   assert.equal(sentence('paused', {note: 'A selection.'}), 'A selection.');
   assert.equal(sentence('thinking'), 'Looking ahead …');
-  assert.equal(sentence('thinking', {reading: [1, 2]}), 'Your text is read first.');
+  assert.equal(sentence('thinking', {reading: [1, 2]}), 'The model reads your text first.');
   assert.equal(sentence('settled'), '');
   assert.equal(sentence('empty'), '');
 });

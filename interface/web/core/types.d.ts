@@ -1,0 +1,437 @@
+// Types of the data that the page's scripts exchange with the server, with files and with each other.
+// Only the type checker reads this file: `python -m tests.interface.check_scripts`.
+
+/** A probability `p`. It is an upper bound if `bound`, and a lower one if `atLeast`. */
+export interface Odds {
+  p: number;
+  bound?: boolean;
+  atLeast?: boolean;
+  /** The model's own probability, shown where the asked temperature and top-p cannot be applied. */
+  raw?: boolean;
+}
+
+/** An unpacked node of the tree: sums at 20 temperatures, and how far the likeliest tokens lie below the first. */
+export interface UnpackedNode { heats: Float64Array; drops: Float64Array }
+
+/** The odds of a token by its raw log-probability. */
+export type OddsFunction = (logprob: number) => Odds;
+
+// Views: branches as the server sends them.
+
+/** One button of a row: its text, and the number of the branch's tokens up to its end. */
+export interface Piece {
+  text: string;
+  tokens: number;
+  /** What it completes: 0 nothing, 1 a word, 2 a clause, 3 a sentence, 4 a line. */
+  ends: number;
+}
+
+/** A continuation. `at` holds the index of the view's node before each token. */
+export interface Branch {
+  ids: number[];
+  logprobs: number[];
+  at?: number[];
+  pieces: Piece[];
+  ended: boolean;
+  healed: boolean;
+}
+
+/** What is left of an accepted branch, with packed nodes of its own where they are known. */
+export interface BranchRemainder extends Branch { nodes?: string[] }
+
+/** A beginning that no branch has; `text` is null where it holds no whole character. */
+export interface OtherBeginning {
+  ids: number[];
+  logprobs: number[];
+  at?: number[];
+  text: string | null;
+  end: boolean;
+}
+
+export type BranchMode = 'likely' | 'every_level' | 'forks' | 'best_first' | 'sampled';
+export type BranchLength = 'tokens' | 'word' | 'clause' | 'sentence' | 'line';
+export type RowOrder = 'share' | 'path' | 'alphabet';
+
+/** The options a view was computed with; `banned` is the number of banned tokens. */
+export interface ViewOptions {
+  k: number;
+  depth: number;
+  mode: string;
+  until: string;
+  temperature: number;
+  top_p: number;
+  seed: number;
+  banned?: number;
+}
+
+export interface ViewCost { passes: number; tokens: number; seconds: number }
+
+/** All branches of one text, as the server sends them. `nodes` are packed predictions (see `odds.js`). */
+export interface View {
+  branches: Branch[];
+  nodes: string[];
+  rest: OtherBeginning[];
+  /** The typed characters that every branch begins with (token healing). */
+  given: string;
+  /** The first character of the text that the model reads. */
+  seen_from: number;
+  asked: ViewOptions;
+  cost?: ViewCost;
+  /** Tokens that separate requests, one for each branch, would read. */
+  alone?: number;
+}
+
+// Requests and responses.
+
+/** A token that is never to be offered again. */
+export interface BannedToken { id: number; text: string }
+
+/** An accepted piece as a request names it: the character where it starts, its ids, whether it was healed. */
+export type AcceptedPiece = [start: number, ids: number[], healed: boolean];
+
+export interface Message { role: string; content: string }
+
+/** What the model is told beside the text. */
+export interface PromptFields {
+  instruction?: string | null;
+  source?: string | null;
+  role?: string;
+  messages?: Message[];
+  banned?: number[];
+}
+
+/** A request of a page. Each tab sends the fields that it has. */
+export interface BranchRequest extends PromptFields, Partial<ViewOptionsOfRequest> {
+  revision: number;
+  text?: string;
+  accepted?: AcceptedPiece[];
+  /** Highlights tab: the character where branches replace the text, and the number of that opening. */
+  start?: number;
+  opened?: number;
+}
+
+export type ViewOptionsOfRequest = Omit<ViewOptions, 'banned'>;
+
+/** A request as it is sent: `page` names the page, `number` grows with each request. */
+export interface SentRequest extends BranchRequest { page: string; number: number }
+
+/** How far the model is loaded. */
+export interface LoadingStatus { state: string; sentence: string; fraction?: number | null }
+
+/** A response: what is new of a request. */
+export interface News {
+  state?: 'thinking' | 'settled' | 'waiting' | 'error' | 'full' | 'empty';
+  view?: any;
+  /** Tokens that are read, of how many. */
+  reading?: [number, number] | null;
+  note?: string | null;
+  sentence?: string;
+  loading?: LoadingStatus;
+  /** Views after accepting tokens, by their ids. */
+  ahead?: Record<string, View>;
+  tokens_ahead?: number;
+  seen?: number;
+  over?: boolean;
+  superseded?: boolean;
+  unknown?: boolean;
+}
+
+/** A response while the model is still loading. */
+export type WaitingNews = News & {loading: LoadingStatus};
+
+/** The functions of the server that a page may call. */
+export interface Server {
+  ask(request: SentRequest): Promise<News>;
+  more(request: {page: string, number: number, seen: number | undefined}): Promise<News>;
+  stop(request: {page: string, number: number}): Promise<void>;
+  tree(request: {page: string}): Promise<unknown>;
+  fit(request: SentRequest): Promise<{fits?: AlternativeFit[], unknown?: boolean, sentence?: string}>;
+}
+
+/** The arguments of a component's script, as `interface/http/assets.py` passes them. */
+export interface ComponentArguments {
+  element: HTMLElement;
+  props: any;
+  watch: (name: string, listener: () => void) => void;
+  server: Server;
+}
+
+// Rows: a view as it is drawn.
+
+/** The settings that rows are drawn with. `oneWord` shows the first word of each row as one piece. */
+export interface RowSettings extends Partial<ViewOptionsOfRequest> {
+  order?: string;
+  oneWord?: boolean;
+}
+
+/** All settings of a drawn view: what was asked for, overridden by the sliders. */
+export interface DrawnSettings extends RowSettings { until: string; depth: number; k: number; banned?: any }
+
+/** A piece with its ids and odds. `unsaid` counts tokens before it that hold no whole character. */
+export interface RowPiece extends Piece { ids: number[]; odds: Odds; upTo: Odds; unsaid: number }
+
+/** A drawn branch. */
+export interface Row {
+  branch: Branch;
+  nodes?: string[];
+  ids: number[];
+  figures: Odds[];
+  pieces: RowPiece[];
+  ended: boolean;
+  healed: boolean;
+  path: Odds;
+  rawPath: number;
+  /** The odds of the end token, if the row ends. */
+  end: Odds | null;
+  /** Tokens after the last piece that hold no whole character. */
+  unsaid: number;
+  raw: boolean;
+  pinned: boolean;
+  /** Whether it is drawn beside the view's own rows. */
+  extra: boolean;
+  /** Whether it has not reached the end that is asked for. */
+  open: boolean;
+  /** The length of the shortest prefix that no other row has, and its odds. */
+  apart: number;
+  share: Odds;
+  rawShare: number;
+  /** Whether top-p excludes it. */
+  cut: boolean;
+}
+
+/** A row of a revision of the text. */
+export interface DrawnRow extends Row { revision: number }
+
+/** A beginning that no row has, with its odds. */
+export interface DrawnOther extends OtherBeginning { odds: Odds; raw: number }
+
+/** A drawn view: rows in order, what they hold together, and what else there is. */
+export interface DrawnView<R extends Row = Row> {
+  rows: R[];
+  others: DrawnOther[];
+  /** The number of the view's own rows. */
+  count: number;
+  coverage: Odds;
+  rest: Odds;
+  wanted: Partial<DrawnSettings>;
+  given: string;
+  /** Whether the first token sets every row apart. */
+  firsts: boolean;
+}
+
+/** A click: the text it inserts and the ids that the text stands for. */
+export interface Choice {
+  revision: number;
+  /** The index of the row; null for a beginning that no row has. */
+  branch: number | null;
+  token: number;
+  text: string | null;
+  ids: number[];
+  healed: boolean;
+  logprobs: number[];
+  rest: BranchRemainder | null;
+}
+
+/** How a choice was made: by a key, or by which kind of pointer. */
+export interface ChoiceSource { byKeyboard: boolean; pointer: string | null }
+
+/** The detail of an `accept` event. A listener that cancels the event may say why in `because`. */
+export interface AcceptDetail extends Choice, ChoiceSource { because?: string }
+
+/** The methods of the branch view on its element, for other parts of the page. */
+export interface BranchViewHandle {
+  rows(): DrawnRow[];
+  state(): string;
+  isStale(): boolean;
+  nextWordEnd(branch: number): number;
+  choiceOf(branch: number, token: number): Choice | null;
+  choose(branch: number, token: number, source?: Partial<ChoiceSource>): boolean;
+  choosePointed(): boolean;
+}
+
+export type BranchViewElement = HTMLElement & {branchView: BranchViewHandle};
+
+/** What a `show` event of the branch view brings. */
+export interface ShowDetail {
+  revision?: number;
+  state?: string;
+  view?: View | null;
+  note?: string | null;
+  reading?: [number, number] | null;
+  pinned?: BranchRemainder | null;
+  /** Whether the view is the stored example. */
+  stored?: boolean;
+}
+
+// Text, history, documents.
+
+/** A stretch of a text, as [start, end]. */
+export type Span = [start: number, end: number];
+
+/** One replaced stretch of a text. */
+export interface Change { start: number; removed: string; inserted: string }
+
+/** A change of the list of chosen spans: from this index, these spans are replaced by those. */
+export interface SpansPatch { from: number; before: Span[]; after: Span[] }
+
+/** A message of a conversation with the spans that were chosen. */
+export interface MarkedMessage extends Message { spans: Span[] }
+
+/** A conversation before the message in progress, and whose turn it is. */
+export interface ConversationState { messages: MarkedMessage[]; role: string }
+
+/** What precedes the text, before and after a step that passes the turn. */
+export interface Turn { before?: ConversationState; after?: ConversationState }
+
+/** A step before it is added to the history: a change, the selections around it, its kind and its time. */
+export interface NewStep extends Change {
+  before: Span;
+  after: Span;
+  kind: string;
+  time: number;
+  turn?: Turn;
+  ids?: number[] | null;
+  healed?: boolean;
+  logprobs?: number[] | null;
+}
+
+/** A step of the history, with what it did to the chosen spans. */
+export interface HistoryStep extends NewStep { marks: SpansPatch }
+
+/** A text with its chosen spans, and the conversation before it. */
+export interface TextState { text: string; spans: Span[]; earlier?: ConversationState }
+
+/** Text that was undone and then left behind: the change that leads there from the text after step `at`. */
+export interface AbandonedText extends Change {
+  at: number;
+  caret: Span;
+  time: number;
+  marks: Span[];
+  context: string;
+  turn?: Turn;
+}
+
+export interface HistoryState { steps: HistoryStep[]; position: number }
+
+/** An entry of the history's list. */
+export interface Moment {
+  kind: string;
+  time: number;
+  /** What precedes it, as context. */
+  before: string;
+  text: string;
+  /** The number of steps after which the text stood like this. */
+  at?: number;
+  /** The index among the abandoned texts. */
+  index?: number;
+  earlier?: ConversationState;
+}
+
+/** The state of a text box, as it is stored. */
+export interface DraftState extends TextState { caret: number; history: HistoryState; left: AbandonedText[] }
+
+/** The writer's settings of branches, as they are stored. */
+export interface StoredSettings extends Partial<ViewOptionsOfRequest> { order?: string; banned?: BannedToken[] }
+
+/** The fields of a document without its identity. */
+export interface DocumentFields extends DraftState {
+  settings: StoredSettings | null;
+  model: string | null;
+  instruction: string;
+  instructed: boolean;
+  name?: string;
+}
+
+/** A document as the browser stores it. */
+export interface DocumentRecord extends DocumentFields {
+  id: string;
+  name: string;
+  created: number;
+  edited: number;
+  version: number;
+}
+
+/** An entry of the list of documents; `open` is the one of this tab. */
+export interface DocumentCard {
+  id: string;
+  version: number;
+  name: string;
+  edited: number;
+  title: string;
+  words: number;
+  open?: boolean;
+}
+
+/** The content of a link. */
+export interface DocumentLink {
+  text: string;
+  settings: StoredSettings | null;
+  seed: number | null;
+  instruction: string | null;
+  model: string | null;
+}
+
+// Highlights tab.
+
+export interface Alternative { id: number; text: string | null; probability: number; end: boolean }
+
+/** Whether an alternative fits in place of a word, and the odds of the next words after it. */
+export interface AlternativeFit {
+  id: number;
+  sentence: string;
+  drops_in: boolean;
+  logprob: number | null;
+  own: number | null;
+  following: string;
+}
+
+/** A character or word of the analysed text with its figures; null where nothing precedes it. */
+export interface HighlightEntry {
+  start: number;
+  end: number;
+  token: string;
+  ids: number[];
+  place: number;
+  word: Span;
+  loss: number | null;
+  relative: number | null;
+  rank: number | null;
+  entropy: number | null;
+  seen_from: number;
+  alternatives: Alternative[];
+}
+
+export interface HighlightsView { entries: HighlightEntry[]; marks: number[]; sentence?: string | null }
+
+/** A word of the analysed text; `entry` is the one that is shown, `rank` its place among the highlights. */
+export interface MarkedWord { from: number; entries: HighlightEntry[]; entry: HighlightEntry; rank: number; text: string }
+
+// Internals tab.
+
+/** A token by itself: its text, or its bytes where it is part of a character. */
+export interface SpelledToken { text: string; bytes: string | null; ended: boolean }
+
+/** A token of the analysed text; the last one of a view has no id: it is the one to come. */
+export interface InternalsToken {
+  id: number | null;
+  text: string;
+  /** The index of its message; null if the chat template or the tokenizer added it. */
+  message: number | null;
+  rank: number;
+  logprob: number | null;
+  alternatives: [id: number, logprob: number | null][];
+}
+
+export interface InternalsView {
+  tokens: InternalsToken[];
+  nodes: string[];
+  spelled: Record<number, SpelledToken>;
+  entropies: number[];
+  cost: ViewCost;
+}
+
+/** A row of the table of a token: an alternative with its raw and its processed odds. */
+export interface OddsRow extends SpelledToken { id: number; came: boolean; rank: number; raw: Odds; processed: Odds }
+
+/** The sliders of the Internals tab. */
+export interface Processing { temperature: number; topP: number }
