@@ -1,244 +1,190 @@
-// The branch view on its element of the page: it hears what to show, and tells what was chosen. It knows of no other
-// part of the page, and asks nobody for anything.
-import {tokenToBan, choiceOf, choiceOfOther, nextWordEnd, textUpTo} from '../web/core/choice.js';
-import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
-import {focusAt, keepTabStop, listenToRowKeys, placeOf} from './row_keys.js';
-import {set, write} from './dom.js';
-import {markAhead, markInert, paintRows} from './paint_rows.js';
+// The branch view on its element: it takes events, draws its state, and dispatches what a person chooses. It knows no other
+// part of the page and sends no requests.
+/**
+ * @import {AcceptDetail, BranchViewElement, BranchViewHandle, Choice, ChoiceSource, ComponentArguments} from '../web/core/types.d.ts'
+ */
+/** @import {BranchViewEvent, BranchViewState, Target} from '../web/core/branch_view_state.js' */
+import {
+  INITIAL_STATE, choiceAt, describe, isCurrent, isShownViewOld, isStale, noteOf, reduce,
+} from '../web/core/branch_view_state.js';
 import {Pointing} from './pointing.js';
+import {dispatch, onDetail} from '../web/ui/events.js';
+import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
+import {focusAt, focusPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {listenToPresses} from './presses.js';
-import {shapeRows, shapePinnedRow} from '../web/core/branch_rows.js';
-import * as words from '../web/core/branch_sentences.js';
+import {markInert, markReadAhead, paintRows} from './paint_rows.js';
+import {nextWordEnd} from '../web/core/choice.js';
+import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
+import {targetOf} from './targets.js';
 
-const REFUSED_FOR = 2500;   // milliseconds
-const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1}, wanted: {}, given: '', firsts: true};
+const REFUSAL_TIME = 2500;   // milliseconds that a refusal is shown
 
+/**
+ * Connect a branch view to its element. Gradio's value is the detail of a `show` event, or null.
+ * @param {Pick<ComponentArguments, 'element' | 'props' | 'watch'>} component
+ */
 export function mount({element, props, watch}) {
-  const root = element.querySelector('.branch-view');
-  const branches = new Branches(root, element.querySelector('.cover'));
-  const hear = (name, listener) => root.addEventListener(name, event => listener(event.detail || {}));
-  hear('show', detail => branches.show(detail));
-  hear('expect', detail => branches.expect(detail.revision));
-  hear('settings', detail => branches.set(detail));
-  hear('state', detail => branches.enter(detail));
-  hear('ahead', detail => branches.readAhead(detail));
-  hear('refuse', () => branches.refuse());
-  const given = () => { if (props.value) branches.show(props.value); };
-  watch('value', given);
-  given();
-  root.dispatchEvent(new CustomEvent('mounted', {bubbles: true}));
+  const root = find(element, '.branch-view'), view = new BranchView(root, find(element, '.cover'));
+  onDetail(root, 'show', detail => view.update({type: 'show', detail}));
+  onDetail(root, 'expect', ({revision}) => view.update({type: 'expect', revision}));
+  onDetail(root, 'settings', settings => view.update({type: 'settings', settings}));
+  onDetail(root, 'state', ({state, note}) => view.update({type: 'status', state, note}));
+  onDetail(root, 'ahead', ({ready, keys, tokens}) => view.update({type: 'ahead', ready, keys, tokens}));
+  onDetail(root, 'refuse', () => view.refuse());
+  const showValue = () => { if (props.value) view.update({type: 'show', detail: props.value}); };
+  watch('value', showValue);
+  showValue();
+  dispatch(root, 'mounted', null, {bubbles: true});
 }
 
-class Branches {
+/** Draws the state of one branch view, and turns a person's actions into events. */
+export class BranchView {
+  /** @type {BranchViewState} */
+  state = INITIAL_STATE;
+  /**
+   * The text that was last dispatched as pointed at.
+   * @type {string | null | undefined}
+   */
+  #pointedText;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #refusalTimer;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {HTMLElement} cover the summary above the rows
+   */
   constructor(root, cover) {
-    Object.assign(this, {root, cover, drawn: NOTHING, settings: {}});
-    this.expected = 0;   // the revision that is wanted
-    this.seen = null;    // the newest view, what was pinned with it, and its revision
-    this.pin = null;     // what was pinned since: it stands above the rows of that view until the next
-    this.said = {state: 'empty'};
-    this.ahead = {keys: new Set(), tokens: 0};
-    this.refusing = 0;
-    for (const name of ['rows', 'rest', 'note', 'meter', 'announcement']) this[name] = root.querySelector(`.${name}`);
-    this.rows.addEventListener('scroll', ({target}) => set(target, 'data-scrolled', target.scrollLeft !== 0), {capture: true, passive: true});
-    this.pointing = new Pointing(root, () => this.paintNote());
+    this.root = root;
+    this.cover = cover;
+    this.rows = find(root, '.rows');
+    this.rest = find(root, '.rest');
+    this.note = find(root, '.note');
+    this.meter = find(root, '.meter');
+    this.announcement = find(root, '.announcement');
+    this.rows.addEventListener('scroll', ({target}) => {
+      if (target instanceof HTMLElement) setAttribute(target, 'data-scrolled', target.scrollLeft !== 0);
+    }, {capture: true, passive: true});
+    new Pointing(root, target => this.update({type: 'point', target}));
     listenToPresses(this);
     listenToRowKeys(root, {
-      takeWord: branch => this.choose(branch, nextWordEnd(this.drawn.rows[branch] || {pieces: []}), {byKeyboard: true}),
-      ban: button => this.ban(button),
+      takeWord: branch => { this.choose(branch, this.#nextWordEnd(branch), {byKeyboard: true}); },
+      ban: button => this.ban(targetOf(button)),
     });
-    root.branchView = {
-      rows: () => this.drawn.rows,
-      choiceOf: (branch, token) => this.choiceOf(branch, token),
-      choose: (branch, token, options) => this.choose(branch, token, options),
-      choosePointed: () => this.accept(this.pointing.current && this.meaningOf(this.pointing.current), {byKeyboard: true, pointer: null}),
-      nextWord: branch => nextWordEnd(this.drawn.rows[branch] || {pieces: []}),
+    /** @type {BranchViewElement} */ (root).branchView = this.#handle();
+  }
+
+  /** @returns {BranchViewHandle} */
+  #handle() {
+    return {
+      rows: () => this.state.drawn.rows,
+      state: () => this.state.status.state,
+      isStale: () => isStale(this.state),
+      nextWordEnd: branch => this.#nextWordEnd(branch),
+      choiceOf: (branch, piece) => choiceAt(this.state, {branch, piece}),
+      choose: (branch, piece, source) => this.choose(branch, piece, source),
+      choosePointed: () => this.accept(choiceAt(this.state, this.state.pointed), {byKeyboard: true, pointer: null}),
     };
   }
 
-  // A newer revision's word counts; an older run's last word may have been overtaken on the way.
-  show({revision = this.expected, view, state = view ? 'settled' : 'thinking', note, reading, pinned, stored}) {
-    if (revision < this.expected) return;
-    const newer = revision > Number(this.root.dataset.revision);
-    this.expected = revision;
-    this.said = {state, note, reading};
-    if (state === 'empty' && !view) this.forget();
-    else if (view) [this.seen, this.pin] = [{view, pinned, revision, stored, growing: state === 'thinking'}, null];
-    else if (pinned && revision !== this.seen?.revision) this.pin = {pinned, revision};
-    if (newer && (view || pinned)) this.startAnew(revision);
-    this.paint();
-    if (state === 'settled' && view) write(this.announcement, words.announcementSentence(this.drawn));
+  /** @param {number} branch */
+  #nextWordEnd(branch) { return nextWordEnd(this.state.drawn.rows[branch] || {pieces: []}); }
+
+  /**
+   * Change the state, and draw what has changed.
+   * @param {BranchViewEvent} event
+   */
+  update(event) {
+    const before = this.state, now = this.state = reduce(before, event);
+    if (now === before) return;
+    if (now.rowsRevision !== before.rowsRevision) for (const tokens of findAll(this.rows, '.tokens')) tokens.scrollLeft = 0;
+    if (now.drawn !== before.drawn) this.#paintRows();
+    else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
+    this.#paintMarks(before);
+    this.#paintStatus();
   }
 
-  forget() {
-    this.seen = this.pin = null;
-    this.root.dataset.revision = this.expected;
-    this.root.dataset.aheadReady = 0;
+  #paintRows() {
+    const {root, state} = this, position = focusPosition(root);
+    paintRows(this.rows, state.drawn.rows);
+    paintCover(this.cover, state.drawn, Boolean(state.shown?.stored));
+    paintRest(this.rest, state.drawn, state.othersOpen);
+    if (position && !focusPosition(root)) focusAt(root, position);
+    keepTabStop(root);
   }
 
-  startAnew(revision) {
-    this.root.dataset.revision = revision;
-    this.forgetAhead();
-    for (const tokens of this.rows.querySelectorAll('.tokens')) if (tokens.scrollLeft) tokens.scrollLeft = 0;
-  }
-
-  // What was read ahead belonged to another text.
-  forgetAhead() {
-    this.ahead.keys = new Set();
-    this.root.dataset.aheadReady = 0;
-    markAhead(this.rows, this.drawn.rows, this.ahead.keys);
-  }
-
-  expect(revision) {
-    if (revision > this.expected) this.forgetAhead();
-    this.expected = Math.max(this.expected, revision);
-    this.said = {state: 'thinking'};
-    this.paintState();
-  }
-
-  set(settings) {
-    this.settings = settings;
-    if (this.seen || this.pin) this.paint();
-  }
-
-  enter({state, note}) {
-    this.said = {...this.said, state, note};
-    if (state === 'empty') this.forget();
-    this.paint();
-  }
-
-  readAhead({ready, keys, tokens = this.ahead.tokens}) {
-    this.ahead = {keys: new Set(keys), tokens};
-    this.root.dataset.aheadReady = ready;
-    markAhead(this.rows, this.drawn.rows, this.ahead.keys);
-    paintMeter(this.meter, this.seen?.view, tokens);
-  }
-
-  draw() {
-    const {view, pinned, revision, growing} = this.seen || {};
-    const drawn = view ? shapeRows(view, this.settings, pinned, growing) : {...NOTHING, wanted: this.settings};
-    const rows = drawn.rows.map(row => ({...row, revision}));
-    if (this.pin) rows.unshift({...shapePinnedRow(this.pin.pinned, drawn.wanted), revision: this.pin.revision});
-    return {...drawn, rows};
-  }
-
-  paint() {
-    const place = placeOf(this.root);
-    this.drawn = this.draw();
-    this.markOld();
-    paintRows(this.rows, this.drawn.rows);
-    paintCover(this.cover, this.drawn, this.seen?.stored);
-    paintRest(this.rest, this.drawn);
-    paintMeter(this.meter, this.seen?.view, this.ahead.tokens);
-    markAhead(this.rows, this.drawn.rows, this.ahead.keys);
-    if (place && !placeOf(this.root)) focusAt(this.root, place);
-    this.paintState();
+  #paintOthers() {
+    paintRest(this.rest, this.state.drawn, this.state.othersOpen);
     keepTabStop(this.root);
   }
 
-  markOld() {
-    for (const row of this.drawn.rows) row.inert = row.revision < this.expected;
-  }
-
-  get stale() {
-    return Number(this.root.dataset.revision) < this.expected && this.drawn.rows.length > 0;
-  }
-
-  paintState() {
-    const old = Boolean(this.seen && this.seen.revision < this.expected);
-    this.markOld();
-    markInert(this.rows, this.drawn.rows);
-    set(this.root, 'data-state', this.said.state);
-    set(this.root, 'data-stale', String(this.stale));
-    set(this.rest, 'data-inert', old || null);
-    set(this.cover, 'data-stale', String(old));
-    this.paintNote();
-  }
-
-  // The line under the rows: a refusal, what is pointed at, or what there is to say of the whole.
-  paintNote() {
-    const pointed = this.about(this.pointing.current), from = this.seen?.view.seen_from;
-    const sentence = this.refusing ? this.because : pointed ? pointed.sentence : words.summarySentence(this.said, this.drawn, from);
-    write(this.note.querySelector('.words'), sentence);
-    write(this.note.querySelector('.progress'), this.refusing || pointed ? '' : this.progress());
-    this.note.querySelector('.ban').hidden = !pointed?.bannable || Boolean(this.refusing);
-    this.tellPointed(pointed ? pointed.text : null);
-  }
-
-  // What a button stands for: the text up to it, its own, the token's id, and what to say of it.
-  about(button) {
-    if (!button || button.closest('[data-inert]')) return null;
-    if (button.dataset.rest) {
-      const other = this.drawn.others[button.dataset.rest];
-      return other && {...tokenToBan(other, other.ids.length < 2, this.seen), text: other.text, sentence: words.describeOther(other)};
+  /** @param {BranchViewState} before */
+  #paintMarks(before) {
+    const {state} = this, redrawn = state.drawn !== before.drawn, readAhead = state.ahead !== before.ahead;
+    if (redrawn || readAhead) paintMeter(this.meter, state.shown?.view, state.ahead.tokens);
+    if (redrawn || readAhead || state.expectedRevision !== before.expectedRevision) {
+      markInert(this.rows, state);
+      markReadAhead(this.rows, state);
     }
-    const row = this.drawn.rows[button.closest('.branch').dataset.branch], token = Number(button.dataset.token);
-    const piece = row?.pieces[token];
-    return piece && {...tokenToBan(piece, row.healed && !token, this.seen), text: textUpTo(row, token), sentence: words.describePiece(row, piece)};
   }
 
-  tellPointed(text) {
-    if (text === this.told) return;
-    this.told = text;
-    this.root.dispatchEvent(new CustomEvent('point', {detail: {text}, bubbles: true}));
+  #paintStatus() {
+    const {root, state} = this, old = isShownViewOld(state), note = noteOf(state);
+    setAttribute(root, 'data-revision', state.rowsRevision);
+    setAttribute(root, 'data-ahead-ready', state.ahead.ready);
+    setAttribute(root, 'data-state', state.status.state);
+    setAttribute(root, 'data-stale', String(isStale(state)));
+    setAttribute(root, 'data-refused', state.refusal !== null);
+    setAttribute(this.rest, 'data-inert', old);
+    setAttribute(this.cover, 'data-stale', String(old));
+    setText(find(this.note, '.words'), note.sentence);
+    setText(find(this.note, '.progress'), note.progress);
+    find(this.note, '.ban').hidden = !note.bannable;
+    setText(this.announcement, state.announcement);
+    this.#dispatchPointed();
   }
 
-  progress() {
-    const {state, reading} = this.said, growing = state === 'thinking' && this.seen?.revision === this.expected;
-    return words.progressSentence(reading, growing && this.drawn.rows, this.seen?.view.asked);
+  #dispatchPointed() {
+    const text = describe(this.state, this.state.pointed)?.text ?? null;
+    if (text === this.#pointedText) return;
+    this.#pointedText = text;
+    dispatch(this.root, 'point', {text}, {bubbles: true});
   }
 
-  choiceOf(branch, token) {
-    const row = this.drawn.rows[branch];
-    return row?.pieces[token] ? choiceOf(row, branch, token) : null;
+  /**
+   * Accept a row up to a piece. Returns whether it was accepted.
+   * @param {number} branch
+   * @param {number} piece
+   * @param {Partial<ChoiceSource>} [source]
+   */
+  choose(branch, piece, {byKeyboard = false, pointer = null} = {}) {
+    return this.accept(choiceAt(this.state, {branch, piece}), {byKeyboard, pointer});
   }
 
-  // What a button means now: it is decided when it is pressed, for a paint may come before it is let go.
-  meaningOf(button) {
-    if (button.dataset.token) return this.choiceOf(Number(button.closest('.branch').dataset.branch), Number(button.dataset.token));
-    const other = this.drawn.others[button.dataset.rest], {view, revision} = this.seen || {};
-    const healed = Boolean(view?.branches.some(branch => branch.healed));
-    return other ? choiceOfOther(other, Number(button.dataset.rest), {revision, healed}) : null;
-  }
-
-  choose(branch, token, {byKeyboard = false, pointer = null} = {}) {
-    return this.accept(this.choiceOf(branch, token), {byKeyboard, pointer});
-  }
-
-  // A choice among rows of an older text is refused; so is what a listener cancels.
+  /**
+   * Dispatch a choice. A choice for an older text is refused; so is one that a listener cancels. Returns whether it was
+   * accepted.
+   * @param {Choice | null} choice
+   * @param {ChoiceSource} source
+   */
   accept(choice, {byKeyboard, pointer}) {
     if (!choice) return false;
+    /** @type {AcceptDetail} */
     const detail = {...choice, byKeyboard, pointer};
-    const event = new CustomEvent('accept', {detail, bubbles: true, cancelable: true});
-    if (choice.revision >= this.expected && this.root.dispatchEvent(event)) return true;
+    if (isCurrent(this.state, choice) && dispatch(this.root, 'accept', detail, {bubbles: true, cancelable: true})) return true;
     this.refuse(detail.because);
     return false;
   }
 
-  ban(button) {
-    const about = this.about(button);
-    if (about?.bannable) this.root.dispatchEvent(new CustomEvent('ban', {detail: {id: about.id, text: about.own}, bubbles: true}));
+  /** @param {Target | null} target */
+  ban(target) {
+    const found = describe(this.state, target);
+    if (found?.bannable) dispatch(this.root, 'ban', {id: found.id, text: found.own}, {bubbles: true});
   }
 
-  refuse(because = words.REFUSAL) {
-    clearTimeout(this.refusing);
-    this.because = because;
-    this.root.dataset.refused = true;
-    this.refusing = setTimeout(() => this.endRefusal(), REFUSED_FOR);
-    this.paintNote();
-    write(this.announcement, because);
-  }
-
-  endRefusal() {
-    this.refusing = 0;
-    delete this.root.dataset.refused;
-    if (this.announcement.textContent === words.REFUSAL) write(this.announcement, '');   // so that the next is heard too
-    this.paintNote();
-  }
-
-  toggleRest() {
-    const more = this.rest.querySelector('.more');
-    more.setAttribute('aria-expanded', String(more.getAttribute('aria-expanded') !== 'true'));
-    paintRest(this.rest, this.drawn);
-    keepTabStop(this.root);
+  /** @param {string} [because] */
+  refuse(because) {
+    clearTimeout(this.#refusalTimer);
+    this.#refusalTimer = setTimeout(() => this.update({type: 'endRefusal'}), REFUSAL_TIME);
+    this.update({type: 'refuse', because});
   }
 }

@@ -1,85 +1,105 @@
-// What stands around the rows: what they hold together, everything else, and the meter.
-import {make, set, trim, write} from './dom.js';
-import {costFigures, coverageSubject, likeliestLabels, coverageCaption, formatPercent, continuationLabel} from '../web/core/branch_sentences.js';
+// What surrounds the rows: what they hold together, the other beginnings, and the meter.
+/** @import {DrawnOther, DrawnRow, DrawnView, View} from '../web/core/types.d.ts' */
+import {
+  continuationLabel, costFigures, coverageCaption, coverageSubject, formatPercent, likeliestLabels,
+} from '../web/core/branch_sentences.js';
+import {appendNew, childrenOf, find, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
+import {isChoosable} from '../web/core/branch_view_state.js';
 
+/**
+ * @param {HTMLElement} cover
+ * @param {DrawnView<DrawnRow>} drawn
+ * @param {boolean} stored whether the view is the stored example
+ */
 export function paintCover(cover, drawn, stored) {
-  const own = drawn.rows.filter(row => !row.extra), stack = cover.querySelector('.stack');
+  const own = drawn.rows.filter(row => !row.extra), stack = find(cover, '.stack');
   cover.hidden = !drawn.count;
-  set(cover, 'data-coverage', drawn.coverage.p);
-  set(cover, 'data-stored', stored || null);
-  write(cover.querySelector('.count'), coverageSubject(drawn.count));
-  write(cover.querySelector('.held'), formatPercent(drawn.coverage));
-  write(cover.querySelector('.of'), coverageCaption(drawn));
-  trim(stack, own.length);
+  setAttribute(cover, 'data-coverage', drawn.coverage.p);
+  setAttribute(cover, 'data-stored', stored);
+  setText(find(cover, '.count'), coverageSubject(drawn.count));
+  setText(find(cover, '.held'), formatPercent(drawn.coverage));
+  setText(find(cover, '.of'), coverageCaption(drawn));
+  trimChildren(stack, own.length);
+  const slices = childrenOf(stack);
   own.forEach((row, index) => {
-    const slice = stack.children[index] || make('i', '', stack);
+    const slice = slices[index] ?? appendNew(stack, 'i');
     slice.hidden = row.share.p === 0;
     slice.style.width = `${100 * row.share.p}%`;
-    slice.style.opacity = 1 - 0.7 * index / own.length;
+    slice.style.opacity = String(1 - 0.7 * index / own.length);
   });
 }
 
-export function paintRest(rest, drawn) {
-  const {others} = drawn, more = rest.querySelector('.more');
+/**
+ * @param {HTMLElement} rest
+ * @param {DrawnView<DrawnRow>} drawn
+ * @param {boolean} open whether the list is open
+ */
+export function paintRest(rest, drawn, open) {
+  const {others} = drawn, more = find(rest, '.more', HTMLButtonElement), list = find(rest, '.others');
   rest.hidden = !drawn.count;
-  set(rest, 'data-share', drawn.rest.p);
-  write(more.querySelector('.figure'), formatPercent(drawn.rest));
-  write(more.querySelector('.likely'), likeliestLabels(others));
+  setAttribute(rest, 'data-share', drawn.rest.p);
+  setText(find(more, '.figure'), formatPercent(drawn.rest));
+  setText(find(more, '.likely'), likeliestLabels(others));
   more.disabled = !others.length;
-  if (!others.length) set(more, 'aria-expanded', 'false');
-  const list = rest.querySelector('.others');
-  list.hidden = more.getAttribute('aria-expanded') !== 'true';
-  if (!list.hidden) paintOthers(list, others);
+  setAttribute(more, 'aria-expanded', String(open));
+  list.hidden = !open;
+  if (open) paintOthers(list, others);
 }
 
+/** @param {HTMLElement} list @param {DrawnOther[]} others */
 function paintOthers(list, others) {
-  trim(list, others.length);
+  trimChildren(list, others.length);
+  const elements = childrenOf(list);
   others.forEach((other, index) => {
-    const tag = other.text === null || other.end ? 'SPAN' : 'BUTTON';
-    let node = list.children[index];
-    if (node?.tagName !== tag) {
-      const made = makeOther(tag);
-      if (node) node.replaceWith(made);
-      else list.append(made);
-      node = made;
+    const tag = isChoosable(other) ? 'button' : 'span', present = elements[index];
+    if (present?.localName === tag) {
+      paintOther(present, other, index);
+      return;
     }
-    paintOther(node, other, index);
+    const made = makeOther(tag);
+    if (present) present.replaceWith(made);
+    else list.append(made);
+    paintOther(made, other, index);
   });
 }
 
+/** @param {'button' | 'span'} tag */
 function makeOther(tag) {
-  const node = document.createElement(tag);
-  node.className = 'other';
-  node.dir = 'auto';
-  if (tag === 'BUTTON') Object.assign(node, {type: 'button', tabIndex: -1});
-  make('span', 'word', node);
-  make('small', 'odds', node);
-  return node;
+  const properties = {className: 'other', dir: 'auto', ...(tag === 'button' ? {tabIndex: -1} : {})};
+  return make(tag, properties, make('span', {className: 'word'}), make('small', {className: 'odds'}));
 }
 
+/** @param {HTMLElement} node @param {DrawnOther} other @param {number} index */
 function paintOther(node, other, index) {
-  const {text, ids, end, odds} = other, choosable = node.tagName === 'BUTTON';
-  set(node, 'data-rest', index);
-  set(node, 'data-text', choosable ? text : null);
-  set(node, 'data-ids', ids.join(' '));
-  set(node, 'data-p', odds.p);
-  set(node, 'data-cut', odds.p === 0 || null);
-  set(node, 'data-end', end || null);
-  write(node.firstChild, continuationLabel(other));
-  write(node.lastChild, formatPercent(odds));
+  const {text, ids, end, odds} = other;
+  setAttribute(node, 'data-rest', index);
+  setAttribute(node, 'data-text', isChoosable(other) ? text : null);
+  setAttribute(node, 'data-ids', ids.join(' '));
+  setAttribute(node, 'data-p', odds.p);
+  setAttribute(node, 'data-cut', odds.p === 0);
+  setAttribute(node, 'data-end', end);
+  setText(find(node, '.word'), continuationLabel(other));
+  setText(find(node, '.odds'), formatPercent(odds));
 }
 
+/**
+ * @param {HTMLElement} meter
+ * @param {View | undefined} view
+ * @param {number} ahead tokens that were read ahead
+ */
 export function paintMeter(meter, view, ahead) {
   meter.hidden = !view?.cost;
-  set(meter, 'data-ahead', ahead);
-  if (meter.hidden) return;
-  for (const name of ['passes', 'tokens', 'seconds']) set(meter, `data-${name}`, view.cost[name]);
-  const figures = costFigures(view, ahead);
-  trim(meter, figures.length);
-  figures.forEach(([figure, what], index) => {
-    const item = meter.children[index] || make('span', '', meter);
-    if (!item.firstChild) item.append(document.createElement('b'), ' ', make('span', '', item));
-    write(item.firstChild, figure);
-    write(item.lastChild, what);
+  setAttribute(meter, 'data-ahead', ahead);
+  if (!view?.cost) return;
+  const {alone, cost} = view, {passes, tokens, seconds} = cost;
+  for (const [name, value] of Object.entries({passes, tokens, seconds})) setAttribute(meter, `data-${name}`, value);
+  const figures = costFigures({cost, alone}, ahead);
+  trimChildren(meter, figures.length);
+  const items = childrenOf(meter);
+  figures.forEach(([figure, explanation], index) => {
+    const item = items[index] ?? appendNew(meter, 'span');
+    if (!item.firstChild) item.append(make('b'), ' ', make('span'));
+    setText(find(item, 'b'), figure);
+    setText(find(item, 'span'), explanation);
   });
 }

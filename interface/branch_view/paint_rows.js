@@ -1,112 +1,124 @@
-// Rows of branches as elements of the page. What is there is used again, so that a paint is quick and focus stays.
-import {make, set, trim, write} from './dom.js';
+// Rows of branches as elements. Elements are used again, so that a paint is quick and the focus stays.
+/** @import {BranchViewState} from '../web/core/branch_view_state.js' */
+/** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
 import {PARTIAL_TOKEN_SIGN, formatPercent, visibleText} from '../web/core/branch_sentences.js';
+import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
+import {isInert, isReadAhead} from '../web/core/branch_view_state.js';
 
-const KEYS = 9;   // rows that a key of their own chooses
+const KEYS = 9;         // rows that a digit accepts
+const MOST_SIGNS = 3;   // signs for tokens without a whole character
 
+/** @param {HTMLElement} container @param {DrawnRow[]} rows */
 export function paintRows(container, rows) {
   const widest = Math.max(0, ...rows.map(row => row.share.p)) || 1;
-  trim(container, rows.length);
-  rows.forEach((row, index) => paintRow(container.children[index] || makeRow(container, index), row, index, widest));
+  trimChildren(container, rows.length);
+  const elements = childrenOf(container);
+  rows.forEach((row, index) => paintRow(elements[index] ?? makeRow(container, index), row, index, widest));
 }
 
+/** @param {HTMLElement} container @param {number} index */
 function makeRow(container, index) {
-  const node = make('div', 'branch', container);
-  node.dataset.branch = index;
+  const node = appendNew(container, 'div', 'branch');
+  node.dataset.branch = String(index);
   node.setAttribute('role', 'group');
-  make('kbd', 'key', node).setAttribute('aria-hidden', true);
-  const share = make('div', 'share', node);
-  make('span', 'figure', share);
-  make('i', 'fill', make('span', 'bar', share));
-  Object.assign(make('div', 'tokens', node), {dir: 'auto', tabIndex: -1});
+  appendNew(node, 'kbd', 'key').setAttribute('aria-hidden', 'true');
+  const share = appendNew(node, 'div', 'share');
+  appendNew(share, 'span', 'figure');
+  appendNew(appendNew(share, 'span', 'bar'), 'i', 'fill');
+  Object.assign(appendNew(node, 'div', 'tokens'), {dir: 'auto', tabIndex: -1});
   return node;
 }
 
+/** @type {(node: HTMLElement, row: DrawnRow, index: number, widest: number) => void} */
 function paintRow(node, row, index, widest) {
-  const [key, share, tokens] = node.children, figure = formatPercent(row.share);
-  set(node, 'data-share', row.share.p);
-  set(node, 'data-path-probability', row.path.p);
-  set(node, 'data-end', String(row.ended));
-  set(node, 'data-cut', row.cut || null);
-  set(node, 'data-bound', row.share.bound || null);
-  set(node, 'data-pinned', row.pinned || null);
-  set(node, 'aria-label', `Branch ${index + 1}${row.pinned ? ', the rest of what you chose' : ''}, ${figure}`);
-  write(key, index < KEYS ? String(index + 1) : '');
-  write(share.firstChild, figure);
-  share.lastChild.firstChild.style.width = `${Math.min(100, 100 * row.share.p / widest)}%`;
-  paintTokens(tokens, row);
+  const figure = formatPercent(row.share);
+  setAttribute(node, 'data-share', row.share.p);
+  setAttribute(node, 'data-path-probability', row.path.p);
+  setAttribute(node, 'data-end', String(row.ended));
+  setAttribute(node, 'data-cut', row.cut);
+  setAttribute(node, 'data-bound', row.share.bound);
+  setAttribute(node, 'data-pinned', row.pinned);
+  setAttribute(node, 'aria-label', `Branch ${index + 1}${row.pinned ? ', the rest of what you chose' : ''}, ${figure}`);
+  setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
+  setText(find(node, '.figure'), figure);
+  find(node, '.fill').style.width = `${Math.min(100, 100 * row.share.p / widest)}%`;
+  paintTokens(find(node, '.tokens'), row);
 }
 
+/** @param {HTMLElement} tokens @param {DrawnRow} row */
 function paintTokens(tokens, row) {
-  for (const sign of tokens.querySelectorAll('.sign, .end')) sign.remove();
-  trim(tokens, row.pieces.length);
-  row.pieces.forEach((piece, index) => {
-    const button = tokens.children[index] || makeToken(tokens, index);
+  for (const sign of findAll(tokens, '.sign, .end')) sign.remove();
+  trimChildren(tokens, row.pieces.length);
+  const elements = childrenOf(tokens);
+  const buttons = row.pieces.map((piece, index) => {
+    const button = elements[index] ?? makeToken(tokens, index);
     paintToken(button, piece);
+    return button;
   });
-  row.pieces.forEach((piece, index) => {
-    if (piece.unsaid) tokens.querySelector(`[data-token="${index}"]`).before(makeSign(piece.unsaid));
-  });
+  row.pieces.forEach((piece, index) => { if (piece.unsaid) buttons[index].before(makeSign(piece.unsaid)); });
   if (row.unsaid) tokens.append(makeSign(row.unsaid));
-  if (row.ended) tokens.append(makeEnd(row.end));
+  if (row.end) tokens.append(makeEnd(row.end));
   if (row.open) tokens.append(makeOpen());
 }
 
+/** @param {HTMLElement} tokens @param {number} index */
 function makeToken(tokens, index) {
-  const button = make('button', 'token', tokens);
-  button.type = 'button';
-  button.tabIndex = -1;
-  button.dataset.token = index;
+  const button = make('button', {className: 'token', tabIndex: -1});
+  button.dataset.token = String(index);
+  tokens.append(button);
   return button;
 }
 
+/** @param {HTMLElement} button @param {RowPiece} piece */
 function paintToken(button, {text, ids, odds}) {
-  set(button, 'data-text', text);
-  set(button, 'data-ids', ids.join(' '));
-  set(button, 'data-p', odds.p);
-  set(button, 'data-cut', odds.p === 0 || null);
-  write(button, visibleText(text));
-  set(button, 'aria-label', `${visibleText(text)}, ${formatPercent(odds)}`);
-  set(button, 'style', underline(odds.p));
+  setAttribute(button, 'data-text', text);
+  setAttribute(button, 'data-ids', ids.join(' '));
+  setAttribute(button, 'data-p', odds.p);
+  setAttribute(button, 'data-cut', odds.p === 0);
+  setText(button, visibleText(text));
+  setAttribute(button, 'aria-label', `${visibleText(text)}, ${formatPercent(odds)}`);
+  setAttribute(button, 'style', underline(odds.p));
 }
 
-// A surer token is underlined more heavily and more colourfully: it reads without colour too.
+/**
+ * A likelier token has a heavier and more colourful underline, which is visible without colour too.
+ * @param {number} p
+ */
 const underline = p => `--odds: ${Math.round(18 + 82 * Math.sqrt(p))}%; --weight: ${(1 + 4 * Math.sqrt(p)).toFixed(1)}px`;
 
-// A row that has not come to the end that is asked for.
-function makeOpen() {
-  const sign = document.createElement('span');
-  Object.assign(sign, {className: 'sign', textContent: '…', title: 'It goes on: its end is not known.'});
-  return sign;
+/** The sign of a row that has not reached the end that is asked for. */
+const makeOpen = () => make('span', {className: 'sign', text: '…', title: 'It goes on: its end is not known.'});
+
+/** @param {number} count of tokens without a whole character */
+const makeSign = count => make('span', {
+  className: 'sign', text: PARTIAL_TOKEN_SIGN.repeat(Math.min(count, MOST_SIGNS)),
+  title: 'The model’s token here holds no whole character: there is nothing to insert.',
+});
+
+/** @param {Odds} odds of the end token */
+const makeEnd = odds => make('span', {
+  className: 'end', text: `end ${formatPercent(odds)}`, title: 'Here the model would stop. An ending inserts nothing.',
+});
+
+/**
+ * Mark the rows that can no longer be accepted.
+ * @param {HTMLElement} container
+ * @param {BranchViewState} state
+ */
+export function markInert(container, state) {
+  const elements = childrenOf(container);
+  state.drawn.rows.forEach((row, index) => setAttribute(elements[index], 'data-inert', isInert(state, row)));
 }
 
-function makeSign(count) {
-  const sign = document.createElement('span');
-  sign.className = 'sign';
-  sign.textContent = PARTIAL_TOKEN_SIGN.repeat(Math.min(count, 3));
-  sign.title = 'The model’s token here holds no whole character: there is nothing to insert.';
-  return sign;
-}
-
-function makeEnd(odds) {
-  const chip = document.createElement('span');
-  chip.className = 'end';
-  chip.textContent = `end ${formatPercent(odds)}`;
-  chip.title = 'Here the model would stop. An ending inserts nothing.';
-  return chip;
-}
-
-// What may be chosen and what not any more, without another look at the odds.
-export function markInert(container, rows) {
-  rows.forEach((row, index) => set(container.children[index], 'data-inert', row.inert || null));
-}
-
-// A quiet dot on each token whose view is there already.
-export function markAhead(container, rows, keys) {
-  rows.forEach((row, index) => {
-    for (const button of container.children[index].querySelectorAll('.token')) {
-      const {tokens} = row.pieces[button.dataset.token];
-      set(button, 'data-ahead', (!row.inert && keys.has(row.branch.ids.slice(0, tokens).join(' '))) || null);
-    }
+/**
+ * Put a dot on each token whose view is known already.
+ * @param {HTMLElement} container
+ * @param {BranchViewState} state
+ */
+export function markReadAhead(container, state) {
+  const elements = childrenOf(container);
+  state.drawn.rows.forEach((row, index) => {
+    const buttons = findAll(elements[index], '.token');
+    row.pieces.forEach((piece, token) => setAttribute(buttons[token], 'data-ahead', isReadAhead(state, row, piece)));
   });
 }

@@ -1,53 +1,72 @@
-// What is under the pointer or in focus. Passing over other rows on the way to somewhere else does not count.
-const CHOICES = 'button[data-token], button[data-rest]';
-const PASSING = 160;   // milliseconds: the pointer may be on its way over another row
-const LEAVING = 300;
+// Which button is pointed at or has the focus. Passing over other rows on the way to somewhere else does not count.
+/** @import {Target} from '../web/core/branch_view_state.js' */
+import {CHOICES, targetOf} from './targets.js';
+import {closestTo} from '../web/ui/events.js';
+
+const PASSING = 160;   // milliseconds on a button of another row before it counts
+const LEAVING = 300;   // milliseconds beside all buttons before nothing is pointed at
 
 export class Pointing {
-  // `changed` is called when something else is pointed at, or nothing.
-  constructor(root, changed) {
-    Object.assign(this, {root, changed, button: null, timer: 0});
-    root.addEventListener('pointerover', event => this.over(event));
-    root.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') this.aim(null, LEAVING); });
-    root.addEventListener('contextmenu', event => this.hold(event));
-    root.addEventListener('focusin', event => this.focus(event.target));
-    root.addEventListener('focusout', event => { if (event.target === this.button) this.aim(null, 0); });
+  /** @type {HTMLElement | null} */
+  button = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {(target: Target | null) => void} onChange called when something else is pointed at, or nothing
+   */
+  constructor(root, onChange) {
+    this.onChange = onChange;
+    root.addEventListener('pointerover', event => this.#onOver(event));
+    root.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') this.#aim(null, LEAVING); });
+    root.addEventListener('contextmenu', event => this.#onHold(/** @type {PointerEvent} */ (event)));
+    root.addEventListener('focusin', event => this.#onFocus(/** @type {HTMLElement} */ (event.target)));
+    root.addEventListener('focusout', event => { if (event.target === this.button) this.#aim(null, 0); });
   }
 
-  // Still there after a paint, which may have taken the element away?
-  get current() {
-    return this.button?.isConnected && !this.button.closest('[hidden]') ? this.button : null;
-  }
+  /** The button, unless a paint has removed or hidden it. */
+  get #present() { return this.button?.isConnected && !this.button.closest('[hidden]') ? this.button : null; }
 
-  over(event) {
+  /** @param {PointerEvent} event */
+  #onOver(event) {
     if (event.pointerType === 'touch') return;
-    if (event.target.closest('.note')) return clearTimeout(this.timer);
-    const button = event.target.closest(CHOICES);
-    const near = button && !button.closest('.others') && (!this.current || button.parentElement === this.current.parentElement);
-    this.aim(button, near ? 0 : button ? PASSING : LEAVING);
+    if (closestTo(event, '.note')) {
+      clearTimeout(this.#timer);
+      return;
+    }
+    const button = closestTo(event, CHOICES), present = this.#present;
+    const near = button && !button.closest('.others') && (!present || button.parentElement === present.parentElement);
+    this.#aim(button, near ? 0 : button ? PASSING : LEAVING);
   }
 
-  aim(button, delay) {
-    clearTimeout(this.timer);
+  /** @param {HTMLElement | null} button @param {number} delay */
+  #aim(button, delay) {
+    clearTimeout(this.#timer);
     if (button === this.button) return;
-    if (delay) this.timer = setTimeout(() => this.settle(button), delay);
-    else this.settle(button);
+    if (delay) this.#timer = setTimeout(() => this.#settle(button), delay);
+    else this.#settle(button);
   }
 
-  settle(button) {
+  /** @param {HTMLElement | null} button */
+  #settle(button) {
     this.button = button;
-    this.changed();
+    this.onChange(targetOf(button));
   }
 
-  // A finger that rests points without choosing.
-  hold(event) {
-    const button = event.target.closest(CHOICES);
+  /**
+   * A finger that rests points without choosing.
+   * @param {PointerEvent} event
+   */
+  #onHold(event) {
+    const button = closestTo(event, CHOICES);
     if (event.pointerType !== 'touch' || !button) return;
     event.preventDefault();
-    this.aim(button, 0);
+    this.#aim(button, 0);
   }
 
-  focus(target) {
-    if (target.matches(CHOICES) && target.matches(':focus-visible')) this.aim(target, 0);
+  /** @param {HTMLElement} target */
+  #onFocus(target) {
+    if (target.matches(CHOICES) && target.matches(':focus-visible')) this.#aim(target, 0);
   }
 }

@@ -1,33 +1,47 @@
-// Presses on the branches, by mouse, pen, finger or key. None of them takes focus or the caret from a text box.
-const CHOICES = 'button[data-token], button[data-rest]';
+// Presses on the branches by mouse, pen, finger or key. None of them takes the focus or the caret from a text box.
+/** @import {BranchView} from './branch_view.js' */
+/** @import {Choice} from '../web/core/types.d.ts' */
+import {CHOICES, targetOf} from './targets.js';
+import {choiceAt} from '../web/core/branch_view_state.js';
+import {closestTo} from '../web/ui/events.js';
+
 const STILL = 8;   // pixels that a pointer may move while it is down
 
-export function listenToPresses(branches) {
-  const {root, rows, rest, note} = branches;
-  let pressed = null;   // what lay under the pointer when it went down, and what it meant then
+/** @typedef {{button: HTMLElement, x: number, y: number, pointer: string, choice: Choice | null}} Press */
+
+/** @param {BranchView} view */
+export function listenToPresses(view) {
+  const {root, rows, rest, note} = view;
+  /** @type {Press | null} */
+  let pressed = null;   // the button under the pointer when it went down, and what it meant then
   root.addEventListener('pointerdown', event => {
-    const button = event.target.closest(CHOICES), {clientX: x, clientY: y, pointerType: pointer} = event;
-    pressed = button && {button, x, y, pointer, choice: branches.meaningOf(button)};
+    const button = closestTo(event, CHOICES), {clientX: x, clientY: y, pointerType: pointer} = event;
+    pressed = button && {button, x, y, pointer, choice: choiceAt(view.state, targetOf(button))};
   });
-  // A finger that rests asks about a token, and does not choose it.
-  root.addEventListener('contextmenu', event => { if (pressed && event.pointerType === 'touch') pressed.choice = null; });
+  // A finger that rests asks about a token and does not choose it.
+  root.addEventListener('contextmenu', event => {
+    if (pressed && /** @type {PointerEvent} */ (event).pointerType === 'touch') pressed.choice = null;
+  });
   for (const part of [rows, rest, note]) part.addEventListener('mousedown', event => event.preventDefault());
   root.addEventListener('click', event => {
-    const button = event.target.closest('button');
-    if (button?.matches('.more')) branches.toggleRest();
-    else if (button?.matches('.ban')) branches.ban(branches.pointing.current);
-    else choose(branches, button, pressed, event);
+    const button = closestTo(event, 'button');
+    if (button?.matches('.more')) view.update({type: 'toggleOthers'});
+    else if (button?.matches('.ban')) view.ban(view.state.pointed);
+    else accept(view, button, pressed, event);
     pressed = null;
   });
 }
 
-// What was pressed is chosen, even if a paint has put something else there before the pointer went up.
-function choose(branches, button, pressed, event) {
+/**
+ * Accept what was pressed, even if a paint has put something else there before the pointer went up.
+ * @type {(view: BranchView, button: HTMLElement | null, pressed: Press | null, event: MouseEvent) => void}
+ */
+function accept(view, button, pressed, event) {
   const byKeyboard = event.detail === 0;
   if (pressed && !byKeyboard) {
     const still = Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) <= STILL;
-    if (still || button === pressed.button) branches.accept(pressed.choice, {byKeyboard, pointer: pressed.pointer || null});
+    if (still || button === pressed.button) view.accept(pressed.choice, {byKeyboard, pointer: pressed.pointer || null});
   } else if (button) {
-    branches.accept(branches.meaningOf(button), {byKeyboard, pointer: null});
+    view.accept(choiceAt(view.state, targetOf(button)), {byKeyboard, pointer: null});
   }
 }

@@ -1,67 +1,105 @@
-// Keys among the branches: one tab stop, arrows move it, and what they lead to is chosen with Enter or banned with Delete.
+// The keys among the branches: one tab stop, which the arrows move. The focused button is accepted with Enter and banned
+// with Delete. The focus belongs to the browser, so these functions ask the browser for it.
 import {branchKey} from '../web/core/shortcuts.js';
+import {closestTo} from '../web/ui/events.js';
+import {findAll} from '../web/ui/elements.js';
 
-const CHOICES = 'button[data-token], .more, button[data-rest]';
+const FOCUSABLE = 'button[data-token], .more, button[data-rest]';
 
-// The choices line by line: each row's tokens, what opens everything else, and, where it is open, that.
-function lines(root) {
-  const rows = [...root.querySelectorAll('.branch .tokens')].map(tokens => [...tokens.querySelectorAll('button')]);
-  const more = root.querySelector('.rest:not([hidden]) .more:enabled');
-  const others = more ? [...root.querySelectorAll('.others:not([hidden]) button')] : [];
-  return [...rows, more ? [more] : [], others].filter(line => line.length);
+/** @typedef {{line: number, column: number, token: boolean}} FocusPosition `token`: whether it is a piece of a row */
+
+/**
+ * The buttons line by line: the pieces of each row, the button that opens the other beginnings, and, while open, those.
+ * @param {HTMLElement} root
+ * @returns {HTMLElement[][]}
+ */
+function buttonLines(root) {
+  const rows = findAll(root, '.branch .tokens').map(tokens => findAll(tokens, 'button'));
+  const more = findAll(root, '.rest:not([hidden]) .more:enabled');
+  const others = more.length ? findAll(root, '.others:not([hidden]) button') : [];
+  return [...rows, more, others].filter(line => line.length);
 }
 
-export const focused = root => (document.activeElement?.matches(CHOICES) && root.contains(document.activeElement) ? document.activeElement : null);
+/**
+ * The button that has the focus, or null.
+ * @param {HTMLElement} root
+ */
+function focusedButton(root) {
+  const node = document.activeElement;
+  return node instanceof HTMLElement && node.matches(FOCUSABLE) && root.contains(node) ? node : null;
+}
 
-// Where focus is among the choices, so that it can be there again after a paint.
-export function placeOf(root) {
-  const node = focused(root);
+/**
+ * The position of the focus among the buttons, so that it can be restored after a paint; null if it is elsewhere.
+ * @param {HTMLElement} root
+ * @returns {FocusPosition | null}
+ */
+export function focusPosition(root) {
+  const node = focusedButton(root);
   if (!node) return null;
-  const all = lines(root), line = all.findIndex(buttons => buttons.includes(node));
+  const all = buttonLines(root), line = all.findIndex(buttons => buttons.includes(node));
   return line < 0 ? null : {line, column: all[line].indexOf(node), token: node.matches('.token')};
 }
 
-// The choice at a place or the nearest one; a place among the rows stays there while there are any.
+/**
+ * Focus the button at a position, or the nearest one. A position among the rows stays there while there are any.
+ * @param {HTMLElement} root
+ * @param {{line: number, column: number, token?: boolean}} position
+ */
 export function focusAt(root, {line, column, token = false}) {
-  const all = lines(root), rows = all.filter(([first]) => first.matches('.token'));
+  const all = buttonLines(root), rows = all.filter(([first]) => first.matches('.token'));
   const found = token && rows.length ? rows : all, buttons = found[Math.max(0, Math.min(line, found.length - 1))];
   if (buttons) focusOn(root, buttons[Math.max(0, Math.min(column, buttons.length - 1))]);
 }
 
+/** @param {HTMLElement} root @param {HTMLElement} button */
 function focusOn(root, button) {
   moveTabStop(root, button);
   button.focus({preventScroll: true});
   button.scrollIntoView({block: 'nearest', inline: 'nearest'});
 }
 
+/** @param {HTMLElement} root @param {HTMLElement} button */
 function moveTabStop(root, button) {
-  for (const other of root.querySelectorAll('[tabindex="0"]')) other.tabIndex = -1;
+  for (const other of findAll(root, '[tabindex="0"]')) other.tabIndex = -1;
   button.tabIndex = 0;
 }
 
+/**
+ * Give the tab stop to the first button, if a paint has removed, disabled or hidden the one that had it.
+ * @param {HTMLElement} root
+ */
 export function keepTabStop(root) {
   const stop = root.querySelector('[tabindex="0"]');
-  if (stop && !stop.disabled && !stop.closest('[hidden]')) return;
-  const first = lines(root)[0]?.[0];
+  if (stop && !stop.matches(':disabled') && !stop.closest('[hidden]')) return;
+  const first = buttonLines(root)[0]?.[0];
   if (first) moveTabStop(root, first);
 }
 
-// `actions`: takeWord(branch) and ban(button), for the digits and for Delete.
+/**
+ * @param {HTMLElement} root
+ * @param {{takeWord: (branch: number) => void, ban: (button: HTMLElement) => void}} actions for the digits, and for Delete
+ */
 export function listenToRowKeys(root, actions) {
   root.addEventListener('keydown', event => {
-    const node = focused(root), found = node && branchKey(event);
+    const node = focusedButton(root), found = node && branchKey(event);
     if (!found) return;
-    if (found.move) move(root, node, event.key, found.move);
+    if (found.move) moveFocus(root, node, event.key, found.move);
     else if (found.ban) actions.ban(node);
-    else actions.takeWord(found.word);
+    else if (found.word !== undefined) actions.takeWord(found.word);
     event.preventDefault();
   });
-  root.addEventListener('focusin', event => { if (event.target.matches(CHOICES)) moveTabStop(root, event.target); });
+  root.addEventListener('focusin', event => {
+    const button = closestTo(event, FOCUSABLE);
+    if (button) moveTabStop(root, button);
+  });
 }
 
-function move(root, node, key, [down, along]) {
-  const {line, column} = placeOf(root);
-  const turned = /^Arrow/.test(key) && getComputedStyle(node.parentElement).direction === 'rtl';
+/** @type {(root: HTMLElement, node: HTMLElement, key: string, move: [down: number, along: number]) => void} */
+function moveFocus(root, node, key, [down, along]) {
+  const position = focusPosition(root), container = node.parentElement;
+  if (!position || !container) return;
+  const {line, column} = position, turned = /^Arrow/.test(key) && getComputedStyle(container).direction === 'rtl';
   if (line + down < 0 || (!down && along === -1 && !turned && column === 0)) return;
   focusAt(root, {line: line + down, column: column + (turned ? -along : along)});
 }

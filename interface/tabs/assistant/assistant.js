@@ -1,105 +1,140 @@
-// The Type assistant tab: a conversation of which either side is steered among branches. The text box holds the message
-// in progress; the messages before it belong to the same history.
+// The Type assistant tab: a conversation whose next message is written among branches, for either role. The text box holds
+// the message in progress; the messages before it belong to the same history.
+/** @import {BranchViewElement, ComponentArguments, ConversationState, Server, Span} from '../../web/core/types.d.ts' */
 import {BanChips} from '../../web/ui/ban_chips.js';
+import {BranchController} from '../../web/ui/branch_controller.js';
 import {BranchSettings} from '../../web/ui/branch_settings.js';
-import {TextDraft} from '../../web/ui/text_draft.js';
-import {EMPTY_CONVERSATION, ROLE_NAMES, OTHER_ROLE, conversationReviver, conversationFields, allMessages} from './conversation_state.js';
+import {EMPTY_CONVERSATION, OTHER_ROLE, ROLE_NAMES, allMessages, conversationFields, conversationReviver} from './conversation_state.js';
 import {MessageList} from './message_list.js';
 import {Notice} from '../../web/ui/notice.js';
+import {TextDraft} from '../../web/ui/text_draft.js';
 import {TextMirror} from '../../web/ui/text_mirror.js';
-import {BranchController} from '../../web/ui/branch_controller.js';
+import {closestTo, onDetail} from '../../web/ui/events.js';
+import {connectUndoButtons} from '../../web/ui/sheet_buttons.js';
+import {find} from '../../web/ui/elements.js';
 import {isSend} from '../../web/core/shortcuts.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {listTurns} from './sent_list.js';
 import {pageElements} from '../../web/ui/page_elements.js';
-import {connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 
 const EMPTY = 'There is nothing to send yet: write the message, or take its first words among the branches.';
-const OVER = 'The message would end here; an ending inserts nothing. Send passes the turn.';
+const ENDING = 'The message would end here; an ending inserts nothing. Send passes the turn.';
+/** @param {number} number */
 const BACK = number => `Back to message ${number}. What followed is kept under “Sent and abandoned messages”.`;
 const ANEW = 'A new conversation. The one before is kept under “Sent and abandoned messages”.';
-const BEGUN = 'This is a new conversation already.';
+const ALREADY_NEW = 'This is a new conversation already.';
 
+/** @param {ComponentArguments} component */
 export async function start({server}) {
-  const page = await pageElements({paper: '.sheet.talking', controls: '#chat-controls', branches: '#chat-branches'});
+  const page = await pageElements({sheet: '.sheet.talking', controls: '#chat-controls', branches: '#chat-branches'});
   new AssistantTab(page, server).start();
 }
 
 class AssistantTab {
-  constructor({paper, controls, branches}, server) {
-    const find = selector => paper.querySelector(selector);
-    Object.assign(this, {paper, branches, whose: find('.whose'), does: find('.does'), sender: find('#send')});
-    this.choosing = new BranchSettings(controls);
-    this.bans = new BanChips(controls.querySelector('.never'));
-    this.notice = new Notice(find('.notice'));
-    this.draft = new TextDraft(find('#chat-text'), {also: () => [paper, branches], earlier: EMPTY_CONVERSATION});
-    this.messages = new MessageList(find('#chat'), index => this.edit(index));
-    this.steering = new BranchController({
+  /**
+   * @param {{sheet: HTMLElement, controls: HTMLElement, branches: BranchViewElement}} elements
+   * @param {Server} server
+   */
+  constructor({sheet, controls, branches}, server) {
+    this.sheet = sheet;
+    this.branches = branches;
+    this.roleName = find(sheet, '.whose');
+    this.roleVerb = find(sheet, '.does');
+    this.sendButton = find(sheet, '#send');
+    this.settings = new BranchSettings(controls);
+    this.bans = new BanChips(find(controls, '.never'));
+    this.notice = new Notice(find(sheet, '.notice'));
+    this.draft = new TextDraft(find(sheet, '#chat-text', HTMLTextAreaElement), {also: () => [sheet, branches], earlier: EMPTY_CONVERSATION});
+    this.messages = new MessageList(find(sheet, '#chat'), index => this.#edit(index));
+    this.controller = new BranchController({
       branches, draft: this.draft, server, controls,
-      paper: new TextMirror(this.draft, {mirror: find('.mirror'), strip: find('.strip'), count: find('.count')}),
-      settings: () => this.choosing.settings,
-      drawn: () => this.choosing.drawn,
-      told: () => ({...conversationFields(this.draft.earlier), banned: this.bans.ids}),
+      mirror: new TextMirror(this.draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count')}),
+      settings: () => this.settings.settings,
+      drawn: () => this.settings.drawn,
+      prompt: () => ({...conversationFields(this.earlier), banned: this.bans.ids}),
     });
-    connectUndoButtons(this.draft, find('.undo'), find('.redo'));
-    listTurns(find('.before'), this);
-    find('#chat-new').addEventListener('click', event => this.anew(event));
-    this.sender.addEventListener('click', event => this.send(event));
+    connectUndoButtons(this.draft, find(sheet, '.undo'), find(sheet, '.redo'));
+    listTurns(find(sheet, '.before', HTMLDetailsElement), {draft: this.draft, notice: this.notice});
+    find(sheet, '#chat-new').addEventListener('click', event => this.#startAnew(event));
+    this.sendButton.addEventListener('click', event => this.#send(event));
   }
+
+  /** The conversation before the message in progress. */
+  get earlier() { return this.draft.earlier ?? EMPTY_CONVERSATION; }
 
   start() {
     const {draft, branches} = this;
-    for (const part of [this.bans, this.choosing]) part.addEventListener('change', () => this.steering.adjust());
-    branches.addEventListener('ban', ({detail}) => this.bans.add(detail.id, detail.text));
-    branches.addEventListener('click', ({target}) => { if (target.closest('.end')) this.notice.say(OVER); });
-    draft.addEventListener('change', () => this.show());
-    draft.box.addEventListener('keydown', event => { if (isSend(event)) this.send(event); });
-    const holds = () => draft.text || draft.earlier.messages.length;
-    // The Internals tab asks what there is to look into.
-    document.addEventListener('conversation', ({detail}) => { if (holds()) detail.messages = allMessages(draft); });
+    for (const part of [this.bans, this.settings]) part.addEventListener('change', () => this.controller.settingsChanged());
+    onDetail(branches, 'ban', ({id, text}) => this.bans.add(id, text));
+    branches.addEventListener('click', event => { if (closestTo(event, '.end')) this.notice.show(ENDING); });
+    draft.addEventListener('change', () => this.#paint());
+    draft.box.addEventListener('keydown', event => { if (isSend(event)) this.#send(event); });
+    const holds = () => draft.text || this.earlier.messages.length;
+    // The Internals tab asks for the conversation.
+    onDetail(document, 'conversation', detail => {
+      if (holds()) detail.messages = allMessages({earlier: this.earlier, text: draft.text});
+    });
     keepAcrossReloads('assistant', {
       holds, take: () => draft.state(), give: state => draft.load(state), revive: conversationReviver(),
     });
-    this.show();
-    this.steering.start();
+    this.#paint();
+    this.controller.start();
   }
 
-  // The turn passes to the other role.
-  send(event) {
-    const {draft} = this, {messages, role} = draft.earlier;
-    if (!draft.text.trim()) return this.notice.say(EMPTY);
-    const message = {role, content: draft.text, spans: draft.spans};
-    this.turn(event, 'send', {messages: [...messages, message], role: OTHER_ROLE[role]});
+  /**
+   * Send the message in progress: the turn passes to the other role.
+   * @param {Event} event
+   */
+  #send(event) {
+    const {draft} = this, {messages, role} = this.earlier;
+    if (draft.text.trim()) {
+      const message = {role, content: draft.text, spans: draft.spans};
+      this.#turn(event, 'send', {messages: [...messages, message], role: OTHER_ROLE[role]});
+    } else {
+      this.notice.show(EMPTY);
+    }
   }
 
-  // One of the messages is in progress again.
-  edit(index) {
-    const {messages} = this.draft.earlier, {role, content, spans} = messages[index];
-    if (this.turn(null, 'edit', {messages: messages.slice(0, index), role}, content, spans)) this.say(BACK(index + 1));
+  /**
+   * Go back to a message: it is in progress again.
+   * @param {number} index
+   */
+  #edit(index) {
+    const {messages} = this.earlier, {role, content, spans} = messages[index];
+    if (this.#turn(null, 'edit', {messages: messages.slice(0, index), role}, content, spans)) this.#showWithUndo(BACK(index + 1));
   }
 
-  anew(event) {
-    const {draft} = this;
-    if (!draft.text && !draft.earlier.messages.length) return this.notice.say(BEGUN);
-    if (this.turn(event, 'anew', EMPTY_CONVERSATION)) this.say(ANEW);
+  /** @param {Event} event */
+  #startAnew(event) {
+    if (!this.draft.text && !this.earlier.messages.length) this.notice.show(ALREADY_NEW);
+    else if (this.#turn(event, 'anew', EMPTY_CONVERSATION)) this.#showWithUndo(ANEW);
   }
 
-  // A finger on a button leaves the keyboard down; from keys and mouse one goes on writing.
-  turn(event, kind, earlier, text = '', spans = []) {
+  /**
+   * Replace the message and the conversation. A touch leaves the keyboard hidden; key and mouse lead back to the text box.
+   * @param {Event | null} event
+   * @param {string} kind
+   * @param {ConversationState} earlier
+   * @param {string} [text]
+   * @param {Span[]} [spans]
+   */
+  #turn(event, kind, earlier, text = '', spans = []) {
     if (!this.draft.turn({kind, text, spans, earlier})) return false;
     this.notice.clear();
-    if (event?.pointerType !== 'touch') this.draft.box.focus({preventScroll: true});
+    const touch = event instanceof PointerEvent && event.pointerType === 'touch';
+    if (!touch) this.draft.box.focus({preventScroll: true});
     return true;
   }
 
-  say(sentence) { this.notice.say(sentence, {label: 'Undo', run: () => this.draft.undo()}); }
+  /** @param {string} sentence */
+  #showWithUndo(sentence) { this.notice.show(sentence, {label: 'Undo', run: () => this.draft.undo()}); }
 
-  show() {
-    const {messages, role} = this.draft.earlier;
+  #paint() {
+    const {messages, role} = this.earlier;
     this.messages.show(messages);
-    this.paper.dataset.role = role;
-    this.whose.textContent = ROLE_NAMES[role];
-    this.does.textContent = messages.length ? 'writes now' : 'writes first';
-    this.sender.setAttribute('aria-label', `Send to the ${OTHER_ROLE[role]}`);
+    this.sheet.dataset.role = role;
+    this.roleName.textContent = ROLE_NAMES[role];
+    this.roleVerb.textContent = messages.length ? 'writes now' : 'writes first';
+    this.sendButton.setAttribute('aria-label', `Send to the ${OTHER_ROLE[role]}`);
   }
 }

@@ -1,29 +1,38 @@
 // The messages so far, each with its role and a button that goes back to it.
+/** @import {MarkedMessage} from '../../web/core/types.d.ts' */
 import {ROLE_NAMES} from './conversation_state.js';
+import {closestTo} from '../../web/ui/events.js';
 import {make} from '../../web/ui/elements.js';
 import {markedNodes} from '../../web/ui/text_mirror.js';
 
-// `back(index)` is called when somebody wants to go on from one of them.
+/** The list of messages. */
 export class MessageList {
+  /** @type {MarkedMessage[] | null} */
   #shown = null;
 
-  constructor(element, back) {
+  /**
+   * @param {HTMLElement} element
+   * @param {(index: number) => void} onEdit called when somebody wants to go back to a message
+   */
+  constructor(element, onEdit) {
     this.element = element;
-    element.addEventListener('click', ({target}) => {
-      const button = target.closest('.edit');
-      if (button) back([...element.children].indexOf(button.closest('.message')));
+    element.addEventListener('click', event => {
+      const message = closestTo(event, '.edit')?.closest('.message');
+      if (message) onEdit([...element.children].indexOf(message));
     });
   }
 
+  /** @param {MarkedMessage[]} messages */
   show(messages) {
     if (messages === this.#shown) return;
     this.#shown = messages;
-    this.element.replaceChildren(...messages.map(message));
+    this.element.replaceChildren(...messages.map(messageElement));
     this.element.scrollTop = this.element.scrollHeight;
   }
 }
 
-function message({role, content, spans}, index) {
+/** @param {MarkedMessage} message @param {number} index */
+function messageElement({role, content, spans}, index) {
   const edit = make('button', {className: 'edit', text: 'Edit', title: 'Go back to this message and change it'});
   edit.setAttribute('aria-label', `Edit message ${index + 1}, the ${role}’s`);
   const words = make('p', {className: 'content', dir: 'auto'}, ...markedNodes(content, spans));

@@ -1,15 +1,26 @@
-// The list of what was sent and what was left: each moment can be gone back to.
+// The list of what was sent and what was left behind; a person can go back to each moment.
+/** @import {Moment} from '../../web/core/types.d.ts' */
+/** @import {Notice} from '../../web/ui/notice.js' */
+/** @import {TextDraft} from '../../web/ui/text_draft.js' */
+import {find} from '../../web/ui/elements.js';
 import {historyEntry} from '../../web/ui/history_entry.js';
+import {onDetail} from '../../web/ui/events.js';
 import {turnMoments} from './conversation_state.js';
 
 const GONE = 'The conversation of that moment is no longer known.';
 
+/**
+ * Fill the list while it is open.
+ * @param {HTMLDetailsElement} details
+ * @param {{draft: TextDraft, notice: Notice}} parts
+ */
 export function listTurns(details, {draft, notice}) {
-  const list = details.querySelector('.moments');
-  const go = moment => { if (!draft.reenter(moment)) notice.say(GONE); };
+  const list = find(details, '.moments');
+  /** @param {Moment} moment */
+  const restore = moment => { if (!draft.reenter(moment)) notice.show(GONE); };
   const paint = () => {
-    if (details.open) list.replaceChildren(...turnMoments(draft.moments).map(moment => historyEntry(moment, () => go(moment))));
+    if (details.open) list.replaceChildren(...turnMoments(draft.moments).map(moment => historyEntry(moment, () => restore(moment))));
   };
   details.addEventListener('toggle', paint);
-  draft.addEventListener('change', ({detail}) => { if (detail.kind !== 'caret') paint(); });
+  onDetail(draft, 'change', ({kind}) => { if (kind !== 'caret') paint(); });
 }

@@ -1,21 +1,30 @@
-// The words of a text that was read, each with the entry of it that is shown: where the model would first have gone
-// elsewhere, else its first one.
+// The words of the analysed text.
+/** @import {HighlightEntry, HighlightsView, MarkedWord} from '../../web/core/types.d.ts' */
+
+/**
+ * The words of a view. Each shows its most surprising entry among the highlights, else its first entry.
+ * @param {Pick<HighlightsView, 'entries' | 'marks'>} view
+ * @returns {MarkedWord[]}
+ */
 export function markedWords({entries, marks}) {
-  const words = [], ranks = new Map(marks.map((index, rank) => [index, rank]));
+  const ranks = new Map(marks.map((index, rank) => [index, rank]));
+  /** @type {(Omit<MarkedWord, 'text' | 'entry'> & {entry?: HighlightEntry})[]} */
+  const words = [];
   entries.forEach((entry, index) => {
-    if (!words.length || words.at(-1).from !== entry.word[0]) words.push({from: entry.word[0], entries: [], rank: Infinity});
-    const word = words.at(-1);
+    if (!words.length || words[words.length - 1].from !== entry.word[0]) words.push({from: entry.word[0], entries: [], rank: Infinity});
+    const word = words[words.length - 1], rank = ranks.get(index);
     word.entries.push(entry);
-    if (ranks.has(index)) Object.assign(word, {entry, rank: ranks.get(index)});
+    if (rank !== undefined) Object.assign(word, {entry, rank});
   });
-  for (const word of words) {
-    word.text = word.entries.map(({token}) => token).join('');
-    word.entry ??= word.entries[0];
-  }
-  return words;
+  return words.map(word => ({
+    ...word, text: word.entries.map(({token}) => token).join(''), entry: word.entry ?? word.entries[0],
+  }));
 }
 
-// Entropies as shares of the highest.
+/**
+ * The entropy at each word, as a share of the highest.
+ * @param {{entries: Pick<HighlightEntry, 'entropy'>[]}[]} words
+ */
 export function relativeEntropies(words) {
   const found = words.map(({entries}) => entries[0].entropy ?? 0), highest = Math.max(...found) || 1;
   return found.map(entropy => entropy / highest);

@@ -1,13 +1,19 @@
-// Keys among the boxes: one tab stop, and arrows that move it. Enter is a click on a button.
-const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
-const LINES = {ArrowUp: -1, ArrowDown: 1};
+// The keys among the token boxes: one tab stop, which the arrows move. Enter is a click on a button.
+import {closestTo} from '../../web/ui/events.js';
+import {findAll} from '../../web/ui/elements.js';
 
+/** @type {Record<string, number>} */
+const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
+/** @type {Record<string, number>} */
+const LINE_MOVES = {ArrowUp: -1, ArrowDown: 1};
+
+/** @param {HTMLElement} element that holds the boxes */
 export function listenToBoxKeys(element) {
   element.addEventListener('keydown', event => {
-    const box = event.target.closest('.box');
+    const box = closestTo(event, '.box');
     if (!box || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    const all = [...element.querySelectorAll('.box')];
-    const next = MOVES[event.key] ? beside(all, box, MOVES[event.key]) : LINES[event.key] && above(all, box, LINES[event.key]);
+    const all = findAll(element, '.box'), along = MOVES[event.key], down = LINE_MOVES[event.key];
+    const next = along ? boxBeside(all, box, along) : down && boxInNextLine(all, box, down);
     if (!next) return;
     event.preventDefault();
     moveTabStop(element, next);
@@ -16,21 +22,30 @@ export function listenToBoxKeys(element) {
   });
 }
 
-// One box is where Tab leads.
+/**
+ * One box is where the Tab key leads.
+ * @param {HTMLElement} element
+ * @param {HTMLElement} box
+ */
 export function moveTabStop(element, box) {
-  for (const other of element.querySelectorAll('[tabindex="0"]')) other.tabIndex = -1;
+  for (const other of findAll(element, '[tabindex="0"]')) other.tabIndex = -1;
   box.tabIndex = 0;
 }
 
-const beside = (all, box, by) => all[Math.max(0, Math.min(all.length - 1, all.indexOf(box) + by))];
+/** @type {(all: HTMLElement[], box: HTMLElement, by: number) => HTMLElement} */
+const boxBeside = (all, box, by) => all[Math.max(0, Math.min(all.length - 1, all.indexOf(box) + by))];
 
-// The nearest box in the next row of boxes up or down; the same where there is none.
-function above(all, box, by) {
+/**
+ * The nearest box in the next line of boxes; the same box if there is none.
+ * @type {(all: HTMLElement[], box: HTMLElement, by: number) => HTMLElement}
+ */
+function boxInNextLine(all, box, by) {
   const {left, right, top, bottom} = box.getBoundingClientRect(), middle = (left + right) / 2;
-  const found = all.map(other => ({other, at: other.getBoundingClientRect()}))
-    .filter(({at}) => (by > 0 ? at.top >= bottom - 1 : at.bottom <= top + 1));
-  const row = by > 0 ? Math.min(...found.map(({at}) => at.top)) : Math.max(...found.map(({at}) => at.bottom));
-  const inRow = found.filter(({at}) => Math.abs((by > 0 ? at.top : at.bottom) - row) < 2);
-  const distance = ({at}) => Math.abs((at.left + at.right) / 2 - middle);
-  return inRow.sort((one, other) => distance(one) - distance(other))[0]?.other ?? box;
+  const found = all.map(other => ({other, rect: other.getBoundingClientRect()}))
+    .filter(({rect}) => (by > 0 ? rect.top >= bottom - 1 : rect.bottom <= top + 1));
+  const edge = by > 0 ? Math.min(...found.map(({rect}) => rect.top)) : Math.max(...found.map(({rect}) => rect.bottom));
+  const inLine = found.filter(({rect}) => Math.abs((by > 0 ? rect.top : rect.bottom) - edge) < 2);
+  /** @param {{rect: DOMRect}} one */
+  const distance = ({rect}) => Math.abs((rect.left + rect.right) / 2 - middle);
+  return inLine.sort((one, other) => distance(one) - distance(other))[0]?.other ?? box;
 }

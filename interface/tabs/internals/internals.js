@@ -1,187 +1,226 @@
-// The Internals tab: a text or a conversation goes to the server, and every token comes back with what the model thought
-// there. The sliders ask nobody.
+// The Internals tab: a text or a conversation is analysed by the server, and every token is shown with the model's odds
+// there. The sliders need no request.
+/** @import {BranchRequest, ComponentArguments, InternalsView, Message, News, Server, WaitingNews} from '../../web/core/types.d.ts' */
 import * as header from '../../web/ui/header.js';
 import {MessageEditor} from './message_editor.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {ServerRequests} from '../../web/net/requests.js';
+import {closestTo, dispatch} from '../../web/ui/events.js';
+import {find, findAll} from '../../web/ui/elements.js';
 import {formatCount} from '../../web/core/branch_sentences.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {lineElements} from './token_boxes.js';
 import {listenToBoxKeys, moveTabStop} from './box_keys.js';
-import {paintDetails} from './token_details.js';
 import {pageElements} from '../../web/ui/page_elements.js';
+import {paintDetails} from './token_details.js';
 
-const SETTLES = 400;   // milliseconds without a key before a text is looked into
-const ASKED = {k: 1, depth: 1};
+const TEXT_SETTLES = 400;   // milliseconds without a key before a text is analysed
+const SETTINGS = {k: 1, depth: 1};
 const EMPTY = 'Write something: its tokens are shown here, and what the model thought at each.';
-const NO_CHAT = 'There is no conversation in “Type assistant” yet.';
-const WAITING = 'Your text is looked into when the model is ready.';
+const NO_CONVERSATION = 'There is no conversation in “Type assistant” yet.';
+const LOADING = 'Your text is looked into when the model is ready.';
 
+/** @param {ComponentArguments} component */
 export async function start({server}) {
-  const page = await pageElements({asked: '.sheet.asked', shown: '#internals'});
+  const page = await pageElements({source: '.sheet.asked', result: '#internals'});
   new InternalsTab(page, server).start();
 }
 
 class InternalsTab {
-  revision = 0;    // of what is looked into
-  view = null;     // what was found: every token, and the odds behind it
-  roles = null;    // of the messages that were looked into; null for a text
-  at = 0;          // the token that is told of
-  #settling = 0;
+  revision = 0;   // of the text or the conversation
+  /** @type {InternalsView | null} */
+  view = null;
+  /**
+   * The roles of the analysed messages; null for a text.
+   * @type {string[] | null}
+   */
+  roles = null;
+  shownToken = 0;   // the index of the token whose details are shown
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #settling;
 
-  constructor({asked, shown}, server) {
-    const find = selector => shown.querySelector(selector);
-    Object.assign(this, {
-      asked, shown, lines: find('.lines'), legend: find('.legend'), thought: find('.thought'),
-      temperature: find('#internals-temperature'), topP: find('#internals-top-p'),
-      text: asked.querySelector('#internals-text'), conversation: new MessageEditor(asked.querySelector('.talk')),
-      line: new ReadingProgress(find('.says'), {waiting: WAITING, marked: shown}),
-    });
+  /** @param {{source: HTMLElement, result: HTMLElement}} elements @param {Server} server */
+  constructor({source, result}, server) {
+    this.source = source;
+    this.result = result;
+    this.lines = find(result, '.lines');
+    this.legend = find(result, '.legend');
+    this.details = find(result, '.thought');
+    this.temperature = find(result, '#internals-temperature', HTMLInputElement);
+    this.topP = find(result, '#internals-top-p', HTMLInputElement);
+    this.text = find(source, '#internals-text', HTMLTextAreaElement);
+    this.conversationChoice = find(source, '[value=conversation]', HTMLInputElement);
+    this.conversation = new MessageEditor(find(source, '.talk'));
+    this.line = new ReadingProgress(find(result, '.says'), {waiting: LOADING, marked: result});
     this.requests = new ServerRequests({
       server,
-      given: () => this.given,
-      heard: (news, {revision}) => { if (revision === this.revision) this.heard(news); },
-      lost: sentence => this.line.say(sentence, 'error'),
-      unknown: () => {},
+      makeRequest: () => this.#makeRequest(),
+      onNews: (news, {revision}) => { if (revision === this.revision) this.#takeNews(news); },
+      onFailure: sentence => this.line.show(sentence, 'error'),
+      onForgotten: () => {},
     });
   }
 
   start() {
-    this.text.addEventListener('input', () => this.changed());
-    this.conversation.addEventListener('change', () => this.changed());
-    for (const kind of this.asked.querySelectorAll('[name=internals-kind]')) kind.addEventListener('change', () => this.turn());
-    this.asked.querySelector('.take').addEventListener('click', () => this.take());
-    for (const slider of [this.temperature, this.topP]) slider.addEventListener('input', () => this.heat(slider));
-    document.addEventListener('lookahead:ready', () => this.look());
+    this.text.addEventListener('input', () => this.#changed());
+    this.conversation.addEventListener('change', () => this.#changed());
+    for (const choice of findAll(this.source, '[name=internals-kind]')) choice.addEventListener('change', () => this.#onKind());
+    find(this.source, '.take').addEventListener('click', () => this.#takeConversation());
+    for (const slider of [this.temperature, this.topP]) slider.addEventListener('input', () => this.#onSlider(slider));
+    document.addEventListener('lookahead:ready', () => this.#analyse());
+    // The stored fields keep their names: browsers hold content of earlier versions.
     keepAcrossReloads('internals', {
       holds: () => this.text.value || !this.conversation.empty,
-      take: () => ({talks: this.talks, text: this.text.value, messages: this.conversation.messages}),
-      give: kept => this.load(kept),
+      take: () => ({talks: this.#isConversation, text: this.text.value, messages: this.conversation.messages}),
+      give: stored => this.#load(stored),
     });
-    this.listen();
-    this.look();
+    this.#listen();
+    this.#analyse();
   }
 
-  // What stood here before.
-  load({talks = false, text = '', messages = []}) {
+  /** @param {{talks?: boolean, text?: string, messages?: Message[]}} stored */
+  #load({talks = false, text = '', messages = []}) {
     this.text.value = text;
     if (messages.length) this.conversation.load(messages);
-    this.asked.querySelector(`[value=${talks ? 'conversation' : 'text'}]`).checked = true;
-    this.face();
+    find(this.source, `[value=${talks ? 'conversation' : 'text'}]`, HTMLInputElement).checked = true;
+    this.#showKind();
   }
 
-  listen() {
-    const boxAt = ({target}) => target.closest('.box'), stretchAt = ({target}) => target.closest('[data-of]');
+  #listen() {
+    const boxAt = (/** @type {Event} */ event) => closestTo(event, '.box');
+    const stretchAt = (/** @type {Event} */ event) => closestTo(event, '[data-of]');
     listenToBoxKeys(this.lines);
     this.lines.addEventListener('click', event => {
-      const stretch = stretchAt(event), box = boxAt(event) ?? (stretch && this.box(stretch.dataset.of.split(' ').at(-1)));
-      if (box) this.tell(box);
+      const box = boxAt(event), last = stretchAt(event)?.dataset.of?.split(' ').at(-1);
+      if (box) this.#select(box);
+      else if (last !== undefined) this.#select(this.#box(last));
     });
-    this.lines.addEventListener('pointerover', event => this.mark(boxAt(event) ?? stretchAt(event)));
-    this.lines.addEventListener('pointerleave', () => this.mark(this.lines.querySelector('.box:focus-visible')));
-    this.lines.addEventListener('focusin', event => this.mark(boxAt(event)));
-    this.lines.addEventListener('focusout', () => this.mark(null));
+    this.lines.addEventListener('pointerover', event => this.#mark(boxAt(event) ?? stretchAt(event)));
+    this.lines.addEventListener('pointerleave', () => this.#mark(this.lines.querySelector('.box:focus-visible')));
+    this.lines.addEventListener('focusin', event => this.#mark(boxAt(event)));
+    this.lines.addEventListener('focusout', () => this.#mark(null));
   }
 
-  get talks() { return this.asked.querySelector('[value=conversation]').checked; }
+  get #isConversation() { return this.conversationChoice.checked; }
 
-  get given() {
+  /** @returns {BranchRequest} */
+  #makeRequest() {
     const {revision} = this;
-    return this.talks ? {...ASKED, revision, messages: this.conversation.messages} : {...ASKED, revision, text: this.text.value};
+    if (this.#isConversation) return {...SETTINGS, revision, messages: this.conversation.messages};
+    return {...SETTINGS, revision, text: this.text.value};
   }
 
-  get nothing() { return this.talks ? this.conversation.empty : !this.text.value; }
-
-  // A text instead of a conversation, or the other way round.
-  turn() {
-    this.face();
-    this.changed();
+  /** A text was chosen instead of a conversation, or the other way round. */
+  #onKind() {
+    this.#showKind();
+    this.#changed();
   }
 
-  face() {
-    this.asked.querySelector('.plain').hidden = this.talks;
-    this.asked.querySelector('.talk').hidden = !this.talks;
+  #showKind() {
+    find(this.source, '.plain').hidden = this.#isConversation;
+    find(this.source, '.talk').hidden = !this.#isConversation;
   }
 
-  // The conversation of another tab: whoever has one and hears of this says so.
-  take() {
-    const detail = {messages: []};
-    document.dispatchEvent(new CustomEvent('conversation', {detail}));
-    if (detail.messages.length) this.conversation.take(detail.messages);
-    else this.line.say(NO_CHAT, this.line.state);
+  /** Take the conversation of the Type assistant tab, which answers the event. */
+  #takeConversation() {
+    const detail = {messages: /** @type {Message[]} */ ([])};
+    dispatch(document, 'conversation', detail);
+    if (detail.messages.length) this.conversation.replaceBy(detail.messages);
+    else this.line.show(NO_CONVERSATION, this.line.state);
   }
 
-  changed() {
+  #changed() {
     clearTimeout(this.#settling);
-    this.requests.drop();
+    this.requests.cancel();
     this.revision += 1;
-    this.shown.toggleAttribute('data-stale', Boolean(this.view));
-    this.#settling = setTimeout(() => this.look(), SETTLES);
+    this.result.toggleAttribute('data-stale', Boolean(this.view));
+    this.#settling = setTimeout(() => this.#analyse(), TEXT_SETTLES);
   }
 
-  look() {
-    if (this.nothing) return this.clear(EMPTY, 'empty');
-    this.line.say('Reading …', 'thinking');
-    this.requests.ask({length: JSON.stringify(this.given).length});
+  #analyse() {
+    const empty = this.#isConversation ? this.conversation.empty : !this.text.value;
+    if (empty) {
+      this.#clear(EMPTY, 'empty');
+    } else {
+      this.line.show('Reading …', 'thinking');
+      this.requests.schedule({length: JSON.stringify(this.#makeRequest()).length});
+    }
   }
 
-  heard(news) {
-    if (news.state === 'waiting') return this.line.wait(news);
+  /** @param {News} news */
+  #takeNews(news) {
+    if (news.state === 'waiting') {
+      this.line.wait(/** @type {WaitingNews} */ (news));
+      return;
+    }
     header.clearErrors(this);
-    if (news.state === 'error') this.clear(news.sentence, 'error');
-    else if (news.view) this.show(news.view);
+    if (news.state === 'error') this.#clear(news.sentence ?? '', 'error');
+    else if (news.view) this.#show(news.view);
     else if (news.reading) this.line.progress(news.reading);
   }
 
-  // Every token as a box; first told of is the one to come.
-  show(view) {
+  /**
+   * Draw every token as a box, and the details of the token to come.
+   * @param {InternalsView} view
+   */
+  #show(view) {
     this.view = view;
-    this.roles = this.talks ? this.conversation.messages.map(({role}) => role) : null;
+    this.roles = this.#isConversation ? this.conversation.messages.map(({role}) => role) : null;
     this.lines.replaceChildren(...lineElements(view));
-    this.shown.removeAttribute('data-stale');
-    this.legend.hidden = this.thought.hidden = false;
-    this.tell(this.box(view.tokens.length - 1));
+    this.result.removeAttribute('data-stale');
+    this.legend.hidden = this.details.hidden = false;
+    this.#select(this.#box(view.tokens.length - 1));
     const {passes, tokens} = view.cost;
     const cost = passes ? `${formatCount(tokens, 'token')} read in ${formatCount(passes, 'pass', 'passes')}` : 'all of it was known';
-    this.line.say(`${formatCount(view.tokens.length - 1, 'token')} · ${cost}`, 'settled');
+    this.line.show(`${formatCount(view.tokens.length - 1, 'token')} · ${cost}`, 'settled');
   }
 
-  box(place) { return this.lines.querySelector(`[data-token="${place}"]`); }
+  /** @param {number | string} index */
+  #box(index) { return find(this.lines, `[data-token="${index}"]`); }
 
-  // What the model thought at a token.
-  tell(box) {
+  /**
+   * Show the details of a token.
+   * @param {HTMLElement} box
+   */
+  #select(box) {
     this.lines.querySelector('[aria-current]')?.removeAttribute('aria-current');
     box.setAttribute('aria-current', 'true');
     moveTabStop(this.lines, box);
-    this.at = Number(box.dataset.token);
-    this.paint();
+    this.shownToken = Number(box.dataset.token);
+    this.#paintDetails();
   }
 
-  paint() {
-    const wanted = {temperature: this.temperature.valueAsNumber, topP: this.topP.valueAsNumber};
-    paintDetails(this.thought, this.view, this.at, wanted, this.roles);
+  #paintDetails() {
+    const processing = {temperature: this.temperature.valueAsNumber, topP: this.topP.valueAsNumber};
+    if (this.view) paintDetails(this.details, this.view, this.shownToken, processing, this.roles);
   }
 
-  heat(slider) {
-    slider.closest('label').querySelector('output').value = slider.valueAsNumber;
-    if (this.view) this.paint();
+  /** @param {HTMLInputElement} slider */
+  #onSlider(slider) {
+    const label = slider.closest('label');
+    if (label) find(label, 'output', HTMLOutputElement).value = slider.value;
+    this.#paintDetails();
   }
 
-  // The text of a token and the tokens of a text, where one of both is pointed at.
-  mark(node) {
-    for (const marked of this.lines.querySelectorAll('[data-marked]')) marked.removeAttribute('data-marked');
-    if (!node) return;
-    const stretches = node.dataset.of ? [node] : [...this.lines.querySelectorAll(`[data-of~="${node.dataset.token}"]`)];
-    const boxes = stretches.flatMap(({dataset}) => dataset.of.split(' ').map(place => this.box(place)));
+  /**
+   * Mark the text of a token, or the tokens of a text, where one of them is pointed at.
+   * @param {HTMLElement | null} pointed
+   */
+  #mark(pointed) {
+    for (const marked of findAll(this.lines, '[data-marked]')) marked.removeAttribute('data-marked');
+    if (!pointed) return;
+    const stretches = pointed.dataset.of ? [pointed] : findAll(this.lines, `[data-of~="${pointed.dataset.token}"]`);
+    const boxes = stretches.flatMap(({dataset}) => (dataset.of ?? '').split(' ').map(index => this.#box(index)));
     for (const one of [...stretches, ...boxes]) one.setAttribute('data-marked', '');
   }
 
-  clear(sentence, state) {
-    this.requests.drop();
+  /** @param {string} sentence @param {string} state */
+  #clear(sentence, state) {
+    this.requests.cancel();
     this.view = null;
     this.lines.replaceChildren();
-    this.shown.removeAttribute('data-stale');
-    this.legend.hidden = this.thought.hidden = true;
-    this.line.say(sentence, state);
+    this.result.removeAttribute('data-stale');
+    this.legend.hidden = this.details.hidden = true;
+    this.line.show(sentence, state);
   }
 }

@@ -1,115 +1,143 @@
-// The messages of a conversation, each with its role. Event `change` when it is another. What is taken away can be brought
-// back, the last first.
+// The messages of a conversation that is analysed, each with its role. What is removed can be restored, the last first.
+/** @import {Message} from '../../web/core/types.d.ts' */
 import {Notice} from '../../web/ui/notice.js';
-import {make} from '../../web/ui/elements.js';
+import {childrenOf, find, make} from '../../web/ui/elements.js';
+import {closestTo, dispatch} from '../../web/ui/events.js';
 
 const ROLES = ['system', 'user', 'assistant'];
-const NEXT = {system: 'user', user: 'assistant', assistant: 'user'};
+/** @type {Record<string, string>} */
+const NEXT_ROLE = {system: 'user', user: 'assistant', assistant: 'user'};
 const FIRST = [{role: 'user', content: ''}, {role: 'assistant', content: ''}];
+/** @param {number} number */
 const REMOVED = number => `Message ${number} was removed.`;
-const EXCHANGED = 'Other messages stand here now.';
+const REPLACED = 'Other messages are here now.';
 
+/** Event: `change`, when the messages change. */
 export class MessageEditor extends EventTarget {
-  #ways = [];   // back, each as {sentence, back}
+  /**
+   * What can be undone; `undo` returns the element that it restores.
+   * @type {{sentence: string, undo: () => HTMLElement}[]}
+   */
+  #undos = [];
 
+  /** @param {HTMLElement} element */
   constructor(element) {
     super();
-    this.turns = element.querySelector('.turns');
-    this.notice = new Notice(element.querySelector('.notice'));
-    element.querySelector('.add').addEventListener('click', () => this.#add());
-    this.turns.addEventListener('input', () => this.#tell());
-    this.turns.addEventListener('click', ({target}) => { if (target.matches('.remove')) this.#remove(target.closest('.turn')); });
-    this.turns.append(...FIRST.map(row));
+    this.turns = find(element, '.turns');
+    this.notice = new Notice(find(element, '.notice'));
+    find(element, '.add').addEventListener('click', () => this.#add());
+    this.turns.addEventListener('input', () => this.#announce());
+    this.turns.addEventListener('click', event => {
+      const turn = closestTo(event, '.remove')?.closest('.turn');
+      if (turn instanceof HTMLElement) this.#remove(turn);
+    });
+    this.turns.append(...FIRST.map(turnElement));
     this.#number();
   }
 
+  /** @returns {Message[]} */
   get messages() {
-    return [...this.turns.children].map(turn => ({
-      role: turn.querySelector('select').value, content: turn.querySelector('textarea').value,
-    }));
+    return childrenOf(this.turns).map(turn => ({role: roleField(turn).value, content: textField(turn).value}));
   }
 
   get empty() { return this.messages.every(({content}) => !content); }
 
-  // Messages that stood here before.
+  /**
+   * Restore stored messages.
+   * @param {Message[]} messages
+   */
   load(messages) {
-    this.turns.replaceChildren(...messages.map(row));
+    this.turns.replaceChildren(...messages.map(turnElement));
     this.#number();
   }
 
-  // Messages that there are elsewhere too, in place of these.
-  take(messages) {
-    this.#exchange(messages.map(row), JSON.stringify(messages));
+  /**
+   * Replace the messages by those of another tab.
+   * @param {Message[]} messages
+   */
+  replaceBy(messages) {
+    this.#replace(messages.map(turnElement), JSON.stringify(messages));
     this.#changed();
   }
 
   #add() {
-    const added = row({role: NEXT[this.messages.at(-1).role], content: ''});
+    const last = this.messages.at(-1), added = turnElement({role: NEXT_ROLE[last?.role ?? 'assistant'], content: ''});
     this.turns.append(added);
-    added.querySelector('textarea').focus();
+    textField(added).focus();
     this.#changed();
   }
 
+  /** @param {HTMLElement} turn */
   #remove(turn) {
-    const next = turn.nextElementSibling, number = [...this.turns.children].indexOf(turn) + 1;
-    (next ?? turn.previousElementSibling).querySelector('textarea').focus();
+    const all = childrenOf(this.turns), index = all.indexOf(turn), next = all[index + 1];
+    const neighbour = next ?? all[index - 1];
+    if (neighbour) textField(neighbour).focus();
     turn.remove();
-    this.#leave(REMOVED(number), () => {
+    this.#offerUndo(REMOVED(index + 1), () => {
       this.turns.insertBefore(turn, next?.parentNode === this.turns ? next : null);
       return turn;
     });
     this.#changed();
   }
 
-  // The way back leads here again, unless what it puts away is nothing but a copy.
-  #exchange(rows, copy = null) {
-    const before = [...this.turns.children];
-    this.turns.replaceChildren(...rows);
-    this.#leave(EXCHANGED, () => {
+  /**
+   * Replace the elements. Undoing keeps what it replaces, unless that is an unchanged copy of another tab.
+   * @param {HTMLElement[]} turns
+   * @param {string | null} [copy] the messages as JSON, if they are a copy
+   */
+  #replace(turns, copy = null) {
+    const before = childrenOf(this.turns);
+    this.turns.replaceChildren(...turns);
+    this.#offerUndo(REPLACED, () => {
       if (JSON.stringify(this.messages) === copy) this.turns.replaceChildren(...before);
-      else this.#exchange(before);
+      else this.#replace(before);
       return before[0];
     });
   }
 
-  // `back()` gives the message that it leads to.
-  #leave(sentence, back) {
-    this.#ways.push({sentence, back});
-    this.#offer();
+  /** @param {string} sentence @param {() => HTMLElement} undo */
+  #offerUndo(sentence, undo) {
+    this.#undos.push({sentence, undo});
+    this.#showLast();
   }
 
-  #offer() {
-    const way = this.#ways.at(-1);
-    if (way) this.notice.say(way.sentence, {label: 'Undo', run: () => this.#undo()});
+  #showLast() {
+    const last = this.#undos.at(-1);
+    if (last) this.notice.show(last.sentence, {label: 'Undo', run: () => this.#undo()});
   }
 
   #undo() {
-    const turn = this.#ways.pop().back();
-    this.#offer();
-    turn.querySelector('textarea').focus();
+    const turn = this.#undos.pop()?.undo();
+    this.#showLast();
+    if (turn) textField(turn).focus();
     this.#changed();
   }
 
   #changed() {
     this.#number();
-    this.#tell();
+    this.#announce();
   }
 
   #number() {
-    [...this.turns.children].forEach((turn, index) => {
-      turn.querySelector('select').ariaLabel = `Role of message ${index + 1}`;
-      turn.querySelector('textarea').ariaLabel = `Message ${index + 1}`;
-      turn.querySelector('.remove').ariaLabel = `Remove message ${index + 1}`;
+    childrenOf(this.turns).forEach((turn, index) => {
+      roleField(turn).ariaLabel = `Role of message ${index + 1}`;
+      textField(turn).ariaLabel = `Message ${index + 1}`;
+      find(turn, '.remove').ariaLabel = `Remove message ${index + 1}`;
     });
   }
 
-  #tell() { this.dispatchEvent(new CustomEvent('change')); }
+  #announce() { dispatch(this, 'change'); }
 }
 
-function row({role, content}) {
+/** @param {HTMLElement} turn */
+const roleField = turn => find(turn, 'select', HTMLSelectElement);
+/** @param {HTMLElement} turn */
+const textField = turn => find(turn, 'textarea', HTMLTextAreaElement);
+
+/** @param {Message} message */
+function turnElement({role, content}) {
   const select = make('select', {}, ...ROLES.map(value => make('option', {text: value, value})));
   select.value = role;
-  const made = make('div', {className: 'turn'}, select, make('button', {text: '×', className: 'round remove'}),
+  return make('div', {className: 'turn'}, select, make('button', {text: '×', className: 'round remove'}),
     make('textarea', {value: content, rows: 2, dir: 'auto', spellcheck: true, autocomplete: 'off'}));
-  return made;
 }

@@ -1,46 +1,64 @@
-// The figures of a token, and what is said of it.
+// The figures of a token, and the sentences about it.
+/** @import {InternalsToken, InternalsView, Odds, OddsRow, Processing} from '../../web/core/types.d.ts' */
+import {formatNumber, formatPercent} from '../../web/core/branch_sentences.js';
+import {oddsAfter, oddsOfAny, rawOdds, unpackNode} from '../../web/core/odds.js';
 import {tokenLabel} from './visible_signs.js';
-import {oddsAfter, rawOdds, oddsOfAny, unpackNode} from '../../web/core/odds.js';
-import {formatPercent, formatNumber} from '../../web/core/branch_sentences.js';
 
 const IMPOSSIBLE = {p: 0, bound: false};
 
-// Who wrote a token of a message; `roles` are those of all messages, null for a plain text.
+/**
+ * Who wrote a token.
+ * @param {number | null} message its index; null if no message holds it
+ * @param {string[] | null} roles of the messages; null for a plain text
+ */
 export function tokenOrigin(message, roles) {
   if (message === null) return roles ? 'put there by the template' : 'put before every text by the tokenizer';
   return roles ? `message ${message + 1}, the ${roles[message]}'s` : 'of your text';
 }
 
+/** @type {(view: Pick<InternalsView, 'spelled'>, token: Pick<InternalsToken, 'id' | 'message'>, index: number, roles: string[] | null) => string} */
 export function tokenFacts({spelled}, token, index, roles) {
-  if (token.id === null) return `position ${index} · nothing stands there yet`;
+  if (token.id === null) return `position ${index} · nothing is written there yet`;
   const {bytes, ended} = spelled[token.id], part = bytes === null ? '' : 'bytes of a part of a character';
   const known = [`position ${index}`, `id ${token.id}`, tokenOrigin(token.message, roles), part, ended ? 'an ending' : ''];
   return known.filter(Boolean).join(' · ');
 }
 
-// What the processed odds are processed with.
+/**
+ * How the processed odds differ from the raw ones.
+ * @param {Processing} processing
+ */
 export function processingSentence({temperature, topP}) {
   if (temperature === 1 && topP >= 1) return 'temperature 1 and top-p 1 leave them as they are';
   return `at temperature ${temperature}${temperature <= 0 ? ', where the likeliest is certain' : ''}, top-p ${topP}`;
 }
 
-// A row for each alternative and for what came, each with its raw and its processed figure.
+/**
+ * The alternatives at a token, and the token itself, each with its raw and its processed odds.
+ * @type {(view: Pick<InternalsView, 'tokens' | 'nodes' | 'spelled'>, index: number, processing: Processing) => OddsRow[]}
+ */
 export function oddsRows({tokens, nodes, spelled}, index, {temperature, topP}) {
-  const heated = temperature === 1 && topP >= 1 ? rawOdds : oddsAfter(unpackNode(nodes[index - 1]), temperature, topP);
-  const {id: came, rank, alternatives} = tokens[index];
-  return alternatives.map(([id, logprob], place) => ({
-    id, ...spelled[id], came: id === came, rank: id === came ? rank : place + 1,
-    raw: logprob === null ? IMPOSSIBLE : rawOdds(logprob), processed: logprob === null ? IMPOSSIBLE : heated(logprob),
+  const processedOdds = temperature === 1 && topP >= 1 ? rawOdds : oddsAfter(unpackNode(nodes[index - 1]), temperature, topP);
+  const {id: written, rank, alternatives} = tokens[index];
+  return alternatives.map(([id, logprob], position) => ({
+    id, ...spelled[id], came: id === written, rank: id === written ? rank : position + 1,
+    raw: logprob === null ? IMPOSSIBLE : rawOdds(logprob), processed: logprob === null ? IMPOSSIBLE : processedOdds(logprob),
   }));
 }
 
+/** @type {(view: Pick<InternalsView, 'entropies'>, token: Pick<InternalsToken, 'id' | 'rank'>, index: number, rows: OddsRow[]) => string} */
 export function tokenSummary({entropies}, {id, rank}, index, rows) {
   const spread = `entropy ${entropies[index - 1].toFixed(2)} nats`, came = rows.find(row => row.came);
-  if (id === null) return `“${tokenLabel(rows[0])}” is the likeliest, with ${formatPercent(rows[0].processed)} · ${spread}`;
+  if (id === null || !came) return `“${tokenLabel(rows[0])}” is the likeliest, with ${formatPercent(rows[0].processed)} · ${spread}`;
   return `Choice ${formatNumber(rank)} of the model's · raw ${formatPercent(came.raw)} · processed ${formatPercent(came.processed)} · ${spread}`;
 }
 
-// What rows leave for all others, by one of their figures: `raw` or `processed`.
+/**
+ * The odds that all other tokens share.
+ * @param {OddsRow[]} rows
+ * @param {'raw' | 'processed'} name of the odds
+ * @returns {Odds}
+ */
 export function oddsOfRest(rows, name) {
   const {p, bound} = oddsOfAny(rows.map(row => row[name]));
   return {p: 1 - p, atLeast: bound};

@@ -1,21 +1,31 @@
-// Which tokens the lines of a text are made of, and each stretch of a line.
+// The lines of a text with their tokens.
+/** @import {InternalsToken} from '../../web/core/types.d.ts' */
 
-// Bytes of which the last begin a character that others go on with.
-const OPEN = /(?:^| )(?:[CD].|E.(?: [89AB].)?|F.(?: [89AB].){0,2})$/;
+/** Bytes whose last ones begin a character that the next token continues. */
+const OPEN_CHARACTER = /(?:^| )(?:[CD].|E.(?: [89AB].)?|F.(?: [89AB].){0,2})$/;
 
+/** @typedef {{text: string, template: boolean, tokens: number[]}} Stretch characters, and the indices of their tokens */
+/** @typedef {{stretches: Stretch[], tokens: number[]}} TokenLine */
+
+/** @returns {TokenLine} */
 const newLine = () => ({stretches: [], tokens: []});
 
-// Lines up to each line break: their tokens by index, and their text as stretches {text, template, tokens}. The last token
-// of a view is the one to come. The parts of a character lead up to its text.
+/**
+ * The lines of a view: their tokens by index, and their text as stretches. The tokens of a character's parts precede its
+ * text. The last token of a view is the one to come.
+ * @param {{tokens: Pick<InternalsToken, 'id' | 'text' | 'message'>[], spelled: Record<number, {bytes?: string | null}>}} view
+ */
 export function tokenLines({tokens, spelled}) {
   const last = tokens.length - 1, lines = [newLine()];
+  /** @type {number[]} */
   let waiting = [];
   tokens.forEach(({id, text, message}, index) => {
-    lines.at(-1).tokens.push(index);
-    if (text || spelled[id]?.bytes) waiting.push(index);
+    const line = lines[lines.length - 1], bytes = id === null ? null : spelled[id]?.bytes;
+    line.tokens.push(index);
+    if (text || bytes) waiting.push(index);
     if (!text) return;
-    lines.at(-1).stretches.push({text, template: message === null, tokens: waiting});
-    waiting = OPEN.test(spelled[id].bytes ?? '') ? [index] : [];
+    line.stretches.push({text, template: message === null, tokens: waiting});
+    waiting = OPEN_CHARACTER.test(bytes ?? '') ? [index] : [];
     if (text.endsWith('\n') && index + 1 < last) lines.push(newLine());
   });
   return lines;

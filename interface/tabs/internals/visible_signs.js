@@ -1,13 +1,24 @@
-// How a token is written where every character of it counts.
+// The label of a token, in which every character counts.
+/** @import {SpelledToken} from '../../web/core/types.d.ts' */
 import {visibleText} from '../../web/core/branch_sentences.js';
 
-// With all white space as signs.
-const signed = text => visibleText(text.replace(/ /g, '␣'));
+/**
+ * A text with all its white space as signs.
+ * @param {string} text
+ */
+const withSpaceSigns = text => visibleText(text.replace(/ /g, '␣'));
 
-// A token by what it spells alone: text, a name, or the bytes of a part of a character.
-export const tokenLabel = ({text, bytes}) => (bytes === null ? signed(text) : bytes);
+/**
+ * A token by itself: its text, its name, or its bytes where it is part of a character.
+ * @param {Pick<SpelledToken, 'text' | 'bytes'>} spelled
+ */
+export const tokenLabel = ({text, bytes}) => (bytes === null ? withSpaceSigns(text) : bytes);
 
-// A token at its place: the characters that it stands for there, where it stands for whole ones alone.
-export const tokenInText = ({text}, spelled) => (spelled.bytes !== null || !text ? tokenLabel(spelled) : signed(text));
+/**
+ * A token in its text: the characters that it adds there, where these are whole.
+ * @param {{text: string}} token
+ * @param {Pick<SpelledToken, 'text' | 'bytes'>} spelled
+ */
+export const tokenInText = ({text}, spelled) => (spelled.bytes !== null || !text ? tokenLabel(spelled) : withSpaceSigns(text));
 
 export const NEXT_TOKEN_LABEL = '[____]';

@@ -1,60 +1,68 @@
-// What the model is told: an instruction, ready or one's own, and the source that it is about.
+// The Rewrite tab's prompt: an instruction, ready or of one's own, and the source that it is about.
 import {READY_INSTRUCTIONS} from './ready_instructions.js';
-import {make} from '../../web/ui/elements.js';
+import {dispatch} from '../../web/ui/events.js';
+import {find, make} from '../../web/ui/elements.js';
 
-const SETTLES = 300;   // milliseconds
+const SETTLES = 300;   // milliseconds without a key
 const OWN = 'Your own …';
 
-// Events: `changing` at once when it is another, `change` when it has been so for a while.
-export class InstructionAndSource extends EventTarget {
-  #timer = 0;
-  #own = '';   // the instruction that was last written by hand: a ready one takes its place, and does not lose it
+/** @typedef {{instruction?: string, own?: string, source?: string}} StoredPrompt */
 
+/** Events: `changing` at every key, `change` when the prompt has rested. */
+export class InstructionAndSource extends EventTarget {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #own = '';   // the person's own instruction, kept while a ready one is chosen
+
+  /** @param {HTMLElement} element */
   constructor(element) {
     super();
-    const find = selector => element.querySelector(selector);
-    Object.assign(this, {ready: find('#rewrite-ready'), field: find('#rewrite-instruction'), box: find('#rewrite-source')});
+    this.ready = find(element, '#rewrite-ready', HTMLSelectElement);
+    this.field = find(element, '#rewrite-instruction', HTMLTextAreaElement);
+    this.box = find(element, '#rewrite-source', HTMLTextAreaElement);
     this.ready.append(...READY_INSTRUCTIONS.map(text => make('option', {text, value: text})), make('option', {text: OWN, value: ''}));
     this.field.value = READY_INSTRUCTIONS[0];
-    this.ready.addEventListener('change', () => this.#choose());
-    this.field.addEventListener('input', () => this.#soon());
-    this.box.addEventListener('input', () => this.#soon());
+    this.ready.addEventListener('change', () => this.#chooseReady());
+    this.field.addEventListener('input', () => this.#onInput());
+    this.box.addEventListener('input', () => this.#onInput());
   }
 
-  // As fields of a request; null where there is none.
-  get fields() { return {instruction: written(this.field), source: written(this.box)}; }
+  /** The fields of a request; null where nothing is written. */
+  get fields() { return {instruction: textOrNull(this.field), source: textOrNull(this.box)}; }
 
-  // Whether there is anything here that a person wrote.
+  /** Whether there is something that a person wrote. */
   get holds() { return Boolean(this.box.value || this.#own.trim()); }
 
+  /** @returns {StoredPrompt} */
   state() { return {instruction: this.field.value, own: this.#own, source: this.box.value}; }
 
-  // What was written before.
+  /** @param {StoredPrompt} stored */
   load({instruction = READY_INSTRUCTIONS[0], own = '', source = ''}) {
     [this.field.value, this.#own, this.box.value] = [instruction, own, source];
-    this.#mark();
+    this.#selectReady();
   }
 
-  #mark() { this.ready.value = READY_INSTRUCTIONS.includes(this.field.value) ? this.field.value : ''; }
+  #selectReady() { this.ready.value = READY_INSTRUCTIONS.includes(this.field.value) ? this.field.value : ''; }
 
-  #choose() {
+  #chooseReady() {
     this.field.value = this.ready.value || this.#own;
     if (!this.ready.value) this.field.focus();
-    this.#tell();
+    this.#announce();
   }
 
-  #soon() {
-    this.#mark();
+  #onInput() {
+    this.#selectReady();
     if (!this.ready.value) this.#own = this.field.value;
-    this.dispatchEvent(new CustomEvent('changing'));
+    dispatch(this, 'changing');
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#tell(), SETTLES);
+    this.#timer = setTimeout(() => this.#announce(), SETTLES);
   }
 
-  #tell() {
+  #announce() {
     clearTimeout(this.#timer);
-    this.dispatchEvent(new CustomEvent('change'));
+    dispatch(this, 'change');
   }
 }
 
-const written = ({value}) => (value.trim() ? value : null);
+/** @param {HTMLTextAreaElement} field */
+const textOrNull = ({value}) => (value.trim() ? value : null);

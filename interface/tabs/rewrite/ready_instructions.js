@@ -1,4 +1,4 @@
-// The instructions that are there to be chosen from; any other may be written.
+// The instructions that a person can choose from.
 const REWRITINGS = [
   'clear and concise', 'more detailed and engaging', 'more formal and professional', 'more casual and conversational',
   'more technical and precise', 'more creative and imaginative', 'more persuasive and compelling',

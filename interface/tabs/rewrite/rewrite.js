@@ -1,49 +1,61 @@
-// The Rewrite tab: a new text that is steered among branches, and what the model is told that it is to be.
+// The Rewrite tab: a new text among branches, written from an instruction and a source.
+/** @import {BranchViewElement, ComponentArguments, Server} from '../../web/core/types.d.ts' */
 import {BanChips} from '../../web/ui/ban_chips.js';
-import {BranchSettings} from '../../web/ui/branch_settings.js';
-import {TextDraft} from '../../web/ui/text_draft.js';
-import {Notice} from '../../web/ui/notice.js';
-import {TextMirror} from '../../web/ui/text_mirror.js';
 import {BranchController} from '../../web/ui/branch_controller.js';
+import {BranchSettings} from '../../web/ui/branch_settings.js';
 import {InstructionAndSource} from './instruction_and_source.js';
+import {Notice} from '../../web/ui/notice.js';
+import {TextDraft} from '../../web/ui/text_draft.js';
+import {TextMirror} from '../../web/ui/text_mirror.js';
 import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
+import {find} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
+import {onDetail} from '../../web/ui/events.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
+/** @param {ComponentArguments} component */
 export async function start({server}) {
   const page = await pageElements({
-    told: '.sheet.told', paper: '.sheet.rewritten', controls: '#rewrite-controls', branches: '#rewrite-branches',
+    prompt: '.sheet.told', sheet: '.sheet.rewritten', controls: '#rewrite-controls', branches: '#rewrite-branches',
   });
   new RewriteTab(page, server).start();
 }
 
 class RewriteTab {
-  constructor({told, paper, controls, branches}, server) {
-    const find = selector => paper.querySelector(selector);
-    this.choosing = new BranchSettings(controls);
-    this.bans = new BanChips(controls.querySelector('.never'));
-    this.told = new InstructionAndSource(told);
-    this.draft = new TextDraft(find('#rewrite-text'), {also: () => [paper, branches]});
-    this.steering = new BranchController({
+  /**
+   * @param {{prompt: HTMLElement, sheet: HTMLElement, controls: HTMLElement, branches: BranchViewElement}} elements
+   * @param {Server} server
+   */
+  constructor({prompt, sheet, controls, branches}, server) {
+    this.settings = new BranchSettings(controls);
+    this.bans = new BanChips(find(controls, '.never'));
+    this.prompt = new InstructionAndSource(prompt);
+    this.draft = new TextDraft(find(sheet, '#rewrite-text', HTMLTextAreaElement), {also: () => [sheet, branches]});
+    this.controller = new BranchController({
       branches, draft: this.draft, server, controls,
-      paper: new TextMirror(this.draft, {mirror: find('.mirror'), strip: find('.strip'), count: find('.count')}),
-      settings: () => this.choosing.settings,
-      drawn: () => this.choosing.drawn,
-      told: () => ({...this.told.fields, banned: this.bans.ids}),
+      mirror: new TextMirror(this.draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count')}),
+      settings: () => this.settings.settings,
+      drawn: () => this.settings.drawn,
+      prompt: () => ({...this.prompt.fields, banned: this.bans.ids}),
     });
-    connectUndoButtons(this.draft, find('.undo'), find('.redo'));
-    connectCopyButton(this.draft, find('#rewrite-copy'), new Notice(find('.notice')));
+    connectUndoButtons(this.draft, find(sheet, '.undo'), find(sheet, '.redo'));
+    connectCopyButton(this.draft, find(sheet, '#rewrite-copy'), new Notice(find(sheet, '.notice')));
   }
 
   start() {
-    for (const part of [this.told, this.bans, this.choosing]) part.addEventListener('change', () => this.steering.adjust());
-    this.told.addEventListener('changing', () => this.steering.unsettle());
-    this.steering.branches.addEventListener('ban', ({detail}) => this.bans.add(detail.id, detail.text));
+    const {controller, draft, prompt} = this;
+    for (const part of [prompt, this.bans, this.settings]) part.addEventListener('change', () => controller.settingsChanged());
+    prompt.addEventListener('changing', () => controller.promptChanging());
+    onDetail(controller.branches, 'ban', ({id, text}) => this.bans.add(id, text));
+    // The stored fields keep their names: browsers hold content of earlier versions.
     keepAcrossReloads('rewrite', {
-      holds: () => this.draft.text || this.told.holds,
-      take: () => ({draft: this.draft.state(), told: this.told.state()}),
-      give: ({draft, told}) => { this.told.load(told); this.draft.load(draft); },
+      holds: () => draft.text || prompt.holds,
+      take: () => ({draft: draft.state(), told: prompt.state()}),
+      give: stored => {
+        prompt.load(stored.told);
+        draft.load(stored.draft);
+      },
     });
-    this.steering.start();
+    controller.start();
   }
 }

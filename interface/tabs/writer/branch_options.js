@@ -1,53 +1,76 @@
-// The sliders and choices above the branches: plain settings in, plain settings out.
+// The sliders and choices above the writer's branches.
+/** @import {BannedToken, StoredSettings, ViewOptionsOfRequest} from '../../web/core/types.d.ts' */
 import {BanChips} from '../../web/ui/ban_chips.js';
+import {find} from '../../web/ui/elements.js';
+import {dispatch} from '../../web/ui/events.js';
 
-const NUMBERS = {k: 'k', depth: 'depth', temperature: 'temperature', top_p: 'top-p'};
-const CHOICES = {mode: 'mode', until: 'length', order: 'order'};
+/** Settings and the ids of their elements. */
+const NUMBERS = /** @type {const} */ ({k: 'k', depth: 'depth', temperature: 'temperature', top_p: 'top-p'});
+const CHOICES = /** @type {const} */ ({mode: 'mode', until: 'length', order: 'order'});
 const MOST_SEED = 1e9;
 
-// Event `change` whenever a person, or `set`, has changed something.
+/** @typedef {ViewOptionsOfRequest & {order: string, banned: BannedToken[]}} BranchOptionValues */
+
+/** The options of a document's branches. Event: `change`, when a person or `set` changes them. */
 export class BranchOptions extends EventTarget {
+  /** @param {HTMLElement} element */
   constructor(element) {
     super();
     this.element = element;
-    this.at = id => element.querySelector(`#${id}`);
-    this.at('seed').value = Math.floor(Math.random() * MOST_SEED);
+    this.#input('seed').value = String(randomSeed());
     element.addEventListener('input', () => this.#changed());
-    this.at('again').addEventListener('click', () => this.set({seed: Math.floor(Math.random() * MOST_SEED)}));
-    this.bans = new BanChips(element.querySelector('.never'));
+    find(element, '#again').addEventListener('click', () => this.set({seed: randomSeed()}));
+    this.bans = new BanChips(find(element, '.never'));
     this.bans.addEventListener('change', () => this.#changed());
     this.#paint();
   }
 
+  /** @returns {BranchOptionValues} */
   get settings() {
-    const found = {seed: Math.min(MOST_SEED, Math.max(0, Math.trunc(this.at('seed').valueAsNumber || 0)))};
-    for (const [name, id] of Object.entries(NUMBERS)) found[name] = this.at(id).valueAsNumber;
-    for (const [name, id] of Object.entries(CHOICES)) found[name] = this.at(id).value;
-    return {...found, banned: this.bans.list};
+    const number = (/** @type {string} */ id) => this.#input(id).valueAsNumber;
+    const choice = (/** @type {string} */ id) => this.#select(id).value;
+    return {
+      seed: Math.min(MOST_SEED, Math.max(0, Math.trunc(number('seed') || 0))),
+      k: number('k'), depth: number('depth'), temperature: number('temperature'), top_p: number('top-p'),
+      mode: choice('mode'), until: choice('length'), order: choice('order'), banned: this.bans.list,
+    };
   }
 
-  // From a file, a link or an older session: what makes no sense here is left as it is.
+  /**
+   * Take settings from a document, a file or a link. Values that are not possible here change nothing.
+   * @param {StoredSettings} settings
+   */
   set(settings) {
     for (const [name, id] of Object.entries({...NUMBERS, seed: 'seed'})) {
-      if (Number.isFinite(settings[name])) this.at(id).value = settings[name];
+      const value = settings[/** @type {keyof typeof NUMBERS | 'seed'} */ (name)];
+      if (Number.isFinite(value)) this.#input(id).value = String(value);
     }
     for (const [name, id] of Object.entries(CHOICES)) {
-      if ([...this.at(id).options].some(({value}) => value === settings[name])) this.at(id).value = settings[name];
+      const value = settings[/** @type {keyof typeof CHOICES} */ (name)], select = this.#select(id);
+      if (value !== undefined && [...select.options].some(option => option.value === value)) select.value = value;
     }
     if (Array.isArray(settings.banned)) this.bans.set(settings.banned);
     else this.#changed();
   }
 
+  /** @param {string} id */
+  #input(id) { return find(this.element, `#${id}`, HTMLInputElement); }
+
+  /** @param {string} id */
+  #select(id) { return find(this.element, `#${id}`, HTMLSelectElement); }
+
   #changed() {
     this.#paint();
-    this.dispatchEvent(new CustomEvent('change'));
+    dispatch(this, 'change');
   }
 
   #paint() {
-    const {mode, until} = this.settings;
-    for (const id of Object.values(NUMBERS)) this.element.querySelector(`output[for="${id}"]`).value = this.at(id).value;
-    this.element.querySelector('.draw').hidden = mode !== 'sampled';
-    this.at('depth').disabled = until !== 'tokens';
-    this.at('depth').closest('label').classList.toggle('idle', until !== 'tokens');
+    const {mode, until} = this.settings, depth = this.#input('depth'), byTokens = until === 'tokens';
+    for (const id of Object.values(NUMBERS)) find(this.element, `output[for="${id}"]`, HTMLOutputElement).value = this.#input(id).value;
+    find(this.element, '.draw').hidden = mode !== 'sampled';
+    depth.disabled = !byTokens;
+    depth.closest('label')?.classList.toggle('idle', !byTokens);
   }
 }
+
+const randomSeed = () => Math.floor(Math.random() * MOST_SEED);

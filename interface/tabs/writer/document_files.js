@@ -1,4 +1,5 @@
-// A document as a file: JSON with everything, or plain text; and back, checked field by field.
+// A document as a file: JSON with everything, or plain text. Files that are opened are checked field by field.
+/** @import {DocumentFields, View} from '../../web/core/types.d.ts' */
 import {documentFrom, isPlainObject} from './document_record.js';
 
 const FORMAT = 'lookahead';
@@ -6,15 +7,24 @@ const VERSION = 1;
 const MOST_BYTES = 5 * 1024 * 1024;
 const MOST_NAME = 60;
 
-// Signs that file systems refuse, and those that turn the writing direction, which can make a name look like another.
+// Characters that file systems refuse, and those that turn the writing direction, which can disguise a name.
 const REFUSED = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu;
 
+/**
+ * A file name for a document.
+ * @param {string} name of the document
+ * @param {string} ending
+ */
 export function fileName(name, ending) {
   const clean = [...name.replace(REFUSED, ' ').replace(/\s+/g, ' ').trim().replace(/^\.+/, '')].slice(0, MOST_NAME).join('').trim();
   return `${clean || FORMAT}.${ending}`;
 }
 
-// Everything, as text of a JSON file. `document` is as the shelf keeps it; `view` and `tree` may be null.
+/**
+ * Everything of a document as the text of a JSON file.
+ * @param {DocumentFields} document
+ * @param {{view?: View | null, tree?: unknown}} [server] the branches shown, and the tree on the server
+ */
 export function exportDocument(document, {view = null, tree = null} = {}) {
   const {name, text, caret, history, left, spans, settings, model, instruction, instructed} = document;
   const seed = settings?.seed ?? null, from = {format: FORMAT, version: VERSION, exported: new Date().toISOString()};
@@ -22,17 +32,22 @@ export function exportDocument(document, {view = null, tree = null} = {}) {
   return JSON.stringify({...from, ...kept, view, tree}, null, 1);
 }
 
-// The document of a file, or an Error whose message is a sentence.
+/**
+ * Read the document of a file. Throws an Error whose message is a sentence for the person.
+ * @param {File} file
+ * @returns {Promise<DocumentFields>}
+ */
 export async function readDocumentFile(file) {
   if (file.size > MOST_BYTES) throw new Error(`“${file.name}” is larger than 5 MB, so it was not opened.`);
-  const text = decoded(await bytesOf(file), file.name);
-  const ours = parsed(text), name = file.name.replace(/\.[^.]*$/, '');
-  if (ours?.format === FORMAT) return fromOurs(ours, file.name, name);
+  const text = decodeText(await bytesOf(file), file.name);
+  const value = parseObject(text), name = file.name.replace(/\.[^.]*$/, '');
+  if (value?.format === FORMAT) return documentOf(value, file.name, name);
   if (!/\.json$/i.test(file.name) && file.type !== 'application/json') return documentFrom({name, text});
-  const what = ours === undefined ? 'is broken: it is not whole JSON' : 'is JSON, but not a document of Lookahead';
-  throw new Error(`“${file.name}” ${what}. Nothing was opened.`);
+  const problem = value === undefined ? 'is broken: it is not whole JSON' : 'is JSON, but not a document of Lookahead';
+  throw new Error(`“${file.name}” ${problem}. Nothing was opened.`);
 }
 
+/** @param {File} file */
 async function bytesOf(file) {
   try {
     return await file.arrayBuffer();
@@ -41,15 +56,21 @@ async function bytesOf(file) {
   }
 }
 
-function decoded(bytes, name) {
+/** @param {ArrayBuffer} bytes @param {string} name */
+function decodeText(bytes, name) {
   try {
     const text = new TextDecoder('utf-8', {fatal: true}).decode(bytes);
     if (!text.includes('\0')) return text.replace(/\r\n?/g, '\n');
-  } catch { /* said below */ }
+  } catch { /* the error below says so */ }
   throw new Error(`“${name}” is not a text in UTF-8. Nothing was opened; save it as UTF-8 text, or export it again.`);
 }
 
-function parsed(text) {
+/**
+ * A JSON object; null for other JSON, undefined for a text that is no JSON.
+ * @param {string} text
+ * @returns {Record<string, any> | null | undefined}
+ */
+function parseObject(text) {
   try {
     const value = JSON.parse(text);
     return isPlainObject(value) ? value : null;
@@ -58,12 +79,17 @@ function parsed(text) {
   }
 }
 
-function fromOurs(value, file, name) {
+/**
+ * @param {Record<string, any>} value
+ * @param {string} file its name
+ * @param {string} name for a document without one
+ */
+function documentOf(value, file, name) {
   if (typeof value.text !== 'string') throw new Error(`“${file}” is a document of Lookahead without a text. Nothing was opened.`);
   if (Number.isFinite(value.version) && value.version > VERSION) {
     throw new Error(`“${file}” was made by a newer Lookahead than this one. Nothing was opened.`);
   }
-  const found = documentFrom({...value, name: value.name || name});
+  const found = documentFrom({...value, text: value.text, name: value.name || name});
   if (!Number.isSafeInteger(value.seed)) return found;
   return {...found, settings: {...found.settings, seed: value.seed}};
 }

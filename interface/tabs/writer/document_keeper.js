@@ -1,90 +1,128 @@
-// The document that is open: between the draft and the shelf, from a link, from a file, to a file.
+// The open document: between the draft, the library, links and files.
+/** @import {DocumentFields, DocumentLink, DocumentRecord, StoredSettings, View} from '../../web/core/types.d.ts' */
+/** @import {Instruction} from './instruction.js' */
+/** @import {Notice} from '../../web/ui/notice.js' */
+/** @import {TextDraft} from '../../web/ui/text_draft.js' */
 import {documentFrom} from './document_record.js';
 import {DocumentLibrary} from './document_library.js';
 import {exportDocument, fileName, readDocumentFile} from './document_files.js';
 import {decodeLink, isLink} from './document_link.js';
 import {downloadFile} from '../../web/ui/elements.js';
+import {onDetail} from '../../web/ui/events.js';
 import {titleOf} from './document_titles.js';
 
-const TREE_WAITS = 3000;   // milliseconds that an export waits for the tree
+const TREE_TIMEOUT = 3000;   // milliseconds that an export waits for the tree
 
-const withSeed = ({settings, seed}) => (seed === null || seed === undefined ? settings : {...settings, seed});
+/**
+ * @typedef {object} SheetHooks what a sheet asks of the rest of the page
+ * @property {() => StoredSettings | null} settings of the branches
+ * @property {(settings: StoredSettings) => void} applySettings from a document, a file or a link; unchecked
+ * @property {() => View | null} view the shown branches, for an export
+ * @property {() => Promise<unknown>} tree the tree on the server, for an export
+ * @property {() => string | null} model its name
+ * @property {() => string | null} publicAddress the configured one
+ * @property {() => (Element | null)[]} also further elements in which the undo keys are the draft's
+ */
 
+/** @param {DocumentLink} link */
+const settingsOf = ({settings, seed}) => (seed === null || seed === undefined ? settings : {...settings, seed});
+
+/** Opens, saves, imports and exports documents. */
 export class DocumentKeeper {
-  #exported = '';
-  #settings = '';   // as they were when last looked at: setting them again is no change
+  #exported = '';   // the text as it was last exported
+  #settings = '';   // the settings as they were last seen, as JSON: setting them again is no change
 
+  /**
+   * @param {object} parts
+   * @param {TextDraft} parts.draft
+   * @param {Instruction} parts.instruction
+   * @param {Notice} parts.notice
+   * @param {SheetHooks} parts.hooks
+   * @param {(instruction: string, use: () => void) => void} parts.offer shows a link's instruction to the person
+   */
   constructor({draft, instruction, notice, hooks, offer}) {
-    Object.assign(this, {draft, instruction, notice, hooks, offer});
-    this.shelf = new DocumentLibrary({snapshot: () => this.snapshot()});
-    draft.addEventListener('change', () => this.shelf.changed());
-    instruction.addEventListener('change', () => this.shelf.changed());
-    this.shelf.addEventListener('copied', event => notice.say(event.detail.sentence, null, {stays: true}));
-    this.shelf.addEventListener('forgotten', () => this.blank());
+    this.draft = draft;
+    this.instruction = instruction;
+    this.notice = notice;
+    this.hooks = hooks;
+    this.offer = offer;
+    this.library = new DocumentLibrary({snapshot: () => this.snapshot()});
+    draft.addEventListener('change', () => this.library.changed());
+    instruction.addEventListener('change', () => this.library.changed());
+    onDetail(this.library, 'copied', ({sentence}) => notice.show(sentence, null, {stays: true}));
+    this.library.addEventListener('forgotten', () => this.openNew());
   }
 
-  get name() { return this.shelf.current ? titleOf({...this.shelf.current, text: this.draft.text}) : 'Untitled'; }
+  /** The title of the open document. */
+  get name() { return this.library.current ? titleOf({name: this.library.current.name, text: this.draft.text}) : 'Untitled'; }
 
+  /** @returns {DocumentFields} */
   snapshot() {
     const {text, on} = this.instruction, {settings, model} = this.hooks;
     return {...this.draft.state(), instruction: text, instructed: on, settings: settings(), model: model()};
   }
 
-  // From here on the box may hold what was typed while all this was loaded: it is never thrown away.
+  /** Open the last document or the link's. What was typed while the page loaded is kept. */
   async start() {
     this.#settings = JSON.stringify(this.hooks.settings());
-    await this.shelf.start();
-    const linked = await this.#linked(), record = linked ? null : await this.shelf.last();
-    await this.#composed();
-    if (this.draft.text) this.#beside(linked, record);
-    else if (record) this.#take(record);
-    else this.shelf.begin();
+    await this.library.start();
+    const linked = await this.#takeLink(), record = linked ? null : await this.library.last();
+    await this.#compositionEnd();
+    if (this.draft.text) this.#keepTyped(record);
+    else if (record) this.#open(record);
+    else this.library.begin();
     if (linked) this.#showLink(linked);
   }
 
-  blank() { this.#new(documentFrom({text: ''})); }
+  /** Open a new, empty document. */
+  openNew() { this.#openFields(documentFrom({text: ''})); }
 
+  /** @param {string} id */
   async switchTo(id) {
-    if (id === this.shelf.current?.id) return;
-    const record = await this.shelf.store.read(id);
-    if (record) this.#take(record);
-    else this.notice.say('This document is no longer here.');
+    if (id === this.library.current?.id) return;
+    const record = await this.library.store.read(id);
+    if (record) this.#open(record);
+    else this.notice.show('This document is no longer here.');
   }
 
+  /** @param {string} id @param {string} name */
   async rename(id, name) {
-    await this.shelf.rename(id, name);
-    this.shelf.dispatchEvent(new CustomEvent('state', {detail: {state: this.shelf.state, sentence: this.shelf.sentence}}));
+    await this.library.rename(id, name);
+    this.library.announceState();
   }
 
+  /** @param {string} id */
   async remove(id) {
-    const open = id === this.shelf.current?.id, name = open ? this.name : (await this.shelf.store.read(id))?.name;
-    const restore = await this.shelf.remove(id);
-    if (open) this.blank();
+    const open = id === this.library.current?.id, name = open ? this.name : (await this.library.store.read(id))?.name;
+    const restore = await this.library.remove(id);
+    if (open) this.openNew();
     const run = async () => {
       await restore();
       if (open) await this.switchTo(id);
     };
-    this.notice.say(name ? `“${name}” is deleted.` : 'The document is deleted.', {label: 'Undo', run});
+    this.notice.show(name ? `“${name}” is deleted.` : 'The document is deleted.', {label: 'Undo', run});
   }
 
+  /** Delete everything that this browser stores. */
   async forget() {
-    await this.shelf.forget();
-    this.notice.say('Everything that this browser kept is forgotten.');
+    await this.library.forget();
+    this.notice.show('Everything that this browser kept is forgotten.');
   }
 
+  /** @param {File} file */
   async importFile(file) {
     try {
       const found = await readDocumentFile(file);
-      this.#new(found, found.name);
-      this.notice.say(`“${file.name}” is open, as a document of its own.`);
+      this.#openFields(found, found.name);
+      this.notice.show(`“${file.name}” is open, as a document of its own.`);
     } catch (error) {
-      this.notice.say(error.message, null, {stays: true});
+      this.notice.show(/** @type {Error} */ (error).message, null, {stays: true});
     }
   }
 
   async exportJson() {
     const view = this.hooks.view(), fields = this.snapshot(), name = this.name;
-    const waiting = new Promise(resolve => { setTimeout(() => resolve(null), TREE_WAITS); });
+    const waiting = new Promise(resolve => { setTimeout(() => resolve(null), TREE_TIMEOUT); });
     const tree = await Promise.race([Promise.resolve().then(() => this.hooks.tree()).catch(() => null), waiting]);
     downloadFile(exportDocument({...fields, name}, {view, tree}), fileName(name, 'json'), 'application/json');
     this.#exported = fields.text;
@@ -95,71 +133,81 @@ export class DocumentKeeper {
     this.#exported = this.draft.text;
   }
 
-  // Whether closing the page now would lose something.
+  /** Whether closing the page now would lose something. */
   get unsafe() {
-    return this.shelf.state === 'unsaved' && Boolean(this.draft.text) && this.draft.text !== this.#exported;
+    return this.library.state === 'unsaved' && Boolean(this.draft.text) && this.draft.text !== this.#exported;
   }
 
-  // A link that was put into the address bar of the open page.
+  /** Open the link that was put into the address bar. */
   async openLink() {
-    const linked = await this.#linked();
+    const linked = await this.#takeLink();
     if (linked) this.#showLink(linked);
-  }
-
-  show(kept) {
-    this.draft.load(kept);
-    this.instruction.set(kept.instruction ?? '', kept.instructed ?? false);
-    if (kept.settings) this.hooks.applySettings(kept.settings);
-    this.#settings = JSON.stringify(this.hooks.settings());
   }
 
   settingsChanged() {
     const now = JSON.stringify(this.hooks.settings());
     if (now === this.#settings) return;
     this.#settings = now;
-    this.shelf.changed();
+    this.library.changed();
   }
 
-  #take(record) {
-    this.shelf.take(record);
-    this.show(documentFrom(record));
-    this.shelf.unchanged();
+  /** @param {DocumentFields} fields */
+  #show(fields) {
+    this.draft.load(fields);
+    this.instruction.set(fields.instruction ?? '', fields.instructed ?? false);
+    if (fields.settings) this.hooks.applySettings(fields.settings);
+    this.#settings = JSON.stringify(this.hooks.settings());
   }
 
-  #new(kept, name = '') {
-    this.shelf.begin(name);
-    this.show(kept);
+  /** @param {DocumentRecord} record */
+  #open(record) {
+    this.library.open(record);
+    this.#show(documentFrom({...record}));
+    this.library.unchanged();
   }
 
-  // What was typed before anything was open: into the empty document that was open last, or into one of its own.
-  #beside(linked, record) {
-    if (record && !record.text) this.shelf.take(record);
-    else this.shelf.begin();
-    this.shelf.changed();
+  /** @param {DocumentFields} fields @param {string} [name] */
+  #openFields(fields, name = '') {
+    this.library.begin(name);
+    this.#show(fields);
+  }
+
+  /**
+   * Keep what was typed before anything was open: in the last document if that is empty, else in a new one.
+   * @param {DocumentRecord | null} record the last document
+   */
+  #keepTyped(record) {
+    if (record && !record.text) this.library.open(record);
+    else this.library.begin();
+    this.library.changed();
     if (!record?.text) return;
     const label = `Open “${titleOf(record)}”`;
-    this.notice.say('What you typed is a new document.', {label, run: () => this.switchTo(record.id)});
+    this.notice.show('What you typed is a new document.', {label, run: () => this.switchTo(record.id)});
   }
 
-  async #linked() {
+  /** The link in the address bar, which is removed from there; null if there is none. */
+  async #takeLink() {
     const fragment = location.hash;
     if (!isLink(fragment)) return null;
     window.history.replaceState(window.history.state, '', location.pathname + location.search);
     try {
       return await decodeLink(fragment);
     } catch (error) {
-      this.notice.say(error.message, null, {stays: true});
+      this.notice.show(/** @type {Error} */ (error).message, null, {stays: true});
       return null;
     }
   }
 
+  /** @param {DocumentLink} linked */
   #showLink(linked) {
-    this.#new({...documentFrom({text: linked.text}), settings: withSeed(linked)});
-    this.notice.say(this.#madeWith(linked.model), null, {stays: true});
-    if (linked.instruction) this.offer(linked.instruction, () => this.instruction.set(linked.instruction));
+    const {instruction} = linked;
+    this.#openFields({...documentFrom({text: linked.text}), settings: settingsOf(linked)});
+    this.notice.show(this.#linkSentence(linked.model), null, {stays: true});
+    if (instruction) this.offer(instruction, () => this.instruction.set(instruction));
   }
 
-  #madeWith(model) {
+  /** @param {string | null} model that the link was made with */
+  #linkSentence(model) {
     const here = this.hooks.model(), opened = 'The link is open, as a document of its own.';
     if (!model) return opened;
     if (model === here) return `${opened} It was made with the model that is here, ${model}.`;
@@ -167,7 +215,8 @@ export class DocumentKeeper {
     return `${opened} It was made with ${model}${other}.`;
   }
 
-  #composed() {
+  /** Wait until no input method composes in the box. */
+  #compositionEnd() {
     if (!this.draft.composing) return null;
     return new Promise(resolve => {
       for (const name of ['compositionend', 'blur']) this.draft.box.addEventListener(name, resolve, {once: true});

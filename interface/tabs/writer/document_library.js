@@ -1,57 +1,67 @@
-// The documents of this browser: by name, saved as they are written, one of them open in this tab.
+// The documents of this browser: named, saved while they are written, one of them open in this tab.
 //
 // Events: `state` {state, sentence} (saved, saving, unsaved), `copied` {sentence}, `forgotten`.
-import {VersionConflict, DocumentStore} from './document_store.js';
+/** @import {DocumentCard, DocumentFields, DocumentRecord} from '../../web/core/types.d.ts' */
+import {DocumentStore, VersionConflict} from './document_store.js';
 import {OtherTabs, newId} from './other_tabs.js';
-import {orNull, forgetKept} from '../../web/net/tab_storage.js';
 import {cardOf, copyName, titleOf} from './document_titles.js';
+import {dispatch} from '../../web/ui/events.js';
+import {forgetKept, orNull} from '../../web/net/tab_storage.js';
 
-const DEBOUNCE = 300;   // milliseconds
+const DEBOUNCE = 300;              // milliseconds from a change to its storage
 const KEY = 'lookahead:document';
-const LEFT = 'lookahead:left';   // what was open and not yet saved when this tab left the page
+const LEFT = 'lookahead:left';     // the record that was open and not yet saved when this tab left the page
 const BLOCKED = 'Not saved: this browser keeps nothing here. Export before you leave.';
 const FULL = 'Not saved: the browser\'s storage is full. Export now.';
 
-// What the browser refuses to remember is forgotten.
-const storages = () => ['sessionStorage', 'localStorage'].flatMap(name => {
-  try {
-    return [globalThis[name]];
-  } catch {
-    return [];
-  }
-});
+/** @typedef {{id: string, name: string, created: number, edited: number, version: number | undefined, stored: boolean}} OpenDocument */
 
+/** The storages that the browser allows: of this tab, and of all tabs. */
+const storages = () => [() => sessionStorage, () => localStorage].map(orNull).filter(storage => storage !== null);
+
+/** The documents, and the state of the open one. */
 export class DocumentLibrary extends EventTarget {
   state = 'saved';
   sentence = '';
-  current = null;     // {id, name, created, version, stored}
-  #dirty = false;
-  #timer = 0;
+  /** @type {OpenDocument | null} */
+  current = null;
+  #changed = false;   // whether the open document differs from its stored record
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  /** @type {Promise<void>} */
   #saving = Promise.resolve();
+  /** @type {Promise<void>} */
   #claim = Promise.resolve();
 
-  // `snapshot` gives the fields of the open document as they are now.
+  /** @param {{snapshot: () => DocumentFields, store?: DocumentStore}} options `snapshot`: the open document's fields */
   constructor({snapshot, store = new DocumentStore()}) {
     super();
-    Object.assign(this, {snapshot, store});
+    this.snapshot = snapshot;
+    this.store = store;
     this.tabs = new OtherTabs({onForget: () => this.#emptied()});
-    document.addEventListener('visibilitychange', () => document.visibilityState === 'hidden' && this.flush());
+    document.addEventListener('visibilitychange', () => { if (document.visibilityState === 'hidden') this.flush(); });
     addEventListener('pagehide', () => this.#leave());
   }
 
-  // Whether anything is kept here at all; said at once where not.
+  /** Say at once if nothing can be stored here. */
   async start() {
-    if (!await this.store.works()) this.#say('unsaved', BLOCKED);
+    if (!await this.store.works()) this.#setState('unsaved', BLOCKED);
   }
 
-  // Cards, the last edited first; the open one as it is now.
+  /**
+   * The cards of all documents: the open one first, then the last edited ones.
+   * @returns {Promise<DocumentCard[]>}
+   */
   async list() {
     const cards = (await this.store.cards()).filter(({id}) => id !== this.current?.id);
-    if (this.current) cards.push({...cardOf(this.#record()), open: true});
+    if (this.current) cards.push({...cardOf(this.#recordOf(this.current)), open: true});
     return cards.sort((one, other) => Number(Boolean(other.open)) - Number(Boolean(one.open)) || other.edited - one.edited);
   }
 
-  // A new document, from now on the open one. It is kept as soon as there is something in it.
+  /**
+   * Open a new document. It is stored as soon as it has content.
+   * @param {string} [name]
+   */
   begin(name = '') {
     this.flush();
     this.current = {id: newId(), name, created: Date.now(), edited: Date.now(), version: undefined, stored: false};
@@ -59,18 +69,24 @@ export class DocumentLibrary extends EventTarget {
     this.tabs.hold(this.current.id);
   }
 
-  // A record is from now on the open one; another tab that has it open already turns it into a copy, soon after.
-  take(record) {
+  /**
+   * Open a record. If another tab has it open, it soon becomes a copy.
+   * @param {DocumentRecord} record
+   */
+  open(record) {
     this.flush();
     const {id, name, created, edited, version} = record;
     const current = this.current = {id, name, created, edited, version, stored: true};
-    this.#remember();
+    this.#remember(id);
     this.#claim = this.tabs.claim(id).then(taken => {
       if (taken && this.current === current) this.#becomeCopy(current, 'is open in another tab');
     });
   }
 
-  // The record of the document that this tab had open, or else of the one that was opened last; or null.
+  /**
+   * The record that this tab had open, else the one that was opened last; null if there is none.
+   * @returns {Promise<DocumentRecord | null>}
+   */
   async last() {
     const left = this.#takeLeft();
     if (left && left.edited >= ((await this.store.read(left.id))?.edited ?? 0)) return left;
@@ -81,34 +97,39 @@ export class DocumentLibrary extends EventTarget {
     return null;
   }
 
-  // Something is different in the open document.
+  /** The open document has changed. */
   changed() {
     if (!this.current) return;
-    this.#dirty = true;
+    this.#changed = true;
     this.current.edited = Date.now();
-    if (this.state !== 'unsaved') this.#say('saving', '');
+    if (this.state !== 'unsaved') this.#setState('saving', '');
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.flush(), DEBOUNCE);
   }
 
-  // What is open is what was kept: showing it is no change.
+  /** The open document is the stored one: showing it has changed nothing. */
   unchanged() {
     clearTimeout(this.#timer);
-    this.#dirty = false;
-    if (this.state === 'saving') this.#say('saved', '');
+    this.#changed = false;
+    if (this.state === 'saving') this.#setState('saved', '');
   }
 
-  // What is to be saved is taken at once, so that another document may be opened in the next moment.
+  /** Store the changes. Its content is taken at once, so that another document may be opened in the next moment. */
   flush() {
     clearTimeout(this.#timer);
-    if (!this.#dirty || !this.current) return this.#saving;
+    if (!this.#changed || !this.current) return this.#saving;
     const fields = this.snapshot(), current = this.current, claim = this.#claim;
-    this.#dirty = false;
+    this.#changed = false;
     this.#saving = this.#saving.then(() => claim).then(() => this.#save(fields, current));
     return this.#saving;
   }
 
-  // Keep a document beside the open one; its id.
+  /**
+   * Store a document beside the open one.
+   * @param {DocumentFields} fields
+   * @param {string} [name]
+   * @returns {Promise<string>} its id
+   */
   async keep(fields, name = '') {
     const id = newId(), now = Date.now();
     const record = {...fields, id, name, created: now, edited: now, version: 1};
@@ -116,10 +137,12 @@ export class DocumentLibrary extends EventTarget {
     return id;
   }
 
+  /** @param {string} id @param {string} name */
   async rename(id, name) {
-    if (id === this.current?.id) {
+    if (this.current?.id === id) {
       this.current.name = name;
-      return this.changed();
+      this.changed();
+      return;
     }
     const record = await this.store.read(id);
     if (!record) return;
@@ -127,21 +150,31 @@ export class DocumentLibrary extends EventTarget {
     await this.store.write(renamed, cardOf(renamed), record.version).catch(error => this.#refused(error));
   }
 
+  /**
+   * @param {string} id
+   * @returns {Promise<string | null>} the id of the copy
+   */
   async duplicate(id) {
-    const record = id === this.current?.id ? this.#record() : await this.store.read(id);
+    const record = this.current?.id === id ? this.#recordOf(this.current) : await this.store.read(id);
     return record ? this.keep(record, copyName(titleOf(record))) : null;
   }
 
-  // Take a document away; a function that puts it back.
+  /**
+   * Delete a document.
+   * @param {string} id
+   * @returns {Promise<() => Promise<void>>} a function that restores it
+   */
   async remove(id) {
-    const open = id === this.current?.id, record = open ? this.#record() : await this.store.read(id);
-    if (open) this.#close();
+    const current = this.current?.id === id ? this.current : null, record = current ? this.#recordOf(current) : await this.store.read(id);
+    if (current) this.#close();
     await this.#saving;
     await this.store.erase(id).catch(() => {});
-    return () => this.store.write(record, cardOf(record)).catch(error => this.#refused(error));
+    return async () => {
+      if (record) await this.store.write(record, cardOf(record)).catch(error => this.#refused(error));
+    };
   }
 
-  // Everything, in every tab.
+  /** Delete everything, in every tab. */
   async forget() {
     this.tabs.forget();
     this.#close();
@@ -150,9 +183,12 @@ export class DocumentLibrary extends EventTarget {
     this.#emptied();
   }
 
+  /** Tell listeners the state once more: the open document has another name. */
+  announceState() { dispatch(this, 'state', {state: this.state, sentence: this.sentence}); }
+
   #close() {
     clearTimeout(this.#timer);
-    this.#dirty = false;
+    this.#changed = false;
     this.current = null;
   }
 
@@ -160,72 +196,97 @@ export class DocumentLibrary extends EventTarget {
     this.#close();
     for (const storage of storages()) orNull(() => storage.removeItem(KEY));
     forgetKept();
-    this.dispatchEvent(new CustomEvent('forgotten'));
+    dispatch(this, 'forgotten');
   }
 
-  #record(fields = this.snapshot(), {id, name, created, edited, version = 0} = this.current) {
+  /**
+   * The record of an open document, as its next version.
+   * @param {OpenDocument} current
+   * @param {DocumentFields} [fields]
+   * @returns {DocumentRecord}
+   */
+  #recordOf({id, name, created, edited, version = 0}, fields = this.snapshot()) {
     return {...fields, id, name, created, edited, version: version + 1};
   }
 
+  /**
+   * @param {DocumentFields} fields
+   * @param {OpenDocument} current
+   * @returns {Promise<void>}
+   */
   async #save(fields, current) {
-    const record = this.#record(fields, current), empty = !record.text && !record.name && !record.instruction;
-    if (empty && !current.stored) return this.#say('saved', '');
+    const record = this.#recordOf(current, fields), empty = !record.text && !record.name && !record.instruction;
+    if (empty && !current.stored) {
+      this.#setState('saved', '');
+      return;
+    }
     try {
       await this.store.write(record, cardOf(record), current.version);
       current.version = Math.max(record.version, current.version ?? 0);
       current.stored = true;
       if (current !== this.current) return;
-      this.#remember();
-      if (!this.#dirty) this.#say('saved', '');
+      this.#remember(current.id);
+      if (!this.#changed) this.#setState('saved', '');
     } catch (error) {
-      await this.#failed(error, fields, current);
+      await this.#onFailedSave(error, fields, current);
     }
   }
 
-  async #failed(error, fields, current) {
+  /**
+   * @param {unknown} error
+   * @param {DocumentFields} fields
+   * @param {OpenDocument} current
+   */
+  async #onFailedSave(error, fields, current) {
     if (error instanceof VersionConflict) {
       this.#becomeCopy(current, 'was changed in another tab');
-      return this.#save(fields, current);
+      await this.#save(fields, current);
+      return;
     }
-    if (current === this.current) this.#dirty = true;
+    if (current === this.current) this.#changed = true;
     this.#refused(error);
   }
 
+  /** @param {unknown} error */
   #refused(error) {
-    this.#say('unsaved', error?.name === 'QuotaExceededError' ? FULL : BLOCKED);
+    const full = error instanceof DOMException && error.name === 'QuotaExceededError';
+    this.#setState('unsaved', full ? FULL : BLOCKED);
   }
 
+  /** @param {OpenDocument} current @param {string} why */
   #becomeCopy(current, why) {
-    const known = titleOf({...current, text: this.snapshot().text});
+    const known = titleOf({name: current.name, text: this.snapshot().text});
     Object.assign(current, {id: newId(), name: copyName(known), version: undefined, stored: false});
     if (current === this.current) this.tabs.hold(current.id);
-    this.dispatchEvent(new CustomEvent('copied', {detail: {sentence: `“${known}” ${why}, so this is a copy of it.`}}));
+    dispatch(this, 'copied', {sentence: `“${known}” ${why}, so this is a copy of it.`});
   }
 
+  /** The page is left: a database may not finish, so the record is also stored where writing is immediate. */
   #leave() {
-    if (!this.#dirty || !this.current) return;
-    const record = this.#record();
-    this.#leaveHere(record);
+    if (!this.#changed || !this.current) return;
+    const record = this.#recordOf(this.current);
+    orNull(() => sessionStorage.setItem(LEFT, JSON.stringify(record)));
     this.store.writeNow(record, cardOf(record));
     this.current.version = record.version;
-    this.#remember();
+    this.#remember(record.id);
   }
 
-  // A database may not finish while a page is closed; this is there at once when the same tab comes back.
-  #leaveHere(record) { orNull(() => sessionStorage.setItem(LEFT, JSON.stringify(record))); }
-
+  /** @returns {DocumentRecord | null} */
   #takeLeft() {
-    const left = orNull(() => JSON.parse(sessionStorage.getItem(LEFT)));
+    const left = orNull(() => JSON.parse(sessionStorage.getItem(LEFT) ?? 'null'));
     orNull(() => sessionStorage.removeItem(LEFT));
     return left && typeof left.id === 'string' && typeof left.text === 'string' ? left : null;
   }
 
-  #remember() {
-    for (const storage of storages()) orNull(() => storage.setItem(KEY, this.current.id));
+  /** @param {string} id */
+  #remember(id) {
+    for (const storage of storages()) orNull(() => storage.setItem(KEY, id));
   }
 
-  #say(state, sentence) {
-    Object.assign(this, {state, sentence});
-    this.dispatchEvent(new CustomEvent('state', {detail: {state, sentence}}));
+  /** @param {string} state @param {string} sentence */
+  #setState(state, sentence) {
+    this.state = state;
+    this.sentence = sentence;
+    this.announceState();
   }
 }

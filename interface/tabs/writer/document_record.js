@@ -1,37 +1,61 @@
-// What a document is when it is kept, sent or read from a file: every field is looked at before it is believed.
-const KINDS = ['type', 'delete', 'paste', 'cut', 'composition', 'replace', 'accept', 'reenter'];
+// The fields of a document that is stored, sent or read from a file. Each field is checked before it is used.
+/** @import {AbandonedText, DocumentFields, HistoryState, HistoryStep, Span, StoredSettings} from '../../web/core/types.d.ts' */
+const KINDS = ['type', 'delete', 'paste', 'cut', 'composition', 'replace', 'accept', 'reenter'];   // of steps
 const MOST_SETTINGS = 20_000;   // characters of JSON
-const MOST_LABEL = 200;
+const MOST_LABEL = 200;         // characters
 
-const whole = value => Number.isSafeInteger(value) && value >= 0;
-const string = value => (typeof value === 'string' ? value : '');
+/** @type {(value: unknown) => boolean} */
+const isCount = value => Number.isSafeInteger(value) && /** @type {number} */ (value) >= 0;
+/** @param {unknown} value */
+const stringOf = value => (typeof value === 'string' ? value : '');
+/** @param {unknown} value */
+const labelOf = value => stringOf(value).slice(0, MOST_LABEL);
+/** @type {(value: unknown) => any[]} */
+const listOf = value => (Array.isArray(value) ? value : []);
+
+/**
+ * Whether a value is an object and no list.
+ * @param {any} value
+ * @returns {value is Record<string, any>}
+ */
 export const isPlainObject = value => typeof value === 'object' && value !== null && !Array.isArray(value);
-const list = value => (Array.isArray(value) ? value : []);
-const label = value => string(value).slice(0, MOST_LABEL);
 
-const pair = (value, most = Infinity) =>
-  Array.isArray(value) && value.length === 2 && value.every(whole) && value[0] <= value[1] && value[1] <= most;
+/** @type {(value: any, most?: number) => boolean} */
+const isSpan = (value, most = Infinity) =>
+  Array.isArray(value) && value.length === 2 && value.every(isCount) && value[0] <= value[1] && value[1] <= most;
 
-// Spans in order, within the text, none in another.
+/**
+ * The spans that are in order and within the text.
+ * @param {unknown} value
+ * @param {number} most the length of the text
+ * @returns {Span[]}
+ */
 function spansFrom(value, most) {
   let last = 0;
-  return list(value).filter(span => {
-    const fine = pair(span, most) && span[0] < span[1] && span[0] >= last;
+  return listOf(value).filter(span => {
+    const fine = isSpan(span, most) && span[0] < span[1] && span[0] >= last;
     if (fine) last = span[1];
     return fine;
   }).map(([from, to]) => [from, to]);
 }
 
-const changed = value => isPlainObject(value) && whole(value.start) && typeof value.removed === 'string'
+/** @param {any} value */
+const isChange = value => isPlainObject(value) && isCount(value.start) && typeof value.removed === 'string'
   && typeof value.inserted === 'string' && Number.isFinite(value.time);
 
-const marked = value => isPlainObject(value) && whole(value.from)
-  && [value.before, value.after].every(spans => Array.isArray(spans) && spans.every(span => pair(span)));
+/** @param {any} value */
+const isSpansPatch = value => isPlainObject(value) && isCount(value.from)
+  && [value.before, value.after].every(spans => Array.isArray(spans) && spans.every(span => isSpan(span)));
 
-const idsFrom = value => (Array.isArray(value) && value.length && value.every(whole) ? [...value] : null);
+/** @type {(value: unknown) => number[] | null} */
+const idsFrom = value => (Array.isArray(value) && value.length && value.every(isCount) ? [...value] : null);
 
+/**
+ * @param {any} value
+ * @returns {HistoryStep | null}
+ */
 function stepFrom(value) {
-  if (!changed(value) || !KINDS.includes(value.kind) || !marked(value.marks) || !pair(value.before) || !pair(value.after)) return null;
+  if (!isChange(value) || !KINDS.includes(value.kind) || !isSpansPatch(value.marks) || !isSpan(value.before) || !isSpan(value.after)) return null;
   const {start, removed, inserted, before, after, kind, time, marks} = value;
   const step = {start, removed, inserted, before, after, kind, time, marks: {from: marks.from, before: marks.before, after: marks.after}};
   if (kind !== 'accept') return step;
@@ -39,38 +63,57 @@ function stepFrom(value) {
   return {...step, ids: idsFrom(value.ids), healed: value.healed === true, logprobs};
 }
 
-function leftFrom(value, steps) {
-  if (!changed(value) || !whole(value.at) || value.at > steps || !pair(value.caret)) return null;
+/**
+ * @param {any} value
+ * @param {number} steps of the history
+ * @returns {AbandonedText | null}
+ */
+function abandonedFrom(value, steps) {
+  if (!isChange(value) || !isCount(value.at) || value.at > steps || !isSpan(value.caret)) return null;
   const {at, start, removed, inserted, caret, time} = value;
-  return {at, start, removed, inserted, caret, time, marks: spansFrom(value.marks, inserted.length), context: label(value.context)};
+  return {at, start, removed, inserted, caret, time, marks: spansFrom(value.marks, inserted.length), context: labelOf(value.context)};
 }
 
-// A history is believed as a whole or not at all: its steps build on each other.
+/**
+ * The history; an empty one if any step is wrong, since its steps build on each other.
+ * @param {any} value
+ * @returns {HistoryState}
+ */
 function historyFrom(value) {
-  const steps = list(value?.steps).map(stepFrom);
-  if (!isPlainObject(value) || steps.includes(null) || !whole(value.position) || value.position > steps.length) return {steps: [], position: 0};
-  return {steps, position: value.position};
+  const steps = listOf(value?.steps).map(stepFrom);
+  const whole = isPlainObject(value) && isCount(value.position) && value.position <= steps.length;
+  if (!whole || steps.includes(null)) return {steps: [], position: 0};
+  return {steps: steps.filter(step => step !== null), position: value.position};
 }
 
+/**
+ * Settings from a document, a file or a link; null if they are none.
+ * @param {unknown} value
+ * @returns {StoredSettings | null}
+ */
 export function settingsFrom(value) {
   if (!isPlainObject(value)) return null;
   const text = JSON.stringify(value);
   return text.length <= MOST_SETTINGS ? JSON.parse(text) : null;
 }
 
-// Fields that are unknown are left out; fields of another type become empty. The text alone must be a text.
+/**
+ * The document of an untrusted object. Unknown fields are left out, fields of a wrong type become empty.
+ * @param {{text: string, [field: string]: any}} value
+ * @returns {DocumentFields & {name: string}}
+ */
 export function documentFrom(value) {
   const text = value.text, history = historyFrom(value.history);
   return {
-    name: label(value.name),
+    name: labelOf(value.name),
     text,
-    caret: whole(value.caret) ? Math.min(value.caret, text.length) : text.length,
+    caret: isCount(value.caret) ? Math.min(value.caret, text.length) : text.length,
     history,
-    left: list(value.left ?? value.history?.left).map(entry => leftFrom(entry, history.steps.length)).filter(Boolean),
+    left: listOf(value.left ?? value.history?.left).map(entry => abandonedFrom(entry, history.steps.length)).filter(entry => entry !== null),
     spans: spansFrom(value.spans, text.length),
     settings: settingsFrom(value.settings),
-    model: label(value.model) || null,
-    instruction: string(value.instruction),
-    instructed: value.instructed === true || (value.instructed === undefined && Boolean(string(value.instruction))),
+    model: labelOf(value.model) || null,
+    instruction: stringOf(value.instruction),
+    instructed: value.instructed === true || (value.instructed === undefined && Boolean(stringOf(value.instruction))),
   };
 }

@@ -1,19 +1,28 @@
-// Where documents are kept: IndexedDB, and what it refuses in memory, behind four small verbs.
+// The storage of documents: IndexedDB, and memory for what IndexedDB refuses.
 //
-// Lists are made of cards, so that no text is read for them. A record is {id, version, ...}, its card {id, version, ...}.
-const NAME = 'lookahead';
-const PATIENCE = 2000;   // milliseconds; some browsers never answer when they forbid storage
-const AGAIN = 5000;      // milliseconds, after which storage that was refused is tried once more
+// The list of documents is made of cards, so that no text is read for it.
+/** @import {DocumentCard, DocumentRecord} from '../../web/core/types.d.ts' */
+const DATABASE = 'lookahead';
+const TIMEOUT = 2000;   // milliseconds; some browsers never answer when they forbid storage
+const RETRY = 5000;     // milliseconds after which refused storage is tried again
 
-const settled = request => new Promise((resolve, reject) => {
+/** @typedef {{records: IDBObjectStore, cards: IDBObjectStore}} ObjectStores */
+
+/**
+ * @template T
+ * @param {IDBRequest<T>} request
+ * @returns {Promise<T>}
+ */
+const resultOf = request => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
   request.onerror = () => reject(request.error);
 });
 
-function opened() {
+/** @returns {Promise<IDBDatabase>} */
+function openDatabase() {
   return new Promise((resolve, reject) => {
-    setTimeout(() => reject(new Error('The storage does not answer.')), PATIENCE);
-    const request = indexedDB.open(NAME, 1);
+    setTimeout(() => reject(new Error('The storage does not answer.')), TIMEOUT);
+    const request = indexedDB.open(DATABASE, 1);
     request.onupgradeneeded = () => {
       for (const name of ['records', 'cards']) request.result.createObjectStore(name, {keyPath: 'id'});
     };
@@ -22,33 +31,49 @@ function opened() {
   });
 }
 
+/** Thrown where another tab has stored another version of a document. */
 export class VersionConflict extends Error {}
 
+/** Documents by id, each as a record and a card. */
 export class DocumentStore {
+  /** @type {IDBDatabase | null} */
   #database = null;
-  #memory = new Map();   // id -> {record, card}
+  /** @type {Map<string, {record: DocumentRecord, card: DocumentCard}>} */
+  #memory = new Map();
+  /** @type {{at: number, error: unknown}} */
   #refused = {at: -Infinity, error: null};
 
-  // Whether the browser keeps anything here.
+  /** Whether the browser stores anything here. */
   works() { return this.#open().then(() => true, () => false); }
 
+  /** @returns {Promise<DocumentCard[]>} */
   async cards() {
-    const kept = await this.#run('readonly', ({cards}) => settled(cards.getAll())).catch(() => []);
+    /** @type {DocumentCard[]} */
+    const stored = await this.#run('readonly', ({cards}) => resultOf(cards.getAll())).catch(() => []);
     const held = [...this.#memory.values()].map(({card}) => card);
-    return [...kept.filter(({id}) => !this.#memory.has(id)), ...held];
+    return [...stored.filter(({id}) => !this.#memory.has(id)), ...held];
   }
 
+  /**
+   * A record; undefined if there is none.
+   * @param {string} id
+   * @returns {Promise<DocumentRecord | undefined>}
+   */
   async read(id) {
     const held = this.#memory.get(id)?.record;
-    return held ?? this.#run('readonly', ({records}) => settled(records.get(id))).catch(() => undefined);
+    return held ?? this.#run('readonly', ({records}) => resultOf(records.get(id))).catch(() => undefined);
   }
 
-  // Keep a record over the version that is there; `Changed` is thrown where another one is. What storage refuses is
-  // held in memory, and the reason thrown.
+  /**
+   * Store a record. What storage refuses is kept in memory, and the reason is thrown.
+   * @param {DocumentRecord} record
+   * @param {DocumentCard} card
+   * @param {number} [over] the version that it replaces; VersionConflict is thrown if another one is stored
+   */
   async write(record, card, over) {
     try {
       await this.#run('readwrite', async ({records, cards}) => {
-        const found = await settled(cards.get(card.id));
+        const found = await resultOf(cards.get(card.id));
         if (found && found.version !== over) throw new VersionConflict();
         records.put(record);
         cards.put(card);
@@ -60,49 +85,68 @@ export class DocumentStore {
     }
   }
 
-  // The same without looking and without waiting, for a page that is being closed.
+  /**
+   * Store a record without comparing versions and without waiting, for a page that is being closed.
+   * @param {DocumentRecord} record
+   * @param {DocumentCard} card
+   */
   writeNow(record, card) {
     if (!this.#database) return;
     try {
-      const {transaction, records, cards} = this.#stores('readwrite');
+      const {transaction, records, cards} = this.#stores(this.#database, 'readwrite');
       records.put(record);
       cards.put(card);
       transaction.commit();
-    } catch { /* nobody is there to be told */ }
+    } catch { /* the page is closing */ }
   }
 
+  /** @param {string} id */
   async erase(id) {
     this.#memory.delete(id);
-    await this.#run('readwrite', ({records, cards}) => { records.delete(id); cards.delete(id); });
+    await this.#run('readwrite', async ({records, cards}) => { records.delete(id); cards.delete(id); });
   }
 
   async clear() {
     this.#memory.clear();
-    await this.#run('readwrite', ({records, cards}) => { records.clear(); cards.clear(); });
+    await this.#run('readwrite', async ({records, cards}) => { records.clear(); cards.clear(); });
   }
 
+  /** @returns {Promise<IDBDatabase>} */
   async #open() {
-    if (this.#database) return;
-    if (performance.now() - this.#refused.at < AGAIN) throw this.#refused.error;
+    if (this.#database) return this.#database;
+    if (performance.now() - this.#refused.at < RETRY) throw this.#refused.error;
+    /** @type {IDBDatabase} */
+    let database;
     try {
-      this.#database = await opened();
+      database = await openDatabase();
     } catch (error) {
       this.#refused = {at: performance.now(), error};
       throw error;
     }
-    const lost = () => { this.#database = null; };
-    this.#database.onclose = lost;
-    this.#database.onversionchange = () => { this.#database?.close(); lost(); };
+    this.#database = database;
+    database.onclose = () => { this.#database = null; };
+    database.onversionchange = () => {
+      database.close();
+      this.#database = null;
+    };
+    return database;
   }
 
-  #stores(mode) {
-    const transaction = this.#database.transaction(['records', 'cards'], mode);
+  /** @param {IDBDatabase} database @param {IDBTransactionMode} mode */
+  #stores(database, mode) {
+    const transaction = database.transaction(['records', 'cards'], mode);
     return {transaction, records: transaction.objectStore('records'), cards: transaction.objectStore('cards')};
   }
 
+  /**
+   * Do work in one transaction.
+   * @template T
+   * @param {IDBTransactionMode} mode
+   * @param {(stores: ObjectStores) => Promise<T>} work
+   * @returns {Promise<T>}
+   */
   async #run(mode, work) {
-    await this.#open();
-    const {transaction, ...stores} = this.#stores(mode);
+    const {transaction, ...stores} = this.#stores(await this.#open(), mode);
     const done = new Promise((resolve, reject) => {
       transaction.oncomplete = resolve;
       transaction.onabort = () => reject(transaction.error ?? new Error('The storage gave up.'));

@@ -1,19 +1,31 @@
-// On a first visit, until something is written: branches that were stored, of a text that is not the person's.
+// The example of a first visit: stored branches of a text that is not the person's, until something is written.
+/** @import {ShowDetail, View} from '../../web/core/types.d.ts' */
 const BEGIN = 'Click any word to begin with it, or write something of your own.';
 const PLACEHOLDER = 'Once upon a time …';
 
-export class FirstVisitExample {
-  // `stored` is {text, model, view}, or null where there is none; `tell` shows it in the branch view.
-  constructor(box, stored, tell) { Object.assign(this, {box, stored, tell}); }
+/** @typedef {{text: string, model: string, view: View}} StoredExample */
 
-  // What its text is, while it stands there.
+export class FirstVisitExample {
+  /**
+   * @param {HTMLTextAreaElement} box
+   * @param {StoredExample | null} stored null where there is no example
+   * @param {(detail: ShowDetail) => void} show draws it in the branch view
+   */
+  constructor(box, stored, show) {
+    this.box = box;
+    this.stored = stored;
+    this.showBranches = show;
+  }
+
+  /** The text of the example; empty once it has ended. */
   get text() { return this.stored?.text ?? ''; }
 
+  /** @param {number} revision */
   show(revision) {
     if (!this.stored) return;
     const {text, model, view} = this.stored;
     this.box.placeholder = `${text} …`;
-    this.tell({revision, state: 'empty', view, stored: true, note: `After “${text}”, as ${model} saw it. ${BEGIN}`});
+    this.showBranches({revision, state: 'empty', view, stored: true, note: `After “${text}”, as ${model} saw it. ${BEGIN}`});
   }
 
   end() {

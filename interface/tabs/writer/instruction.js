@@ -1,52 +1,61 @@
-// How the text goes on: as it is, or as an instruction says. It belongs to the document.
-const SETTLES = 300;   // milliseconds
+// A document's instruction: whether the text goes on as it is, or as the instruction says.
+import {dispatch} from '../../web/ui/events.js';
 
+const SETTLES = 300;   // milliseconds without a key
+
+/** Events: `changing` while it is being written, `change` {instruction} when another one is in force. */
 export class Instruction extends EventTarget {
   on = false;
-  #timer = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
 
-  // Events: `changing` while another is being written, `change` {instruction} whenever what is in force is another.
+  /** @param {{toggle: HTMLElement, off: HTMLElement, field: HTMLTextAreaElement, area: HTMLElement}} parts */
   constructor({toggle, off, field, area}) {
     super();
-    Object.assign(this, {toggle, off, field, area});
+    this.toggle = toggle;
+    this.off = off;
+    this.field = field;
+    this.area = area;
     toggle.addEventListener('click', () => {
       this.#turn(!this.on);
       if (this.on) this.field.focus();
     });
     off.addEventListener('click', () => this.#turn(false));
     field.addEventListener('input', () => {
-      this.dispatchEvent(new CustomEvent('changing'));
+      dispatch(this, 'changing');
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#tell(), SETTLES);
+      this.#timer = setTimeout(() => this.#announce(), SETTLES);
     });
     this.#paint();
   }
 
   get text() { return this.field.value; }
 
-  // What is in force: null where the text goes on as it is.
+  /** The instruction in force; null where the text goes on as it is. */
   get value() { return this.on && this.text.trim() ? this.text : null; }
 
+  /** @param {string} text @param {boolean} [on] */
   set(text, on = Boolean(text)) {
     this.field.value = text;
     this.#turn(on);
   }
 
+  /** @param {boolean} on */
   #turn(on) {
     this.on = on;
     this.#paint();
-    this.#tell();
+    this.#announce();
   }
 
   #paint() {
-    this.toggle.setAttribute('aria-expanded', this.on);
-    this.toggle.setAttribute('aria-pressed', this.on);
-    this.off.setAttribute('aria-pressed', !this.on);
+    this.toggle.setAttribute('aria-expanded', String(this.on));
+    this.toggle.setAttribute('aria-pressed', String(this.on));
+    this.off.setAttribute('aria-pressed', String(!this.on));
     this.area.hidden = !this.on;
   }
 
-  #tell() {
+  #announce() {
     clearTimeout(this.#timer);
-    this.dispatchEvent(new CustomEvent('change', {detail: {instruction: this.value}}));
+    dispatch(this, 'change', {instruction: this.value});
   }
 }

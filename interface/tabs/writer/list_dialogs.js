@@ -1,82 +1,116 @@
-// The two dialogs that list things: what was accepted and left, and the documents.
-import {make, formatTime} from '../../web/ui/elements.js';
+// The two dialogs with lists: of the history, and of the documents.
+/** @import {DocumentCard, Moment} from '../../web/core/types.d.ts' */
+/** @import {DocumentKeeper} from './document_keeper.js' */
+/** @import {Notice} from '../../web/ui/notice.js' */
+/** @import {TextDraft} from '../../web/ui/text_draft.js' */
+import {find, formatTime, make} from '../../web/ui/elements.js';
 import {historyEntry} from '../../web/ui/history_entry.js';
 import {nameKey} from '../../web/core/shortcuts.js';
 
+/**
+ * The function that opens the dialog of the history.
+ * @param {HTMLDialogElement} dialog
+ * @param {{draft: TextDraft, notice: Notice}} parts
+ */
 export function historyDialog(dialog, {draft, notice}) {
-  const list = dialog.querySelector('.moments');
-  const go = moment => {
+  const list = find(dialog, '.moments');
+  /** @param {Moment} moment */
+  const restore = moment => {
     dialog.close();
-    if (!draft.reenter(moment)) notice.say('The text of that moment is no longer known.');
+    if (!draft.reenter(moment)) notice.show('The text of that moment is no longer known.');
   };
   return () => {
-    list.replaceChildren(...draft.moments.map(moment => historyEntry(moment, () => go(moment))));
+    list.replaceChildren(...draft.moments.map(moment => historyEntry(moment, () => restore(moment))));
     dialog.showModal();
   };
 }
 
+/** The dialog of the documents. */
 export class DocumentsDialog {
-  constructor(dialog, keeping) {
-    Object.assign(this, {dialog, keeping, list: dialog.querySelector('.shelf'), sure: dialog.querySelector('.forgetting')});
-    const on = (name, run) => dialog.querySelector(name).addEventListener('click', run);
-    on('#new-document', () => this.#leave(() => keeping.blank()));
-    on('#forget', () => this.#ask(true));
-    on('#forget-not', () => this.#ask(false));
-    on('#forget-really', () => this.#leave(() => keeping.forget()));
+  /** @param {HTMLDialogElement} dialog @param {DocumentKeeper} keeper */
+  constructor(dialog, keeper) {
+    this.dialog = dialog;
+    this.keeper = keeper;
+    this.list = find(dialog, '.shelf');
+    this.confirmation = find(dialog, '.forgetting');
+    /** @type {(selector: string, run: () => void) => void} */
+    const on = (selector, run) => find(dialog, selector).addEventListener('click', run);
+    on('#new-document', () => this.#closeAnd(() => keeper.openNew()));
+    on('#forget', () => this.#confirm(true));
+    on('#forget-not', () => this.#confirm(false));
+    on('#forget-really', () => this.#closeAnd(() => keeper.forget()));
   }
 
   async open() {
-    this.#ask(false);
+    this.#confirm(false);
     await this.#paint();
     if (!this.dialog.open) this.dialog.showModal();
   }
 
-  #ask(sure) {
-    this.sure.hidden = !sure;
-    if (sure) this.sure.scrollIntoView({block: 'nearest'});
+  /** @param {boolean} shown whether the question is shown that comes before everything is deleted */
+  #confirm(shown) {
+    this.confirmation.hidden = !shown;
+    if (shown) this.confirmation.scrollIntoView({block: 'nearest'});
   }
 
-  #leave(run) {
+  /** @param {() => unknown} run */
+  #closeAnd(run) {
     this.dialog.close();
     return run();
   }
 
   async #paint() {
-    const cards = await this.keeping.shelf.list();
-    this.list.replaceChildren(...cards.map(card => this.#row(card)));
+    const cards = await this.keeper.library.list();
+    this.list.replaceChildren(...cards.map(card => this.#item(card)));
   }
 
-  #row(card) {
-    const {id, open, title, words, edited} = card, {keeping} = this, shelf = keeping.shelf;
+  /** @param {DocumentCard} card */
+  #item(card) {
+    const {id, open, title, words, edited} = card, {keeper} = this, {library} = keeper;
     const name = make('span', {className: 'name', dir: 'auto', text: title});
     const figures = make('small', {text: `${words} ${words === 1 ? 'word' : 'words'} · ${formatTime(edited)}${open ? ' · open here' : ''}`});
-    const opener = this.#button('', () => this.#leave(() => keeping.switchTo(id)), {className: 'open'});
+    const opener = this.#button('', () => this.#closeAnd(() => keeper.switchTo(id)), {className: 'open'});
     opener.append(name, figures);
-    opener.setAttribute('aria-current', Boolean(open));
-    const again = work => async () => { await work(); await this.#paint(); };
-    const row = make('li', {}, opener,
-      this.#button('Rename', () => this.#rename(row, card), {title: `Rename “${title}”`}),
-      this.#button('Duplicate', again(() => shelf.duplicate(id)), {title: `Make a copy of “${title}”`}),
-      this.#button('Delete', () => this.#leave(() => keeping.remove(id)), {title: `Delete “${title}”; this can be undone`}));
-    row.dataset.id = id;
-    return row;
+    opener.setAttribute('aria-current', String(Boolean(open)));
+    const duplicate = async () => {
+      await library.duplicate(id);
+      await this.#paint();
+    };
+    /** @type {HTMLElement} */
+    const item = make('li', {}, opener,
+      this.#button('Rename', () => this.#rename(item, card), {title: `Rename “${title}”`}),
+      this.#button('Duplicate', duplicate, {title: `Make a copy of “${title}”`}),
+      this.#button('Delete', () => this.#closeAnd(() => keeper.remove(id)), {title: `Delete “${title}”; this can be undone`}));
+    item.dataset.id = id;
+    return item;
   }
 
-  #button(text, run, options) {
-    const button = make('button', {text, ...options});
+  /**
+   * @param {string} text
+   * @param {() => unknown} run
+   * @param {{className?: string, title?: string}} properties
+   */
+  #button(text, run, properties) {
+    const button = make('button', {text, ...properties});
     button.addEventListener('click', run);
     return button;
   }
 
-  #rename(row, {id, title}) {
+  /**
+   * Put a field for the name in the place of an item's title.
+   * @param {HTMLElement} item
+   * @param {DocumentCard} card
+   */
+  #rename(item, {id, title}) {
     const field = make('input', {type: 'text', value: title, dir: 'auto', maxLength: 120, ariaLabel: 'New name'});
     let done = false;
+    /** @param {boolean} keep */
     const finish = async keep => {
       if (done) return;
       done = true;
-      if (keep && field.value.trim()) await this.keeping.rename(id, field.value.trim());
+      if (keep && field.value.trim()) await this.keeper.rename(id, field.value.trim());
       await this.#paint();
-      this.list.querySelector(`[data-id="${id}"] .open`)?.focus();
+      /** @type {HTMLElement | null} */ (this.list.querySelector(`[data-id="${id}"] .open`))?.focus();
     };
     field.addEventListener('keydown', event => {
       const found = nameKey(event);
@@ -85,7 +119,7 @@ export class DocumentsDialog {
       finish(found === 'keep');
     });
     field.addEventListener('blur', () => finish(true));
-    row.querySelector('.open').replaceWith(field);
+    find(item, '.open').replaceWith(field);
     field.select();
     field.focus();
   }

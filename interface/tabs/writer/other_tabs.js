@@ -1,54 +1,68 @@
-// The other tabs of this browser on this page: who has which document open.
+// Messages between the tabs of this browser on this page: which tab has which document open.
 const CHANNEL = 'lookahead';
-const WAIT = 150;   // milliseconds
+const ANSWER_TIME = 150;   // milliseconds
 
+/** A random id of a document or a tab. */
 export const newId = () => [...crypto.getRandomValues(new Uint8Array(12))].map(byte => byte.toString(16).padStart(2, '0')).join('');
 
-function channel() {
+function openChannel() {
   try {
     return new BroadcastChannel(CHANNEL);
   } catch {
-    return null;   // forbidden as storage is; then tabs know nothing of each other
+    return null;   // forbidden like storage; then tabs know nothing of each other
   }
 }
 
+/** This tab among the others. */
 export class OtherTabs {
   #me = newId();
-  #channel = channel();
-  #open = null;      // the document that is open here
-  #asking = null;    // the one that is being opened here
-  #answered = () => {};
+  #channel = openChannel();
+  /** @type {string | null} */
+  #open = null;       // the document that is open here
+  /** @type {string | null} */
+  #claiming = null;   // the one that is being opened here
+  #onTaken = () => {};
 
+  /** @param {{onForget: () => void}} options `onForget`: another tab deletes everything */
   constructor({onForget}) {
     this.#channel?.addEventListener('message', ({data}) => {
       if (data?.verb === 'forget') onForget();
       if (data?.verb === 'ask') this.#answer(data);
-      if (data?.verb === 'mine' && data.to === this.#me && data.id === this.#asking) this.#answered();
+      if (data?.verb === 'mine' && data.to === this.#me && data.id === this.#claiming) this.#onTaken();
     });
   }
 
-  // Open this one here from now on; whether another tab has it already.
+  /**
+   * Open a document here. Returns whether another tab has it open already.
+   * @param {string} id
+   * @returns {Promise<boolean>}
+   */
   async claim(id) {
     this.#open = null;
-    this.#asking = id;
+    this.#claiming = id;
+    /** @type {boolean} */
     const taken = await new Promise(resolve => {
-      this.#answered = () => resolve(true);
+      this.#onTaken = () => resolve(true);
       this.#channel?.postMessage({verb: 'ask', id, from: this.#me});
-      setTimeout(() => resolve(false), this.#channel ? WAIT : 0);
+      setTimeout(() => resolve(false), this.#channel ? ANSWER_TIME : 0);
     });
-    if (this.#asking === id) this.hold(taken ? null : id);
+    if (this.#claiming === id) this.hold(taken ? null : id);
     return taken;
   }
 
+  /** @param {string | null} id of the document that is open here */
   hold(id) {
     this.#open = id;
-    this.#asking = null;
+    this.#claiming = null;
   }
 
   forget() { this.#channel?.postMessage({verb: 'forget'}); }
 
-  // Of two tabs that open one document in the same moment, the one with the smaller name has it.
+  /**
+   * Of two tabs that open one document at the same moment, the one with the smaller id has it.
+   * @param {{id: string, from: string}} question
+   */
   #answer({id, from}) {
-    if (id === this.#open || (id === this.#asking && this.#me < from)) this.#channel.postMessage({verb: 'mine', id, to: from});
+    if (id === this.#open || (id === this.#claiming && this.#me < from)) this.#channel?.postMessage({verb: 'mine', id, to: from});
   }
 }

@@ -1,65 +1,82 @@
-// The dialog with the link, and the one that shows an instruction that came with a link.
+// The dialog with a document's link, and the dialog that shows the instruction of an opened link.
+/** @import {DocumentFields} from '../../web/core/types.d.ts' */
+/** @import {DocumentKeeper, SheetHooks} from './document_keeper.js' */
 import {MOST_LINK, encodeLink, publicAddress} from './document_link.js';
-import {copyText, make} from '../../web/ui/elements.js';
+import {copyText, find, make} from '../../web/ui/elements.js';
 
-const OVER = length => `As a link this text would be ${Math.ceil(length / 1024)} KB long, and many programs cut links `
+/** @param {number} length of the link */
+const TOO_LONG = length => `As a link this text would be ${Math.ceil(length / 1024)} KB long, and many programs cut links `
   + 'after 8 KB. Send a file instead.';
 
-// What is to be typed in a terminal stands in quotes that must not be copied with it.
+/**
+ * A sentence as nodes: a command in quotes becomes code without its quotes, which must not be copied.
+ * @param {string} sentence
+ */
 const withCommand = sentence =>
   sentence.split(/“(python [^”]*)”/).map((part, index) => (index % 2 ? make('code', {text: part}) : part));
 
+/** @param {DocumentFields} document @param {string} address */
 async function linkOf(document, address) {
   const {text, settings, model, instruction, instructed} = document;
   const seed = settings?.seed ?? null;
   return address + await encodeLink({text, settings, seed, model, instruction: instructed ? instruction : null});
 }
 
-export function shareDialog(dialog, {keeping, hooks}) {
-  const find = selector => dialog.querySelector(selector);
-  const field = find('#share-link'), copying = find('#share-copy'), over = find('.over'), note = find('.address');
+/**
+ * The function that opens the dialog with the link.
+ * @param {HTMLDialogElement} dialog
+ * @param {{keeper: DocumentKeeper, hooks: SheetHooks}} parts
+ */
+export function shareDialog(dialog, {keeper, hooks}) {
+  const field = find(dialog, '#share-link', HTMLInputElement), line = field.parentElement;
+  const copyButton = find(dialog, '#share-copy'), refusalLine = find(dialog, '.over'), note = find(dialog, '.address');
+  /** @type {(link: string, sentence: string, refusal: string) => void} */
   const paint = (link, sentence, refusal) => {
     field.value = link;
-    field.parentElement.hidden = Boolean(refusal);
-    over.hidden = !refusal;
-    over.querySelector('.sentence').textContent = refusal;
+    if (line) line.hidden = Boolean(refusal);
+    refusalLine.hidden = !refusal;
+    find(refusalLine, '.sentence').textContent = refusal;
     note.replaceChildren(...withCommand(sentence));
     note.hidden = !sentence;
-    copying.textContent = 'Copy';
+    copyButton.textContent = 'Copy';
   };
-  copying.addEventListener('click', async () => {
-    copying.textContent = await copyText(field.value, dialog) ? 'Copied' : 'Press Ctrl+C';
+  copyButton.addEventListener('click', async () => {
+    copyButton.textContent = await copyText(field.value, dialog) ? 'Copied' : 'Press Ctrl+C';
     field.select();
   });
   field.addEventListener('focus', () => field.select());
-  find('#share-file').addEventListener('click', () => {
+  find(dialog, '#share-file').addEventListener('click', () => {
     dialog.close();
-    keeping.exportJson();
+    keeper.exportJson();
   });
   return async () => {
     const {address, sentence} = publicAddress(location, hooks.publicAddress());
     try {
-      const link = await linkOf(keeping.snapshot(), address);
-      if (link.length > MOST_LINK) paint('', '', OVER(link.length));
+      const link = await linkOf(keeper.snapshot(), address);
+      if (link.length > MOST_LINK) paint('', '', TOO_LONG(link.length));
       else paint(link, sentence, '');
     } catch (error) {
-      paint('', '', error.message);
+      paint('', '', /** @type {Error} */ (error).message);
     }
     dialog.showModal();
   };
 }
 
-// Shows the instruction and asks; `use` is called only if the person says so.
+/**
+ * The function that shows an instruction; `use` is called only if the person agrees.
+ * @param {HTMLDialogElement} dialog
+ * @returns {(instruction: string, use: () => void) => void}
+ */
 export function offerDialog(dialog) {
-  let accepted = () => {};
-  dialog.querySelector('#offer-use').addEventListener('click', () => {
+  let useIt = () => {};
+  find(dialog, '#offer-use').addEventListener('click', () => {
     dialog.close();
-    accepted();
+    useIt();
   });
-  dialog.querySelector('#offer-leave').addEventListener('click', () => dialog.close());
+  find(dialog, '#offer-leave').addEventListener('click', () => dialog.close());
   return (instruction, use) => {
-    dialog.querySelector('.offered').textContent = instruction;
-    accepted = use;
+    find(dialog, '.offered').textContent = instruction;
+    useIt = use;
     dialog.showModal();
   };
 }

@@ -1,64 +1,74 @@
-// The writer's tab: the person's paper and the controls, steered among the branches.
+// The Write tab: the person's sheet, the options of its branches, and the branches.
+/** @import {BranchViewElement, ComponentArguments, Server} from '../../web/core/types.d.ts' */
+/** @import {StoredExample} from './first_visit.js' */
 import * as header from '../../web/ui/header.js';
-import {BranchOptions} from './branch_options.js';
-import {mountSheet} from './writer_sheet.js';
-import {FirstVisitExample} from './first_visit.js';
 import {BranchController} from '../../web/ui/branch_controller.js';
+import {BranchOptions} from './branch_options.js';
+import {FirstVisitExample} from './first_visit.js';
+import {mountSheet} from './writer_sheet.js';
+import {onDetail} from '../../web/ui/events.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
-const MOST_DEPTH = 40;
+const MOST_DEPTH = 40;   // of rows that end at a word, clause, sentence or line
 
+/** @param {ComponentArguments} component */
 export async function start({props, server}) {
-  const page = await pageElements({paper: '.writer', controls: '#controls', branches: '#branches'});
+  const page = await pageElements({sheet: '.writer', controls: '#controls', branches: '#branches'});
   await new WriterTab(page, server, props.value || {}).start();
 }
 
 class WriterTab {
-  constructor({paper, controls, branches}, server, {example, address}) {
+  /**
+   * @param {{sheet: HTMLElement, controls: HTMLElement, branches: BranchViewElement}} elements
+   * @param {Server} server
+   * @param {{example?: StoredExample, address?: string}} settings the stored example, and the configured public address
+   */
+  constructor({sheet, controls, branches}, server, {example, address}) {
     this.branches = branches;
-    this.controls = new BranchOptions(controls);
-    this.paper = mountSheet({element: paper, hooks: {
-      settings: () => this.controls.settings,
-      applySettings: settings => this.controls.set(settings),
-      view: () => this.steering.view,
-      tree: () => this.steering.requests.tree(),
+    this.options = new BranchOptions(controls);
+    this.sheet = mountSheet({element: sheet, hooks: {
+      settings: () => this.options.settings,
+      applySettings: settings => this.options.set(settings),
+      view: () => this.controller.view,
+      tree: () => this.controller.requests.tree(),
       model: header.modelName,
-      publicAddress: () => address,
+      publicAddress: () => address ?? null,
       also: () => [branches],
     }});
-    this.draft = this.paper.draft;
-    this.example = new FirstVisitExample(this.draft.box, example, detail => this.steering.tell('show', detail));
-    this.steering = new BranchController({
-      branches, draft: this.draft, paper: this.paper, server, controls,
+    this.draft = this.sheet.draft;
+    this.example = new FirstVisitExample(this.draft.box, example ?? null, detail => this.controller.show(detail));
+    this.controller = new BranchController({
+      branches, draft: this.draft, mirror: this.sheet, server, controls,
       settings: () => this.settings,
-      told: () => ({instruction: this.paper.instruction(), banned: this.controls.bans.ids}),
-      changed: () => this.paper.settingsChanged(),
-      stored: () => this.example.text,
-      begins: () => this.example.end(),
-      rests: revision => this.example.show(revision),
+      prompt: () => ({instruction: this.sheet.instruction(), banned: this.options.bans.ids}),
+      onSettings: () => this.sheet.settingsChanged(),
+      exampleText: () => this.example.text,
+      onBegin: () => this.example.end(),
+      onEmpty: revision => this.example.show(revision),
     });
   }
 
   async start() {
-    await this.paper.ready;
-    const {shelf} = this.paper, others = (await shelf.list()).filter(card => card.id !== shelf.current?.id);
+    await this.sheet.ready;
+    const {library} = this.sheet, others = (await library.list()).filter(card => card.id !== library.current?.id);
     if (this.draft.text || others.length) this.example.end();
-    this.listen();
-    this.steering.start();
+    this.#listen();
+    this.controller.start();
   }
 
-  listen() {
-    const {branches, draft, controls, steering} = this;
-    // Bans are a document's own; it brings them along next.
-    draft.addEventListener('change', ({detail}) => { if (detail.kind === 'load') controls.set({banned: []}); });
-    controls.addEventListener('change', () => steering.adjust());
-    draft.addEventListener('instructing', () => steering.unsettle());
-    draft.addEventListener('instruction', () => steering.adjust());
-    branches.addEventListener('ban', ({detail}) => controls.bans.add(detail.id, detail.text));
+  #listen() {
+    const {branches, draft, options, controller} = this;
+    // Bans belong to a document; its own ones follow.
+    onDetail(draft, 'change', ({kind}) => { if (kind === 'load') options.set({banned: []}); });
+    options.addEventListener('change', () => controller.settingsChanged());
+    draft.addEventListener('instructing', () => controller.promptChanging());
+    draft.addEventListener('instruction', () => controller.settingsChanged());
+    onDetail(branches, 'ban', ({id, text}) => options.bans.add(id, text));
   }
 
+  /** The settings of a request; bans are part of the prompt. */
   get settings() {
-    const {banned, ...settings} = this.controls.settings;
-    return settings.until === 'tokens' ? settings : {...settings, depth: MOST_DEPTH};
+    const {k, depth, mode, until, order, temperature, top_p, seed} = this.options.settings;
+    return {seed, k, depth: until === 'tokens' ? depth : MOST_DEPTH, temperature, top_p, mode, until, order};
   }
 }

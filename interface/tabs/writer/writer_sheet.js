@@ -1,118 +1,130 @@
-// The paper with everything on it: mountPaper connects the draft, its keeping, the toolbar and the dialogs.
-import {DocumentsDialog, historyDialog} from './list_dialogs.js';
-import {TextDraft} from '../../web/ui/text_draft.js';
-import {Instruction} from './instruction.js';
+// The writer's sheet: the draft, the open document, the toolbar and the dialogs.
+/** @import {SheetHooks} from './document_keeper.js' */
+/** @import {NoticeAction} from '../../web/ui/notice.js' */
 import {DocumentKeeper} from './document_keeper.js';
+import {DocumentsDialog, historyDialog} from './list_dialogs.js';
+import {Instruction} from './instruction.js';
 import {Notice} from '../../web/ui/notice.js';
+import {TextDraft} from '../../web/ui/text_draft.js';
 import {TextMirror} from '../../web/ui/text_mirror.js';
-import {closeOnClick} from '../../web/ui/elements.js';
+import {closeOnClick, find} from '../../web/ui/elements.js';
 import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
+import {dispatch, onDetail} from '../../web/ui/events.js';
 import {offerDialog, shareDialog} from './share_dialogs.js';
 
-// What is not the paper's own; a caller gives what it has.
-const HOOKS = {
-  settings: () => null,          // of the branches, as plain JSON; `seed` among them
-  applySettings: () => {},       // the same, from a document, a file or a link: to be checked by the caller
-  view: () => null,              // the branches that are shown, for an export
-  tree: async () => null,        // the tree on the server, for an export
-  model: () => null,             // its name
-  publicAddress: () => null,     // the configured one, if any
-  also: () => [],                // elements in which Ctrl+Z is the draft's too: the branches
+/** @type {SheetHooks} */
+const NO_HOOKS = {
+  settings: () => null, applySettings: () => {}, view: () => null, tree: async () => null, model: () => null,
+  publicAddress: () => null, also: () => [],
 };
 
+/** @type {Record<string, string>} */
 const SAVED = {saved: 'saved here, in this browser', saving: 'saving …', unsaved: 'not saved'};
 
-function history(find, draft, notice) {
-  connectUndoButtons(draft, find('#undo'), find('#redo'));
-  find('#history').addEventListener('click', historyDialog(find('#history-dialog'), {draft, notice}));
+/** @typedef {{keeper: DocumentKeeper, draft: TextDraft, notice: Notice, hooks: SheetHooks}} SheetParts */
+
+/** @param {HTMLElement} sheet @param {SheetParts} parts */
+function connectHistory(sheet, {draft, notice}) {
+  connectUndoButtons(draft, find(sheet, '#undo'), find(sheet, '#redo'));
+  find(sheet, '#history').addEventListener('click', historyDialog(find(sheet, '#history-dialog', HTMLDialogElement), {draft, notice}));
 }
 
-function status(find, {keeping, draft, notice}) {
-  const kept = find('.kept'), name = find('#documents .name'), {shelf} = keeping;
+/** @param {HTMLElement} sheet @param {SheetParts} parts */
+function connectStatus(sheet, {keeper, draft, notice}) {
+  const kept = find(sheet, '.kept'), name = find(sheet, '#documents .name'), {library} = keeper;
   const paint = () => {
-    name.textContent = keeping.name;
-    kept.dataset.state = shelf.state;
-    kept.textContent = SAVED[shelf.state];
+    name.textContent = keeper.name;
+    kept.dataset.state = library.state;
+    kept.textContent = SAVED[library.state];
   };
-  shelf.addEventListener('state', ({detail: {state, sentence}}) => {
+  onDetail(library, 'state', ({state, sentence}) => {
     paint();
-    if (state === 'unsaved' && notice.sentence.textContent !== sentence) {
-      notice.say(sentence, {label: 'Export', run: () => keeping.exportJson()});
+    if (state === 'unsaved' && notice.text !== sentence) {
+      notice.show(sentence, {label: 'Export', run: () => keeper.exportJson()});
     }
-    if (state === 'saved' && notice.sentence.textContent.startsWith('Not saved')) notice.clear();
+    if (state === 'saved' && notice.text.startsWith('Not saved')) notice.clear();
   });
-  for (const event of ['copied', 'forgotten']) shelf.addEventListener(event, paint);
-  draft.addEventListener('change', ({detail}) => detail.kind === 'load' && paint());
+  for (const event of ['copied', 'forgotten']) library.addEventListener(event, paint);
+  onDetail(draft, 'change', ({kind}) => { if (kind === 'load') paint(); });
 }
 
-function files(find, element, keeping) {
-  const input = find('#import input');
+/** @param {HTMLElement} sheet @param {SheetParts} parts */
+function connectFiles(sheet, {keeper}) {
+  const input = find(sheet, '#import input', HTMLInputElement);
+  /** @param {Iterable<File> | null | undefined} list */
+  const importAll = async list => { for (const file of [...list ?? []]) await keeper.importFile(file); };
   input.addEventListener('change', async () => {
-    for (const file of [...input.files]) await keeping.importFile(file);
+    await importAll(input.files);
     input.value = '';
   });
-  find('#export').addEventListener('click', () => keeping.exportJson());
-  find('#export-text').addEventListener('click', () => keeping.exportText());
-  const brings = event => event.dataTransfer?.types.includes('Files');
-  element.addEventListener('dragover', event => {
-    if (!brings(event)) return;
+  find(sheet, '#export').addEventListener('click', () => keeper.exportJson());
+  find(sheet, '#export-text').addEventListener('click', () => keeper.exportText());
+  /** @param {DragEvent} event */
+  const bringsFiles = event => event.dataTransfer?.types.includes('Files');
+  sheet.addEventListener('dragover', event => {
+    if (!bringsFiles(event)) return;
     event.preventDefault();
-    element.classList.add('dropping');
+    sheet.classList.add('dropping');
   });
-  for (const name of ['dragleave', 'drop']) element.addEventListener(name, () => element.classList.remove('dropping'));
-  element.addEventListener('drop', async event => {
-    if (!brings(event)) return;
+  for (const name of ['dragleave', 'drop']) sheet.addEventListener(name, () => sheet.classList.remove('dropping'));
+  sheet.addEventListener('drop', async event => {
+    if (!bringsFiles(event)) return;
     event.preventDefault();
-    for (const file of [...event.dataTransfer.files]) await keeping.importFile(file);
+    await importAll(event.dataTransfer?.files);
   });
 }
 
-function page(keeping, signal) {
-  addEventListener('beforeunload', event => keeping.unsafe && event.preventDefault(), {signal});
-  addEventListener('hashchange', () => keeping.openLink(), {signal});
+/** @param {DocumentKeeper} keeper @param {AbortSignal} signal */
+function connectPage(keeper, signal) {
+  addEventListener('beforeunload', event => { if (keeper.unsafe) event.preventDefault(); }, {signal});
+  addEventListener('hashchange', () => keeper.openLink(), {signal});
 }
 
-function rest(find, {draft, notice, keeping, hooks}) {
-  for (const dialog of find.all('dialog')) closeOnClick(dialog);
-  const documents = new DocumentsDialog(find('#documents-dialog'), keeping);
-  find('#documents').addEventListener('click', () => documents.open());
-  find('#help').addEventListener('click', () => find('#help-dialog').showModal());
-  find('#share').addEventListener('click', shareDialog(find('#share-dialog'), {keeping, hooks}));
-  connectCopyButton(draft, find('#copy'), notice);
-  const more = find('#more');
-  more.addEventListener('click', () => more.setAttribute('aria-expanded', more.parentElement.classList.toggle('opened')));
+/** @param {HTMLElement} sheet @param {SheetParts} parts */
+function connectDialogs(sheet, {draft, notice, keeper, hooks}) {
+  for (const dialog of sheet.querySelectorAll('dialog')) closeOnClick(dialog);
+  const documents = new DocumentsDialog(find(sheet, '#documents-dialog', HTMLDialogElement), keeper);
+  find(sheet, '#documents').addEventListener('click', () => documents.open());
+  find(sheet, '#help').addEventListener('click', () => find(sheet, '#help-dialog', HTMLDialogElement).showModal());
+  find(sheet, '#share').addEventListener('click', shareDialog(find(sheet, '#share-dialog', HTMLDialogElement), {keeper, hooks}));
+  connectCopyButton(draft, find(sheet, '#copy'), notice);
+  const more = find(sheet, '#more');
+  more.addEventListener('click', () => more.setAttribute('aria-expanded', String(more.parentElement?.classList.toggle('opened'))));
 }
 
-// `element` holds the template. Returned are the draft and the shelf, and what others may say and ask:
-// ghost(text), ghostShown, notice(sentence, action), instruction(), settingsChanged(), ready, stop().
-// The draft also dispatches `instruction` {instruction} when another one is in force.
+/**
+ * Connect a sheet's elements. Returns the draft, the library and what other parts of the page need. The draft also
+ * dispatches `instructing` while an instruction is written, and `instruction` {instruction} when another is in force.
+ * @param {{element: HTMLElement, hooks?: Partial<SheetHooks>}} options
+ */
 export function mountSheet({element, hooks: given = {}}) {
-  const hooks = {...HOOKS, ...given}, leaving = new AbortController();
-  const sheet = element.matches('.sheet') ? element : element.querySelector('.sheet');
-  const find = Object.assign(selector => sheet.querySelector(selector), {all: selector => sheet.querySelectorAll(selector)});
-  const draft = new TextDraft(find('#document textarea'), {also: () => [sheet, ...hooks.also()]});
-  const notice = new Notice(find('#notice'));
-  const paper = new TextMirror(draft, {mirror: find('.mirror'), strip: find('.strip'), count: find('.count')});
+  const hooks = {...NO_HOOKS, ...given}, leaving = new AbortController();
+  const sheet = element.matches('.sheet') ? element : find(element, '.sheet');
+  const draft = new TextDraft(find(sheet, '#document textarea', HTMLTextAreaElement), {also: () => [sheet, ...hooks.also()]});
+  const notice = new Notice(find(sheet, '#notice'));
+  const mirror = new TextMirror(draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count')});
   const instruction = new Instruction({
-    toggle: find('#instruction-toggle'), off: find('#as-is'), field: find('#instruction'), area: find('.instruction-area'),
+    toggle: find(sheet, '#instruction-toggle'), off: find(sheet, '#as-is'),
+    field: find(sheet, '#instruction', HTMLTextAreaElement), area: find(sheet, '.instruction-area'),
   });
-  instruction.addEventListener('changing', () => draft.dispatchEvent(new CustomEvent('instructing')));
-  instruction.addEventListener('change', ({detail}) => draft.dispatchEvent(new CustomEvent('instruction', {detail})));
-  const keeping = new DocumentKeeper({draft, instruction, notice, hooks, offer: offerDialog(find('#offer-dialog'))});
-  history(find, draft, notice);
-  status(find, {keeping, draft, notice});
-  files(find, sheet, keeping);
-  rest(find, {draft, notice, keeping, hooks});
-  page(keeping, leaving.signal);
+  instruction.addEventListener('changing', () => dispatch(draft, 'instructing'));
+  onDetail(instruction, 'change', detail => dispatch(draft, 'instruction', detail));
+  const offer = offerDialog(find(sheet, '#offer-dialog', HTMLDialogElement));
+  const keeper = new DocumentKeeper({draft, instruction, notice, hooks, offer}), parts = {keeper, draft, notice, hooks};
+  connectHistory(sheet, parts);
+  connectStatus(sheet, parts);
+  connectFiles(sheet, parts);
+  connectDialogs(sheet, parts);
+  connectPage(keeper, leaving.signal);
   return {
     draft,
-    shelf: keeping.shelf,
-    ready: keeping.start(),
-    ghost: text => paper.ghost(text),
-    get ghostShown() { return paper.ghostShown; },
-    notice: (sentence, action) => notice.say(sentence, action),
+    library: keeper.library,
+    ready: keeper.start(),
+    ghost: (/** @type {string | null} */ text) => mirror.ghost(text),
+    get ghostShown() { return mirror.ghostShown; },
+    notice: (/** @type {string} */ sentence, /** @type {NoticeAction} */ action) => notice.show(sentence, action),
     instruction: () => instruction.value,
-    settingsChanged: () => keeping.settingsChanged(),
+    settingsChanged: () => keeper.settingsChanged(),
     stop: () => { draft.stop(); leaving.abort(); },
   };
 }

@@ -184,7 +184,6 @@ function joinPieces(pieces) {
  * (`typed` is 1) does not count.
  * @type {(text: string, ids: number[], typed: number) => number}
  */
-// eslint-disable-next-line no-control-regex -- the range of ASCII
 const unsaidBefore = (text, ids, typed) => (/^[\0-\x7f]+$/.test(text) ? Math.max(0, ids.length - 1 - typed) : 0);
 
 /** @type {(ids: number[], beginning: number[]) => boolean} */

@@ -1,106 +1,146 @@
-// Asking the server: one request at a time counts, the newest; its news are fetched as they come.
-const GAP = 40;                                // milliseconds between two requests while somebody types
-const LONG = 20000, LONG_GAP = 250;            // a long text is sent less often
-const AGAIN = [500, 1000, 2000, 4000, 8000];   // milliseconds until the server is tried again, half as long or longer by chance
-const LOADS = 1000;                            // milliseconds until a server without its model is asked again
-const PATIENCE = 45000;                        // milliseconds until an answer is given up; a server with nothing new says so after 20 s
+// Requests to the server. Only the newest one counts; its news are fetched as they come.
+/** @import {BranchRequest, News, SentRequest, Server} from '../core/types.d.ts' */
+const GAP = 40;                                  // milliseconds between two requests while somebody types
+const LONG = 20000, LONG_GAP = 250;              // characters of a long text, which is sent less often, and its gap
+const RETRIES = [500, 1000, 2000, 4000, 8000];   // milliseconds until a failed request is repeated, times 0.5 to 1.5
+const LOADING_GAP = 1000;                        // milliseconds until a server without its model is asked again
+const TIMEOUT = 45000;                           // milliseconds; a server without news answers after 20 s
 const SILENT = 'The server does not answer. Your text is safe here; trying again …';
 
-const secret = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
+const randomId = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
 
-// The same promise, which fails where it is not kept in time.
-export function withTimeout(promise, patience = PATIENCE) {
-  let timer = 0;
-  const late = new Promise((_, fail) => { timer = setTimeout(() => fail(new Error('No answer came in time.')), patience); });
+/**
+ * The same promise, rejected if it takes longer than so many milliseconds.
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {number} [milliseconds]
+ * @returns {Promise<T>}
+ */
+export function withTimeout(promise, milliseconds = TIMEOUT) {
+  /** @type {ReturnType<typeof setTimeout>} */
+  let timer;
+  const late = new Promise((_, fail) => { timer = setTimeout(() => fail(new Error('No answer came in time.')), milliseconds); });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-// `given()` tells what to ask when the request leaves; `heard(news, request)` gets what comes; `lost(sentence)` is told
-// when the server does not answer, or has no room, `unknown()` when it has forgotten this page. Where there is nothing to
-// ask now, `given()` gives null, and whoever has held it back asks again.
+/**
+ * @typedef {object} RequestHandlers
+ * @property {Server} server
+ * @property {() => BranchRequest | null} makeRequest called when a request leaves; null if nothing is to be asked now,
+ *   and then whoever held it back schedules the next one
+ * @property {(news: News, request: SentRequest) => void} onNews
+ * @property {(sentence: string) => void} onFailure called when the server does not answer, or is full
+ * @property {() => void} onForgotten called when the server no longer knows this page
+ */
+
+/** One page's requests. `active` is true while news of the newest one may come. */
 export class ServerRequests {
   #number = 0;
-  #sent = 0;
-  #timer = 0;
-  #failures = 0;   // attempts in a row that came to nothing
-  #settled = 0;    // the newest request that has all that it asked for
+  #sent = 0;       // when the last request left
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #failures = 0;   // failed attempts in a row
+  #settled = 0;    // the newest request that was answered completely
+  page = randomId();
+  active = false;
 
-  constructor({server, given, heard, lost, unknown}) {
-    Object.assign(this, {server, given, heard, lost, unknown, page: secret(), going: false});
+  /** @param {RequestHandlers} handlers */
+  constructor({server, makeRequest, onNews, onFailure, onForgotten}) {
+    this.server = server;
+    this.makeRequest = makeRequest;
+    this.onNews = onNews;
+    this.onFailure = onFailure;
+    this.onForgotten = onForgotten;
   }
 
-  // Ask soon, for what there is then. Whatever was asked before is not waited for any more.
-  ask({length = 0} = {}) {
+  /**
+   * Send a request soon; earlier ones no longer count.
+   * @param {{length?: number}} [options] `length`: characters of the text
+   */
+  schedule({length = 0} = {}) {
     clearTimeout(this.#timer);
     this.#number += 1;
-    this.going = true;
+    this.active = true;
     const gap = length > LONG ? LONG_GAP : GAP;
     this.#timer = setTimeout(() => this.#send(), Math.max(0, this.#sent + gap - performance.now()));
   }
 
-  // Nothing of what was asked is wanted any more.
-  drop() {
+  /** Stop the newest request, on the server too. */
+  cancel() {
     clearTimeout(this.#timer);
-    if (this.going) this.server.stop({page: this.page, number: this.#number}).catch(() => {});
+    if (this.active) this.server.stop({page: this.page, number: this.#number}).catch(() => {});
     this.#number += 1;
-    this.going = false;
+    this.active = false;
   }
 
+  /** The tree that the server holds for this page. */
   async tree() { return this.server.tree({page: this.page}); }
 
   async #send() {
-    const number = this.#number, given = this.given();
-    if (!given) return;
-    const request = {...given, page: this.page, number};
+    const number = this.#number, fields = this.makeRequest();
+    if (!fields) return;
+    const request = {...fields, page: this.page, number};
     this.#sent = performance.now();
     try {
       let news = await withTimeout(this.server.ask(request));
-      while (this.#hear(news, request)) {
+      while (this.#take(news, request)) {
         news = await withTimeout(this.server.more({page: this.page, number, seen: news.seen}));
       }
     } catch {
-      this.#retry(number, SILENT);
+      this.#fail(number, SILENT);
     }
   }
 
-  // Take news, if they are of the newest request; whether more may come.
-  #hear(news, request) {
+  /**
+   * Take news of the newest request. Returns whether more may come.
+   * @param {News} news
+   * @param {SentRequest} request
+   */
+  #take(news, request) {
     const {number} = request;
     if (number !== this.#number) return false;
-    if (news.superseded || news.state === 'full') return this.#retry(number, news.sentence ?? SILENT);
-    if (news.unknown) return this.#forgotten(number);
+    if (news.superseded || news.state === 'full') return this.#fail(number, news.sentence ?? SILENT);
+    if (news.unknown) return this.#forget(number);
     if (news.state === 'settled') this.#settled = number;
     if (news.state !== 'thinking') this.#failures = 0;
-    if (news.over) this.going = false;
-    this.heard(news, request);
-    if (news.state === 'waiting' && news.loading.state !== 'error') this.#later(LOADS, number);
+    if (news.over) this.active = false;
+    this.onNews(news, request);
+    if (news.state === 'waiting' && news.loading?.state !== 'error') this.#later(LOADING_GAP, number);
     return !news.over && number === this.#number;
   }
 
-  // The server knows nothing of this request any more. What is settled needs nothing further of it.
-  #forgotten(number) {
-    this.unknown();
-    if (number === this.#settled) this.going = false;
-    else this.#again(number);
+  /**
+   * The server does not know this request: repeat it, unless it was answered completely.
+   * @param {number} number
+   */
+  #forget(number) {
+    this.onForgotten();
+    if (number === this.#settled) this.active = false;
+    else this.#retry(number);
     return false;
   }
 
-  #retry(number, sentence) {
+  /** @param {number} number @param {string} sentence */
+  #fail(number, sentence) {
     if (number !== this.#number) return false;
-    this.lost(sentence);
-    this.#again(number);
+    this.onFailure(sentence);
+    this.#retry(number);
     return false;
   }
 
-  // Ask anew after a while, longer each time: with many pages at once, each at a moment of its own.
-  #again(number) {
-    const wait = AGAIN[Math.min(this.#failures, AGAIN.length - 1)];
+  /**
+   * Repeat a request after a while that grows with each failure. Its random part keeps many pages apart.
+   * @param {number} number
+   */
+  #retry(number) {
+    const wait = RETRIES[Math.min(this.#failures, RETRIES.length - 1)];
     this.#failures += 1;
     this.#later(wait * (0.5 + Math.random()), number);
   }
 
+  /** @param {number} wait milliseconds @param {number} number */
   #later(wait, number) {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => { if (number === this.#number) this.ask(); }, wait);
+    this.#timer = setTimeout(() => { if (number === this.#number) this.schedule(); }, wait);
   }
 }

@@ -1,12 +1,17 @@
-// What stands in a tab of the page, kept by this tab of the browser: it is there again after a reload, and no longer; so a
-// page that is left says so first.
+// The content of a tab of the page, stored by the browser's tab: it survives a reload, and no longer than the tab. A page
+// with such content asks before it is left.
 //
-// Event on the document: `forgotten`, when a person wants nothing kept any more.
-const FORM = 1;            // of what is kept: that of another version of this page is not believed
-const MOST = 1_000_000;    // characters: what the writer leaves here must find room too
-const KEPT = 'lookahead:kept:';
+// Event on the document: `forgotten`, when a person wants everything deleted.
+const FORMAT = 1;           // version of the stored form: other versions are not read
+const MOST = 1_000_000;     // characters, so that the Write tab's storage finds room too
+const PREFIX = 'lookahead:kept:';
 
-// What cannot be kept, or read again, is forgotten.
+/**
+ * The result of a function, or null if it throws.
+ * @template T
+ * @param {() => T} work
+ * @returns {T | null}
+ */
 export const orNull = work => {
   try {
     return work();
@@ -14,32 +19,44 @@ export const orNull = work => {
     return null;
   }
 };
-const withoutHistory = (name, value) => (name === 'history' || name === 'left' ? undefined : value);
-const brief = state => JSON.stringify(state, withoutHistory);
 
-// Of tabs that were not opened since as well.
+/** @type {(name: string, value: unknown) => unknown} */
+const withoutHistory = (name, value) => (name === 'history' || name === 'left' ? undefined : value);
+/** @param {unknown} state */
+const withoutHistoryAsJson = state => JSON.stringify(state, withoutHistory);
+
+/** Delete what every tab of the page has stored, also those that were not opened since. */
 export function forgetKept() {
-  orNull(() => Object.keys(sessionStorage).filter(key => key.startsWith(KEPT)).forEach(key => sessionStorage.removeItem(key)));
+  orNull(() => Object.keys(sessionStorage).filter(key => key.startsWith(PREFIX)).forEach(key => sessionStorage.removeItem(key)));
   document.dispatchEvent(new CustomEvent('forgotten'));
 }
 
-// `take` gives what stands there; `give` puts it back, unless something stands there already, which `holds` tells. With
-// `revive`, objects are made of what was kept as JSON makes them.
+/**
+ * Store a tab's content when the page is left, and restore it now. A content that is too long is stored without its
+ * history.
+ * @param {string} name of the tab
+ * @param {object} content
+ * @param {() => unknown} content.take returns the content
+ * @param {(content: any) => void} content.give restores the content, unless there is some already
+ * @param {() => unknown} content.holds whether there is content
+ * @param {(name: string, value: any) => any} [content.revive] the reviver of `JSON.parse`
+ */
 export function keepAcrossReloads(name, {take, give, holds, revive}) {
-  const key = `${KEPT}${FORM}:${name}`;
-  let unwanted = null;
-  const keep = () => orNull(() => {
+  const key = `${PREFIX}${FORMAT}:${name}`;
+  /** @type {string | null} */
+  let forgotten = null;   // content that is not to be stored again
+  const store = () => orNull(() => {
     sessionStorage.removeItem(key);
     const state = take();
-    if (brief(state) === unwanted) return;
-    const text = [JSON.stringify(state), brief(state)].find(({length}) => length <= MOST);
+    if (withoutHistoryAsJson(state) === forgotten) return;
+    const text = [JSON.stringify(state), withoutHistoryAsJson(state)].find(({length}) => length <= MOST);
     if (text) sessionStorage.setItem(key, text);
   });
-  const kept = orNull(() => JSON.parse(sessionStorage.getItem(key), revive));
+  const stored = orNull(() => JSON.parse(sessionStorage.getItem(key) ?? 'null', revive));
   orNull(() => sessionStorage.removeItem(key));
-  if (kept && !holds()) orNull(() => give(kept));
+  if (stored && !holds()) orNull(() => give(stored));
   addEventListener('beforeunload', event => { if (holds()) event.preventDefault(); });
-  addEventListener('pagehide', keep);
-  document.addEventListener('visibilitychange', () => { if (document.visibilityState === 'hidden') keep(); });
-  document.addEventListener('forgotten', () => { unwanted = orNull(() => brief(take())); });
+  addEventListener('pagehide', store);
+  document.addEventListener('visibilitychange', () => { if (document.visibilityState === 'hidden') store(); });
+  document.addEventListener('forgotten', () => { forgotten = orNull(() => withoutHistoryAsJson(take())); });
 }

@@ -1,295 +1,370 @@
-// Between a person's draft, the branches and the server. The server is told what stands before the caret, and answers
-// with views; only a person's hand changes the text.
+// Connects a person's draft, the branch view and the server: sends requests for the text before the caret, shows views as
+// they come, and inserts what a person accepts. Only a person's action changes the text.
+/**
+ * @import {AcceptDetail, BranchRequest, BranchViewElement, News, PromptFields, RowSettings, SentRequest, Server, ShowDetail, View,
+ *   ViewOptionsOfRequest, WaitingNews, BranchRemainder} from '../core/types.d.ts'
+ */
+/** @import {TextDraft} from './text_draft.js' */
+/** @import {TextMirror} from './text_mirror.js' */
 import * as header from './header.js';
 import {GhostText} from './ghost_text.js';
-import {listenToTextKeys} from './text_keys.js';
-import {KnownViews, isComplete, idsKey, showsMore} from '../core/known_views.js';
+import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
 import {ServerRequests} from '../net/requests.js';
+import {dispatch, onDetail} from './events.js';
+import {find} from './elements.js';
+import {listenToTextKeys} from './text_keys.js';
 import {withCharacterStarts} from '../core/text_words.js';
 
-const WAITING = 'Branches appear here when the model is ready.';
+const LOADING = 'Branches appear here when the model is ready.';
 const SELECTION = 'A selection pauses branching.';
 const STOPPED = 'Stopped before there were branches. Change the text or a setting to look again.';
 
-// What a tab may add to the plain case.
-const HOOKS = {
-  told: () => ({}),         // what the model is told beside the text, as fields of a request
-  changed: () => {},        // a setting, or what the model is told, is another
-  stored: () => '',         // the text that stored branches stand for while there is none of the person's
-  begins: () => {},         // branches of the person's own text are looked for from now on
-  rests: () => {},          // nothing is written, so nothing follows: (revision)
-};
+/**
+ * @typedef {object} ControllerHooks what a tab adds
+ * @property {() => PromptFields} prompt what the model is told beside the text
+ * @property {() => void} onSettings called when a setting or the prompt changes
+ * @property {() => string} exampleText the text of stored branches, while there is none of the person's
+ * @property {() => void} onBegin called when branches of the person's own text are requested
+ * @property {(revision: number) => void} onEmpty called when there is no text
+ */
 
+/** @type {ControllerHooks} */
+const NO_HOOKS = {prompt: () => ({}), onSettings: () => {}, exampleText: () => '', onBegin: () => {}, onEmpty: () => {}};
+
+/**
+ * @typedef {object} ControllerParts
+ * @property {BranchViewElement} branches
+ * @property {TextDraft} draft
+ * @property {Pick<TextMirror, 'ghost' | 'ghostShown'>} mirror draws the ghost text
+ * @property {Server} server
+ * @property {HTMLElement} controls hold the buttons that stop and pause
+ * @property {() => Partial<ViewOptionsOfRequest>} settings of a request
+ * @property {() => RowSettings} [drawn] settings that rows are drawn with, the same unless given
+ */
+
+/** The branches of one draft. */
 export class BranchController {
   paused = false;
+  /**
+   * What is left of the branch that was accepted last.
+   * @type {BranchRemainder | null}
+   */
   pinned = null;
-  #heardOf = 0;   // the newest revision of which the server has answered
-  #holding = false;
-  #told = '';
+  #answeredRevision = 0;   // the newest revision that the server has answered
+  #selecting = false;      // whether a selection pauses branching
+  #prompt = '';            // the prompt of the known views, as JSON
+  known = new KnownViews();
 
-  // `paper` draws the grey text; `settings()` says what is asked for, `drawn()` how it is shown; `controls` holds the
-  // buttons that stop and pause.
-  constructor({branches, draft, paper, server, controls, settings, drawn = settings, ...hooks}) {
-    Object.assign(this, {branches, draft, drawn, asked: settings, hooks: {...HOOKS, ...hooks}});
-    this.known = new KnownViews();
-    this.buttons = {stop: controls.querySelector('.stop'), pause: controls.querySelector('.pause')};
+  /** @param {ControllerParts & Partial<ControllerHooks>} parts */
+  constructor({branches, draft, mirror, server, controls, settings, drawn = settings, ...hooks}) {
+    this.branches = branches;
+    this.draft = draft;
+    this.drawn = drawn;
+    this.requestSettings = settings;
+    this.hooks = {...NO_HOOKS, ...hooks};
+    this.buttons = {stop: find(controls, '.stop', HTMLButtonElement), pause: find(controls, '.pause')};
     this.requests = new ServerRequests({
       server,
-      given: () => this.given(),
-      heard: (news, request) => this.heard(news, request),
-      lost: sentence => header.showError(this, sentence),
-      unknown: () => { this.#heardOf = 0; },
+      makeRequest: () => this.#makeRequest(),
+      onNews: (news, request) => this.#takeNews(news, request),
+      onFailure: sentence => header.showError(this, sentence),
+      onForgotten: () => { this.#answeredRevision = 0; },
     });
-    this.ghost = new GhostText({branches, draft, show: text => paper.ghost(text), shown: () => paper.ghostShown});
+    this.ghost = new GhostText({branches, draft, show: text => mirror.ghost(text), shown: () => mirror.ghostShown});
   }
 
   start() {
-    this.listen();
-    this.tell('settings', this.drawn());
-    this.look();
+    this.#listen();
+    this.#dispatch('settings', this.drawn());
+    this.#update();
   }
 
-  // The branches of the text as it stands.
+  /** The view of the present text, or null. */
   get view() { return this.known.revision === this.draft.revision ? this.known.view : null; }
 
-  get settings() { return this.asked(); }
+  get #settings() { return this.requestSettings(); }
 
-  listen() {
+  #listen() {
     const {branches, draft, buttons} = this;
-    draft.addEventListener('change', ({detail}) => { if (detail.kind !== 'accept') this.look(detail.kind); });
-    // A composition that is given up changes nothing, but what was to be asked meanwhile has waited for its end.
-    draft.box.addEventListener('compositionend', () => setTimeout(() => this.look('caret')));
-    draft.addEventListener('caret', () => this.selecting());
-    branches.addEventListener('accept', event => this.accept(event));
-    document.addEventListener('lookahead:ready', () => this.look());
-    buttons.pause.addEventListener('click', () => this.pause());
-    buttons.stop.addEventListener('click', () => this.stop());
-    listenToTextKeys({box: draft.box, draft, does: {
-      word: branch => this.choose(branch, branches.branchView.nextWord(branch)),
-      whole: branch => this.choose(branch, (branches.branchView.rows()[branch]?.pieces.length ?? 0) - 1),
-      ghost: () => this.ghost.take(),
+    onDetail(draft, 'change', ({kind}) => { if (kind !== 'accept') this.#update(kind); });
+    // A composition that is given up changes nothing, but a request has waited for its end.
+    draft.box.addEventListener('compositionend', () => setTimeout(() => this.#update('caret')));
+    draft.addEventListener('caret', () => this.#onSelection());
+    branches.addEventListener('accept', event => this.#accept(/** @type {CustomEvent<AcceptDetail>} */ (event)));
+    document.addEventListener('lookahead:ready', () => this.#update());
+    buttons.pause.addEventListener('click', () => this.#togglePause());
+    buttons.stop.addEventListener('click', () => this.#stop());
+    listenToTextKeys({box: draft.box, draft, actions: {
+      word: branch => this.#choose(branch, branches.branchView.nextWordEnd(branch)),
+      whole: branch => this.#choose(branch, (branches.branchView.rows()[branch]?.pieces.length ?? 0) - 1),
+      ghost: () => this.ghost.accept(),
       hide: () => this.ghost.hide(),
-      pause: () => this.pause(),
+      pause: () => this.#togglePause(),
     }});
   }
 
-  // What beside the text decides which branches there are, and cannot be changed in the page.
-  telling() { return JSON.stringify(this.hooks.told()); }
+  #promptAsJson() { return JSON.stringify(this.hooks.prompt()); }
 
-  tell(name, detail) { this.branches.dispatchEvent(new CustomEvent(name, {detail})); }
+  /**
+   * Send an event to the branch view.
+   * @param {string} name
+   * @param {unknown} detail
+   */
+  #dispatch(name, detail) { dispatch(this.branches, name, detail); }
 
-  // The text, or the caret in it, is another: show what is known of it, and ask.
-  look(kind = 'caret') {
+  /** @param {ShowDetail} detail */
+  show(detail) { this.#dispatch('show', detail); }
+
+  /**
+   * The text or the caret has changed: show the view that is known, and request the rest.
+   * @param {string} [kind] of the draft's change
+   */
+  #update(kind = 'caret') {
     const {draft, known, hooks} = this, revision = draft.sync(), text = draft.before;
     if (draft.composing) return;
-    this.#hear();
+    this.#forgetOtherPrompts();
     this.pinned = null;
     if (kind === 'caret') this.ghost.moved();
     else this.ghost.edited();
-    if (!text && !opens(hooks.told())) return this.rest(revision);
-    hooks.begins();
-    const view = known.revision === revision ? known.view : known.at(text, this.settings);
-    if (view && known.revision !== revision) this.present(revision, text, view);
-    else this.tell('expect', {revision});
-    if (kind !== 'telling') this.ask();
+    if (!text && !startsAText(hooks.prompt())) {
+      this.#showEmpty(revision);
+      return;
+    }
+    hooks.onBegin();
+    const view = known.revision === revision ? known.view : known.at(text, this.#settings);
+    if (view && known.revision !== revision) this.#showKnown(revision, text, view);
+    else this.#dispatch('expect', {revision});
+    if (kind !== 'prompting') this.#request();
   }
 
-  // Where the model is told something else of a text, what was known of it is of no use.
-  #hear() {
-    const told = this.telling();
-    if (told !== this.#told) this.known.forget();
-    this.#told = told;
+  #forgetOtherPrompts() {
+    const prompt = this.#promptAsJson();
+    if (prompt !== this.#prompt) this.known.forget();
+    this.#prompt = prompt;
   }
 
-  // Nothing is written, so nothing follows.
-  rest(revision) {
-    this.requests.drop();
-    this.halting(false);
+  /** @param {number} revision */
+  #showEmpty(revision) {
+    this.requests.cancel();
+    this.#setStoppable(false);
     if (header.loadingState() !== 'error') header.clearErrors(this);
     this.known.take(revision, '', null, false);
-    this.tell('show', {revision, state: 'empty', view: null});
-    if (!this.draft.text) this.hooks.rests(revision);
+    this.show({revision, state: 'empty', view: null});
+    if (!this.draft.text) this.hooks.onEmpty(revision);
   }
 
-  ask() {
-    if (this.paused) return this.tell('state', {state: 'paused'});
-    if (this.draft.selected) return this.hold();
-    this.halting(true);
-    this.requests.ask({length: this.draft.before.length + this.telling().length});
+  #request() {
+    if (this.paused) {
+      this.#dispatch('state', {state: 'paused'});
+    } else if (this.draft.selected) {
+      this.#pauseForSelection();
+    } else {
+      this.#setStoppable(true);
+      this.requests.schedule({length: this.draft.before.length + this.#promptAsJson().length});
+    }
   }
 
-  // What to ask, as it is when the request is sent. Null while an input method composes, and where there is no text: the
-  // browser reports that the caret has moved to the start only after a request may have been sent.
-  given() {
-    const {draft} = this, text = draft.before, told = this.hooks.told();
-    if (draft.composing || (!text && !opens(told))) return null;
+  /**
+   * The request, as it is when it leaves. Null while an input method composes, and without a text: the browser reports
+   * that the caret has moved to the start only after a request may have left.
+   * @returns {BranchRequest | null}
+   */
+  #makeRequest() {
+    const {draft} = this, text = draft.before, prompt = this.hooks.prompt();
+    if (draft.composing || (!text && !startsAText(prompt))) return null;
     return {
-      ...this.settings, revision: draft.revision, text, ...told,
-      accepted: withCharacterStarts(text, draft.trail(this.#heardOf)),
+      ...this.#settings, revision: draft.revision, text, ...prompt,
+      accepted: withCharacterStarts(text, draft.trail(this.#answeredRevision)),
     };
   }
 
-  heard(news, request) {
+  /** @param {News} news @param {SentRequest} request */
+  #takeNews(news, request) {
     const {revision} = request;
-    if (news.state === 'waiting') return this.wait(news, revision);
-    if (news.state === 'error') return this.fail(news, revision);
+    if (news.state === 'waiting') return this.#showLoading(/** @type {WaitingNews} */ (news), revision);
+    if (news.state === 'error') return this.#showFailure(news, revision);
     header.clearErrors(this);
-    this.#heardOf = Math.max(this.#heardOf, revision);
-    this.paint(news, request);
-    this.readAhead(news, revision);
-    this.halting(news.state === 'thinking' && !news.over);
+    this.#answeredRevision = Math.max(this.#answeredRevision, revision);
+    this.#showNews(news, request);
+    this.#keepAhead(news, revision);
+    this.#setStoppable(news.state === 'thinking' && !news.over);
   }
 
-  paint(news, {revision, text}) {
-    const {state, view = null, reading = null, note = null} = news, known = this.known;
-    const whole = state === 'settled', had = known.revision === revision && known.view;
-    // What is there already may reach deeper than what comes first.
-    if (!whole && had && !(view && showsMore(view, had))) return;
-    if (view) known.take(revision, text, view, whole);
-    if (view || reading || this.branches.dataset.state !== state)
-      this.tell('show', {revision, state, view, reading, note, pinned: this.pinned});
-    this.ghost.painted();
+  /** @param {News} news @param {SentRequest} request */
+  #showNews(news, {revision, text = ''}) {
+    const {state, view = null, reading = null, note = null} = news, {known} = this;
+    const settled = state === 'settled', shown = known.revision === revision && known.view;
+    // The shown view may reach deeper than the first ones of a new request.
+    if (!settled && shown && !(view && showsMore(view, shown))) return;
+    if (view) known.take(revision, text, view, settled);
+    if (view || reading || this.branches.branchView.state() !== state)
+      this.show({revision, state, view, reading, note, pinned: this.pinned});
+    this.ghost.refresh();
   }
 
-  present(revision, text, view) {
-    const whole = isComplete(view, this.settings);
-    this.known.take(revision, text, view, whole);
-    this.tell('show', {revision, state: this.paused ? 'paused' : whole ? 'settled' : 'thinking', view, pinned: this.pinned});
-    this.ghost.painted();
+  /** @param {number} revision @param {string} text @param {View} view */
+  #showKnown(revision, text, view) {
+    const complete = isComplete(view, this.#settings);
+    this.known.take(revision, text, view, complete);
+    this.show({revision, state: this.paused ? 'paused' : complete ? 'settled' : 'thinking', view, pinned: this.pinned});
+    this.ghost.refresh();
   }
 
-  readAhead({ahead = {}, tokens_ahead: tokens = 0}, revision) {
+  /** @param {News} news @param {number} revision */
+  #keepAhead({ahead = {}, tokens_ahead: tokens = 0}, revision) {
     if (revision !== this.known.revision) return;
     for (const [key, view] of Object.entries(ahead)) this.known.add(key, view);
     this.known.tokens = tokens;
-    this.tellAhead();
+    this.#showAhead();
   }
 
-  tellAhead() {
-    const {known, settings} = this;
-    this.tell('ahead', {ready: this.ready(), keys: known.ready(settings), tokens: known.tokens});
+  #showAhead() {
+    const {known} = this;
+    this.#dispatch('ahead', {ready: this.#readyRows(), keys: known.ready(this.#settings), tokens: known.tokens});
   }
 
-  // How many of the rows have the view after their first piece; where there is nothing to click, nothing is missing.
-  ready() {
-    const rows = this.branches.branchView.rows().filter(row => !row.extra), keys = new Set(this.known.ready(this.settings));
+  /** The number of rows whose view after the first piece is known; rows without a piece need none. */
+  #readyRows() {
+    const rows = this.branches.branchView.rows().filter(row => !row.extra), keys = new Set(this.known.ready(this.#settings));
     return rows.filter(({pieces, ids}) => !pieces.length || keys.has(idsKey(ids.slice(0, pieces[0].tokens)))).length;
   }
 
-  wait({loading}, revision) {
-    this.halting(false);
+  /** @param {WaitingNews} news @param {number} revision */
+  #showLoading({loading}, revision) {
+    this.#setStoppable(false);
     if (header.loadingState() === 'ready') header.showReload(loading);
     else header.clearErrors(this);
-    if (loading.state === 'error') return this.tell('show', {revision, state: 'error', view: null});
-    this.tell('show', {revision, state: 'thinking', view: null, note: WAITING});
+    if (loading.state === 'error') this.show({revision, state: 'error', view: null});
+    else this.show({revision, state: 'thinking', view: null, note: LOADING});
   }
 
-  fail({sentence}, revision) {
+  /** @param {News} news @param {number} revision */
+  #showFailure({sentence = ''}, revision) {
     header.clearErrors(this);
     header.showError(this, sentence);
-    this.halting(false);
-    this.tell('show', {revision, state: 'error', view: null, note: sentence});
+    this.#setStoppable(false);
+    this.show({revision, state: 'error', view: null, note: sentence});
   }
 
-  accept(event) {
+  /** @param {CustomEvent<AcceptDetail>} event */
+  #accept(event) {
     const {revision, text, ids, healed, logprobs, rest, byKeyboard, pointer} = event.detail, {draft, known} = this;
-    const stored = draft.text ? '' : this.hooks.stored();
-    const how = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(stored ? {} : {ids, healed})};
-    const next = known.revision === revision ? known.after(ids, this.settings) : null;
+    const example = draft.text ? '' : this.hooks.exampleText();
+    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {} : {ids, healed})};
+    const next = known.revision === revision ? known.after(ids, this.#settings) : null;
     if (draft.selected) event.detail.because = SELECTION;
-    if (!draft.accept(stored + text, how)) return event.preventDefault();
-    this.hooks.begins();
+    if (!draft.accept(example + text, options)) {
+      event.preventDefault();
+      return;
+    }
+    this.hooks.onBegin();
     this.ghost.edited();
-    this.pinned = stored ? null : rest;
-    if (next) this.present(draft.revision, draft.before, next);
-    else if (this.pinned) this.tell('show', {revision: draft.revision, state: 'thinking', view: null, pinned: rest});
-    else this.tell('expect', {revision: draft.revision});
-    afterPaint(() => this.ask());
+    this.pinned = example ? null : rest;
+    if (next) this.#showKnown(draft.revision, draft.before, next);
+    else if (this.pinned) this.show({revision: draft.revision, state: 'thinking', view: null, pinned: rest});
+    else this.#dispatch('expect', {revision: draft.revision});
+    afterPaint(() => this.#request());
   }
 
-  // By a key of the text box: whether there was anything to take.
-  choose(branch, token) {
+  /**
+   * Accept a row by a key of the text box. Returns whether there was such a row.
+   * @param {number} branch
+   * @param {number} token
+   */
+  #choose(branch, token) {
     const {rows, choose} = this.branches.branchView;
-    return Boolean(rows()[branch]?.pieces[token]) && (choose(branch, token, {byKeyboard: true}), true);
-  }
-
-  // Settings, and what the model is told: at once from what is there; the server is asked only for what is not.
-  adjust() {
-    const {known} = this;
-    this.hooks.changed();
-    this.tell('settings', this.drawn());
-    if (this.telling() !== this.#told) {
-      this.draft.retold();   // of which we hear
-    } else if (known.complete && known.revision === this.draft.revision && isComplete(known.view, this.settings)) {
-      this.tellAhead();
-      this.ghost.painted();
-    } else {
-      this.tellAhead();
-      this.look();
-    }
-  }
-
-  // What the model is told is being written: no branch of before is taken any more, and `adjust` asks once it rests.
-  unsettle() {
-    if (this.telling() === this.#told) return;
-    this.requests.drop();
-    this.halting(false);
-    this.draft.retold('telling');   // of which we hear
-  }
-
-  selecting() {
-    const {draft} = this;
-    if (draft.selected && !this.#holding) {
-      this.hold();
-    } else if (!draft.selected && this.#holding) {
-      this.#holding = false;
-      this.resume();
-    }
-  }
-
-  hold() {
-    this.#holding = true;
-    this.requests.drop();
-    this.halting(false);
-    this.tell('state', {state: 'paused', note: SELECTION});
-  }
-
-  pause() {
-    this.paused = !this.paused;
-    const button = this.buttons.pause;
-    button.setAttribute('aria-pressed', this.paused);
-    button.querySelector('.icon').textContent = this.paused ? '▶' : '❚❚';
-    button.querySelector('.says').textContent = this.paused ? 'Go on' : 'Pause';
-    if (this.paused) this.requests.drop();
-    this.halting(false);
-    if (this.paused) this.tell('state', {state: 'paused'});
-    else this.resume();
+    if (!rows()[branch]?.pieces[token]) return false;
+    choose(branch, token, {byKeyboard: true});
     return true;
   }
 
-  resume() {
-    const {known, draft} = this, there = known.complete && known.revision === draft.revision;
-    if (there && isComplete(known.view, this.settings) && !this.paused) this.tell('state', {state: 'settled'});
-    else this.look();
+  /** A setting or the prompt has changed: draw what is known at once, and request only what is not. */
+  settingsChanged() {
+    const {known} = this;
+    this.hooks.onSettings();
+    this.#dispatch('settings', this.drawn());
+    if (this.#promptAsJson() !== this.#prompt) {
+      this.draft.promptChanged();   // its event updates the branches
+    } else if (known.complete && known.view && known.revision === this.draft.revision && isComplete(known.view, this.#settings)) {
+      this.#showAhead();
+      this.ghost.refresh();
+    } else {
+      this.#showAhead();
+      this.#update();
+    }
   }
 
-  stop() {
+  /** The prompt is being written: nothing of the old one can be accepted, and `settingsChanged` follows when it rests. */
+  promptChanging() {
+    if (this.#promptAsJson() === this.#prompt) return;
+    this.requests.cancel();
+    this.#setStoppable(false);
+    this.draft.promptChanged('prompting');
+  }
+
+  #onSelection() {
+    const {draft} = this;
+    if (draft.selected && !this.#selecting) {
+      this.#pauseForSelection();
+    } else if (!draft.selected && this.#selecting) {
+      this.#selecting = false;
+      this.#resume();
+    }
+  }
+
+  #pauseForSelection() {
+    this.#selecting = true;
+    this.requests.cancel();
+    this.#setStoppable(false);
+    this.#dispatch('state', {state: 'paused', note: SELECTION});
+  }
+
+  #togglePause() {
+    this.paused = !this.paused;
+    const button = this.buttons.pause;
+    button.setAttribute('aria-pressed', String(this.paused));
+    find(button, '.icon').textContent = this.paused ? '▶' : '❚❚';
+    find(button, '.says').textContent = this.paused ? 'Go on' : 'Pause';
+    if (this.paused) this.requests.cancel();
+    this.#setStoppable(false);
+    if (this.paused) this.#dispatch('state', {state: 'paused'});
+    else this.#resume();
+    return true;
+  }
+
+  #resume() {
     const {known, draft} = this;
-    this.requests.drop();
-    this.halting(false);
-    if (known.view && known.revision === draft.revision) this.tell('state', {state: 'settled'});
-    else this.tell('state', {state: 'paused', note: STOPPED});
+    const complete = known.complete && known.view && known.revision === draft.revision && isComplete(known.view, this.#settings);
+    if (complete && !this.paused) this.#dispatch('state', {state: 'settled'});
+    else this.#update();
   }
 
-  halting(possible) { this.buttons.stop.disabled = !possible; }
+  #stop() {
+    const {known, draft} = this;
+    this.requests.cancel();
+    this.#setStoppable(false);
+    if (known.view && known.revision === draft.revision) this.#dispatch('state', {state: 'settled'});
+    else this.#dispatch('state', {state: 'paused', note: STOPPED});
+  }
+
+  /** @param {boolean} possible */
+  #setStoppable(possible) { this.buttons.stop.disabled = !possible; }
 }
 
-// Whether what the model is told gives it something to go on from, though nothing is written.
-const opens = ({instruction, source, role}) => Boolean(instruction || source || role);
+/**
+ * Whether the model can begin a text from the prompt alone.
+ * @param {PromptFields} prompt
+ */
+const startsAText = ({instruction, source, role}) => Boolean(instruction || source || role);
 
+/** @param {() => void} run */
 function afterPaint(run) {
   let done = false;
-  const once = () => { if (!done) [done] = [true, run()]; };
+  const once = () => {
+    if (done) return;
+    done = true;
+    run();
+  };
   requestAnimationFrame(() => setTimeout(once));
-  setTimeout(once, 100);   // pages in the background paint nothing
+  setTimeout(once, 100);   // a page in the background paints nothing
 }

@@ -1,8 +1,13 @@
-// How many branches there are, how deep they are, and whether a click takes one word or as many as one likes. Event
-// `change` whenever that is another.
+// The controls of the Rewrite and Type assistant tabs: how many branches, how deep, and whether a click takes one word.
+/** @import {RowSettings, ViewOptionsOfRequest} from '../core/types.d.ts' */
+import {find} from './elements.js';
+import {dispatch} from './events.js';
+
+/** The settings of a tab's branches. Event: `change`, when one of them changes. */
 export class BranchSettings extends EventTarget {
   #prefix;
 
+  /** @param {HTMLElement} element whose id is a prefix and `controls` */
   constructor(element) {
     super();
     this.element = element;
@@ -10,23 +15,32 @@ export class BranchSettings extends EventTarget {
     element.addEventListener('input', () => this.#adjust());
   }
 
-  // What is asked for.
+  /**
+   * The settings of a request.
+   * @returns {Partial<ViewOptionsOfRequest>}
+   */
   get settings() {
-    return {k: this.#at('k').valueAsNumber, depth: this.#at('depth').valueAsNumber, mode: 'likely', until: 'tokens'};
+    return {k: this.#input('k').valueAsNumber, depth: this.#input('depth').valueAsNumber, mode: 'likely', until: 'tokens'};
   }
 
-  // How it is shown.
+  /**
+   * The settings that rows are drawn with.
+   * @returns {RowSettings}
+   */
   get drawn() { return {...this.settings, oneWord: this.#oneWord}; }
 
-  get #oneWord() { return !this.#at('words').checked; }
+  get #oneWord() { return !this.#input('words').checked; }
 
-  #at(name) { return this.element.querySelector(`#${this.#prefix}${name}`); }
+  /** @param {string} name */
+  #input(name) { return find(this.element, `#${this.#prefix}${name}`, HTMLInputElement); }
 
   #adjust() {
-    const depth = this.#at('depth');
-    for (const name of ['k', 'depth']) this.element.querySelector(`output[for=${this.#prefix}${name}]`).value = this.#at(name).value;
+    const depth = this.#input('depth');
+    for (const name of ['k', 'depth']) {
+      find(this.element, `output[for=${this.#prefix}${name}]`, HTMLOutputElement).value = this.#input(name).value;
+    }
     depth.disabled = this.#oneWord;
-    depth.closest('label').classList.toggle('idle', this.#oneWord);
-    this.dispatchEvent(new CustomEvent('change'));
+    depth.closest('label')?.classList.toggle('idle', this.#oneWord);
+    dispatch(this, 'change');
   }
 }

@@ -1,20 +1,35 @@
-// The text that would come, in grey behind the caret: of the first branch, or of what is pointed at.
+// The grey text behind the caret: what would be accepted, of the first branch or of the one that is pointed at.
+/** @import {BranchViewElement} from '../core/types.d.ts' */
+/** @import {TextDraft} from './text_draft.js' */
+import {onDetail} from './events.js';
+
+/** Decides which ghost text is shown. */
 export class GhostText {
   #hidden = false;   // by Esc, until the next edit
+  /** @type {string | null} */
   #pointed = null;
 
-  // `show(text)` draws it; `shown()` tells whether there is room for it.
+  /**
+   * @param {object} parts
+   * @param {BranchViewElement} parts.branches
+   * @param {TextDraft} parts.draft
+   * @param {(text: string) => void} parts.show draws a ghost text
+   * @param {() => boolean} parts.shown whether a ghost text is visible
+   */
   constructor({branches, draft, show, shown}) {
-    Object.assign(this, {branches, draft, show, shown});
-    branches.addEventListener('point', ({detail}) => {
-      this.#pointed = detail.text;
-      this.painted();
+    this.branches = branches;
+    this.draft = draft;
+    this.show = show;
+    this.shown = shown;
+    onDetail(branches, 'point', ({text}) => {
+      this.#pointed = text;
+      this.refresh();
     });
-    draft.addEventListener('caret', () => this.painted());
+    draft.addEventListener('caret', () => this.refresh());
   }
 
-  // Accept what is shown; whether there was anything.
-  take() {
+  /** Accept the ghost text. Returns whether there was any. */
+  accept() {
     if (!this.shown()) return false;
     const {rows, choose, choosePointed} = this.branches.branchView;
     if (this.#pointed !== null) choosePointed();
@@ -22,29 +37,31 @@ export class GhostText {
     return true;
   }
 
-  // Whether there was anything to hide.
+  /** Hide the ghost text until the next edit. Returns whether there was any. */
   hide() {
-    const was = Boolean(this.shown());
+    const was = this.shown();
     this.#hidden = this.#hidden || was;
     this.show('');
     return was;
   }
 
+  /** The text has changed. */
   edited() {
     this.#hidden = false;
     this.moved();
   }
 
+  /** The caret has moved. */
   moved() {
     this.#pointed = null;
     this.show('');
   }
 
-  painted() {
+  /** The branches were drawn, or something else is pointed at. */
+  refresh() {
     const {draft, branches} = this, first = branches.branchView.rows()[0];
     const possible = !this.#hidden && !draft.selected && !draft.composing && draft.caret === draft.text.length && draft.text;
-    const fresh = branches.dataset.stale !== 'true';
     const own = first ? first.pieces.map(piece => piece.text).join('') : '';
-    this.show(possible && fresh ? this.#pointed ?? own : '');
+    this.show(possible && !branches.branchView.isStale() ? this.#pointed ?? own : '');
   }
 }

@@ -1,52 +1,75 @@
-// The status at the top of the page: how far the model is, or what went wrong, as a state.
-let status = null, loading = {state: 'loading', sentence: 'Starting'}, anew = null;
-const mistakes = new Map();   // by whose they are, the latest last
+// The status at the top of the page: how far the model is loaded, or the latest error.
+/** @import {ComponentArguments, LoadingStatus} from '../core/types.d.ts' */
+import {find, setText} from './elements.js';
+import {dispatch} from './events.js';
 
-// From Python comes how far the model is; `lookahead:ready` is told once, when it is there.
+/** @type {HTMLElement | null} */
+let status = null;
+/** @type {LoadingStatus} */
+let loading = {state: 'loading', sentence: 'Starting'};
+/** @type {LoadingStatus | null} */
+let reload = null;            // of a server that was started again
+/** @type {Map<object, LoadingStatus>} */
+const errors = new Map();     // by their owners, the latest last
+
+/**
+ * Draw what Python says of the model. `lookahead:ready` is dispatched on the document once, when it is loaded.
+ * @param {Pick<ComponentArguments, 'element' | 'props' | 'watch'>} component
+ */
 export function mount({element, props, watch}) {
-  status = element.querySelector('#status');
+  status = find(element, '#status');
   const take = () => {
     const was = loading.state;
     loading = props.value;
     paint();
-    if (loading.state === 'ready' && was !== 'ready') document.dispatchEvent(new CustomEvent('lookahead:ready'));
+    if (loading.state === 'ready' && was !== 'ready') dispatch(document, 'lookahead:ready');
   };
   watch('value', take);
   take();
 }
 
-// A mistake of somebody's stands above how far the model is, until they take it back with null.
+/**
+ * Show an error until its owner clears it with null.
+ * @param {object} owner
+ * @param {string | null} sentence
+ */
 export function showError(owner, sentence) {
-  mistakes.delete(owner);
-  if (sentence) mistakes.set(owner, {state: 'error', sentence, fraction: null});
+  errors.delete(owner);
+  if (sentence) errors.set(owner, {state: 'error', sentence, fraction: null});
   paint();
 }
 
-// A server that was started anew is loading its model once more; until somebody is answered.
-export function showReload(loading) {
-  anew = loading;
+/**
+ * Show how far a server that was started again has loaded its model, until it answers.
+ * @param {LoadingStatus} progress
+ */
+export function showReload(progress) {
+  reload = progress;
   paint();
 }
 
-// The server has answered, and this one has nothing to complain of any more.
+/**
+ * The server has answered: clear the owner's error.
+ * @param {object} owner
+ */
 export function clearErrors(owner) {
-  anew = null;
+  reload = null;
   showError(owner, null);
 }
 
-// What a page learns elsewhere of how far the model is.
+/** The state of the model: `loading`, `ready` or `error`. */
 export const loadingState = () => loading.state;
 
-// The model's name, as files and links carry it; null before it is there.
+/** The model's name as files and links carry it; null until it is loaded. */
 export const modelName = () => (loading.state === 'ready' ? loading.sentence.split(' · ')[0] : null);
 
 function paint() {
   if (!status) return;
-  const {state, sentence, fraction} = anew || [...mistakes.values()].at(-1) || loading;
-  const line = status.querySelector('.sentence'), progress = status.querySelector('progress');
+  const {state, sentence, fraction} = reload || [...errors.values()].at(-1) || loading;
+  const progress = find(status, 'progress', HTMLProgressElement);
   status.dataset.state = state;
-  if (line.textContent !== sentence) line.textContent = sentence;
+  setText(find(status, '.sentence'), sentence);
   status.title = sentence;
-  progress.hidden = fraction == null;
+  progress.hidden = fraction === null || fraction === undefined;
   progress.value = fraction ?? 0;
 }

@@ -1,19 +1,26 @@
-// A moment of the history as a line of a list; a click on it goes back there.
+// A moment of the history as an item of a list.
+/** @import {Moment} from '../core/types.d.ts' */
 import {excerpt} from '../core/text_words.js';
-import {make, formatTime} from './elements.js';
+import {formatTime, make} from './elements.js';
 
 const SHOWN = 160;   // characters of a piece
+/** @type {Record<string, string>} */
 const KINDS = {
   accepted: 'accepted', undone: 'undone', left: 'left behind',
   send: 'before it was sent', edit: 'before going back', anew: 'before a new conversation', reenter: 'before going there',
 };
 
-export function historyEntry(moment, go) {
-  const before = moment.before ? `${moment.before} ` : '', said = `${KINDS[moment.kind]} · ${formatTime(moment.time)}`;
+/**
+ * The item of a moment.
+ * @param {Moment} moment
+ * @param {() => void} restore called at a click
+ */
+export function historyEntry(moment, restore) {
+  const before = moment.before ? `${moment.before} ` : '', caption = `${KINDS[moment.kind]} · ${formatTime(moment.time)}`;
   const piece = make('b', {text: excerpt(moment.text, SHOWN) || '↵'});
   const line = make('span', {className: 'piece', dir: 'auto'}, before, piece);
-  const button = make('button', {className: 'moment'}, line, make('small', {text: said}));
+  const button = make('button', {className: 'moment'}, line, make('small', {text: caption}));
   button.dataset.kind = moment.kind;
-  button.addEventListener('click', go);
+  button.addEventListener('click', restore);
   return make('li', {}, button);
 }

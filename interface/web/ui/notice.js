@@ -1,38 +1,58 @@
-// One line for what is to be said, with at most one thing to do about it.
-const STAYS = 12_000;   // milliseconds; what a person can act on, or must know, stays until they close it
+// A line for one sentence with at most one action.
+import {find} from './elements.js';
 
+const SHOWN_FOR = 12_000;   // milliseconds; a notice with an action stays until it is closed
+
+/** @typedef {{label: string, run: () => unknown}} NoticeAction */
+
+/** The notice of a sheet. */
 export class Notice {
-  #timer = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  /** @type {NoticeAction | null} */
   #action = null;
+  text = '';   // the sentence that is shown
 
+  /** @param {HTMLElement} element */
   constructor(element) {
     this.element = element;
-    this.sentence = element.querySelector('.sentence');
-    this.button = element.querySelector('.action');
+    this.sentence = find(element, '.sentence');
+    this.button = find(element, '.action');
     this.button.addEventListener('click', () => {
       const run = this.#action?.run;
       this.clear();
       run?.();
     });
-    element.querySelector('.dismiss').addEventListener('click', () => this.clear());
+    find(element, '.dismiss').addEventListener('click', () => this.clear());
   }
 
-  // `action`: {label, run}. `stays`: until it is closed or another takes its place.
-  say(sentence, action = null, {stays = Boolean(action)} = {}) {
+  /**
+   * Show a sentence.
+   * @param {string} sentence
+   * @param {NoticeAction | null} [action]
+   * @param {{stays?: boolean}} [options] `stays`: until it is closed or replaced; true with an action
+   */
+  show(sentence, action = null, {stays = Boolean(action)} = {}) {
     clearTimeout(this.#timer);
     this.#action = action;
-    this.sentence.textContent = sentence;
+    this.#setText(sentence);
     this.button.textContent = action?.label ?? '';
     this.button.hidden = !action;
     this.element.classList.add('said');
-    if (!stays) this.#timer = setTimeout(() => this.clear(), STAYS);
+    if (!stays) this.#timer = setTimeout(() => this.clear(), SHOWN_FOR);
   }
 
   clear() {
     clearTimeout(this.#timer);
     this.#action = null;
     this.element.classList.remove('said');
-    this.sentence.textContent = '';
+    this.#setText('');
     this.button.hidden = true;
+  }
+
+  /** @param {string} text */
+  #setText(text) {
+    this.text = text;
+    this.sentence.textContent = text;
   }
 }

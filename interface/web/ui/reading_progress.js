@@ -1,27 +1,45 @@
-// The line that says how far the reading of a text is, or why there is none.
+// The line that says how far a text is read, or why it is not.
+/** @import {WaitingNews} from '../core/types.d.ts' */
 import * as header from './header.js';
 import {formatCount, formatNumber} from '../core/branch_sentences.js';
+import {find} from './elements.js';
 
+/** The progress line of a tab. */
 export class ReadingProgress {
-  // `marked` tells its state to styles and tests; `waiting` is said while there is no model.
+  /**
+   * @param {HTMLElement} line
+   * @param {{waiting: string, marked?: HTMLElement}} options `waiting`: the sentence while there is no model; `marked`: the
+   *   element that carries the state as an attribute, the line itself unless given
+   */
   constructor(line, {waiting, marked = line}) {
-    Object.assign(this, {marked, waiting, sentence: line.querySelector('.sentence'), bar: line.querySelector('progress')});
+    this.marked = marked;
+    this.waiting = waiting;
+    this.sentence = find(line, '.sentence');
+    this.bar = find(line, 'progress', HTMLProgressElement);
   }
 
   get state() { return this.marked.dataset.state; }
 
-  say(sentence, state, share = null) {
+  /**
+   * Show a sentence.
+   * @param {string} sentence
+   * @param {string | undefined} state
+   * @param {number | null} [share] of the bar; null hides it
+   */
+  show(sentence, state, share = null) {
     this.marked.dataset.state = state;
     this.sentence.textContent = sentence;
     this.bar.hidden = share === null;
     this.bar.value = share ?? 0;
   }
 
-  progress([read, total]) { this.say(`Reading: ${formatNumber(read)} of ${formatCount(total, 'token')}`, 'thinking', read / total); }
+  /** @param {[number, number]} reading tokens that are read, of how many */
+  progress([read, total]) { this.show(`Reading: ${formatNumber(read)} of ${formatCount(total, 'token')}`, 'thinking', read / total); }
 
+  /** @param {Pick<WaitingNews, 'loading'>} news */
   wait({loading}) {
-    if (loading.state === 'error') this.say(loading.sentence, 'error');
-    else this.say(this.waiting, 'waiting');
+    if (loading.state === 'error') this.show(loading.sentence, 'error');
+    else this.show(this.waiting, 'waiting');
     if (header.loadingState() === 'ready') header.showReload(loading);
   }
 }

@@ -1,25 +1,38 @@
-// The buttons of a sheet that every tab has: back, forward, and to the clipboard.
+// The buttons that every sheet has: undo, redo, copy.
+/** @import {Notice} from './notice.js' */
+/** @import {TextDraft} from './text_draft.js' */
 import {copyText} from './elements.js';
 
 const NOT_COPIED = 'This browser does not allow copying here; select the text and press Ctrl+C.';
 
+/**
+ * @param {TextDraft} draft
+ * @param {HTMLElement} undo
+ * @param {HTMLElement} redo
+ */
 export function connectUndoButtons(draft, undo, redo) {
   const paint = () => {
-    undo.setAttribute('aria-disabled', !draft.canUndo);
-    redo.setAttribute('aria-disabled', !draft.canRedo);
+    undo.setAttribute('aria-disabled', String(!draft.canUndo));
+    redo.setAttribute('aria-disabled', String(!draft.canRedo));
   };
-  for (const [button, verb] of [[undo, 'undo'], [redo, 'redo']]) {
+  undo.addEventListener('click', () => draft.undo());
+  redo.addEventListener('click', () => draft.redo());
+  for (const button of [undo, redo]) {
     // A press of the mouse leaves the caret where it is.
     button.addEventListener('pointerdown', event => event.preventDefault());
     button.addEventListener('mousedown', event => event.preventDefault());
-    button.addEventListener('click', () => draft[verb]());
   }
   draft.addEventListener('change', paint);
   paint();
 }
 
+/**
+ * @param {TextDraft} draft
+ * @param {HTMLElement} button
+ * @param {Notice} notice
+ */
 export function connectCopyButton(draft, button, notice) {
   button.addEventListener('click', async () => {
-    notice.say(await copyText(draft.text) ? 'The text is copied.' : NOT_COPIED);
+    notice.show(await copyText(draft.text) ? 'The text is copied.' : NOT_COPIED);
   });
 }

@@ -1,64 +1,91 @@
-// What a text box tells of: typing by its kind, the caret, input methods, and every way to say undo.
+// The events of a text box: edits by their kind, the caret, input methods, and every way to undo.
+/** @import {TextDraft} from './text_draft.js' */
 import {historyKey, kindOfInput} from '../core/shortcuts.js';
+import {dispatch} from './events.js';
 
 const CARET_SETTLES = 150;   // milliseconds
 const EDITABLE = 'input, textarea, select, [contenteditable]';
+/** @type {Record<string, 'undo' | 'redo'>} */
 const VERBS = {historyUndo: 'undo', historyRedo: 'redo'};
 
-function keys(draft, also, signal) {
-  const ours = target => target === draft.box
+/**
+ * @typedef {object} TextBoxHandlers
+ * @property {(kind: string) => void} onInput the text has changed, by this kind of edit
+ * @property {() => void} onSelect the selection may have changed
+ * @property {(verb: 'undo' | 'redo') => void} onNativeUndo the browser wants to undo, or has undone, by itself
+ */
+
+/** @type {(draft: TextDraft, also: () => (Element | null)[], signal: AbortSignal) => void} */
+function listenToUndoKeys(draft, also, signal) {
+  /** @param {Element} target */
+  const isOurs = target => target === draft.box
     || (!target.closest?.(EDITABLE) && also().some(element => element?.contains(target)));
   document.addEventListener('keydown', event => {
     const verb = historyKey(event);
-    if (!verb || event.defaultPrevented || !ours(event.target)) return;
+    if (!verb || event.defaultPrevented || !isOurs(/** @type {Element} */ (event.target))) return;
     event.preventDefault();
     draft[verb]();
   }, {signal, capture: true});
 }
 
-function typing(draft, hear, signal) {
+/** @type {(draft: TextDraft, handlers: TextBoxHandlers, signal: AbortSignal) => void} */
+function listenToEdits(draft, {onInput, onSelect, onNativeUndo}, signal) {
   draft.box.addEventListener('beforeinput', event => {
     const verb = VERBS[event.inputType];
-    if (!verb) return draft.composing || hear.select();
+    if (!verb) {
+      if (!draft.composing) onSelect();
+      return;
+    }
     event.preventDefault();
-    // Where it cannot be prevented, `input` follows and sees to it.
-    if (event.defaultPrevented) hear.nativeUndo(verb);
+    // An undo that cannot be prevented is followed by an `input` event.
+    if (event.defaultPrevented) onNativeUndo(verb);
   }, {signal});
   draft.box.addEventListener('input', event => {
-    const verb = VERBS[event.inputType];
-    if (verb) hear.nativeUndo(verb);
-    else hear.input(kindOfInput(event.inputType));
+    const {inputType} = /** @type {InputEvent} */ (event), verb = VERBS[inputType];
+    if (verb) onNativeUndo(verb);
+    else onInput(kindOfInput(inputType));
   }, {signal});
 }
 
-function composition(draft, hear, signal) {
+/** @type {(draft: TextDraft, handlers: TextBoxHandlers, signal: AbortSignal) => void} */
+function listenToComposition(draft, {onInput, onSelect}, signal) {
   draft.box.addEventListener('compositionstart', () => {
-    hear.select();
+    onSelect();
     draft.composing = true;
   }, {signal});
   const end = () => {
     if (!draft.composing) return;
     draft.composing = false;
-    hear.input('composition');
+    onInput('composition');
     draft.sync();
   };
   for (const name of ['compositionend', 'blur']) draft.box.addEventListener(name, end, {signal});
 }
 
-function caret(draft, hear, signal) {
-  let settling = 0;
+/** @type {(draft: TextDraft, handlers: TextBoxHandlers, signal: AbortSignal) => void} */
+function listenToCaret(draft, {onSelect}, signal) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let settling;
   document.addEventListener('selectionchange', () => {
-    if (draft.box.getRootNode().activeElement !== draft.box) return;
+    if (!draft.hasFocus) return;
     clearTimeout(settling);
     settling = setTimeout(() => draft.sync(), CARET_SETTLES);
-    if (!draft.composing) hear.select();
-    draft.dispatchEvent(new CustomEvent('caret', {detail: {caret: draft.caret, selected: draft.selected}}));
+    if (!draft.composing) onSelect();
+    dispatch(draft, 'caret', {caret: draft.caret, selected: draft.selected});
   }, {signal});
 }
 
-export function listenToTextBox(draft, {also, hear, signal}) {
-  keys(draft, also, signal);
-  typing(draft, hear, signal);
-  composition(draft, hear, signal);
-  caret(draft, hear, signal);
+/**
+ * Listen to a draft's text box until the signal aborts.
+ * @param {TextDraft} draft
+ * @param {object} options
+ * @param {() => (Element | null)[]} options.also further elements in which the undo keys are the draft's
+ * @param {TextBoxHandlers} options.handlers
+ * @param {AbortSignal} options.signal
+ */
+export function listenToTextBox(draft, {also, handlers, signal}) {
+  listenToUndoKeys(draft, also, signal);
+  listenToEdits(draft, handlers, signal);
+  listenToComposition(draft, handlers, signal);
+  listenToCaret(draft, handlers, signal);
 }

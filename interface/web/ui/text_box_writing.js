@@ -1,18 +1,28 @@
-// Writing into a text box by script.
-const LONG = 5000;   // characters: beyond that the browser's own way is slow
+// Script writes into a text box.
+/** @import {Change} from '../core/types.d.ts' */
+const LONG = 5000;   // characters: longer changes are slow as typed input
 
-const focused = box => box.getRootNode().activeElement === box;
+/**
+ * Whether a text box has the focus, also inside a shadow root.
+ * @param {HTMLTextAreaElement} box
+ */
+export const hasFocus = box => /** @type {Document | ShadowRoot} */ (box.getRootNode()).activeElement === box;
 
-function asTyped(box, {start, removed, inserted}) {
+/** @type {(box: HTMLTextAreaElement, change: Change) => boolean} */
+function insertAsTyped(box, {start, removed, inserted}) {
   box.setSelectionRange(start, start + removed.length);
   return inserted ? document.execCommand('insertText', false, inserted) : document.execCommand('delete');
 }
 
-// Replace one stretch. In a box that has the focus it is done as if it were typed, so that the browser's own menu keeps
-// offering to undo; a box without it stays without it, so that no keyboard comes up.
+/**
+ * Replace a stretch of a text box. A box with the focus changes as if by typing, so that the browser's own menu keeps its
+ * undo. A box without it does not take it, so that no keyboard appears on a touch screen.
+ * @param {HTMLTextAreaElement} box
+ * @param {Change} change
+ */
 export function replaceInTextBox(box, change) {
   const {start, removed, inserted} = change;
   if (!removed && !inserted) return;
-  if (focused(box) && removed.length + inserted.length <= LONG && asTyped(box, change)) return;
+  if (hasFocus(box) && removed.length + inserted.length <= LONG && insertAsTyped(box, change)) return;
   box.setRangeText(inserted, start, start + removed.length, 'end');
 }

@@ -1,61 +1,76 @@
-// The person's text in its text box: what was typed and chosen, where the caret stands, and the one history of both.
+// The person's text in its text box: what was typed and chosen, the caret, and the one history of both.
 //
-// Every change of the text, or of where the caret stands, gives a new revision. Events: `change` {revision, kind}, kind
-// being type, accept, undo, redo, reenter, load, caret, told, telling, replace or a turn's own; `caret` {caret, selected} at once
+// Every change of the text or of the caret's position makes a new revision. Events: `change` {revision, kind}, where kind is
+// type, accept, undo, redo, reenter, load, caret, prompt, prompting, replace or the kind of a turn; `caret` {caret, selected}
 // at every move.
-import {applyChange, changeBetween, changeFits, inverseChange, changeTyped} from '../core/difference.js';
-import {spansAfterChange} from '../core/chosen_spans.js';
-import {EditHistory, stateBefore, stateAfter, turnFields} from '../core/history.js';
-import {listenToTextBox} from './text_box_events.js';
+/**
+ * @import {AbandonedText, AcceptedPiece, Change, ConversationState, DraftState, Moment, NewStep, Span, TextState}
+ *   from '../core/types.d.ts'
+ */
 import {AcceptedTrail} from '../core/accepted_trail.js';
-import {replaceInTextBox} from './text_box_writing.js';
+import {EditHistory, stateAfter, stateBefore, turnFields} from '../core/history.js';
+import {applyChange, changeBetween, changeFits, changeTyped, inverseChange} from '../core/difference.js';
+import {dispatch} from './events.js';
+import {hasFocus, replaceInTextBox} from './text_box_writing.js';
+import {listenToTextBox} from './text_box_events.js';
+import {spansAfterChange} from '../core/chosen_spans.js';
 
+/** @param {string} text */
 const oneLineEnd = text => text.replace(/\r\n?/g, '\n');
-const OURS = ['accept', 'reenter', 'replace'];
+const OWN_KINDS = ['accept', 'reenter', 'replace'];   // kinds of changes that are no typing
 
+/** The text of one text box. */
 export class TextDraft extends EventTarget {
   composing = false;
   revision = 0;
-  #text;               // as last noticed; the box may be ahead of it while an input method composes
-  #place;              // of the caret, at the newest revision
-  #selection;
+  #text = '';            // as last noticed; the box may be ahead of it while an input method composes
+  #caretPosition = 0;    // at the newest revision
+  /** @type {Span} */
+  #selection = [0, 0];
+  /** @type {Span[]} */
   #spans = [];
-  #earlier;            // what stands before the text, where it is a message of a conversation
+  #earlier;              // the conversation before the text, if the text is one of its messages
   #history = new EditHistory();
   #trail = new AcceptedTrail();
-  #writing = false;
+  #writing = false;      // while a script changes the box
   #listening = new AbortController();
 
-  // `also` gives the elements in which the keys of undo and redo are the draft's too.
+  /**
+   * @param {HTMLTextAreaElement} box
+   * @param {{also?: () => (Element | null)[], earlier?: ConversationState}} [options] `also`: further elements in which the
+   *   undo keys are the draft's; `earlier`: the conversation before the text
+   */
   constructor(box, {also = () => [], earlier} = {}) {
     super();
     this.box = box;
     this.#earlier = earlier;
-    this.#text = '';
-    this.#place = 0;
-    this.#selection = [0, 0];
-    listenToTextBox(this, {also, signal: this.#listening.signal, hear: {
-      input: kind => this.#hear(kind),
-      select: () => { this.#selection = this.selection; },
-      nativeUndo: verb => this.#instead(verb),
-    }});
+    const handlers = {
+      onInput: (/** @type {string} */ kind) => this.#onInput(kind),
+      onSelect: () => { this.#selection = this.selection; },
+      onNativeUndo: (/** @type {'undo' | 'redo'} */ verb) => this.#replaceNativeUndo(verb),
+    };
+    listenToTextBox(this, {also, handlers, signal: this.#listening.signal});
     this.sync();
   }
 
   get text() { return this.box.value; }
 
-  // A box that was left by touch forgets where its caret stood: then it stands where it was last put.
+  get hasFocus() { return hasFocus(this.box); }
+
+  /**
+   * The selection. A box that was left by touch forgets its caret: then it is the last one that was known.
+   * @returns {Span}
+   */
   get selection() {
     const {selectionStart: start, selectionEnd: end} = this.box;
-    return this.#left && !start && !end ? this.#selection : [start, end];
+    return !this.hasFocus && !start && !end ? this.#selection : [start, end];
   }
 
   get caret() { return this.selection[0]; }
 
   get selected() { return this.selection[0] !== this.selection[1]; }
 
-  get #left() { return this.#selection && this.box.getRootNode().activeElement !== this.box; }
-
+  /** The text before the caret. */
   get before() { return this.text.slice(0, this.caret); }
 
   get earlier() { return this.#earlier; }
@@ -70,60 +85,80 @@ export class TextDraft extends EventTarget {
 
   get moments() { return this.#history.moments(this.#state); }
 
-  // Of the text in the box, also in the middle of a composition.
+  /** The chosen spans of the text in the box, also during a composition. */
   get spans() {
     return this.text === this.#text ? this.#spans : spansAfterChange(this.#spans, changeBetween(this.#text, this.text));
   }
 
-  // The newest revision, after noticing what has changed without being heard of.
+  /** Notice changes that no event has reported. Returns the newest revision. */
   sync() {
     if (this.composing) return this.revision;
-    if (this.text !== this.#text) this.#noticed('replace');
-    else if (!this.selected && this.caret !== this.#place) this.#renew('caret');
+    if (this.text !== this.#text) this.#notice('replace');
+    else if (!this.selected && this.caret !== this.#caretPosition) this.#makeRevision('caret');
     return this.revision;
   }
 
-  // Insert what was chosen at the caret, if it belongs to what stands there; whether it was done.
-  accept(text, {ids = [], healed = false, revision, logprobs = null, focus = false} = {}) {
+  /**
+   * Insert an accepted text at the caret, if it was made for this revision. Returns whether it was inserted.
+   * @param {string} text
+   * @param {object} options
+   * @param {number} options.revision that the text was made for
+   * @param {number[]} [options.ids] of its tokens
+   * @param {boolean} [options.healed] whether the first token replaces the typed one
+   * @param {number[] | null} [options.logprobs]
+   * @param {boolean} [options.focus] whether the box takes the focus
+   */
+  accept(text, {ids = [], healed = false, revision, logprobs = null, focus = false}) {
     if (!text || this.composing || this.selected || this.sync() !== revision) return false;
     if (focus) this.box.focus({preventScroll: true});
-    // The box keeps one kind of line end; ids that do not stand for what was inserted help nobody.
+    // The box keeps one kind of line end. Ids of another text than the inserted one are of no use.
     const inserted = oneLineEnd(text), start = this.caret, end = start + inserted.length;
     this.#write({start, removed: '', inserted}, [end, end]);
-    const what = inserted === text ? {ids, healed, logprobs} : {ids: null, healed: false, logprobs: null};
-    const carets = {before: [start, start], after: this.selection};
-    const step = {start, removed: '', inserted, ...carets, kind: 'accept', time: Date.now(), ...what};
+    const tokens = inserted === text ? {ids, healed, logprobs} : {ids: null, healed: false, logprobs: null};
+    /** @type {NewStep} */
+    const step = {
+      start, removed: '', inserted, before: [start, start], after: this.selection, kind: 'accept', time: Date.now(), ...tokens,
+    };
     this.#record(step, [[0, inserted.length]]);
-    this.#renew('accept');
+    this.#makeRevision('accept');
     this.#trail.add(step, this.revision);
     return true;
   }
 
-  // Another text, with something else before it: as one step. Whether it was done.
+  /**
+   * Replace the text and the conversation before it, as one step. Returns whether it was done.
+   * @param {{kind: string, text: string, spans: Span[], earlier: ConversationState}} turn
+   */
   turn({kind, text, spans, earlier}) {
     if (this.composing) return false;
     this.sync();
     const change = {start: 0, removed: this.#text, inserted: text}, before = this.selection;
     this.#write(change, [text.length, text.length]);
     const turned = turnFields(this.#earlier, earlier), carets = {before, after: this.selection};
-    this.#record({...change, ...carets, kind, time: Date.now(), ...turned}, null, spans);
-    this.#renew(kind);
+    this.#record({...change, ...carets, kind, time: Date.now(), ...turned}, [], spans);
+    this.#makeRevision(kind);
     return true;
   }
 
-  // What the model is told of the text is another, or (`telling`) is being written: what belonged to the text as it stands
-  // belongs to it no more.
-  retold(kind = 'told') {
+  /**
+   * Make a new revision, because the model is told something else of the text: what belonged to the old prompt no longer
+   * belongs to the text.
+   * @param {'prompt' | 'prompting'} [kind] `prompting`: the prompt is still being written
+   */
+  promptChanged(kind = 'prompt') {
     if (this.composing) return;
     this.sync();
-    this.#renew(kind);
+    this.#makeRevision(kind);
   }
 
   undo() { return this.#travel('undo'); }
 
   redo() { return this.#travel('redo'); }
 
-  // Go back to how the text stood at one of the moments, as one new step.
+  /**
+   * Go back to the text of a moment, as one new step. Returns false if that text is no longer known.
+   * @param {Moment} moment
+   */
   reenter(moment) {
     if (this.composing) return false;
     this.sync();
@@ -134,15 +169,20 @@ export class TextDraft extends EventTarget {
     const turned = turnFields(this.#earlier, goal.earlier);
     if (change.removed || change.inserted || turned.turn) {
       const step = {...change, before, after: this.selection, kind: 'reenter', time: Date.now(), ...turned};
-      this.#record(step, null, goal.spans);
+      this.#record(step, [], goal.spans);
     }
-    this.#renew('reenter');
+    this.#makeRevision('reenter');
     return true;
   }
 
-  // What was accepted since a revision and still stands untouched before the caret: [[before, ids, healed], ...].
-  trail(since) { return this.#trail.since(since, this.caret); }
+  /**
+   * The unchanged pieces before the caret that were accepted after a revision.
+   * @param {number} revision
+   * @returns {AcceptedPiece[]}
+   */
+  trail(revision) { return this.#trail.since(revision, this.caret); }
 
+  /** @returns {DraftState} */
   state() {
     const before = this.#earlier === undefined ? {} : {earlier: this.#earlier};
     return {
@@ -150,40 +190,52 @@ export class TextDraft extends EventTarget {
     };
   }
 
-  // Another document: nothing of the one before is left in the history.
+  /**
+   * Load another document with a history of its own.
+   * @param {Partial<DraftState>} [state]
+   */
   load({text = '', caret = text.length, history, left, spans, earlier = this.#earlier} = {}) {
     this.composing = false;
     this.#earlier = earlier;
     this.#writing = true;
     this.box.value = text;
     this.#writing = false;
-    const same = this.text === text;   // line ends become one kind, and then no difference fits
+    const same = this.text === text;   // the box changes line ends; then the steps of the history do not fit
     this.#history.load(same ? history : {}, same ? left : []);
     this.#spans = same && spans ? spans : [];
     this.#trail.clear();
     this.box.setSelectionRange(caret, caret);
     this.#selection = [caret, caret];
     this.#text = this.text;
-    this.#renew('load');
+    this.#makeRevision('load');
   }
 
-  // The page needs this text box no more.
+  /** Stop listening: the page no longer needs this text box. */
   stop() { this.#listening.abort(); }
 
+  /** @returns {TextState} */
   get #state() { return {text: this.#text, spans: this.#spans, earlier: this.#earlier}; }
 
-  #hear(kind) {
-    if (!this.#writing && !this.composing && this.text !== this.#text) this.#noticed(kind);
+  /** @param {string} kind */
+  #onInput(kind) {
+    if (!this.#writing && !this.composing && this.text !== this.#text) this.#notice(kind);
   }
 
-  #noticed(kind) {
+  /** @param {string} kind */
+  #notice(kind) {
     const change = changeTyped(this.#text, this.text, this.#selection, this.box.selectionEnd);
     const [from, to] = this.#selection, end = change.start + change.removed.length;
+    /** @type {Span} */
     const before = from >= change.start && to <= end ? [from, to] : [end, end];
     this.#record({...change, before, after: this.selection, kind, time: Date.now()});
-    this.#renew(OURS.includes(kind) ? kind : 'type');
+    this.#makeRevision(OWN_KINDS.includes(kind) ? kind : 'type');
   }
 
+  /**
+   * @param {NewStep} step
+   * @param {Span[]} [marks] the spans of the inserted text
+   * @param {Span[] | null} [goal] all spans after the step, where they are known
+   */
   #record(step, marks = [], goal = null) {
     this.#spans = this.#history.add(step, this.#state, {marks, goal});
     this.#trail.applyChange(step);
@@ -191,31 +243,36 @@ export class TextDraft extends EventTarget {
     if (step.turn) this.#earlier = step.turn.after;
   }
 
+  /** @param {'undo' | 'redo'} verb */
   #travel(verb) {
     if (this.composing) return false;
     this.sync();
     const step = this.#history[verb](), undoes = verb === 'undo';
     if (!step) return false;
     const change = undoes ? inverseChange(step) : step;
-    if (!changeFits(this.#text, change)) return this.#lost(undoes);
+    if (!changeFits(this.#text, change)) return this.#dropUnfitting(undoes);
     const {spans, earlier} = (undoes ? stateBefore : stateAfter)(this.#state, step);
     this.#write(change, undoes ? step.before : step.after);
     this.#text = this.text;
     [this.#spans, this.#earlier] = [spans, earlier];
     this.#trail.applyChange(change);
-    this.#renew(verb);
+    this.#makeRevision(verb);
     if (!undoes && step.ids) this.#trail.add(step, this.revision);
     return true;
   }
 
-  #lost(undoes) {
+  /** @param {boolean} undoes */
+  #dropUnfitting(undoes) {
     this.#history[undoes ? 'redo' : 'undo']();
     this.#history[undoes ? 'forgetBefore' : 'forgetAfter']();
     return false;
   }
 
-  // The browser has undone by itself (its menu): put back what stood there, and do it our way.
-  #instead(verb) {
+  /**
+   * The browser has undone by itself, from its menu: restore the text, and undo with our history.
+   * @param {'undo' | 'redo'} verb
+   */
+  #replaceNativeUndo(verb) {
     if (this.#writing || this.composing) return;
     this.#writing = true;
     replaceInTextBox(this.box, changeBetween(this.text, this.#text));
@@ -224,6 +281,10 @@ export class TextDraft extends EventTarget {
     this[verb]();
   }
 
+  /**
+   * @param {Change} change
+   * @param {Span} selection after it
+   */
   #write(change, selection) {
     const expected = applyChange(this.#text, change);
     this.#writing = true;
@@ -234,10 +295,11 @@ export class TextDraft extends EventTarget {
     this.#writing = false;
   }
 
-  #renew(kind) {
+  /** @param {string} kind */
+  #makeRevision(kind) {
     this.revision += 1;
-    this.#place = this.caret;
+    this.#caretPosition = this.caret;
     this.#selection = this.selection;
-    this.dispatchEvent(new CustomEvent('change', {detail: {revision: this.revision, kind}}));
+    dispatch(this, 'change', {revision: this.revision, kind});
   }
 }

@@ -1,20 +1,34 @@
-// Keys of the text box that accept branches, and the one that pauses: never in a tab that is not seen.
+// The keys of the text box that accept branches, and the key that pauses. A tab that is not visible ignores them.
+/** @import {TextDraft} from './text_draft.js' */
 import {isPause, textKey} from '../core/shortcuts.js';
+import {closestTo} from './events.js';
 
-// `does` says what to do: word(branch), whole(branch), ghost() and hide() (both tell whether there was any), pause().
-export function listenToTextKeys({box, draft, does}) {
+/**
+ * @typedef {object} TextKeyActions each returns whether there was something to do
+ * @property {(branch: number) => boolean} word accepts the next word of a row
+ * @property {(branch: number) => boolean} whole accepts a whole row
+ * @property {() => boolean} ghost accepts the ghost text
+ * @property {() => boolean} hide hides the ghost text
+ * @property {() => boolean} pause
+ */
+
+/** @param {{box: HTMLTextAreaElement, draft: TextDraft, actions: TextKeyActions}} options */
+export function listenToTextKeys({box, draft, actions}) {
   document.addEventListener('keydown', event => {
     if (draft.composing) return;
-    const pauses = isPause(event) && box.checkVisibility() && !event.target.closest('dialog, .told');
-    const done = pauses ? does.pause() : event.target === box && inBox(event, draft, does);
+    const pauses = isPause(event) && box.checkVisibility() && !closestTo(event, 'dialog, .told');
+    const done = pauses ? actions.pause() : event.target === box && runKey(event, draft, actions);
     if (done) event.preventDefault();
   }, {capture: true});
 }
 
-// Whether the key was ours.
-function inBox(event, draft, does) {
+/**
+ * Run the action of a key. Returns whether the key has no other meaning.
+ * @type {(event: KeyboardEvent, draft: TextDraft, actions: TextKeyActions) => boolean}
+ */
+function runKey(event, draft, actions) {
   const found = textKey(event, !draft.selected && draft.caret === draft.text.length);
   if (!found) return false;
-  const done = does[found.verb](found.branch);
+  const done = actions[found.verb](found.branch ?? 0);
   return found.ours || done;
 }

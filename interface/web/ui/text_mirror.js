@@ -1,49 +1,65 @@
-// What is drawn around the text without touching it: a mirror under the text box with the marks of what was chosen and
-// the ghost text after the caret; the strip of typed and chosen; the count of words.
-import {mirrorStart, markedStretches, stripCells} from '../core/text_marks.js';
+// What is drawn around a text box: the mirror below it with the chosen spans and the ghost text, the strip of typed and
+// chosen stretches, and the count of words.
+/** @import {Span} from '../core/types.d.ts' */
+/** @import {TextDraft} from './text_draft.js' */
+import {markedStretches, mirrorStart, stripCells} from '../core/text_marks.js';
 import {countWords} from '../core/text_words.js';
+import {find, make} from './elements.js';
+import {onDetail} from './events.js';
 
-const COUNTS_SETTLE = 200; // milliseconds
-const BREAK = '\u200b';    // so that the ghost text does not pull the last word to the next line
+const COUNT_SETTLES = 200;       // milliseconds
+const BREAK_POINT = '\u200b';    // so that the ghost text does not pull the last word to the next line
 
-function mark(text) {
-  const made = document.createElement('span');
-  made.className = 'chosen';
-  made.textContent = text;
+/**
+ * A text as nodes, with its chosen stretches as elements.
+ * @param {string} text
+ * @param {Span[]} spans
+ * @param {number} [start] of the part that is shown
+ * @returns {Node[]}
+ */
+export const markedNodes = (text, spans, start) => [...markedStretches(text, spans, start)]
+  .map(({text, chosen}) => (chosen ? make('span', {className: 'chosen', text}) : document.createTextNode(text)));
+
+/** @param {{share: number, chosen: boolean}} cell */
+function stripElement({share, chosen}) {
+  const made = make('i', {className: chosen ? 'of-chosen' : 'of-typed'});
+  made.style.flexGrow = String(share);
   return made;
 }
 
-// The text from `start` on as nodes.
-export const markedNodes = (text, spans, start) =>
-  [...markedStretches(text, spans, start)].map(({text, chosen}) => (chosen ? mark(text) : document.createTextNode(text)));
-
-function stripe({share, chosen}) {
-  const made = document.createElement('i');
-  made.className = chosen ? 'of-chosen' : 'of-typed';
-  made.style.flexGrow = share;
-  return made;
-}
-
+/** The mirror of a draft's text box. */
 export class TextMirror {
   #ghost = '';
-  #frame = 0;
-  #counting = 0;
+  #frame = 0;   // the animation frame that will paint, or 0
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #counting;
 
-  // `parts`: the mirror under the box, the strip, the line with the count.
-  constructor(draft, parts) {
-    Object.assign(this, {draft, box: draft.box, ...parts});
-    draft.addEventListener('change', event => this.#changed(event.detail.kind));
-    draft.addEventListener('caret', () => this.#soon());
-    this.box.addEventListener('input', () => this.#soon());
+  /**
+   * @param {TextDraft} draft
+   * @param {{mirror: HTMLElement, strip: HTMLElement, count: HTMLElement}} parts
+   */
+  constructor(draft, {mirror, strip, count}) {
+    this.draft = draft;
+    this.box = draft.box;
+    this.strip = strip;
+    this.count = count;
+    this.mirror = mirror;
+    this.page = find(mirror, '.mirror-page');
+    onDetail(draft, 'change', ({kind}) => this.#changed(kind));
+    draft.addEventListener('caret', () => this.#paintSoon());
+    this.box.addEventListener('input', () => this.#paintSoon());
     this.box.addEventListener('scroll', () => this.#scroll(), {passive: true});
-    new ResizeObserver(() => this.#soon()).observe(this.box);
+    new ResizeObserver(() => this.#paintSoon()).observe(this.box);
     this.#changed('load');
   }
 
-  // What would be chosen, in grey after the caret; only where the caret stands at the end. Whether it is shown.
+  /**
+   * Set the ghost text; it is visible only where the caret stands at the end. Returns whether it is.
+   * @param {string | null} text
+   */
   ghost(text) {
     this.#ghost = text ?? '';
-    this.#soon();
+    this.#paintSoon();
     return this.ghostShown;
   }
 
@@ -53,45 +69,45 @@ export class TextMirror {
       && mirrorStart(draft.text) !== null;
   }
 
+  /** @param {string} kind of the change */
   #changed(kind) {
     if (kind !== 'caret') this.#ghost = '';
-    this.#soon();
+    this.#paintSoon();
     clearTimeout(this.#counting);
-    this.#counting = setTimeout(() => this.#tell(), kind === 'load' ? 0 : COUNTS_SETTLE);
-    // The browser shows the caret by itself only in a box that has the focus.
+    this.#counting = setTimeout(() => this.#paintCount(), kind === 'load' ? 0 : COUNT_SETTLES);
+    // The browser scrolls to the caret by itself only in a box that has the focus.
     if (kind !== 'type' && kind !== 'caret' && this.draft.caret === this.draft.text.length) this.box.scrollTop = this.box.scrollHeight;
   }
 
-  #soon() {
-    this.#frame ||= requestAnimationFrame(() => {
+  #paintSoon() {
+    if (this.#frame) return;
+    this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
       this.#paint();
     });
   }
 
   #paint() {
-    const {text, spans} = this.draft, start = mirrorStart(text), page = this.mirror.firstElementChild;
+    const {text, spans} = this.draft, start = mirrorStart(text);
     this.mirror.style.width = `${this.box.clientWidth}px`;
     this.mirror.style.height = `${this.box.clientHeight}px`;
-    page.style.minHeight = start ? `${this.box.scrollHeight}px` : '';
-    const ghost = document.createElement('span');
-    ghost.className = 'ghost';
-    ghost.textContent = this.ghostShown ? this.#ghost : '';
-    const body = document.createElement('div');
-    if (start !== null) body.append(...markedNodes(text, spans, start), BREAK, ghost);
-    page.replaceChildren(body);
-    this.box.dataset.ghost = ghost.textContent ? 'shown' : '';
+    this.page.style.minHeight = start ? `${this.box.scrollHeight}px` : '';
+    const shown = this.ghostShown ? this.#ghost : '';
+    const body = make('div');
+    if (start !== null) body.append(...markedNodes(text, spans, start), BREAK_POINT, make('span', {className: 'ghost', text: shown}));
+    this.page.replaceChildren(body);
+    this.box.dataset.ghost = shown ? 'shown' : '';
     this.#scroll();
   }
 
   #scroll() {
-    this.mirror.firstElementChild.style.translate = `0 ${-this.box.scrollTop}px`;
+    this.page.style.translate = `0 ${-this.box.scrollTop}px`;
   }
 
-  #tell() {
+  #paintCount() {
     const {text, spans} = this.draft, {words, chosen} = countWords(text, spans);
     this.count.textContent = `${words} ${words === 1 ? 'word' : 'words'} · ${chosen} chosen`;
-    this.strip.replaceChildren(...[...stripCells(text.length, spans)].map(stripe));
+    this.strip.replaceChildren(...[...stripCells(text.length, spans)].map(stripElement));
     this.strip.setAttribute('aria-label', `${chosen} of ${words} words were chosen, the others typed.`);
   }
 }

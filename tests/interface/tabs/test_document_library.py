@@ -106,7 +106,7 @@ class Tab:
         self.page.wait_for_selector(f".kept[data-state={state}]")
 
     def save(self) -> None:
-        self.page.evaluate("() => paper.shelf.flush()")
+        self.page.evaluate("() => paper.library.flush()")
         self.wait_until()
 
     def rename(self, name: str) -> None:
@@ -217,7 +217,7 @@ def test_text_typed_before_the_scripts_load_is_never_lost(context: Any, address:
         page.locator("#document textarea").fill(typed)
         page.evaluate(MOUNT)
         assert page.locator("#document textarea").input_value() == typed
-        page.evaluate("() => paper.shelf.flush()")
+        page.evaluate("() => paper.library.flush()")
     tab = Tab(page, address)
     assert "What you typed is a new document." in tab.said
     assert sorted(tab.names()) == ["early bird", "the second"]
@@ -256,7 +256,7 @@ def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> No
     assert sorted(tab.names()) == ["A story", "A story (copy)", "Two"]
     tab.choose("Two", "Delete")
     tab.find("#notice .action").click()
-    tab.page.wait_for_function("async () => (await paper.shelf.list()).length === 3")
+    tab.page.wait_for_function("async () => (await paper.library.list()).length === 3")
     assert sorted(tab.names()) == ["A story", "A story (copy)", "Two"]
 
 
@@ -452,7 +452,7 @@ def test_settings_are_kept_with_the_document_and_setting_them_again_changes_noth
     tab.type("One")
     tab.save()
     tab.get("paper.settingsChanged()")
-    assert tab.get("paper.shelf.state") == "saved"
+    assert tab.get("paper.library.state") == "saved"
     tab.get("void (settings.k = 9)")
     tab.get("paper.settingsChanged()")
     tab.save()

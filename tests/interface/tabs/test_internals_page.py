@@ -253,7 +253,7 @@ def test_every_token_is_a_box_and_a_click_shows_the_ten_alternatives_of_a_plain_
         (came,) = inside.page.locator("#internals tr[data-came]").all()
         assert came.get_attribute("data-id") == str(ids[place]) and "came" in came.inner_text()
     inside.boxes.first.click()
-    assert "Nothing stands before it" in inside.page.locator("#internals .came").inner_text()
+    assert "No text comes before it" in inside.page.locator("#internals .came").inner_text()
     assert inside.rows.count() == 0
 
 

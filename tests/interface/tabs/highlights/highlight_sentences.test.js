@@ -31,7 +31,7 @@ test('a text read in windows is told from which character on', () => {
 });
 
 test('the first token has no odds', () => {
-  assert.equal(summary({...entry, rank: null}), '“keeper”: Nothing stands before it, so the model has no odds for it.');
+  assert.equal(summary({...entry, rank: null}), '“keeper”: No text comes before it, so the model has no odds for it.');
 });
 
 test('alternatives stand in one line with their odds', () => {

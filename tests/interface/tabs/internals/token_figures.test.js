@@ -37,8 +37,8 @@ test('the facts of a token are its position, id, message, and what is special', 
   assert.equal(tokenFacts(view, token, 0, ['user']), "position 0 · id 1 · message 1, the user's · bytes of a part of a character · an ending");
 });
 
-test('of the token to come nothing stands there yet', () => {
-  assert.equal(tokenFacts(viewOf(), {id: null}, 7, null), 'position 7 · nothing stands there yet');
+test('of the token to come nothing is written there yet', () => {
+  assert.equal(tokenFacts(viewOf(), {id: null}, 7, null), 'position 7 · nothing is written there yet');
 });
 
 test('the settings that odds are processed with are named', () => {

@@ -23,10 +23,10 @@ async function talk(t, answers, use) {
   const server = Object.fromEntries(['ask', 'more', 'stop', 'tree'].map(name => [name, next(name)]));
   const requests = new ServerRequests({
     server,
-    given: () => ({text: 'a'}),
-    heard: (news, request) => heard.push([news.state, request.number]),
-    lost: sentence => lost.push(sentence),
-    unknown: () => forgotten.push(sent.length),
+    makeRequest: () => ({text: 'a'}),
+    onNews: (news, request) => heard.push([news.state, request.number]),
+    onFailure: sentence => lost.push(sentence),
+    onForgotten: () => forgotten.push(sent.length),
   });
   const rest = async () => { for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate); };
   const pass = async milliseconds => {
@@ -39,42 +39,42 @@ async function talk(t, answers, use) {
 const fails = () => Promise.reject(new Error('no connection'));
 
 test('news are fetched until they are over', t => talk(t, [thinking(1), thinking(1, {seen: 5}), settled(1)], async page => {
-  page.requests.ask();
+  page.requests.schedule();
   await page.pass(40);
   assert.deepEqual(page.names(), ['ask', 'more', 'more']);
   assert.deepEqual(page.sent[0][1], {text: 'a', page: page.requests.page, number: 1});
   assert.deepEqual(page.sent[2][1], {page: page.requests.page, number: 1, seen: 5});
   assert.deepEqual(page.heard, [['thinking', 1], ['thinking', 1], ['settled', 1]]);
-  assert.equal(page.requests.going, false);
+  assert.equal(page.requests.active, false);
 }));
 
 for (const [name, answers] of Object.entries({ask: [NEVER], more: [thinking(1), NEVER]})) {
   test(`a ${name} that is never answered is given up, and the page asks anew`, t => talk(t, [...answers, settled(2)], async page => {
-    page.requests.ask();
+    page.requests.schedule();
     await page.pass(40);
     await page.pass(44_999);
     assert.deepEqual(page.lost, []);
     await page.pass(1);
     assert.deepEqual(page.lost, [SILENT]);
-    assert.equal(page.requests.going, true);
+    assert.equal(page.requests.active, true);
     await page.pass(499);
     assert.equal(page.sent.length, answers.length);
     await page.pass(1);
     await page.pass(40);
     assert.equal(page.heard.at(-1)[0], 'settled');
-    assert.equal(page.requests.going, false);
+    assert.equal(page.requests.active, false);
   }));
 }
 
 test('an answer in time is not given up later', t => talk(t, [settled(1)], async page => {
-  page.requests.ask();
+  page.requests.schedule();
   await page.pass(40);
   await page.pass(100_000);
   assert.deepEqual([page.lost, page.names()], [[], ['ask']]);
 }));
 
 test('the server is asked again after longer and longer while it fails', t => talk(t, Array(8).fill(fails), async page => {
-  page.requests.ask();
+  page.requests.schedule();
   await page.pass(40);
   for (const wait of [500, 1000, 2000, 4000, 8000, 8000]) {
     const before = page.sent.length;
@@ -88,17 +88,17 @@ test('the server is asked again after longer and longer while it fails', t => ta
 }));
 
 test('after an answer it is asked again soon', t => talk(t, [fails, fails, settled(3), fails, settled(5)], async page => {
-  page.requests.ask();
+  page.requests.schedule();
   for (const wait of [40, 500, 40, 1000, 40]) await page.pass(wait);
   assert.equal(page.heard.length, 1);
-  page.requests.ask();
+  page.requests.schedule();
   for (const wait of [40, 500, 40]) await page.pass(wait);
   assert.equal(page.heard.length, 2);
 }));
 
 test('chance moves the moment by half the time at most', t => talk(t, [fails, fails], async page => {
   Math.random.mock.mockImplementation(() => 0);
-  page.requests.ask();
+  page.requests.schedule();
   await page.pass(40);
   await page.pass(250);
   await page.pass(40);
@@ -108,7 +108,7 @@ test('chance moves the moment by half the time at most', t => talk(t, [fails, fa
 test('a server without room says so, and is asked again after longer and longer', t => {
   const full = number => ({number, state: 'full', sentence: 'There is no room.', over: true});
   return talk(t, [full(1), full(2), full(3), settled(4)], async page => {
-    page.requests.ask();
+    page.requests.schedule();
     await page.pass(40);
     for (const wait of [500, 1000, 2000]) {
       const before = page.sent.length;
@@ -124,13 +124,13 @@ test('a server without room says so, and is asked again after longer and longer'
 });
 
 test('a page whose newest request is called old asks anew', t => talk(t, [{number: 1, superseded: true}, settled(2)], async page => {
-  page.requests.ask();
+  page.requests.schedule();
   for (const wait of [40, 500, 40]) await page.pass(wait);
   assert.deepEqual(page.heard, [['settled', 2]]);
 }));
 
 test('a page that is forgotten before its text is settled asks anew', t => talk(t, [thinking(1), {number: 1, unknown: true}, settled(2)], async page => {
-  page.requests.ask();
+  page.requests.schedule();
   await page.pass(40);
   assert.deepEqual(page.forgotten, [2]);
   for (const wait of [500, 40]) await page.pass(wait);
@@ -140,11 +140,11 @@ test('a page that is forgotten before its text is settled asks anew', t => talk(
 test('a page that is forgotten after its text is settled asks nothing more', t => {
   const answers = [settled(1, {over: false}), {number: 1, unknown: true}];
   return talk(t, answers, async page => {
-    page.requests.ask();
+    page.requests.schedule();
     await page.pass(40);
     await page.pass(100_000);
-    assert.deepEqual([page.names(), page.forgotten, page.requests.going], [['ask', 'more'], [2], false]);
-    page.requests.ask();
+    assert.deepEqual([page.names(), page.forgotten, page.requests.active], [['ask', 'more'], [2], false]);
+    page.requests.schedule();
     await page.pass(40);
     assert.equal(page.names().at(-1), 'ask');
   });
@@ -154,9 +154,9 @@ test('what comes of an older request is not heard', t => {
   let answer = null;
   const late = new Promise(resolve => { answer = resolve; });
   return talk(t, [late, settled(2)], async page => {
-    page.requests.ask();
+    page.requests.schedule();
     await page.pass(40);
-    page.requests.ask();
+    page.requests.schedule();
     await page.pass(40);
     answer(settled(1));
     await page.pass(0);
@@ -167,47 +167,47 @@ test('what comes of an older request is not heard', t => {
 });
 
 test('what is dropped is stopped once, is not heard, and is not asked again', t => talk(t, [thinking(1), NEVER], async page => {
-  page.requests.ask();
+  page.requests.schedule();
   await page.pass(40);
-  page.requests.drop();
-  page.requests.drop();
+  page.requests.cancel();
+  page.requests.cancel();
   await page.pass(200_000);
   assert.deepEqual(page.names(), ['ask', 'more', 'stop']);
   assert.deepEqual(page.sent[2][1], {page: page.requests.page, number: 1});
-  assert.deepEqual([page.lost, page.requests.going], [[], false]);
+  assert.deepEqual([page.lost, page.requests.active], [[], false]);
 }));
 
 test('a request that was dropped before it left is not sent', t => talk(t, [], async page => {
-  page.requests.ask();
-  page.requests.drop();
+  page.requests.schedule();
+  page.requests.cancel();
   await page.pass(1000);
   assert.deepEqual(page.names(), ['stop']);
 }));
 
 test('of requests close together the last one is sent', t => talk(t, [settled(1), settled(4)], async page => {
-  page.requests.ask();
+  page.requests.schedule();
   await page.pass(0);
-  for (let time = 0; time < 3; time += 1) page.requests.ask();
+  for (let time = 0; time < 3; time += 1) page.requests.schedule();
   await page.pass(40);
   assert.deepEqual(page.sent.map(([, {number}]) => number), [1, 4]);
 }));
 
 test('a long text is sent less often', t => talk(t, [settled(1), settled(2), settled(3)], async page => {
-  page.requests.ask();
+  page.requests.schedule();
   await page.pass(0);
-  page.requests.ask({length: 20_001});
+  page.requests.schedule({length: 20_001});
   await page.pass(200);
   assert.equal(page.sent.length, 1);
   await page.pass(50);
   assert.equal(page.sent.length, 2);
-  page.requests.ask({length: 20_000});
+  page.requests.schedule({length: 20_000});
   await page.pass(40);
   assert.equal(page.sent.length, 3);
 }));
 
 test('while there is nothing to ask, nothing is sent', t => talk(t, [], async page => {
-  page.requests.given = () => null;
-  page.requests.ask();
+  page.requests.makeRequest = () => null;
+  page.requests.schedule();
   await page.pass(100_000);
   assert.deepEqual([page.names(), page.lost], [[], []]);
 }));
@@ -215,7 +215,7 @@ test('while there is nothing to ask, nothing is sent', t => talk(t, [], async pa
 test('a server that loads its model is asked again after a second, unless that has failed', t => {
   const waiting = (number, state) => ({number, state: 'waiting', over: true, loading: {state}});
   return talk(t, [waiting(1, 'loading'), waiting(2, 'error')], async page => {
-    page.requests.ask();
+    page.requests.schedule();
     await page.pass(40);
     await page.pass(999);
     assert.equal(page.sent.length, 1);

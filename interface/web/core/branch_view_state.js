@@ -1,0 +1,234 @@
+// The state of a branch view: one object, changed by one pure function. What is drawn follows from the state alone.
+/**
+ * @import {BranchRemainder, Choice, DrawnOther, DrawnRow, DrawnView, RowPiece, RowSettings, ShowDetail, View} from './types.d.ts'
+ */
+import {REFUSAL, announcementSentence, describeOther, describePiece, progressSentence, summarySentence} from './branch_sentences.js';
+import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
+import {shapePinnedRow, shapeRows} from './branch_rows.js';
+
+/** @typedef {{view: View, pinned: BranchRemainder | null, revision: number, stored: boolean, growing: boolean}} ShownView */
+/** @typedef {{pinned: BranchRemainder, revision: number}} PinnedSince */
+/** @typedef {{branch: number, piece: number} | {other: number}} Target a button: a piece of a row, or another beginning */
+
+/**
+ * @typedef {object} BranchViewState
+ * @property {RowSettings} settings
+ * @property {number} expectedRevision the revision of the text whose branches are wanted
+ * @property {number} rowsRevision the revision of the drawn rows; -1 before there are any
+ * @property {ShownView | null} shown the newest view, with what was pinned with it
+ * @property {PinnedSince | null} pinnedSince a row that was pinned after that view: it is drawn above the view's rows
+ * @property {{state: string, note?: string | null, reading?: [number, number] | null}} status `state` is empty, thinking,
+ *   settled, paused or error
+ * @property {{ready: number, keys: ReadonlySet<string>, tokens: number}} ahead how many rows have a view after their first
+ *   piece, the tokens after which a view is known, and how many tokens were read ahead
+ * @property {boolean} othersOpen whether the list of other beginnings is open
+ * @property {Target | null} pointed the button that is pointed at or has the focus
+ * @property {string | null} refusal why a choice was refused, as long as this is shown
+ * @property {string} announcement what a screen reader says
+ * @property {DrawnView<DrawnRow>} drawn the rows that follow from the view, the settings and the pinned rows
+ */
+
+/**
+ * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number}
+ *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
+ *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'}
+ *   | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
+ */
+
+/** @type {DrawnView<DrawnRow>} */
+const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1}, wanted: {}, given: '', firsts: true};
+
+/** @type {BranchViewState} */
+export const INITIAL_STATE = {
+  settings: {}, expectedRevision: 0, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
+  ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, refusal: null, announcement: '', drawn: NOTHING,
+};
+
+/**
+ * The state after an event.
+ * @param {BranchViewState} state
+ * @param {BranchViewEvent} event
+ * @returns {BranchViewState}
+ */
+export function reduce(state, event) {
+  switch (event.type) {
+    case 'show': return show(state, event.detail);
+    case 'expect': return expect(state, event.revision);
+    case 'settings': return redraw({...state, settings: event.settings});
+    case 'status': return enter(state, event);
+    case 'ahead': return {...state, ahead: {ready: event.ready, keys: new Set(event.keys), tokens: event.tokens ?? state.ahead.tokens}};
+    case 'toggleOthers': return {...state, othersOpen: !state.othersOpen && state.drawn.others.length > 0};
+    case 'point': return {...state, pointed: event.target};
+    case 'refuse': return {...state, refusal: event.because ?? REFUSAL, announcement: event.because ?? REFUSAL};
+    // The announcement is cleared, so that the same refusal is announced again.
+    case 'endRefusal': return {...state, refusal: null, announcement: state.announcement === REFUSAL ? '' : state.announcement};
+  }
+}
+
+/**
+ * A view of an older revision than the expected one is ignored: it was overtaken on its way.
+ * @type {(state: BranchViewState, detail: ShowDetail) => BranchViewState}
+ */
+function show(state, {revision = state.expectedRevision, view, state: status = view ? 'settled' : 'thinking', note, reading, pinned, stored}) {
+  if (revision < state.expectedRevision) return state;
+  /** @type {BranchViewState} */
+  let next = {...state, expectedRevision: revision, status: {state: status, note, reading}};
+  if (status === 'empty' && !view) {
+    next = withoutRows(next);
+  } else if (view) {
+    const shown = {view, pinned: pinned ?? null, revision, stored: Boolean(stored), growing: status === 'thinking'};
+    next = {...next, shown, pinnedSince: null};
+  } else if (pinned && revision !== state.shown?.revision) {
+    next = {...next, pinnedSince: {pinned, revision}};
+  }
+  if (revision > state.rowsRevision && (view || pinned)) next = {...withoutAhead(next), rowsRevision: revision};
+  next = redraw(next);
+  return status === 'settled' && view ? {...next, announcement: announcementSentence(next.drawn)} : next;
+}
+
+/** @type {(state: BranchViewState, revision: number) => BranchViewState} */
+function expect(state, revision) {
+  const next = revision > state.expectedRevision ? {...withoutAhead(state), expectedRevision: revision} : state;
+  return {...next, status: {state: 'thinking'}};
+}
+
+/** @type {(state: BranchViewState, status: {state: string, note?: string | null}) => BranchViewState} */
+function enter(state, {state: name, note}) {
+  const next = {...state, status: {...state.status, state: name, note}};
+  return name === 'empty' ? redraw(withoutRows(next)) : next;
+}
+
+/** @type {(state: BranchViewState) => BranchViewState} */
+const withoutRows = state => ({
+  ...state, shown: null, pinnedSince: null, rowsRevision: state.expectedRevision, ahead: {...state.ahead, ready: 0},
+});
+
+/**
+ * Views read ahead belong to the text before.
+ * @type {(state: BranchViewState) => BranchViewState}
+ */
+const withoutAhead = state => ({...state, ahead: {...state.ahead, ready: 0, keys: new Set()}});
+
+/**
+ * Compute the rows anew, and drop what pointed at a button that is gone.
+ * @type {(state: BranchViewState) => BranchViewState}
+ */
+function redraw(state) {
+  const {settings, shown, pinnedSince} = state;
+  const base = shown ? shapeRows(shown.view, settings, shown.pinned, shown.growing) : {...NOTHING, wanted: settings};
+  const rows = base.rows.map(row => ({...row, revision: shown?.revision ?? -1}));
+  if (pinnedSince) {
+    const wanted = {k: 0, depth: Infinity, until: 'tokens', ...base.wanted};
+    rows.unshift({...shapePinnedRow(pinnedSince.pinned, wanted), revision: pinnedSince.revision});
+  }
+  const next = {...state, drawn: {...base, rows}, othersOpen: state.othersOpen && base.others.length > 0};
+  return next.pointed && !targetExists(next, next.pointed) ? {...next, pointed: null} : next;
+}
+
+/** @type {(state: BranchViewState, target: Target) => boolean} */
+const targetExists = ({drawn}, target) =>
+  ('other' in target ? isChoosable(drawn.others[target.other]) : Boolean(drawn.rows[target.branch]?.pieces[target.piece]));
+
+/**
+ * Whether another beginning can be accepted: it is no ending, and it has a text.
+ * @param {DrawnOther | undefined} other
+ */
+export const isChoosable = other => Boolean(other && other.text !== null && !other.end);
+
+// What is drawn.
+
+/**
+ * Whether a row belongs to an older text, so that it can no longer be accepted.
+ * @param {BranchViewState} state
+ * @param {DrawnRow} row
+ */
+export const isInert = (state, row) => row.revision < state.expectedRevision;
+
+/**
+ * Whether the shown view belongs to an older text.
+ * @param {BranchViewState} state
+ */
+export const isShownViewOld = ({shown, expectedRevision}) => Boolean(shown && shown.revision < expectedRevision);
+
+/**
+ * Whether the drawn rows belong to an older text.
+ * @param {BranchViewState} state
+ */
+export const isStale = ({rowsRevision, expectedRevision, drawn}) => rowsRevision < expectedRevision && drawn.rows.length > 0;
+
+/**
+ * Whether a view after a piece of a row is known already.
+ * @param {BranchViewState} state
+ * @param {DrawnRow} row
+ * @param {RowPiece} piece
+ */
+export const isReadAhead = (state, row, piece) =>
+  !isInert(state, row) && state.ahead.keys.has(row.branch.ids.slice(0, piece.tokens).join(' '));
+
+/**
+ * @typedef {object} Description of a button
+ * @property {string} text that accepting it would insert
+ * @property {string} sentence with its odds
+ * @property {string} own its own text, with typed characters that it replaces
+ * @property {number} id of its last token
+ * @property {boolean} bannable whether that token can be banned
+ */
+
+/**
+ * The description of a button; null if it is gone, hidden, or of an older text.
+ * @param {BranchViewState} state
+ * @param {Target | null} target
+ * @returns {Description | null}
+ */
+export function describe(state, target) {
+  const {drawn, shown} = state;
+  if (!target) return null;
+  if ('other' in target) {
+    const other = drawn.others[target.other];
+    if (!isChoosable(other) || !shown || !state.othersOpen || !drawn.count || isShownViewOld(state)) return null;
+    return {...tokenToBan(other, other.ids.length < 2, shown), text: other.text ?? '', sentence: describeOther(other)};
+  }
+  const row = drawn.rows[target.branch], piece = row?.pieces[target.piece];
+  if (!piece || isInert(state, row)) return null;
+  const ban = tokenToBan(piece, row.healed && !target.piece, shown ?? {view: {branches: [], given: ''}});
+  return {...ban, text: textUpTo(row, target.piece), sentence: describePiece(row, piece)};
+}
+
+/**
+ * The line under the rows: a refusal, what is pointed at, or a sentence about the whole; and the progress beside it.
+ * @param {BranchViewState} state
+ * @returns {{sentence: string, progress: string, bannable: boolean}}
+ */
+export function noteOf(state) {
+  const {refusal, status, drawn, shown, expectedRevision} = state, pointed = describe(state, state.pointed);
+  if (refusal !== null) return {sentence: refusal, progress: '', bannable: false};
+  if (pointed) return {sentence: pointed.sentence, progress: '', bannable: pointed.bannable};
+  const growing = status.state === 'thinking' && shown?.revision === expectedRevision;
+  return {
+    sentence: summarySentence(status, drawn, shown?.view.seen_from),
+    progress: progressSentence(status.reading, growing && drawn.rows, shown?.view.asked), bannable: false,
+  };
+}
+
+/**
+ * What accepting a button means now; null if there is no such button.
+ * @param {BranchViewState} state
+ * @param {Target | null} target
+ * @returns {Choice | null}
+ */
+export function choiceAt({drawn, shown}, target) {
+  if (!target) return null;
+  if ('other' in target) {
+    const other = drawn.others[target.other], healed = Boolean(shown?.view.branches.some(branch => branch.healed));
+    return other ? choiceOfOther(other, target.other, {revision: shown?.revision ?? -1, healed}) : null;
+  }
+  const row = drawn.rows[target.branch];
+  return row?.pieces[target.piece] ? choiceOf(row, target.branch, target.piece) : null;
+}
+
+/**
+ * Whether a choice may be accepted: it was made for the present text.
+ * @param {BranchViewState} state
+ * @param {Choice} choice
+ */
+export const isCurrent = ({expectedRevision}, choice) => choice.revision >= expectedRevision;
