@@ -79,7 +79,7 @@ export class BranchView {
       rows: () => this.state.drawn.rows,
       state: () => this.state.status.state,
       isStale: () => isStale(this.state),
-      nextWordEnd: branch => this.#nextWordEnd(branch),
+      nextWord: branch => this.#nextWordEnd(branch),
       choiceOf: (branch, piece) => choiceAt(this.state, {branch, piece}),
       choose: (branch, piece, source) => this.choose(branch, piece, source),
       choosePointed: () => this.accept(choiceAt(this.state, this.state.pointed), {byKeyboard: true, pointer: null}),

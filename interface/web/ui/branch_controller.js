@@ -95,7 +95,7 @@ export class BranchController {
     buttons.pause.addEventListener('click', () => this.#togglePause());
     buttons.stop.addEventListener('click', () => this.#stop());
     listenToTextKeys({box: draft.box, draft, actions: {
-      word: branch => this.#choose(branch, branches.branchView.nextWordEnd(branch)),
+      word: branch => this.#choose(branch, branches.branchView.nextWord(branch)),
       whole: branch => this.#choose(branch, (branches.branchView.rows()[branch]?.pieces.length ?? 0) - 1),
       ghost: () => this.ghost.accept(),
       hide: () => this.ghost.hide(),

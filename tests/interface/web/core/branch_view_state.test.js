@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {
+  INITIAL_STATE, choiceAt, describe, isChoosable, isCurrent, isInert, isReadAhead, isShownViewOld, isStale, noteOf, reduce,
+} from '../../../../interface/web/core/branch_view_state.js';
+import {REFUSAL} from '../../../../interface/web/core/branch_sentences.js';
+import {branchOf, likelyView, viewOf} from '../../../support/scripts/views.js';
+
+const SETTINGS = {k: 5, depth: 5, mode: 'likely', until: 'tokens'};
+const show = (revision, view, more = {}) => ({type: 'show', detail: {revision, view, ...more}});
+const run = (events, state = INITIAL_STATE) => events.reduce(reduce, state);
+const settled = (revision = 1, view = likelyView()) => run([{type: 'settings', settings: SETTINGS}, show(revision, view)]);
+const ids = state => state.drawn.rows.map(row => row.ids);
+const pinned = (first = 3, depth = 4) => branchOf([first, ...Array(depth - 1).fill(7)], () => 0);
+
+function freeze(value) {
+  if (value instanceof Set || typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  Object.values(Object.freeze(value)).forEach(freeze);
+  return value;
+}
+
+test('a settled view is drawn, is announced, and says its revision', () => {
+  const state = settled(4);
+  assert.deepEqual([state.expectedRevision, state.rowsRevision, state.status.state], [4, 4, 'settled']);
+  assert.equal(state.drawn.rows.length, 5);
+  assert.ok(state.drawn.rows.every(row => row.revision === 4 && !isInert(state, row)));
+  assert.match(state.announcement, /^These 5 hold /);
+  assert.equal(isStale(state) || isShownViewOld(state), false);
+});
+
+test('a growing view is not announced', () => {
+  const state = run([show(1, likelyView(), {state: 'thinking'})]);
+  assert.deepEqual([state.announcement, state.status.state, state.shown.growing], ['', 'thinking', true]);
+});
+
+test('a view without a state is settled, and no view without a state is thinking', () => {
+  assert.equal(run([show(1, likelyView())]).status.state, 'settled');
+  assert.equal(run([show(1, null)]).status.state, 'thinking');
+});
+
+test('a view of an older revision than the expected one changes nothing', () => {
+  const state = run([{type: 'expect', revision: 3}], settled(1));
+  assert.equal(reduce(state, show(2, likelyView(2))), state);
+});
+
+test('an expected revision makes the rows of the older one stale and inert', () => {
+  const state = run([{type: 'ahead', ready: 2, keys: ['1'], tokens: 9}, {type: 'expect', revision: 2}], settled(1));
+  assert.ok(isStale(state) && isShownViewOld(state) && isInert(state, state.drawn.rows[0]));
+  assert.deepEqual([state.ahead.ready, state.ahead.keys.size, state.ahead.tokens], [0, 0, 9]);
+  assert.deepEqual([state.rowsRevision, state.status], [1, {state: 'thinking'}]);
+});
+
+test('to expect the present revision again keeps what was read ahead', () => {
+  const state = run([{type: 'ahead', ready: 1, keys: ['1']}, {type: 'expect', revision: 1}], settled(1));
+  assert.deepEqual([state.ahead.ready, state.ahead.keys.size, state.expectedRevision], [1, 1, 1]);
+  assert.equal(run([{type: 'expect', revision: 0}], settled(1)).expectedRevision, 1);
+});
+
+test('nothing is stale where there are no rows', () => {
+  assert.equal(isStale(run([{type: 'expect', revision: 2}])), false);
+});
+
+test('an empty text has no rows, and its revision is that of the rows', () => {
+  const state = run([show(2, null, {state: 'empty'})], settled(1));
+  assert.deepEqual([state.drawn.rows, state.shown, state.rowsRevision, state.ahead.ready], [[], null, 2, 0]);
+  const entered = run([{type: 'status', state: 'empty'}], settled(1));
+  assert.deepEqual([entered.drawn.rows, entered.shown, entered.status.state], [[], null, 'empty']);
+});
+
+test('an empty text with a stored view shows it', () => {
+  const state = run([show(1, likelyView(), {state: 'empty', stored: true})]);
+  assert.deepEqual([state.drawn.rows.length, state.shown.stored, state.status.state], [5, true, 'empty']);
+});
+
+test('a pause keeps the rows and what was read', () => {
+  const reading = run([show(1, null, {state: 'thinking', reading: [1, 2]})]);
+  assert.deepEqual(run([{type: 'status', state: 'paused', note: 'Why.'}], reading).status, {state: 'paused', note: 'Why.', reading: [1, 2]});
+  assert.equal(run([{type: 'status', state: 'paused'}], settled()).drawn.rows.length, 5);
+});
+
+test('settings draw the same view anew', () => {
+  const state = run([{type: 'settings', settings: {...SETTINGS, k: 2, depth: 1}}], settled());
+  assert.deepEqual([state.drawn.rows.length, state.drawn.rows[0].ids.length], [2, 1]);
+  assert.equal(state.rowsRevision, 1);
+});
+
+test('what is pinned stands above the rows of the older view until the next view', () => {
+  const before = settled(1), state = run([show(2, null, {pinned: pinned()})], before);
+  assert.deepEqual(ids(state), [pinned().ids, ...ids(before)]);
+  assert.deepEqual(state.drawn.rows.map(row => row.revision), [2, 1, 1, 1, 1, 1]);
+  assert.deepEqual(state.drawn.rows.map(row => isInert(state, row)), [false, true, true, true, true, true]);
+  assert.deepEqual([state.rowsRevision, state.pinnedSince.revision], [2, 2]);
+  const next = run([show(2, likelyView(2), {pinned: pinned()})], state);
+  assert.equal(next.pinnedSince, null);
+  assert.deepEqual([next.drawn.rows.length, next.drawn.rows[0].pinned, next.drawn.rows[0].extra], [3, true, true]);
+});
+
+test('what is pinned is drawn whole where nothing else is known', () => {
+  assert.deepEqual(ids(run([show(1, null, {pinned: pinned()})])), [pinned().ids]);
+});
+
+test('what is pinned with the shown view is not pinned once more', () => {
+  const view = run([show(1, likelyView(), {pinned: pinned()})]);
+  assert.equal(run([show(1, null, {pinned: pinned()})], view).pinnedSince, null);
+});
+
+test('the next view of a revision keeps what was read ahead, that of a newer one does not', () => {
+  const state = run([{type: 'ahead', ready: 3, keys: ['1', '2'], tokens: 7}], settled(1));
+  assert.equal(run([show(1, likelyView())], state).ahead.ready, 3);
+  const newer = run([show(2, likelyView())], state);
+  assert.deepEqual([newer.ahead.ready, newer.ahead.keys.size, newer.ahead.tokens, newer.rowsRevision], [0, 0, 7, 2]);
+  assert.equal(run([{type: 'ahead', ready: 0, keys: []}], state).ahead.tokens, 7);
+});
+
+test('a piece is read ahead where its tokens are among the keys, unless its row is inert', () => {
+  const before = settled(1), [row] = before.drawn.rows;
+  const state = run([{type: 'ahead', ready: 1, keys: [row.ids.slice(0, 2).join(' ')]}], before);
+  assert.deepEqual(row.pieces.map(piece => isReadAhead(state, row, piece)), [false, true, false, false, false]);
+  const expecting = {...state, expectedRevision: 2};
+  assert.equal(isReadAhead(expecting, row, row.pieces[1]), false);
+});
+
+test('other beginnings open and close, and only where there are some', () => {
+  const open = run([{type: 'toggleOthers'}], settled());
+  assert.deepEqual([open.othersOpen, reduce(open, {type: 'toggleOthers'}).othersOpen], [true, false]);
+  assert.equal(run([{type: 'toggleOthers'}]).othersOpen, false);
+  assert.equal(run([show(2, viewOf([[1], [2]], {k: 2, depth: 1, rest: 0}))], open).othersOpen, false);
+  assert.equal(run([show(2, likelyView())], open).othersOpen, true);
+});
+
+test('what is pointed at is described, and its note takes the place of the summary', () => {
+  const target = {branch: 1, piece: 2}, state = run([{type: 'point', target}], settled()), row = state.drawn.rows[1];
+  const found = describe(state, target);
+  assert.equal(found.text, row.pieces.slice(0, 3).map(piece => piece.text).join(''));
+  assert.deepEqual([found.id, found.own, found.bannable], [row.ids[2], row.pieces[2].text, true]);
+  assert.deepEqual(noteOf(state), {sentence: found.sentence, progress: '', bannable: true});
+  assert.match(found.sentence, /after the text before it/);
+});
+
+test('nothing is described that is missing, of an older text, or hidden', () => {
+  const state = settled();
+  assert.equal(describe(state, null), null);
+  assert.equal(describe(state, {branch: 9, piece: 0}), null);
+  assert.equal(describe(state, {branch: 0, piece: 9}), null);
+  assert.equal(describe(state, {other: 0}), null, 'the list is closed');
+  const open = run([{type: 'toggleOthers'}], state);
+  assert.ok(describe(open, {other: 0}).bannable);
+  assert.equal(describe(open, {other: 99}), null);
+  const old = run([{type: 'expect', revision: 2}], open);
+  assert.deepEqual([describe(old, {other: 0}), describe(old, {branch: 0, piece: 0})], [null, null]);
+});
+
+test('a pinned row without a view is described, and nothing of it is healed', () => {
+  const state = run([show(1, null, {pinned: pinned()})]);
+  assert.equal(describe(state, {branch: 0, piece: 0}).own, pinned().pieces[0].text);
+});
+
+test('nothing of a stored view can be banned', () => {
+  const state = run([show(1, likelyView(), {state: 'empty', stored: true})]);
+  assert.equal(describe(state, {branch: 0, piece: 0}).bannable, false);
+});
+
+test('what is pointed at is dropped once its button is gone, and stays otherwise', () => {
+  const state = run([{type: 'point', target: {branch: 4, piece: 4}}], settled());
+  assert.deepEqual(run([show(2, likelyView())], state).pointed, {branch: 4, piece: 4});
+  assert.equal(run([show(2, likelyView(2))], state).pointed, null);
+  const other = run([{type: 'point', target: {other: 0}}], settled());
+  assert.deepEqual(run([show(2, likelyView())], other).pointed, {other: 0});
+  assert.equal(run([show(2, viewOf([[1]], {k: 1, depth: 1, rest: 0}))], other).pointed, null);
+});
+
+test('a beginning can be accepted where it has a text and is no ending', () => {
+  const cases = [undefined, {text: null, end: false}, {text: ' a', end: true}, {text: ' a', end: false}, {text: '', end: false}];
+  assert.deepEqual(cases.map(isChoosable), [false, false, false, true, true]);
+});
+
+test('a choice names its revision, its text and its ids', () => {
+  const state = settled(3), choice = choiceAt(state, {branch: 1, piece: 1}), row = state.drawn.rows[1];
+  assert.deepEqual([choice.revision, choice.branch, choice.ids], [3, 1, row.ids.slice(0, 2)]);
+  assert.equal(choice.text, row.pieces[0].text + row.pieces[1].text);
+  const other = choiceAt(state, {other: 1});
+  assert.deepEqual([other.revision, other.branch, other.token, other.ids], [3, null, 1, state.drawn.others[1].ids]);
+  assert.equal(other.healed, false);
+  assert.deepEqual([choiceAt(state, null), choiceAt(state, {branch: 7, piece: 0}), choiceAt(state, {branch: 0, piece: 7}), choiceAt(state, {other: 99})], [null, null, null, null]);
+});
+
+test('a choice of another beginning is healed where the view is', () => {
+  const state = settled(1, viewOf([[1, 2], [3, 4]], {k: 2, depth: 2, healed: true}));
+  assert.equal(choiceAt(state, {other: 0}).healed, true);
+});
+
+test('a choice is current until a newer revision is expected', () => {
+  const state = settled(1), choice = choiceAt(state, {branch: 0, piece: 0});
+  assert.equal(isCurrent(state, choice), true);
+  assert.equal(isCurrent(run([{type: 'expect', revision: 2}], state), choice), false);
+});
+
+test('a refusal is shown and announced, and then the note is as before', () => {
+  const before = settled(), state = run([{type: 'refuse'}], before);
+  assert.deepEqual(noteOf(state), {sentence: REFUSAL, progress: '', bannable: false});
+  assert.equal(state.announcement, REFUSAL);
+  const after = run([{type: 'endRefusal'}], state);
+  assert.deepEqual([after.refusal, after.announcement, noteOf(after)], [null, '', noteOf(before)]);
+});
+
+test('a refusal says the reason that is given, which stays announced', () => {
+  const state = run([{type: 'refuse', because: 'A selection pauses branching.'}], settled());
+  assert.equal(noteOf(state).sentence, 'A selection pauses branching.');
+  assert.equal(run([{type: 'endRefusal'}], state).announcement, 'A selection pauses branching.');
+});
+
+test('a growing view of the present text says how deep it is; an older one does not', () => {
+  const growing = run([{type: 'settings', settings: SETTINGS}, show(1, likelyView(), {state: 'thinking'})]);
+  assert.equal(noteOf(growing).progress, 'Thinking, 5 of 5 deep');
+  assert.equal(noteOf(run([{type: 'expect', revision: 2}], growing)).progress, '');
+  assert.equal(noteOf(run([show(2, null, {reading: [3, 10]})], growing)).progress, 'Reading: 3 of 10 tokens');
+  assert.equal(noteOf(settled()).progress, '');
+});
+
+test('no event changes the state that it is given', () => {
+  const events = [
+    show(2, likelyView()), show(2, null, {pinned: pinned()}), show(3, null, {state: 'empty'}), {type: 'expect', revision: 4},
+    {type: 'settings', settings: SETTINGS}, {type: 'status', state: 'paused'}, {type: 'ahead', ready: 1, keys: ['1']},
+    {type: 'toggleOthers'}, {type: 'point', target: {branch: 0, piece: 0}}, {type: 'refuse'}, {type: 'endRefusal'},
+  ];
+  let state = freeze(settled(1));
+  for (const event of events) state = freeze(reduce(state, freeze(event)));
+  assert.equal(state.expectedRevision, 4);
+});
