@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import {existsSync, readFileSync, readdirSync} from 'node:fs';
-import {dirname, join, relative, resolve} from 'node:path';
+import {basename, dirname, join, relative, resolve} from 'node:path';
 import {test} from 'node:test';
 import {fileURLToPath} from 'node:url';
 
@@ -15,6 +15,11 @@ const imports = name => [...readFileSync(join(ROOT, name), 'utf-8').matchAll(/^i
 test('every script finds all that it imports', async () => {
   assert.ok(scripts.length > 60);
   for (const name of scripts) await import(join(ROOT, 'interface', name));
+});
+
+test('no two scripts share a file name', () => {
+  const names = scripts.map(name => basename(name));
+  assert.equal(new Set(names).size, names.length);
 });
 
 test('pure scripts import pure scripts alone', () => {
