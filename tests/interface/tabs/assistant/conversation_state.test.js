@@ -12,7 +12,7 @@ test('the two roles follow each other', () => {
   assert.deepEqual([OTHER_ROLE.user, OTHER_ROLE.assistant, ROLE_NAMES.user, ROLE_NAMES.assistant], ['assistant', 'user', 'User', 'Assistant']);
 });
 
-test('a request holds the messages without what the page knows of them, and whose turn it is', () => {
+test('a request holds the messages without their spans, and whose turn it is', () => {
   assert.deepEqual(conversationFields(earlier), {messages: [{role: 'user', content: 'Hello'}, {role: 'assistant', content: 'Hi'}], role: 'user'});
 });
 
@@ -22,7 +22,7 @@ test('the whole conversation has the message in progress at its end', () => {
   ]);
 });
 
-test('what is read again is one object wherever it was one', () => {
+test('equal conversations are one object after they are read from JSON', () => {
   const history = {now: earlier, before: earlier, other: {...earlier, role: 'assistant'}, blank: EMPTY_CONVERSATION};
   const read = JSON.parse(JSON.stringify(history), conversationReviver());
   assert.deepEqual(read, history);
@@ -31,7 +31,7 @@ test('what is read again is one object wherever it was one', () => {
   assert.equal(read.blank, EMPTY_CONVERSATION);
 });
 
-test('what has no messages is read as it is', () => {
+test('values without messages are read unchanged', () => {
   const kept = {text: 'a', list: [{b: 1}, null, {b: 1}], nothing: null}, read = JSON.parse(JSON.stringify(kept), conversationReviver());
   assert.deepEqual(read, kept);
   assert.notEqual(read.list[0], read.list[2]);
@@ -39,12 +39,12 @@ test('what has no messages is read as it is', () => {
 
 const moment = (kind, more = {}) => ({kind, text: 'text', before: 'before', time: 1, ...more});
 
-test('of all moments those are listed at which the turn was passed or something was left', () => {
+test('turns and abandoned texts are listed', () => {
   const moments = ['accepted', 'undone', 'left', 'send', 'edit', 'anew', 'reenter'].map(kind => moment(kind));
   assert.deepEqual(turnMoments(moments).map(({kind}) => kind), ['left', 'send', 'edit', 'anew', 'reenter']);
 });
 
-test('a moment at which nothing stood there is not listed', () => {
+test('a moment without text and messages is not listed', () => {
   assert.deepEqual(turnMoments([moment('send', {text: ''}), moment('send', {text: '', earlier: EMPTY_CONVERSATION})]), []);
   assert.equal(turnMoments([moment('send', {text: '', earlier})]).length, 1);
 });

@@ -5,7 +5,7 @@ import {relativeEntropies, markedWords} from '../../../../interface/tabs/highlig
 
 const entry = (token, from, more = {}) => ({token, word: [from, from + 9], entropy: 1, ...more});
 
-test('a word is the tokens that begin it and go on with it', () => {
+test('a word consists of its tokens', () => {
   const words = markedWords({entries: [entry('On', 0), entry('ce', 0), entry(' up', 4)], marks: []});
   assert.deepEqual(words.map(({text, from, rank, entries}) => [text, from, rank, entries.length]), [['Once', 0, Infinity, 2], [' up', 4, Infinity, 1]]);
 });
@@ -18,14 +18,14 @@ test('a word shows the entry that is marked, with its rank, else its first one',
   assert.deepEqual([a.entry, a.rank], [entries[3], 0]);
 });
 
-test('no tokens are no words', () => assert.deepEqual(markedWords({entries: [], marks: []}), []));
+test('a text without tokens has no words', () => assert.deepEqual(markedWords({entries: [], marks: []}), []));
 
 test('the fork at a word is the entropy before its first token, against the highest', () => {
   const entries = [entry('a', 0, {entropy: 1}), entry('b', 0, {entropy: 9}), entry(' c', 4, {entropy: 4}), entry(' d', 7, {entropy: null})];
   assert.deepEqual(relativeEntropies(markedWords({entries, marks: []})), [0.25, 1, 0]);
 });
 
-test('where no word forks all shares are nothing', () => {
+test('without entropy all shares are 0', () => {
   assert.deepEqual(relativeEntropies(markedWords({entries: [entry('a', 0, {entropy: 0}), entry(' b', 2, {entropy: null})], marks: []})), [0, 0]);
   assert.deepEqual(relativeEntropies([]), []);
 });

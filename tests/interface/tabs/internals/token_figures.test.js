@@ -23,7 +23,7 @@ function viewOf({id = CAME, rank = 21} = {}) {
 
 const near = (found, wanted) => assert.ok(Math.abs(found - wanted) <= 0.01 * wanted, `${found}, and not ${wanted}`);
 
-test('what the template and the tokenizer put there is not a message', () => {
+test('tokens of the template and the tokenizer belong to no message', () => {
   assert.equal(tokenOrigin(null, ['user']), 'put there by the template');
   assert.equal(tokenOrigin(null, null), 'put before every text by the tokenizer');
   assert.equal(tokenOrigin(0, null), 'of your text');
@@ -37,7 +37,7 @@ test('the facts of a token are its position, id, message, and what is special', 
   assert.equal(tokenFacts(view, token, 0, ['user']), "position 0 · id 1 · message 1, the user's · bytes of a part of a character · an ending");
 });
 
-test('of the token to come nothing is written there yet', () => {
+test('the facts of the token to come say that nothing is written yet', () => {
   assert.equal(tokenFacts(viewOf(), {id: null}, 7, null), 'position 7 · nothing is written there yet');
 });
 
@@ -48,7 +48,7 @@ test('the settings that odds are processed with are named', () => {
   assert.equal(processingSentence({temperature: 0, topP: 0.9}), 'at temperature 0, where the likeliest is certain, top-p 0.9');
 });
 
-test('each alternative and what came has its raw and its processed odds, by the whole row', () => {
+test('alternatives and the written token have raw and processed odds of the whole row', () => {
   for (const [temperature, topP] of [[1, 1], [0.5, 1], [1, 0.9], [1.5, 0.7]]) {
     const raw = nucleus(row, 1, 1).odds, processed = nucleus(row, temperature, topP).odds;
     for (const one of oddsRows(viewOf(), 1, {temperature, topP})) {
@@ -59,11 +59,11 @@ test('each alternative and what came has its raw and its processed odds, by the 
   }
 });
 
-test('where nothing is processed both odds are the same', () => {
+test('at temperature 1 and top-p 1 both odds are the same', () => {
   for (const one of oddsRows(viewOf(), 1, {temperature: 1, topP: 1})) assert.deepEqual(one.processed, one.raw);
 });
 
-test('alternatives have their places, and what came its own rank', () => {
+test('alternatives have their positions, and the written token its own rank', () => {
   assert.deepEqual(oddsRows(viewOf(), 1, {temperature: 1, topP: 1}).map(({came, rank}) => [came, rank]), [[false, 1], [false, 2], [false, 3], [true, 21]]);
   const first = oddsRows(viewOf({id: likeliest[1], rank: 2}), 1, {temperature: 1, topP: 1});
   assert.deepEqual(first.map(({came, rank}) => [came, rank]), [[false, 1], [true, 2], [false, 3], [true, 2]]);
@@ -78,17 +78,17 @@ test('a token that the model rules out is impossible', () => {
   }
 });
 
-test('what came is summed up by choice, odds and entropy', () => {
+test('the summary of a token has its choice, odds and entropy', () => {
   const view = viewOf(), rows = [{raw: {p: 0.5}, processed: {p: 0.6}, came: false}, {raw: {p: 0.25}, processed: {p: 0.125}, came: true}];
   assert.equal(summary(view, {id: CAME, rank: 1234}, 1, rows), "Choice 1,234 of the model's · raw 25 % · processed 13 % · entropy 1.23 nats");
 });
 
-test('of the token to come the likeliest is named', () => {
+test('the summary of the token to come names the likeliest token', () => {
   const rows = [{text: ' sea', bytes: null, processed: {p: 0.25}}];
   assert.equal(summary(viewOf(), {id: null}, 1, rows), '“␣sea” is the likeliest, with 25 % · entropy 1.23 nats');
 });
 
-test('all others have what the rows leave, at least where a row has a bound', () => {
+test('the rest is what the rows leave, a lower bound if a row has a bound', () => {
   const rows = [{raw: {p: 0.5, bound: false}, processed: {p: 0.25, bound: true}}, {raw: {p: 0.125, bound: false}, processed: {p: 0, bound: false}}];
   assert.deepEqual(oddsOfRest(rows, 'raw'), {p: 0.375, atLeast: false});
   assert.deepEqual(oddsOfRest(rows, 'processed'), {p: 0.75, atLeast: true});

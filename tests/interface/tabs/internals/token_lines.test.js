@@ -12,7 +12,7 @@ function viewOf(...tokens) {
 
 const texts = lines => lines.map(({stretches}) => stretches.map(({text, tokens}) => [text, tokens]));
 
-test('tokens of one line stand in one line, the one to come at its end', () => {
+test('the tokens of one line are in one line, with the one to come at its end', () => {
   const lines = tokenLines(viewOf(['Once'], [' upon']));
   assert.deepEqual(texts(lines), [[['Once', [0]], [' upon', [1]]]]);
   assert.deepEqual(lines.map(({tokens}) => tokens), [[0, 1, 2]]);
@@ -29,7 +29,7 @@ test('a line break at the end begins no line of its own for the token to come', 
   assert.deepEqual(tokenLines(viewOf(['one'], ['\n'], ['\n'])).map(({tokens}) => tokens), [[0, 1], [2, 3]]);
 });
 
-test('nothing but the token to come is one line', () => {
+test('a text without tokens is one line with the token to come', () => {
   assert.deepEqual(tokenLines(viewOf()), [{stretches: [], tokens: [0]}]);
 });
 
@@ -43,7 +43,7 @@ test('a token that ends one character and begins another belongs to both', () =>
   assert.deepEqual(texts(lines), [[['🙂', [0, 1]], ['🙂', [1, 2, 3]], ['b', [4]]]]);
 });
 
-test('bytes begin a character that others go on with where its last one is missing', () => {
+test('bytes that lack their last one begin a character that the next token continues', () => {
   const goesOn = bytes => texts(tokenLines(viewOf(['x', bytes], ['y', '82'])))[0][1][1].length === 2;
   const open = ['C3', 'DF', 'E2', 'E2 82', 'E2 9F', 'E2 AF', 'E2 BF', 'F0', 'F0 9F', 'F0 9F 99', '82 C3', '41 F0 9F', 'F0 9F 99 82 C3'];
   const closed = ['82', 'C3 A9', 'E2 82 AC', 'F0 9F 99 82', '41', '41 82', 'AC3', 'E2 C3 82', 'F0 41', 'E2 41', 'C3 41'];
@@ -51,12 +51,12 @@ test('bytes begin a character that others go on with where its last one is missi
   for (const bytes of closed) assert.ok(!goesOn(bytes), bytes);
 });
 
-test('a token without characters and bytes leads up to nothing', () => {
+test('a token without characters and bytes belongs to no stretch', () => {
   const lines = tokenLines(viewOf(['', null], ['a']));
   assert.deepEqual([texts(lines), lines[0].tokens], [[[['a', [1]]]], [0, 1, 2]]);
 });
 
-test('what the template put there is told apart', () => {
+test('tokens of the template are marked', () => {
   const lines = tokenLines(viewOf(['<user>', null, null], ['Hi', null, 0]));
   assert.deepEqual(lines[0].stretches.map(({template}) => template), [true, false]);
 });

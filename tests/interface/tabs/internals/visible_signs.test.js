@@ -9,11 +9,11 @@ test('a token is named by its text, with all white space as signs', () => {
 
 test('a part of a character is named by its bytes', () => assert.equal(tokenLabel({text: '', bytes: 'F0 9F'}), 'F0 9F'));
 
-test('a token at its place is written as the characters that it stands for there', () => {
+test('a token in its text is written as the characters that it adds', () => {
   assert.equal(tokenInText({text: ' Once'}, {text: 'Once', bytes: null}), '␣Once');
 });
 
-test('a token that stands for no characters of its own is named', () => {
+test('a token that adds no characters has its label', () => {
   assert.equal(tokenInText({text: ''}, {text: '<|end|>', bytes: null}), '<|end|>');
   assert.equal(tokenInText({text: '🙂'}, {text: '', bytes: '99 82'}), '99 82');
 });

@@ -59,11 +59,11 @@ test('JSON in a file of another kind is a text', async () => {
   assert.equal((await readDocumentFile(fileOf('[1]', 'a.json.txt'))).text, '[1]');
 });
 
-test('a document of ours is known in a file of any name', async () => {
+test('a document of Lookahead is recognised in a file of any name', async () => {
   assert.equal((await readDocumentFile(fileOf('{"format": "lookahead", "text": "b"}', 'a.txt'))).text, 'b');
 });
 
-test('JSON that is no document of ours is refused', async () => {
+test('JSON that is no document of Lookahead is refused', async () => {
   const sentence = '“a.json” is JSON, but not a document of Lookahead. Nothing was opened.';
   for (const content of ['{"cells": []}', '[1, 2]', 'null', '7']) assert.equal(await refusal(content, 'a.json'), sentence, content);
   assert.equal(await refusal('{}', 'A.JSON'), sentence.replace('a.json', 'A.JSON'));
@@ -82,7 +82,7 @@ test('a document without a text, or of a newer version, is refused', async () =>
   assert.equal(await refusal('{"format": "lookahead", "text": "", "version": 1}', 'a.json'), 'It was opened.');
 });
 
-test('what is not a text in UTF-8 is refused', async () => {
+test('a file that is not UTF-8 text is refused', async () => {
   const sentence = '“a.txt” is not a text in UTF-8. Nothing was opened; save it as UTF-8 text, or export it again.';
   for (const bytes of [[0xff, 0xfe, 97], [97, 0, 98], [0xc3]]) assert.equal(await refusal(new Uint8Array(bytes), 'a.txt'), sentence);
 });

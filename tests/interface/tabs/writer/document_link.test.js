@@ -37,11 +37,11 @@ test('a long text is packed whole', async () => {
   assert.equal((await decodeLink(await encodeLink({text}))).text, text);
 });
 
-test('what a document does not have is null', async () => {
+test('missing fields of a document are null', async () => {
   assert.deepEqual(await decodeLink(await encodeLink({text: ''})), {text: '', settings: null, seed: null, instruction: null, model: null});
 });
 
-test('fields of a link that are not what they should be are left out', async () => {
+test('fields of a link with a wrong type are null', async () => {
   const strange = {version: 1, text: 'a', settings: [1], seed: 0.5, instruction: '', model: 7};
   assert.deepEqual(await decodeLink(fragmentOf(JSON.stringify(strange))), {text: 'a', settings: null, seed: null, instruction: null, model: null});
   const {instruction, model} = await decodeLink(fragmentOf(JSON.stringify({text: 'a', instruction: 7, model: 'm'.repeat(201)})));
@@ -52,7 +52,7 @@ test('a fragment is a link where it begins as one', () => {
   assert.deepEqual(['#t=', '#t=abc', '#', '', '#x#t=abc', 't=abc'].map(isLink), [true, true, false, false, false, false]);
 });
 
-test('what is no link is refused', async () => assert.equal(await refusal('#x=abc'), STRANGE));
+test('a fragment that is no link is refused', async () => assert.equal(await refusal('#x=abc'), STRANGE));
 
 test('a link that was cut or changed is refused', async () => {
   const fragment = await encodeLink(DOCUMENT);
@@ -78,7 +78,7 @@ test('a small link that unpacks to more than a megabyte is refused', async () =>
   assert.equal(await refusal(fragmentOf(`{"text":"${'a'.repeat(most - frame)}"}`)), 'It was opened.');
 });
 
-test('a link of more than half a million characters is not looked into', async () => {
+test('a link of more than half a million characters is refused unread', async () => {
   assert.equal(await refusal(`#t=${'a'.repeat(512 * 1024 - 2)}`), HUGE);
   assert.equal(await refusal(`#t=${'a'.repeat(512 * 1024 - 3)}`), BROKEN);
 });
@@ -93,7 +93,7 @@ test('a browser that cannot pack says so', async t => {
   }
 });
 
-test('links of up to eight thousand characters are whole in other programs', () => assert.equal(MOST_LINK, 8192));
+test('the longest link has 8192 characters', () => assert.equal(MOST_LINK, 8192));
 
 const at = host => ({href: `http://${host}/#t=abc`, hostname: new URL(`http://${host}/`).hostname});
 const reach = host => {
@@ -113,12 +113,12 @@ test('an address of a network says so', () => {
   assert.equal(publicAddress(at('10.1.2.3')).sentence, 'Only computers in the same network can open this link.');
 });
 
-test('an address of the whole net needs no sentence', () => {
+test('a public address needs no sentence', () => {
   const far = ['example.org', '8.8.8.8', '172.15.0.1', '172.32.0.1', '11.0.0.1', '192.169.1.1', '110.1.2.3', 'localhost.example.org', 'local', 'xlocalhost', 'box.local.org', '[2001:db8::1]'];
   for (const host of far) assert.equal(reach(host), 'all', host);
 });
 
-test('a link begins with the address of the page, without its query and what stands behind its number sign', () => {
+test('a link begins with the address of the page without query and fragment', () => {
   assert.equal(publicAddress(at('example.org')).address, 'http://example.org/');
   const visited = {
     'https://example.org/?secret=1#t=x': 'https://example.org/', 'https://example.org/a/b?x=%23&y=?#': 'https://example.org/a/b',

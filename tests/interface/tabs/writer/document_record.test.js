@@ -43,12 +43,12 @@ test('names, models and contexts are texts of at most two hundred characters', (
   assert.equal(leftOf({...LEFT, context: 7})[0].context, '');
 });
 
-test('the caret stands within the text, at its end where it is no place', () => {
+test('the caret is within the text, and at its end if it is invalid', () => {
   for (const value of [undefined, null, true, -1, 0.5, 1e300, 'x', [1]]) assert.equal(documentOf({caret: value}).caret, 9, String(value));
   assert.deepEqual([0, 9, 10].map(caret => documentOf({caret}).caret), [0, 9, 9]);
 });
 
-test('an instruction is a text, in force where that is said, or where nothing is said of it', () => {
+test('an instruction is in force if the document says so, or says nothing of it', () => {
   for (const value of others('x', '')) assert.equal(documentOf({instruction: value}).instruction, '');
   assert.equal(documentOf({instructed: true}).instructed, true);
   for (const value of others(undefined, true)) assert.equal(documentOf({instructed: value}).instructed, false, JSON.stringify(value));
@@ -57,7 +57,7 @@ test('an instruction is a text, in force where that is said, or where nothing is
   assert.equal(documentOf({instructed: undefined, instruction: 7}).instructed, false);
 });
 
-test('spans stand in order within the text, none in another', () => {
+test('spans are in order, within the text, and do not overlap', () => {
   const spans = value => documentOf({spans: value}).spans;
   assert.deepEqual(spans([[0, 2], [2, 4], [5, 9]]), [[0, 2], [2, 4], [5, 9]]);
   assert.deepEqual(spans([[0, 3], [2, 4], [3, 5]]), [[0, 3], [3, 5]]);
@@ -66,12 +66,12 @@ test('spans stand in order within the text, none in another', () => {
   for (const value of others([[0, 1]])) assert.deepEqual(spans(value), []);
 });
 
-test('spans are the document’s own', () => {
+test('spans are copied', () => {
   const spans = [[0, 2]], found = documentOf({spans}).spans;
   assert.notEqual(found[0], spans[0]);
 });
 
-test('a history is believed as a whole or not at all', () => {
+test('a history with one wrong step is dropped as a whole', () => {
   const empty = {steps: [], position: 0};
   assert.deepEqual(documentOf({history: {steps: [STEP, {}], position: 1}}).history, empty);
   assert.deepEqual(documentOf({history: {steps: [STEP], position: 2}}).history, empty);
@@ -82,7 +82,7 @@ test('a history is believed as a whole or not at all', () => {
   assert.deepEqual(documentOf({history: Object.assign([], {steps: [STEP], position: 1})}).history, empty);
 });
 
-test('every field of a step is looked at', () => {
+test('every field of a step is checked', () => {
   const wrong = {
     start: [-1, 0.5, '0', null], removed: [1, null], inserted: [1, null], time: ['1', null, NaN, Infinity], kind: ['send', 'x', 1, null],
     before: [[1, 0], [0], [0, 1, 2], [0.5, 1], [-1, 0], 'ab', null], after: [[1, 0], null],
@@ -97,11 +97,11 @@ test('the kinds of steps are those of a document', () => {
   for (const kind of ['type', 'delete', 'paste', 'cut', 'composition', 'replace', 'reenter']) assert.deepEqual(stepsOf({...STEP, kind}), [{...STEP, kind}]);
 });
 
-test('what a step has beside its fields is left out', () => {
+test('unknown fields of a step are left out', () => {
   assert.deepEqual(stepsOf({...STEP, extra: 1, ids: [1], marks: {...STEP.marks, extra: 1}}), [STEP]);
 });
 
-test('an accepted step has token ids where they are ids', () => {
+test('an accepted step has token ids only if all are ids', () => {
   for (const ids of [[], ['1'], [1, '2'], [-1], [0.5], null, 'x', {length: 1, 0: 1}]) assert.equal(stepsOf({...ACCEPTED, ids})[0].ids, null);
   assert.deepEqual(stepsOf({...ACCEPTED, ids: [0]})[0].ids, [0]);
   assert.notEqual(stepsOf(ACCEPTED)[0].ids, ACCEPTED.ids);
@@ -113,7 +113,7 @@ test('an accepted step is healed only where that is said, and has log-probabilit
   assert.deepEqual(stepsOf({...ACCEPTED, logprobs: []})[0].logprobs, []);
 });
 
-test('every field of what was left is looked at', () => {
+test('every field of an abandoned text is checked', () => {
   const wrong = {at: [-1, 3, 0.5, null], start: [-1, null], removed: [1], inserted: [null], caret: [[2, 1], null], time: ['x', null]};
   for (const [field, values] of Object.entries(wrong)) for (const value of values) assert.deepEqual(leftOf({...LEFT, [field]: value}), [], field);
   assert.deepEqual(leftOf({...LEFT, at: 2, extra: 1}), [{...LEFT, at: 2}]);
@@ -121,7 +121,7 @@ test('every field of what was left is looked at', () => {
   for (const left of others()) assert.deepEqual(documentOf({left}).left, []);
 });
 
-test('what was left is also found within the history, where older versions kept it', () => {
+test('abandoned texts are also found within the history, where older versions kept them', () => {
   const history = {...WHOLE.history, left: [LEFT]};
   assert.deepEqual(documentFrom({...WHOLE, left: undefined, history}).left, [LEFT]);
   assert.deepEqual(documentFrom({...WHOLE, left: [], history}).left, []);
@@ -137,6 +137,6 @@ test('settings are an object of at most twenty thousand characters, and a copy o
   assert.equal(settingsFrom({a: 'x'.repeat(20_000 - 7)}), null);
 });
 
-test('an object is plain where it is neither null nor a list', () => {
+test('an object is plain if it is neither null nor a list', () => {
   assert.deepEqual([{}, [], null, undefined, 'x', 1].map(isPlainObject), [true, false, false, false, false, false]);
 });

@@ -38,7 +38,7 @@ class Characters {
   }
 }
 
-test('after any changes the pieces are those that stand untouched', () => withDice(400, dice => {
+test('after any changes the trail holds the untouched pieces', () => withDice(400, dice => {
   const trail = new AcceptedTrail(), slow = new Characters();
   let text = '';
   for (let revision = 1; revision <= 15; revision += 1) {
@@ -94,7 +94,7 @@ test('a change of the last character of a piece drops it', () => {
   assert.deepEqual(trail.since(0, 99), []);
 });
 
-test('pieces are told that were accepted after a revision and end before the caret, in the order of the text', () => {
+test('the trail lists the pieces accepted after a revision that end before the caret, in order', () => {
   const trail = trailOf(accepted(10, 'bb', [2]), {...accepted(0, 'aa', [1]), healed: true}, accepted(20, 'cc', [3]));
   assert.deepEqual(trail.since(0, 22), [[0, [1], true], [10, [2], false], [20, [3], false]]);
   assert.deepEqual(trail.since(1, 22), [[0, [1], true], [20, [3], false]]);
@@ -102,7 +102,7 @@ test('pieces are told that were accepted after a revision and end before the car
   assert.deepEqual(trail.since(3, 22), []);
 });
 
-test('what was inserted without token ids is no piece', () => {
+test('a text without token ids is not part of the trail', () => {
   for (const ids of [[], null, undefined]) assert.deepEqual(trailOf({start: 0, inserted: 'a', ids}).since(0, 99), []);
 });
 
@@ -112,7 +112,7 @@ test('the newest ten thousand pieces are kept', () => {
   assert.deepEqual(trail.since(0, 99_999).map(([start]) => start), Array.from({length: most}, (_, index) => index + 1));
 });
 
-test('a trail that was cleared holds nothing', () => {
+test('a cleared trail is empty', () => {
   const trail = trailOf(accepted(0, 'a'));
   trail.clear();
   assert.deepEqual(trail.since(0, 9), []);

@@ -64,13 +64,13 @@ test('at temperature 1 and top-p 1 the odds are raw, whatever is packed', () => 
   assert.equal(drawn.rows[0].raw, false);
 });
 
-test('where nothing is packed, other temperatures show raw odds, and say so', () => {
+test('without packed nodes, other temperatures show raw odds and say so', () => {
   const view = {...likelyView(2, 3), nodes: undefined}, drawn = shapeRows(view, {temperature: 0.5});
   near(drawn.rows[0].path.p, oddsOf(drawn.rows[0].ids), 'path');
   assert.equal(drawn.rows[0].raw, true);
 });
 
-test('odds of one node among others are raw where it alone is not packed', () => {
+test('a single unpacked node shows raw odds', () => {
   const view = likelyView(1, 3);
   view.nodes[1] = packed(rowAfter(view.branches[0].ids.slice(0, 1)));
   view.branches[0].at = [0, null, 2];
@@ -80,7 +80,7 @@ test('odds of one node among others are raw where it alone is not packed', () =>
   assert.deepEqual([row.raw, row.figures[0].raw], [true, undefined]);
 });
 
-test('what the settings do not name is as it was asked for', () => {
+test('unnamed settings are those of the view\'s request', () => {
   const view = likelyView(2, 3, {temperature: 0.5});
   const {rows, wanted} = shapeRows(view);
   near(rows[0].share.p, oddsOf(rows[0].ids.slice(0, 1), 0.5), 'share');
@@ -88,14 +88,14 @@ test('what the settings do not name is as it was asked for', () => {
   assert.equal(shapeRows(view, {order: 'path'}).wanted.order, 'path');
 });
 
-test('a top-p that reaches past what is kept gives bounds for share, coverage and the rest', () => {
+test('a top-p that includes tokens that are not kept gives bounds for share, coverage and the rest', () => {
   const drawn = shapeRows(likelyView(2, 2), {temperature: 2, top_p: 0.999});
   assert.ok(drawn.rows[0].share.bound && drawn.coverage.bound && drawn.rest.atLeast);
   const known = shapeRows(likelyView(2, 2), {top_p: 0.5});
   assert.ok(!known.rows[0].share.bound && !known.coverage.bound && !known.rest.atLeast);
 });
 
-test('rows stand by the share, by the whole row, or by the alphabet', () => {
+test('rows are ordered by share, by the whole row, or by the alphabet', () => {
   const view = likelyView(12), byOdds = depth => idsOf(shapeRows(view)).toSorted((one, other) => oddsOf(other.slice(0, depth)) - oddsOf(one.slice(0, depth)));
   assert.notDeepEqual(byOdds(1), byOdds(5));
   assert.deepEqual(idsOf(shapeRows(view, {order: 'share'})), byOdds(1));
@@ -104,7 +104,7 @@ test('rows stand by the share, by the whole row, or by the alphabet', () => {
   assert.deepEqual(texts(shapeRows(view, {order: 'alphabet'})), texts(shapeRows(view)).toSorted(new Intl.Collator().compare));
 });
 
-test('by the alphabet all pieces of a row are one text', () => {
+test('alphabetical order compares the whole text of a row', () => {
   const view = viewOf(likeliest([], 2).map(id => pathOf([id], 2)), {k: 2, depth: 2}), [first, second] = view.branches;
   [first.pieces[0].text, first.pieces[1].text, second.pieces[0].text, second.pieces[1].text] = ['a', 'b', 'aa', ''];
   assert.deepEqual(idsOf(shapeRows(view, {order: 'alphabet'})), [second.ids, first.ids]);
@@ -112,7 +112,7 @@ test('by the alphabet all pieces of a row are one text', () => {
   assert.deepEqual(idsOf(shapeRows(view, {order: 'alphabet'})), [first.ids, second.ids]);
 });
 
-test('by the alphabet white space before a row does not count', () => {
+test('alphabetical order ignores white space before a row', () => {
   const view = likelyView(2, 1);
   [view.branches[0].pieces[0].text, view.branches[1].pieces[0].text] = ['b', ' c'];
   assert.deepEqual(idsOf(shapeRows(view, {order: 'alphabet'})), view.branches.map(({ids}) => ids));
@@ -120,7 +120,7 @@ test('by the alphabet white space before a row does not count', () => {
   assert.deepEqual(idsOf(shapeRows(view, {order: 'alphabet'})), view.branches.map(({ids}) => ids).toReversed());
 });
 
-test('rows that top-p leaves nothing of stand by their raw odds', () => {
+test('rows that top-p excludes are ordered by their raw odds', () => {
   const view = viewOf(likeliest([], 4).toReversed().map(id => pathOf([id], 3)), {k: 4, depth: 3, mode: 'forks'});
   for (const [order, depth] of [['share', 1], ['path', 3]]) {
     const found = idsOf(shapeRows(view, {temperature: 0, order})).slice(1);
@@ -128,7 +128,7 @@ test('rows that top-p leaves nothing of stand by their raw odds', () => {
   }
 });
 
-test('a row that is cut has the odds of what is left of it, in whatever order', () => {
+test('a shortened row has the odds of its remaining tokens, in any order', () => {
   const view = likelyView(12), cut = shapeRows(view, {depth: 2, temperature: 0, order: 'path'}).rows;
   const found = cut.slice(1).map(({ids}) => ids);
   assert.deepEqual(found, found.toSorted((one, other) => oddsOf(other) - oddsOf(one)));
@@ -138,7 +138,7 @@ test('a row that is cut has the odds of what is left of it, in whatever order', 
   });
 });
 
-test('a smaller number and depth cut rows, and what was cut is among the others', () => {
+test('a smaller number and depth give fewer and shorter rows, and the others include the missing rows', () => {
   const view = likelyView(), drawn = shapeRows(view, {k: 3, depth: 2});
   assert.deepEqual(idsOf(drawn), view.branches.slice(0, 3).map(({ids}) => ids.slice(0, 2)));
   assert.deepEqual(drawn.rows.map(({pieces}) => pieces.length), [2, 2, 2]);
@@ -159,7 +159,7 @@ test('rows of a tree are neither fewer nor shorter', () => {
   assert.deepEqual(idsOf(shapeRows(likelyView(3, 3, {mode: 'every_level'}), {k: 1, depth: 2})), likelyView(3, 2).branches.map(({ids}) => ids));
 });
 
-test('a branch without tokens is no row', () => {
+test('a branch without tokens is not drawn', () => {
   const view = likelyView(2, 2);
   view.branches.unshift({ids: [], logprobs: [], at: [], pieces: [], ended: false, healed: false});
   const drawn = shapeRows(view);
@@ -177,7 +177,7 @@ test('rows end with the word, the clause, the sentence or the line that is asked
   assert.equal(shapeRows(view, {until: 'word'}).rows[0].open, false);
 });
 
-test('a row that does not come to the end that is asked for is open, one that ended is not', () => {
+test('a row that does not reach the requested end is open, and an ended row is not', () => {
   const view = viewOf([pathOf(likeliest([], 1), 3)], {k: 1});
   assert.equal(shapeRows(view, {until: 'sentence'}).rows[0].open, true);
   assert.equal(shapeRows(view, {until: 'sentence'}).rows[0].ids.length, 3);
@@ -204,7 +204,7 @@ test('where a click takes one word a row holds its first word, as one piece', ()
   assert.deepEqual([alone.pieces.length, alone.pieces[0].text], [1, textOf(one.branches[0].ids[0])]);
 });
 
-test('no piece falls apart where a row is cut within a character', () => {
+test('a row that is cut within a character drops that piece', () => {
   const view = likelyView(1, 4), [branch] = view.branches;
   branch.pieces = [{text: ' a', tokens: 1, ends: 0}, {text: '🙂', tokens: 3, ends: 1}, {text: '!', tokens: 4, ends: 3}];
   const [cut] = shapeRows(view, {depth: 2}).rows;
@@ -215,7 +215,7 @@ test('no piece falls apart where a row is cut within a character', () => {
   near(row.pieces[1].odds.p, oddsOf(branch.ids.slice(0, 3)) / oddsOf(branch.ids.slice(0, 1)), 'of the character');
 });
 
-test('tokens before a plain text that say nothing are counted', () => {
+test('tokens without text before an ASCII piece are counted', () => {
   const view = likelyView(1, 4), [branch] = view.branches;
   branch.pieces = [{text: ' a', tokens: 1, ends: 0}, {text: 'b', tokens: 4, ends: 1}];
   assert.deepEqual(shapeRows(view).rows[0].pieces.map(({unsaid}) => unsaid), [0, 2]);
@@ -227,7 +227,7 @@ test('tokens before a plain text that say nothing are counted', () => {
   }
 });
 
-test('a word of one piece keeps the tokens before it that say nothing', () => {
+test('a one-word row keeps the count of tokens without text', () => {
   const view = likelyView(1, 3);
   view.branches[0].pieces = [{text: 'b', tokens: 3, ends: 1}];
   assert.equal(shapeRows(view, {oneWord: true}).rows[0].pieces[0].unsaid, 2);
@@ -248,7 +248,7 @@ test('a healed row holds the token that was opened again on top of its depth', (
   assert.equal(shapeRows(likelyView(1, 5), {depth: 3}).rows[0].healed, false);
 });
 
-test('the token that stands in place of what was typed says nothing of its own', () => {
+test('a healed token that replaces typed text is not counted as a token without text', () => {
   const path = pathOf(likeliest([], 1), 3), view = viewOf([path], {k: 1, healed: true});
   view.branches[0].pieces = [{text: 'b', tokens: 2, ends: 0}, {text: 'c', tokens: 3, ends: 1}];
   assert.deepEqual(shapeRows(view).rows[0].pieces.map(({unsaid}) => unsaid), [0, 0]);
@@ -258,7 +258,7 @@ test('the token that stands in place of what was typed says nothing of its own',
   assert.equal(shapeRows(view).rows[0].pieces[1].unsaid, 1);
 });
 
-test('a healed row that ends at once has nothing that was not said', () => {
+test('a healed row that ends at once has no tokens without text', () => {
   const path = pathOf(likeliest([], 1), 2), view = viewOf([path], {k: 1, healed: true, ended: [0]});
   view.branches[0].pieces = [];
   const [row] = shapeRows(view).rows;
@@ -270,12 +270,12 @@ test('a healed row that ends at once has nothing that was not said', () => {
   assert.equal(shapeRows(open).rows[0].unsaid, 2);
 });
 
-test('what was typed is told along', () => {
+test('the typed characters are part of the drawn view', () => {
   assert.equal(shapeRows({...likelyView(1, 1), given: 'lig'}).given, 'lig');
   assert.equal(shapeRows({...likelyView(1, 1), given: undefined}).given, '');
 });
 
-test('the others are the likeliest beginnings that no row begins with', () => {
+test('the others are the likeliest beginnings that no row has', () => {
   const view = likelyView(2, 2), drawn = shapeRows(view);
   assert.deepEqual(drawn.others.map(({ids}) => ids[0]), likeliest([], 10).slice(2));
   drawn.others.forEach(other => near(other.odds.p, oddsOf(other.ids), 'of each'));
@@ -284,19 +284,19 @@ test('the others are the likeliest beginnings that no row begins with', () => {
   cold.others.forEach(other => near(other.odds.p, oddsOf(other.ids, 0.5), 'of each, colder'));
 });
 
-test('the others stand by their odds as the model gives them', () => {
+test('the others are ordered by their raw odds', () => {
   const view = likelyView(2, 2);
   view.rest.reverse();
   assert.deepEqual(shapeRows(view, {temperature: 0}).others.map(({ids}) => ids[0]), likeliest([], 10).slice(2));
 });
 
-test('others of which the ids read alike are two', () => {
+test('others whose ids read alike are different', () => {
   const view = likelyView(1, 1), [first] = view.rest;
   view.rest = [{...first, ids: [77]}, {...first, ids: [7, 7], logprobs: [-3, -3], at: [0, 0]}];
   assert.deepEqual(shapeRows(view).others.map(({ids}) => ids), [[77], [7, 7]]);
 });
 
-test('a beginning stands among the others once, and never where a row begins with it', () => {
+test('a beginning is among the others once, and never if a row has it', () => {
   const view = likelyView(2, 2), [first] = view.rest;
   view.rest.push({...first, text: 'twice'}, {...first, ids: view.branches[0].ids.slice(0, 1), logprobs: [0]});
   view.rest.push({...first, ids: [...first.ids, 1], logprobs: [first.logprobs[0], -1], at: [0, 0], text: 'longer'});
@@ -308,14 +308,14 @@ test('a beginning stands among the others once, and never where a row begins wit
   assert.equal(longer.raw, first.logprobs[0] - 1);
 });
 
-test('an other of which no node is known has the odds after the first', () => {
+test('another beginning without a node has the odds after the first node', () => {
   const view = likelyView(1, 2);
   delete view.rest[0].at;
   const [other] = shapeRows(view, {temperature: 0.5}).others;
   near(other.odds.p, oddsOf(other.ids, 0.5), 'after the first node');
 });
 
-test('a row that is not shown stands among the others by its first piece', () => {
+test('a row that is not shown is among the others by its first piece', () => {
   const view = likelyView(2, 3), [, branch] = view.branches;
   branch.pieces = [{text: '🙂', tokens: 2, ends: 1}, {text: '!', tokens: 3, ends: 1}];
   const other = shapeRows(view, {k: 1}).others.find(({ids}) => ids[0] === branch.ids[0]);
@@ -339,7 +339,7 @@ const leftOf = (branch, tokens, nodes) => ({
   pieces: branch.pieces.filter(piece => piece.tokens > tokens).map(piece => ({...piece, tokens: piece.tokens - tokens})),
 });
 
-test('what is pinned stands on top of the rows, counts for nothing, and is marked as a further row', () => {
+test('a pinned row is first, does not count, and is marked as extra', () => {
   const view = likelyView(), plain = shapeRows(view), strange = leftOf(viewOf([pathOf([17, 18], 4)]).branches[0], 0);
   const drawn = shapeRows(view, {}, strange);
   assert.deepEqual(idsOf(drawn), [strange.ids, ...idsOf(plain)]);
@@ -355,7 +355,7 @@ test('a pinned row has the share of what sets it apart from all others', () => {
   near(other.share.p, oddsOf([first]), 'share of the other row');
 });
 
-test('a row that goes on as what is pinned does is the pinned one', () => {
+test('a row that continues the pinned one is the pinned row', () => {
   const view = likelyView(), plain = shapeRows(view), pinned = leftOf(view.branches[3], 0);
   pinned.ids.length = pinned.pieces.length = 3;
   const drawn = shapeRows(view, {}, pinned);
@@ -368,7 +368,7 @@ test('a row that goes on as what is pinned does is the pinned one', () => {
   }
 });
 
-test('while rows grow, one that is shorter than what is pinned shows that; once they have grown, it stands above', () => {
+test('while rows grow, the pinned row replaces a shorter one of the same path; later it is extra', () => {
   const view = likelyView(5, 1), full = likelyView(), pinned = leftOf(full.branches[2], 0);
   view.asked.depth = 5;
   const growing = shapeRows(view, {}, pinned, true);
@@ -377,12 +377,12 @@ test('while rows grow, one that is shorter than what is pinned shows that; once 
   assert.deepEqual([grown.rows.length, grown.rows[0].ids, grown.rows[0].extra], [6, pinned.ids, true]);
 });
 
-test('an unlike row is not taken for what is pinned while rows grow', () => {
+test('a row of another path is not replaced by the pinned one while rows grow', () => {
   const view = likelyView(2, 2), pinned = leftOf(viewOf([pathOf([17], 4)]).branches[0], 0);
   assert.equal(shapeRows(view, {}, pinned, true).rows.length, 3);
 });
 
-test('what is pinned is shown by the odds that it brought along, else by raw ones', () => {
+test('a pinned row shows the odds of its own nodes, else raw ones', () => {
   const view = likelyView(2, 4), [branch] = view.branches, wanted = {...ASKED, temperature: 0.5};
   const own = leftOf(branch, 1);
   near(shapePinnedRow(own, wanted).path.p, Math.exp(own.logprobs.reduce((sum, one) => sum + one, 0)), 'raw');
@@ -392,7 +392,7 @@ test('what is pinned is shown by the odds that it brought along, else by raw one
   assert.equal(shapePinnedRow(brought, wanted).nodes, nodes);
 });
 
-test('what is pinned is cut as rows of its kind are', () => {
+test('a pinned row is shortened like other rows', () => {
   const pinned = leftOf(likelyView(1, 5).branches[0], 1);
   assert.equal(shapePinnedRow(pinned, {...ASKED, depth: 2}).ids.length, 2);
   const {share, pinned: isPinned, extra, apart} = shapePinnedRow(pinned, ASKED);
@@ -407,7 +407,7 @@ test('a view covers fewer and shorter rows, another order and other odds', () =>
   assert.ok(!coversSettings(view, {k: 6}) && !coversSettings(view, {depth: 6}) && !coversSettings(view, {mode: 'sampled'}));
 });
 
-test('a view that was drawn covers what was drawn as it was', () => {
+test('a view covers the settings it was drawn with', () => {
   const view = likelyView(5, 5, {mode: 'sampled', temperature: 0.8, top_p: 0.9, seed: 3});
   assert.ok(coversSettings(view, {k: 2, depth: 3, temperature: 0.8, top_p: 0.9, seed: 3}));
   for (const other of [{temperature: 1}, {top_p: 1}, {seed: 4}, {k: 6}]) assert.ok(!coversSettings(view, other), JSON.stringify(other));
@@ -426,7 +426,7 @@ test('a tree covers its own rows alone, those of every level also shorter ones t
   assert.ok(coversSettings(viewOf([], {mode: 'every_level'}), {depth: 1}));
 });
 
-test('rows up to an end are covered by longer ones that come to it or ended', () => {
+test('rows up to an end are covered by longer rows that reach it or have ended', () => {
   const view = likelyView(2, 3);
   view.branches.forEach(({pieces}) => pieces.forEach((piece, index) => { piece.ends = [0, 2, 0][index]; }));
   assert.ok(coversSettings(view, {until: 'word'}) && coversSettings(view, {until: 'clause'}) && !coversSettings(view, {until: 'sentence'}));

@@ -9,7 +9,7 @@ const {visibleText} = words;
 const said = text => text.replaceAll('\u00a0', ' ');
 const percent = figure => said(words.formatPercent(figure));
 
-test('figures do not break over lines', () => {
+test('figures contain no breaking spaces', () => {
   for (const p of [0, 1e-9, 0.001, 0.37, 0.999, 1])
     for (const figure of [{p}, {p, bound: true}, {p, atLeast: true}]) assert.ok(!words.formatPercent(figure).includes(' '), p);
 });
@@ -22,14 +22,14 @@ test('a percentage has two digits, below a tenth one, and none behind the point 
   for (const [p, text] of Object.entries(shown)) assert.equal(percent({p: Number(p)}), text, p);
 });
 
-test('what is nearly certain is not shown as certain', () => {
+test('odds just below 1 are not shown as 100 %', () => {
   assert.equal(percent({p: 0.9949}), '99 %');
   assert.equal(percent({p: 0.995}), '> 99 %');
   assert.equal(percent({p: 0.99994}), '> 99 %');
   assert.equal(percent({p: 0.99995}), '100 %');
 });
 
-test('a bound is shown as what the odds are at most', () => {
+test('an upper bound is shown with ≤', () => {
   assert.equal(percent({p: 0.25, bound: true}), '≤ 25 %');
   assert.equal(percent({p: 0.994, bound: true}), '≤ 99 %');
   assert.equal(percent({p: 0.995, bound: true}), '≤ 100 %');
@@ -37,7 +37,7 @@ test('a bound is shown as what the odds are at most', () => {
   assert.equal(percent({p: 0.0000009, bound: true}), '≤ 0.0001 %');
 });
 
-test('what remains beside a bound is shown as what the odds are at least', () => {
+test('a lower bound is shown with ≥', () => {
   assert.equal(percent({p: 0.25, atLeast: true}), '≥ 25 %');
   assert.equal(percent({p: 0.994, atLeast: true}), '≥ 99 %');
   assert.equal(percent({p: 0.995, atLeast: true}), '≥ 99 %');
@@ -72,7 +72,7 @@ test('a text is quoted without the white space around it, unless it is nothing e
   assert.deepEqual([' sea ', '  ', '\n', 'a b'].map(words.quotedText), ['“sea”', '“␣␣”', '“↵”', '“a b”']);
 });
 
-test('what may come next is spelled as a word of a list', () => {
+test('a possible continuation has a label', () => {
   const shown = [{text: ' sea'}, {text: '  '}, {text: null}, {text: null, end: true}, {text: 'x', end: true}].map(words.continuationLabel);
   assert.deepEqual(shown, ['sea', '␣␣', '◌', 'end', 'end']);
   assert.equal(words.PARTIAL_TOKEN_SIGN, '◌');
@@ -80,19 +80,19 @@ test('what may come next is spelled as a word of a list', () => {
 
 const other = (text, p = 0.1) => ({text, odds: {p}});
 
-test('the likeliest others are summed up in one line', () => {
+test('the likeliest others are one line', () => {
   assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a, b, c, d …');
   assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d'].map(text => other(text))), 'a, b, c, d');
   assert.equal(words.likeliestLabels([]), '');
   assert.equal(words.likeliestLabels([other(' a'), other('\n'), other(null), other(' b')]), 'a, b …');
 });
 
-test('others that top-p rules out are summed up only where there are no others', () => {
+test('others that top-p excludes are named only if there are no others', () => {
   assert.equal(words.likeliestLabels([other(' a', 0), other(' b')]), 'b …');
   assert.equal(words.likeliestLabels([other(' a', 0), other(' b', 0)]), 'a, b');
 });
 
-test('the head says how many branches there are, and of what they hold their share', () => {
+test('the coverage sentence says how many branches there are and what they hold', () => {
   assert.deepEqual([words.coverageSubject(1), words.coverageSubject(5)], ['This one holds', 'These 5 hold']);
   const ofWhat = (given, banned) => words.coverageCaption({given, wanted: {banned}});
   assert.equal(ofWhat(''), 'of what the model thinks could come next');
@@ -103,7 +103,7 @@ test('the head says how many branches there are, and of what they hold their sha
 
 const piece = {text: ' sea', odds: {p: 0.25}, upTo: {p: 0.125}}, row = {path: {p: 0.01}, raw: false};
 
-test('a token is told of with its odds, those up to it and those of its row', () => {
+test('a piece is described with its odds, those up to it and those of its row', () => {
   assert.equal(said(words.describePiece(row, piece)), '“sea” 25 % after the text before it · up to here 13 % · whole row 1 %');
   assert.ok(said(words.describePiece({...row, raw: true}, piece)).endsWith('whole row 1 % · raw odds'));
   assert.equal(said(words.describeOther({text: ' sea', odds: {p: 0.25}})), '“sea” 25 % · none of the rows begins with it');
@@ -111,12 +111,12 @@ test('a token is told of with its odds, those up to it and those of its row', ()
 
 const grown = (length, more = {}) => ({branch: {ids: Array(length)}, extra: false, ended: false, healed: false, ...more});
 
-test('progress tells how far the text is read, before anything else', () => {
+test('progress says first how far the text is read', () => {
   assert.equal(words.progressSentence([512, 2000], [grown(3)], {depth: 5}), 'Reading: 512 of 2,000 tokens');
   assert.equal(words.progressSentence([0, 1], null, undefined), 'Reading: 0 of 1 token');
 });
 
-test('progress tells how deep all rows are that still grow', () => {
+test('progress says how deep all growing rows are', () => {
   assert.equal(words.progressSentence(null, [grown(3), grown(5)], {depth: 7}), 'Thinking, 3 of 7 deep');
   assert.equal(words.progressSentence(null, [grown(3), grown(2, {ended: true}), grown(1, {extra: true})], {depth: 7, until: 'tokens'}), 'Thinking, 3 of 7 deep');
   assert.equal(words.progressSentence(null, [grown(3, {healed: true})], {depth: 7}), 'Thinking, 2 of 7 deep');
@@ -132,7 +132,7 @@ test('where no row grows there is no progress', () => {
 const drawn = (more = {}) => ({rows: [row], count: 1, firsts: true, given: '', wanted: {}, ...more});
 const CLICK = 'Click any word to write up to it.';
 
-test('while nothing is pointed at, the caption says which odds the shares are', () => {
+test('the summary says which odds the shares are', () => {
   const caption = more => words.summarySentence({state: 'settled'}, drawn(more));
   assert.equal(caption(), `Share: the odds of its first piece, as the model gives them. ${CLICK}`);
   assert.equal(caption({firsts: false}), `Share: the odds of what sets it apart, as the model gives them. ${CLICK}`);
@@ -149,17 +149,17 @@ test('the caption names temperature and top-p', () => {
   assert.equal(caption({temperature: 0.7, banned: 2}), 'at temperature 0.7, without 2 banned tokens.');
 });
 
-test('a note stands in place of the caption', () => {
+test('a note replaces the summary', () => {
   assert.equal(words.summarySentence({state: 'settled', note: 'So it is.'}, drawn()), 'So it is.');
   assert.equal(words.summarySentence({state: 'thinking', note: 'So it is.'}, drawn({rows: [], count: 0})), 'So it is.');
 });
 
-test('where the model does not see all of the text, it is said from where on it reads', () => {
+test('the summary says where the model begins to read', () => {
   assert.equal(words.summarySentence({state: 'settled', note: 'So.'}, drawn(), 1233), 'The model reads from character 1,234 on. So.');
   assert.equal(words.summarySentence({state: 'settled', note: 'So.'}, drawn(), 0), 'So.');
 });
 
-test('each state without rows has its sentence', () => {
+test('every state without rows has a sentence', () => {
   const none = drawn({rows: [], count: 0}), sentence = (state, more = {}) => words.summarySentence({state, ...more}, none);
   assert.equal(sentence('error'), 'There are no branches for this text.');
   assert.equal(sentence('error', {note: 'The model has gone.'}), 'The model has gone.');
@@ -171,13 +171,13 @@ test('each state without rows has its sentence', () => {
   assert.equal(sentence('empty'), '');
 });
 
-test('while rows are there, thinking has the caption', () => {
+test('while rows grow, the summary is the same', () => {
   assert.ok(words.summarySentence({state: 'thinking'}, drawn()).startsWith('Share:'));
 });
 
 const cost = {passes: 4, tokens: 19, seconds: 0.0614};
 
-test('the meter tells passes, tokens and time', () => {
+test('the meter shows passes, tokens and time', () => {
   assert.deepEqual(words.costFigures({cost, alone: 1611}, 0), [
     ['4 passes', 'for this view'], ['19 tokens', 'read, where one request a branch reads 1,611'], ['61 ms', 'in all'],
   ]);
@@ -188,7 +188,7 @@ test('the meter tells passes, tokens and time', () => {
   assert.equal(words.costFigures({cost: {...cost, seconds: 1}}, 0)[2][0], '1.0 s');
 });
 
-test('a settled view is announced by how much it holds and how its rows begin', () => {
+test('the announcement says the coverage and how the rows begin', () => {
   const pieces = texts => ({pieces: texts.map(text => ({text}))});
   const told = words.announcementSentence({count: 3, coverage: {p: 0.5}, rows: [pieces([' a', ' b', ' c', ' d']), pieces(['\n']), pieces([])]});
   assert.equal(said(told), 'These 3 hold 50 %:  a b c; ↵; end');

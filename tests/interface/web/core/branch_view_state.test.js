@@ -85,7 +85,7 @@ test('settings draw the same view anew', () => {
   assert.equal(state.rowsRevision, 1);
 });
 
-test('what is pinned stands above the rows of the older view until the next view', () => {
+test('a pinned row is above the rows of the older view until the next view', () => {
   const before = settled(1), state = run([show(2, null, {pinned: pinned()})], before);
   assert.deepEqual(ids(state), [pinned().ids, ...ids(before)]);
   assert.deepEqual(state.drawn.rows.map(row => row.revision), [2, 1, 1, 1, 1, 1]);
@@ -96,11 +96,11 @@ test('what is pinned stands above the rows of the older view until the next view
   assert.deepEqual([next.drawn.rows.length, next.drawn.rows[0].pinned, next.drawn.rows[0].extra], [3, true, true]);
 });
 
-test('what is pinned is drawn whole where nothing else is known', () => {
+test('a pinned row is drawn whole if no view is known', () => {
   assert.deepEqual(ids(run([show(1, null, {pinned: pinned()})])), [pinned().ids]);
 });
 
-test('what is pinned with the shown view is not pinned once more', () => {
+test('a row pinned with the shown view is not pinned again', () => {
   const view = run([show(1, likelyView(), {pinned: pinned()})]);
   assert.equal(run([show(1, null, {pinned: pinned()})], view).pinnedSince, null);
 });
@@ -129,7 +129,7 @@ test('other beginnings open and close, and only where there are some', () => {
   assert.equal(run([show(2, likelyView())], open).othersOpen, true);
 });
 
-test('what is pointed at is described, and its note takes the place of the summary', () => {
+test('the description of the pointed button replaces the summary', () => {
   const target = {branch: 1, piece: 2}, state = run([{type: 'point', target}], settled()), row = state.drawn.rows[1];
   const found = describe(state, target);
   assert.equal(found.text, row.pieces.slice(0, 3).map(piece => piece.text).join(''));
@@ -138,7 +138,7 @@ test('what is pointed at is described, and its note takes the place of the summa
   assert.match(found.sentence, /after the text before it/);
 });
 
-test('nothing is described that is missing, of an older text, or hidden', () => {
+test('buttons that are missing, hidden or of an older text have no description', () => {
   const state = settled();
   assert.equal(describe(state, null), null);
   assert.equal(describe(state, {branch: 9, piece: 0}), null);
@@ -161,7 +161,7 @@ test('nothing of a stored view can be banned', () => {
   assert.equal(describe(state, {branch: 0, piece: 0}).bannable, false);
 });
 
-test('what is pointed at is dropped once its button is gone, and stays otherwise', () => {
+test('the pointed button is dropped when it disappears, and kept otherwise', () => {
   const state = run([{type: 'point', target: {branch: 4, piece: 4}}], settled());
   assert.deepEqual(run([show(2, likelyView())], state).pointed, {branch: 4, piece: 4});
   assert.equal(run([show(2, likelyView(2))], state).pointed, null);
@@ -185,7 +185,7 @@ test('a choice names its revision, its text and its ids', () => {
   assert.deepEqual([choiceAt(state, null), choiceAt(state, {branch: 7, piece: 0}), choiceAt(state, {branch: 0, piece: 7}), choiceAt(state, {other: 99})], [null, null, null, null]);
 });
 
-test('a choice of another beginning is healed where the view is', () => {
+test('a choice of another beginning is healed if the view is', () => {
   const state = settled(1, viewOf([[1, 2], [3, 4]], {k: 2, depth: 2, healed: true}));
   assert.equal(choiceAt(state, {other: 0}).healed, true);
 });

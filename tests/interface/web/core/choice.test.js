@@ -19,7 +19,7 @@ test('a choice inserts the texts of all pieces up to the one that is chosen, and
   assert.deepEqual([choice.revision, choice.branch, choice.token, choice.healed], [7, index, token, false]);
 }));
 
-test('what a choice leaves of a branch is its other tokens and pieces, with the nodes that their odds come from', () => withDice(50, dice => {
+test('the remainder of a branch is its other tokens and pieces, with the nodes of their odds', () => withDice(50, dice => {
   const view = likelyView(3, 5), index = dice.upTo(2), token = dice.upTo(3), branch = view.branches[index];
   const {rest} = choiceOf(rowOf(view, index), index, token), used = token + 1;
   assert.deepEqual(rest.ids, branch.ids.slice(used));
@@ -29,12 +29,12 @@ test('what a choice leaves of a branch is its other tokens and pieces, with the 
   assert.deepEqual([rest.ended, rest.healed], [false, false]);
 }));
 
-test('the pieces that a choice leaves are those that are not shown too', () => {
+test('the remainder includes pieces that are not shown', () => {
   const view = likelyView(1, 5), {rest} = choiceOf(rowOf(view, 0, {depth: 2}), 0, 1);
   assert.deepEqual(rest.ids, view.branches[0].ids.slice(2));
 });
 
-test('a choice of all of a branch leaves nothing', () => {
+test('a choice of a whole branch has no remainder', () => {
   assert.equal(choiceOf(rowOf(likelyView(1, 3), 0), 0, 2).rest, null);
   const ended = viewOf([pathOf(likeliest([], 1), 3)], {k: 1, ended: [0]});
   assert.equal(choiceOf(rowOf(ended, 0), 0, 1).rest, null);
@@ -42,7 +42,7 @@ test('a choice of all of a branch leaves nothing', () => {
   assert.deepEqual([rest.ended, rest.ids.length, rest.pieces.length], [true, 2, 1]);
 });
 
-test('what is left has no nodes where any of them is not known', () => {
+test('a remainder has no nodes if any of them is unknown', () => {
   for (const spoil of [view => { view.nodes = undefined; }, view => { view.nodes[2] = undefined; }, view => { view.branches[0].at = undefined; }]) {
     const view = likelyView(1, 4);
     spoil(view);
@@ -58,12 +58,12 @@ test('a piece of several tokens is accepted with all of them', () => {
   assert.deepEqual([choice.text, choice.ids, choice.rest.pieces], [' a🙂', branch.ids.slice(0, 3), [{text: '!', tokens: 1, ends: 3}]]);
 });
 
-test('a choice of a healed row says that its first token stands in place of what was typed', () => {
+test('a choice of a healed row says that its first token replaces the typed one', () => {
   const choice = choiceOf(rowOf(viewOf([pathOf(likeliest([], 1), 3)], {k: 1, healed: true}), 0), 0, 1);
   assert.deepEqual([choice.healed, choice.rest.healed], [true, false]);
 });
 
-test('a choice of what no row begins with is accepted as it is, and leaves nothing', () => {
+test('a choice of another beginning has its own tokens and no remainder', () => {
   const [other] = shapeRows(likelyView(1, 1)).others;
   assert.deepEqual(choiceOfOther(other, 4, {revision: 7, healed: true}), {
     revision: 7, branch: null, token: 4, text: other.text, ids: other.ids, healed: true, logprobs: other.logprobs, rest: null,
@@ -77,12 +77,12 @@ test('the next word is complete with the first piece that ends one', () => {
   assert.equal(nextWordEnd(pieces(0, 4)), 1);
 });
 
-test('where no word is complete the next word is all of the row', () => {
+test('if no piece completes a word, the next word is the whole row', () => {
   assert.equal(nextWordEnd({pieces: [{ends: 0}, {ends: 0}, {ends: 0}]}), 2);
   assert.equal(nextWordEnd({pieces: [{ends: 0}]}), 0);
 });
 
-test('where there is nothing to insert there is no next word', () => assert.equal(nextWordEnd({pieces: []}), -1));
+test('a row without pieces has no next word', () => assert.equal(nextWordEnd({pieces: []}), -1));
 
 const plainView = {branches: [{healed: false}], given: ''}, healedView = {branches: [{healed: false}, {healed: true}], given: 'lig'};
 
@@ -96,11 +96,11 @@ test('a character of several tokens cannot be banned', () => {
   assert.equal(tokenToBan({text: '🙂', ids: [12, 13]}, false, {view: healedView}).bannable, false);
 });
 
-test('a token that stands in place of what was typed is banned by its whole name', () => {
+test('a ban of a healed token names it with the typed characters', () => {
   assert.deepEqual(tokenToBan({text: 'hthouse', ids: [12]}, true, {view: healedView}), {own: 'lighthouse', id: 12, bannable: true});
 });
 
-test('a token after the typed one is banned by its own name', () => {
+test('a ban of the token after the healed one names its own text', () => {
   assert.deepEqual(tokenToBan({text: 'ht', ids: [12, 13]}, true, {view: healedView}), {own: 'ht', id: 13, bannable: true});
   assert.equal(tokenToBan({text: 'ht', ids: [12, 13, 14]}, true, {view: healedView}).bannable, false);
 });

@@ -26,23 +26,23 @@ test('after any changes the spans are those of the characters that were chosen',
   });
 }));
 
-test('what is taken out of the middle of a piece leaves one piece', () => {
+test('removing the middle of a span leaves one span', () => {
   assert.deepEqual(spansAfterChange([[0, 6]], {start: 2, removed: 'xy', inserted: ''}), [[0, 4]]);
 });
 
-test('what is typed into the middle of a piece leaves two', () => {
+test('typing into the middle of a span leaves two spans', () => {
   assert.deepEqual(spansAfterChange([[0, 6]], {start: 2, removed: 'xy', inserted: 'a'}), [[0, 2], [3, 5]]);
 });
 
-test('two pieces stay two when what stood between them is removed', () => {
+test('two spans stay two when the text between them is removed', () => {
   assert.deepEqual(spansAfterChange([[0, 2], [3, 5]], {start: 2, removed: 'x', inserted: ''}), [[0, 2], [2, 4]]);
 });
 
-test('a removal from the end of one piece into the next leaves two', () => {
+test('a removal from the end of one span into the next leaves two spans', () => {
   assert.deepEqual(spansAfterChange([[0, 3], [3, 6]], {start: 2, removed: 'xy', inserted: ''}), [[0, 2], [2, 4]]);
 });
 
-test('a change of the spans is undone and redone', () => withDice(300, dice => {
+test('a patch of the spans can be undone and redone', () => withDice(300, dice => {
   changes(dice, 12, ({before, change, marks}) => {
     const spans = spansAfterChange(before, change, marks), by = lengthDifference(change), step = spansPatch(before, spans, by);
     assert.deepEqual(redoSpans(before, step, by), spans);
@@ -51,7 +51,7 @@ test('a change of the spans is undone and redone', () => withDice(300, dice => {
   });
 }));
 
-test('a change of the spans holds the shortest stretch of them that is another', () => withDice(300, dice => {
+test('a patch holds the shortest stretch of spans that differs', () => withDice(300, dice => {
   changes(dice, 12, ({before, change, marks}) => {
     const spans = spansAfterChange(before, change, marks), by = lengthDifference(change), step = spansPatch(before, spans, by);
     const moved = before.map(([start, end]) => [start + by, end + by]), most = Math.min(before.length, spans.length);

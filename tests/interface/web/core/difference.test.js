@@ -68,7 +68,7 @@ test('a change leads from the one text to the other, and its inverse back', () =
   assert.ok(changeFits(old, change) && changeFits(now, inverseChange(change)));
 }));
 
-test('a change fits a text in which what it removes stands where it stands', () => {
+test('a change fits a text that contains the removed stretch at its start', () => {
   assert.ok(changeFits('abc', {start: 1, removed: 'bc'}));
   assert.ok(!changeFits('abc', {start: 0, removed: 'bc'}));
   assert.ok(!changeFits('abc', {start: 2, removed: 'cd'}));
@@ -79,7 +79,7 @@ test('an insertion fits up to the end of a text, and not beyond', () => {
   assert.ok(!changeFits('abc', {start: 4, removed: ''}));
 });
 
-test('what was typed, pasted or put over a selection is found where it was done', () => withDice(500, dice => {
+test('typing, pasting and replacing a selection are found at their position', () => withDice(500, dice => {
   // With few different characters the two texts alone would often not tell where.
   const old = dice.text(10, ['a', 'a', 'b']), [from, to] = dice.stretch(old), inserted = dice.text(4, ['a', 'b']);
   const now = old.slice(0, from) + inserted + old.slice(to);
@@ -87,12 +87,12 @@ test('what was typed, pasted or put over a selection is found where it was done'
   assert.deepEqual(found, {start: from, removed: old.slice(from, to), inserted});
 }));
 
-test('what was deleted before the caret, by character or word, is found where it stood', () => withDice(300, dice => {
+test('a deletion before the caret is found at its position', () => withDice(300, dice => {
   const old = dice.text(10, ['a', 'a', 'b']), [from, to] = dice.stretch(old);
   assert.deepEqual(changeTyped(old, old.slice(0, from) + old.slice(to), [to, to], from), {start: from, removed: old.slice(from, to), inserted: ''});
 }));
 
-test('what was deleted behind the caret is found where it stood', () => withDice(300, dice => {
+test('a deletion behind the caret is found at its position', () => withDice(300, dice => {
   const old = dice.text(10, ['a', 'a', 'b']), [from, to] = dice.stretch(old);
   assert.deepEqual(changeTyped(old, old.slice(0, from) + old.slice(to), [from, from], from), {start: from, removed: old.slice(from, to), inserted: ''});
 }));

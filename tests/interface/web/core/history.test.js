@@ -96,7 +96,7 @@ function act(dice, page, owners, slow, cells) {
   slow.add(state, Boolean(page.history.steps.at(-1).inserted), {joined: page.history.position === before});
 }
 
-test('any undoing and redoing leads to the states as they were, with their spans', () => withDice(150, dice => {
+test('undoing and redoing restores every state with its spans', () => withDice(150, dice => {
   randomly(dice, 25, (page, slow) => {
     assert.deepEqual(page.state, slow.states[slow.position]);
     assert.equal(page.history.position, slow.position);
@@ -105,7 +105,7 @@ test('any undoing and redoing leads to the states as they were, with their spans
   });
 }));
 
-test('every piece that was accepted can be gone to, before and behind where the text stands', () => withDice(100, dice => {
+test('the state after every accepted piece can be restored, undone or not', () => withDice(100, dice => {
   randomly(dice, 20, (page, slow) => {
     const moments = page.moments().filter(({kind}) => kind !== 'left');
     const accepted = page.history.steps.flatMap(({kind}, index) => (kind === 'accept' ? [index + 1] : []));
@@ -120,7 +120,7 @@ test('every piece that was accepted can be gone to, before and behind where the 
   });
 }));
 
-test('whatever is left behind can be gone back to from wherever the text stands', () => withDice(150, dice => {
+test('every abandoned text can be restored from any position', () => withDice(150, dice => {
   randomly(dice, 25, (page, slow) => {
     assert.deepEqual(new Set(page.texts('left')), slow.left);
   });
@@ -133,7 +133,7 @@ test('a new document has nothing to undo, to redo or to go back to', () => {
   assert.deepEqual([page.moments(), page.history.state()], [[], {steps: [], position: 0}]);
 });
 
-test('typing that goes on is undone as one step', () => {
+test('continued typing is undone as one step', () => {
   const page = new Page();
   for (const key of 'abc') page.write(key, {kind: 'type', wait: 10});
   assert.equal(page.history.steps.length, 1);
@@ -151,7 +151,7 @@ test('typing after an undo, a redo or an opened document is a step of its own', 
   }
 });
 
-test('typing after an undo does not go on with the step before', () => {
+test('typing after an undo does not join the step before', () => {
   const page = new Page();
   page.write('a', {kind: 'type', wait: 10});
   page.accept(' word');
@@ -160,7 +160,7 @@ test('typing after an undo does not go on with the step before', () => {
   assert.deepEqual(page.history.steps.map(({inserted}) => inserted), ['a', 'b']);
 });
 
-test('the spans of a step that goes on are those of both', () => {
+test('a joined step has the spans of both', () => {
   const page = new Page();
   page.accept('chosen');
   page.change({start: 3, removed: '', inserted: 'x'}, {kind: 'type'});
@@ -170,7 +170,7 @@ test('the spans of a step that goes on are those of both', () => {
   assert.deepEqual(page.state.spans, [[0, 6]]);
 });
 
-test('what was undone and then written over is left behind, with where it stood and when', () => {
+test('undone text that is written over is abandoned, with its position and time', () => {
   const page = new Page();
   page.write('Once upon');
   page.accept(' a time');
@@ -185,7 +185,7 @@ test('what was undone and then written over is left behind, with where it stood 
   assert.deepEqual(page.goal(moment), {text: 'Once upon a time', spans: [[9, 16]], earlier: undefined, caret: [16, 16]});
 });
 
-test('several steps are left behind as one, without removals at their end', () => {
+test('several undone steps are abandoned as one, without removals at their end', () => {
   const page = new Page();
   for (const word of ['one', ' two', ' three']) page.accept(word);
   page.change({start: 7, removed: ' three', inserted: ''});
@@ -195,7 +195,7 @@ test('several steps are left behind as one, without removals at their end', () =
   assert.deepEqual(page.texts('left'), ['one two three']);
 });
 
-test('removals alone leave nothing behind', () => {
+test('undone removals alone are not kept', () => {
   const page = new Page();
   page.accept('one two');
   page.change({start: 3, removed: ' two', inserted: ''});
@@ -204,7 +204,7 @@ test('removals alone leave nothing behind', () => {
   assert.deepEqual(page.history.left, []);
 });
 
-test('what is left behind twice is kept once, as it was left last', () => {
+test('a text that is abandoned twice is kept once, as it was last', () => {
   const page = new Page();
   page.write('One');
   for (const word of [' two', ' 2', ' two', ' II']) {
@@ -215,7 +215,7 @@ test('what is left behind twice is kept once, as it was left last', () => {
   assert.deepEqual(page.history.left.map(({inserted}) => inserted), [' 2', ' two', ' II']);
 });
 
-test('the same words left behind at two places, or at two states, are two', () => {
+test('equal texts abandoned at two positions, or two states, are two', () => {
   const page = new Page();
   page.write('ab');
   page.change({start: 0, removed: '', inserted: 'x'}, {kind: 'accept'});
@@ -229,7 +229,7 @@ test('the same words left behind at two places, or at two states, are two', () =
   assert.deepEqual(page.history.left.map(({start, at}) => [start, at]), [[0, 1], [1, 1], [0, 2]]);
 });
 
-test('two pieces that were left behind are two where only what they replace differs', () => {
+test('two abandoned texts that replace different text are two', () => {
   const page = new Page();
   page.write('ab');
   page.change({start: 0, removed: 'a', inserted: 'x'}, {kind: 'accept'});
@@ -240,7 +240,7 @@ test('two pieces that were left behind are two where only what they replace diff
   assert.deepEqual(page.texts('left').toSorted(), ['xab', 'xb']);
 });
 
-test('what was left further down is reached from where the text goes on', () => {
+test('a text abandoned after undone steps stays reachable from the new text', () => {
   const page = new Page();
   for (const word of ['one', ' two', ' three']) page.accept(word);
   page.undo();
@@ -252,7 +252,7 @@ test('what was left further down is reached from where the text goes on', () => 
   assert.ok(page.history.left.every(({at}) => at === 1));
 });
 
-test('fifty pieces that were left behind are kept, the newest', () => {
+test('the newest fifty abandoned texts are kept', () => {
   const page = new Page();
   page.write('One');
   for (let index = 0; index < 52; index += 1) {
@@ -263,7 +263,7 @@ test('fifty pieces that were left behind are kept, the newest', () => {
   assert.deepEqual(page.history.left.map(({inserted}) => inserted), Array.from({length: 50}, (_, index) => ` ${index + 2}`));
 });
 
-test('where a piece stood is told by the last words before it', () => {
+test('the context of a moment is the last words before it', () => {
   const page = new Page();
   page.write(`${'word '.repeat(20)}end`);
   page.accept(' more');
@@ -275,7 +275,7 @@ test('where a piece stood is told by the last words before it', () => {
   assert.equal(short.moments()[0].before, 'a'.repeat(48));
 });
 
-test('what stands behind a piece is not told of', () => {
+test('the context of a moment does not include the text after it', () => {
   for (const before of ['Once', `${'word '.repeat(9)}Once`]) {
     const page = new Page();
     page.write(`${before} there was`);
@@ -295,7 +295,7 @@ test('a piece after more than forty-eight characters has an ellipsis before the 
   assert.equal(long.moments()[0].before, `…${'a'.repeat(48)}`);
 });
 
-test('the words before a piece hold no half characters', () => {
+test('the context of a moment cuts no character', () => {
   for (const text of ['🙂'.repeat(30), `a${'🙂'.repeat(30)}`]) {
     const page = new Page();
     page.write(text);
@@ -304,7 +304,7 @@ test('the words before a piece hold no half characters', () => {
   }
 });
 
-test('moments stand the newest first', () => {
+test('the newest moments come first', () => {
   const page = new Page();
   for (const word of ['one', ' two', ' three']) page.accept(word);
   page.undo();
@@ -315,7 +315,7 @@ test('moments stand the newest first', () => {
   ]);
 });
 
-test('of the words that were accepted the newest two hundred are listed, of those that were undone too', () => {
+test('the newest two hundred accepted and undone pieces are listed', () => {
   const page = new Page();
   for (let index = 0; index < 205; index += 1) page.accept(`${index} `);
   assert.deepEqual(page.moments().map(({text}) => text), Array.from({length: 200}, (_, index) => `${204 - index} `));
@@ -336,7 +336,7 @@ test('turns of a conversation are all listed, however many words were accepted s
   assert.deepEqual(page.goal(sent), {text: 'Hello', spans: [[0, 5]], earlier: undefined, caret: [5, 5]});
 });
 
-test('a turn is undone and redone with what stands before the text', () => {
+test('undoing and redoing a turn restores the conversation before the text', () => {
   const page = new Page(), after = {messages: ['Hello']};
   page.write('Hello');
   page.turn('send', after);
@@ -347,7 +347,7 @@ test('a turn is undone and redone with what stands before the text', () => {
   assert.deepEqual(page.state, {text: '', spans: [], earlier: after});
 });
 
-test('a turn that was undone and written over is left behind, with what stood before its text', () => {
+test('an undone turn that is written over is abandoned with its conversation', () => {
   const page = new Page(), after = {messages: ['Hello']}, later = {messages: ['Hello', 'Hi']};
   page.write('Hello');
   page.turn('send', after);
@@ -360,7 +360,7 @@ test('a turn that was undone and written over is left behind, with what stood be
   assert.deepEqual({...page.goal(moment), caret: 0}, {text: '', spans: [], earlier: later, caret: 0});
 });
 
-test('the text of a turn that was left behind is told whole', () => {
+test('the moment of an abandoned turn has its whole text', () => {
   const page = new Page(), after = {messages: ['Hello']};
   page.write('Hello');
   page.turn('send', after);
@@ -371,7 +371,7 @@ test('the text of a turn that was left behind is told whole', () => {
   assert.deepEqual(page.moments().map(({kind, text, earlier}) => [kind, text, earlier]), [['left', 'Hi there', after]]);
 });
 
-test('two turns that were left behind at one state are two where what stands before them differs', () => {
+test('two turns abandoned at one state are two if their conversations differ', () => {
   const page = new Page();
   page.write('Hello');
   for (const message of ['a', 'b', 'b']) {
@@ -389,13 +389,13 @@ test('two turns that were left behind at one state are two where what stands bef
   assert.equal(page.history.left.length, 4);
 });
 
-test('a turn that leads to the same text and the same messages says nothing of them', () => {
+test('a turn to the same text and messages has no turn fields', () => {
   const messages = {};
   assert.deepEqual(turnFields(messages, messages), {});
   assert.deepEqual(turnFields(messages, null), {turn: {before: messages, after: null}});
 });
 
-test('what was left and reached from another state has no turn where none leads there any more', () => {
+test('an abandoned text has no turn if its conversation is the present one', () => {
   const page = new Page(), after = {messages: ['Hello']};
   page.write('Hello');
   page.turn('send', after);
@@ -411,7 +411,7 @@ test('what was left and reached from another state has no turn where none leads 
   assert.deepEqual(page.goal({kind: 'left', index: 0}).text, 'Hi you');
 });
 
-test('two thousand steps are kept, and what was left at an older one is forgotten', () => {
+test('two thousand steps are kept, and texts abandoned at older ones are dropped', () => {
   const page = new Page();
   page.write('a');
   page.accept('b');
@@ -432,7 +432,7 @@ test('two thousand steps are kept, and what was left at an older one is forgotte
   assert.equal(page.state.text, 'ac');
 });
 
-test('steps of eight million characters are kept, and the last one whatever it holds', () => {
+test('steps of eight million characters are kept, and the last step of any size', () => {
   const page = new Page(), million = 'x'.repeat(1_000_000);
   for (let index = 0; index < 8; index += 1) page.change({start: 0, removed: '', inserted: million});
   assert.equal(page.history.steps.length, 8);
@@ -480,7 +480,7 @@ test('the steps of a saved history are its own', () => {
   assert.deepEqual([saved.steps.length, left.length], [1, 0]);
 });
 
-test('a moment that does not fit the text, or is not there, leads nowhere', () => {
+test('a moment that does not fit the text, or does not exist, gives null', () => {
   const page = new Page();
   page.write('one');
   const entry = {at: 1, start: 0, removed: 'two', inserted: '2', marks: [], caret: [1, 1], time: 1, context: ''};
@@ -489,7 +489,7 @@ test('a moment that does not fit the text, or is not there, leads nowhere', () =
   assert.ok(!page.goal({kind: 'left', index: 1}));
 });
 
-test('a moment of a turn whose text is no longer known is told without it', () => {
+test('a moment of a turn whose text is unknown has an empty text', () => {
   const page = new Page();
   page.write('one');
   const turn = {before: undefined, after: {messages: []}};
@@ -508,7 +508,7 @@ test('the state before all steps has its caret at the start', () => {
   assert.deepEqual(page.goal({...sent, at: 0}), {text: '', spans: [], earlier: undefined, caret: [0, 0]});
 });
 
-test('steps that do not fit the text are forgotten, before it or after it', () => {
+test('steps before or after the position can be dropped', () => {
   const page = new Page();
   for (const word of ['one', ' two', ' three']) page.accept(word);
   page.undo();

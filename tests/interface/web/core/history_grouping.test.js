@@ -35,7 +35,7 @@ const typedAs = text => grouped([...text].map((key, index) => typing(key, [...te
 
 test('keys that follow each other are one step', () => assert.deepEqual(typedAs('one two'), ['one two']));
 
-test('what is typed after a new line begins a step', () => {
+test('typing after a new line begins a step', () => {
   assert.deepEqual(typedAs('one\ntwo'), ['one\n', 'two']);
 });
 
@@ -44,7 +44,7 @@ test('several new lines end one step', () => {
   assert.equal(grouped([typing('one\n', 0), typing('\ntwo', 4)]).length, 1);
 });
 
-test('a new line before which nothing stands belongs to what follows no more than any other', () => {
+test('a new line at the start of the text ends a step too', () => {
   assert.deepEqual(typedAs('\none'), ['\n', 'one']);
 });
 
@@ -78,22 +78,22 @@ test('a clock that was set back by a second ends a step', () => {
   assert.ok(!canJoin(typing('a', 0, 5000), typing('b', 1, 4000)));
 });
 
-test('nothing goes on with nothing', () => assert.ok(!canJoin(undefined, typing('a', 0)) && !canJoin(null, typing('a', 0))));
+test('the first change joins no step', () => assert.ok(!canJoin(undefined, typing('a', 0)) && !canJoin(null, typing('a', 0))));
 
-test('typing that follows somewhere else is a step of its own', () => {
+test('typing elsewhere is a step of its own', () => {
   assert.ok(!canJoin(typing('ab', 0), typing('c', 1)));
   assert.ok(!canJoin(typing('ab', 0), typing('c', 3)));
   assert.ok(!canJoin(typing('ab', 0), {...typing('c', 2), start: 1}));
 });
 
-test('a step that does not start where the last one left the caret is one of its own', () => {
+test('a change that does not start at the last caret is a step of its own', () => {
   const step = typing('c', 2);
   assert.ok(canJoin(typing('ab', 0), step));
   assert.ok(!canJoin(typing('ab', 0), {...step, before: [1, 1]}));
   assert.ok(!canJoin({...typing('ab', 0), after: [1, 1]}, step));
 });
 
-test('what replaces a selection is a step of its own', () => {
+test('replacing a selection is a step of its own', () => {
   assert.ok(!canJoin(typing('ab', 0), {...typing('c', 2), removed: 'x'}));
   for (const before of [[1, 2], [2, 3]]) assert.ok(!canJoin(typing('ab', 0), {...typing('c', 2), before}));
   assert.ok(!canJoin({...typing('ab', 0), after: [1, 2]}, typing('c', 2)));
@@ -107,7 +107,7 @@ test('more than twenty characters at once were not typed by hand', () => {
   assert.ok(!canJoin(backspace('b', 31), backspace('a'.repeat(21), 10)));
 });
 
-test('only typing and deleting go on', () => {
+test('only typing and deleting can join the last step', () => {
   assert.ok(!canJoin(typing('a', 0), {...typing('b', 1), kind: 'accept'}));
   for (const kind of ['accept', 'paste', 'cut', 'composition', 'replace'])
     for (const [last, step] of [[typing('a', 0), typing('b', 1)], [backspace('c', 2), backspace('b', 1)]])
@@ -136,7 +136,7 @@ test('forty deleted characters end a step before the next word is deleted', () =
   assert.ok(canJoin(backspace('x'.repeat(39), 10), backspace('a ', 8)));
 });
 
-test('two steps as one do what both do, from the state before the first to the state after the second', () => withDice(300, dice => {
+test('two joined steps lead from the state before the first to the state after the second', () => withDice(300, dice => {
   const text = dice.text(20), at = dice.upTo(text.length);
   const step = at => {
     if (dice.chance(0.5)) return typing(dice.text(5) || 'x', at, dice.upTo(500));

@@ -22,7 +22,7 @@ test('at first nothing is known', () => {
   assert.deepEqual(known.ready(SETTINGS), []);
 });
 
-test('a view that is whole is known again when its text stands there once more', () => {
+test('a complete view is found again for the same text', () => {
   const known = new KnownViews(), view = viewOf();
   known.take(1, 'one', view, true);
   known.take(2, 'two', viewOf(), true);
@@ -30,13 +30,13 @@ test('a view that is whole is known again when its text stands there once more',
   assert.equal(known.at('one ', SETTINGS), null);
 });
 
-test('a view that still grows is not known again', () => {
+test('a growing view is not kept for later', () => {
   const known = new KnownViews();
   known.take(1, 'one', viewOf(), false);
   assert.equal(known.at('one', SETTINGS), null);
 });
 
-test('a view of a text is known again only where it is all that is asked for', () => {
+test('a kept view is found only if it covers the settings', () => {
   const known = new KnownViews();
   known.take(1, 'one', viewOf(), true);
   assert.ok(known.at('one', settings({k: 1})));
@@ -44,7 +44,7 @@ test('a view of a text is known again only where it is all that is asked for', (
   assert.equal(known.at('one', settings({depth: 4})), null);
 });
 
-test('the texts that were shown last are known, forty of them', () => {
+test('the views of the last forty texts are kept', () => {
   const known = new KnownViews();
   for (let index = 0; index < 40; index += 1) known.take(index, `text ${index}`, viewOf(), true);
   assert.ok(known.at('text 0', SETTINGS));
@@ -55,7 +55,7 @@ test('the texts that were shown last are known, forty of them', () => {
   assert.ok(known.at('text 2', SETTINGS) && known.at('text 40', SETTINGS));
 });
 
-test('what was read ahead stays while its view grows, and is dropped when that is whole or another', () => {
+test('views read ahead are kept while their view grows, and dropped when it is complete or another', () => {
   const known = new KnownViews();
   known.take(1, 'one', viewOf(), false);
   known.add('1', viewOf());
@@ -70,7 +70,7 @@ test('what was read ahead stays while its view grows, and is dropped when that i
   assert.deepEqual([known.ready(SETTINGS), known.revision, known.complete], [[], 2, false]);
 });
 
-test('a view read ahead is there after its tokens, also where its rows are shorter than asked for', () => {
+test('a view read ahead is found by its tokens, even if its rows are shorter than asked for', () => {
   const known = new KnownViews(), short = viewOf({depth: 1}, [branch(1), branch(1)]);
   known.take(1, 'one', viewOf(), true);
   known.add('1', viewOf());
@@ -84,14 +84,14 @@ test('a view read ahead is there after its tokens, also where its rows are short
   assert.deepEqual(known.ready(settings({mode: 'forks'})), []);
 });
 
-test('a view read ahead deeper than is asked for serves too', () => {
+test('a view read ahead deeper than asked for is found too', () => {
   const known = new KnownViews();
   known.take(1, 'one', viewOf(), true);
   known.add('1', viewOf());
   assert.ok(known.after([1], settings({depth: 2})));
 });
 
-test('once the model is told something else, nothing is known', () => {
+test('after the prompt changes, no view is known', () => {
   const known = new KnownViews();
   known.take(1, 'one', viewOf(), true);
   known.add('1', viewOf());
@@ -99,27 +99,27 @@ test('once the model is told something else, nothing is known', () => {
   assert.deepEqual([known.revision, known.view, known.complete, known.ready(SETTINGS), known.at('one', SETTINGS)], [-1, null, false, [], null]);
 });
 
-test('a view is whole where it covers what is asked for', () => {
+test('a view is complete if it covers the settings', () => {
   assert.ok(isComplete(viewOf(), SETTINGS));
   assert.ok(isComplete(viewOf(), settings({depth: 2})));
   assert.ok(!isComplete(viewOf(), settings({k: 3})));
   assert.ok(!isComplete(viewOf(), settings({depth: 4})));
 });
 
-test('a view up to an end is whole where it was let as deep as is asked for', () => {
+test('a view up to an end is complete if it was computed as deep as asked for', () => {
   const view = viewOf({until: 'word', depth: 40});
   assert.ok(isComplete(view, settings({until: 'word', depth: 40})));
   assert.ok(isComplete(view, settings({until: 'word', depth: 39})));
   assert.ok(!isComplete(view, settings({until: 'word', depth: 41})));
 });
 
-test('a view of a number of tokens that reaches an end is whole, however deep that may lie', () => {
+test('a view of a number of tokens that reaches the end is complete at any depth', () => {
   const view = viewOf();
   view.branches.forEach(one => { one.pieces = [{text: 'a', tokens: 3, ends: 1}]; });
   assert.ok(isComplete(view, settings({until: 'word', depth: 40})));
 });
 
-test('a growing view tells more where it has more rows, where all of them are deeper, or where the mode is another', () => {
+test('a growing view shows more if it has more rows, deeper rows or another mode', () => {
   const had = viewOf({}, [branch(2), branch(3)]);
   assert.ok(!showsMore(viewOf({}, [branch(2), branch(4)]), had));
   assert.ok(!showsMore(viewOf({}, [branch(1), branch(3)]), had));
@@ -129,7 +129,7 @@ test('a growing view tells more where it has more rows, where all of them are de
   assert.ok(showsMore(viewOf({mode: 'forks'}, [branch(1)]), had));
 });
 
-test('a row that has ended does not count for how deep a view is', () => {
+test('ended rows do not count for the depth of a view', () => {
   const had = viewOf({}, [branch(2), branch(1, true)]);
   assert.ok(showsMore(viewOf({}, [branch(3), branch(1, true)]), had));
   assert.ok(showsMore(viewOf({}, [branch(2, true), branch(1, true)]), had));

@@ -13,7 +13,7 @@ function assertClose(found, wanted, temperature, what) {
   assert.ok(Math.abs(found - wanted) <= most * Math.max(wanted, 1e-12) + 1e-9, `${what}: ${found}, and not ${wanted}`);
 }
 
-test('a packed node is sums at twenty temperatures and how far tokens lie below the likeliest', () => {
+test('a packed node holds sums at twenty temperatures and the drops of its tokens', () => {
   const numbers = [...Array.from({length: 20}, (_, index) => 60_000 - index), 0, 300, 65_535];
   const node = unpackNode(Buffer.from(numbers.flatMap(number => [number & 255, number >> 8])).toString('base64'));
   assert.deepEqual([...node.heats], numbers.slice(0, 20).map(number => number / 5000));
@@ -111,7 +111,7 @@ test('tokens that are as likely as the last one within top-p are within it', () 
   assertClose(after(row[4]).p, 0.125, 1, 'of the last');
 });
 
-test('a small vocabulary that top-p holds all of has no bounds', () => {
+test('a small vocabulary within top-p has no bounds', () => {
   const row = [0.5, 0.3, 0.1999, 0.0001].map(Math.log), after = oddsAfter(unpackNode(packed(row)), 1, 0.99999);
   row.forEach(logprob => assertClose(after(logprob).p, Math.exp(logprob), 1, 'of each'));
   assert.equal(after(row[3]).bound, false);
@@ -124,7 +124,7 @@ test('a likeliest token that reaches top-p alone is certain', () => {
   assert.equal(after(row[1]).p, 0);
 });
 
-test('top-p that reaches past the 64 likeliest tokens gives bounds that hold', () => withDice(6, dice => {
+test('top-p beyond the 64 likeliest tokens gives correct bounds', () => withDice(6, dice => {
   const row = randomRow(dice, {vocabulary: 2000, spread: 1}), node = unpackNode(packed(row));
   for (const topP of [0.9, 0.99]) {
     const wanted = nucleus(row, 1, topP), after = oddsAfter(node, 1, topP);
@@ -151,14 +151,14 @@ test('raw odds are the probability itself', () => {
 
 const figure = (p, bound = false) => ({p, bound});
 
-test('odds of one after the other are multiplied, and bounded where one of them is', () => {
+test('odds one after the other are multiplied, and are a bound if one of them is', () => {
   assert.deepEqual(oddsOfAll([]), figure(1));
   assert.deepEqual(oddsOfAll([figure(0.5), figure(0.25)]), figure(0.125));
   assert.deepEqual(oddsOfAll([figure(0.5, true), figure(0.25)]), figure(0.125, true));
   assert.deepEqual(oddsOfAll([figure(0.5, true), figure(0)]), figure(0));
 });
 
-test('odds of any of several are added, never to more than one, and bounded where one of them is', () => {
+test('odds of any of several are added, at most to 1, and are a bound if one of them is', () => {
   assert.deepEqual(oddsOfAny([]), figure(0));
   assert.deepEqual(oddsOfAny([figure(0.5), figure(0.25)]), figure(0.75));
   assert.deepEqual(oddsOfAny([figure(0.5), figure(0.25, true)]), figure(0.75, true));

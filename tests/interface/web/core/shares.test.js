@@ -65,7 +65,7 @@ test('the share of a row is the odds of what sets it apart', () => withDice(200,
   });
 }));
 
-test('rows hold together the mass of all texts that begin as one of them does', () => withDice(200, dice => {
+test('rows together hold the mass of all texts that begin like one of them', () => withDice(200, dice => {
   const paths = randomPaths(dice), odds = modelOf(dice), rows = rowsOf(paths, odds);
   const held = setShares(rows), beginnings = rows.map(row => row.ids.slice(0, row.apart));
   // Every text of up to four tokens, with the mass of those that go on as far or end there.
@@ -77,33 +77,33 @@ test('rows hold together the mass of all texts that begin as one of them does', 
   close(held.p, mass([], 1));
 }));
 
-test('a beginning of one digit counts what longer ones hold, and nothing else does', () => {
+test('a row includes the rows that continue it, and no others', () => {
   const rows = rowsOf([[5], [5, 1], [51, 1]], () => 0.25);
   close(setShares(rows).p, 0.25 + 0.25);
   const others = rowsOf([[51], [5, 1], [5, 15]], () => 0.25);
   close(setShares(others).p, 0.25 + 0.0625 + 0.0625);
 });
 
-test('shares are given to the targets alone, beside all rows', () => {
+test('only the targets get shares, computed beside all rows', () => {
   const rows = rowsOf([[1, 5], [1, 15], [5]], () => 0.5);
   setShares(rows, [rows[1]]);
   assert.deepEqual(rows.map(({apart}) => apart), [undefined, 2, undefined]);
   close(rows[1].share.p, 0.25);
 });
 
-test('a row whose share is nothing is cut', () => {
+test('a row without a share is cut', () => {
   const rows = rowsOf([[1], [5]], (_, id) => (id === 1 ? 0 : 1));
   setShares(rows);
   assert.deepEqual(rows.map(({cut}) => cut), [true, false]);
 });
 
-test('a bound of one row is a bound of what all hold', () => {
+test('a bound of one row is a bound of the coverage', () => {
   const rows = rowsOf([[1], [5]], () => 0.25, id => id === 5);
   assert.deepEqual(setShares(rows), {p: 0.5, bound: true});
   assert.deepEqual(rows.map(({share}) => share.bound), [false, true]);
 });
 
-test('numbers are added up, none to nothing', () => {
+test('the sum of no numbers is 0', () => {
   assert.equal(sumOf([1, 2, 3.5]), 6.5);
   assert.equal(sumOf([]), 0);
 });

@@ -120,7 +120,7 @@ test('among the branches no key with a modifier is ours', () => {
   for (const keys of otherModifiers('')) for (const key of ['ArrowLeft', '1', 'Delete']) assert.equal(branchKey(pressed(keys + key)), null, keys + key);
 });
 
-test('what was done to a text box is named by the type of its input', () => {
+test('the kind of a change follows from the type of its input event', () => {
   const kinds = {
     type: ['insertText', 'insertLineBreak', 'insertParagraph'],
     paste: ['insertFromPaste', 'insertFromPasteAsQuotation', 'insertFromDrop', 'insertFromYank'],

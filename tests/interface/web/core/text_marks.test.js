@@ -28,7 +28,7 @@ function underlined(text, chosen, start) {
   return found.slice(start);
 }
 
-test('a text is parted into what was chosen, without the spaces around it, and all else', () => withDice(400, dice => {
+test('a text is split into chosen stretches, without the spaces around them, and typed ones', () => withDice(400, dice => {
   const {text, spans, chosen} = randomText(dice), start = dice.chance(0.5) ? 0 : dice.upTo(text.length);
   const found = [...markedStretches(text, spans, start)];
   assert.equal(found.map(one => one.text).join(''), text.slice(start));
@@ -36,39 +36,39 @@ test('a text is parted into what was chosen, without the spaces around it, and a
   assert.ok(found.every(one => !one.chosen || one.text));
 }));
 
-test('pieces that follow each other are one', () => {
+test('adjacent spans are one stretch', () => {
   assert.deepEqual([...markedStretches('one two!', [[0, 3], [3, 7]])], [
     {text: '', chosen: false}, {text: 'one two', chosen: true}, {text: '!', chosen: false},
   ]);
 });
 
-test('two pieces with something between them are two', () => {
+test('two spans with text between them are two stretches', () => {
   assert.deepEqual([...markedStretches('one two', [[0, 3], [4, 7]])].filter(({chosen}) => chosen).map(({text}) => text), ['one', 'two']);
 });
 
-test('spans of a document stay as they are', () => {
+test('splitting a text does not change its spans', () => {
   const spans = [[0, 3], [3, 7]];
   for (const part of [markedStretches('one two!', spans), stripCells(8, spans)]) assert.ok([...part].length);
   assert.deepEqual(spans, [[0, 3], [3, 7]]);
 });
 
-test('of a text that is not long all is mirrored', () => {
+test('a short text is mirrored as a whole', () => {
   assert.equal(mirrorStart('a'.repeat(20_000)), 0);
   assert.equal(mirrorStart(''), 0);
 });
 
-test('of a long text the paragraphs within its last twenty thousand characters are mirrored', () => {
+test('the mirror of a long text begins with the first paragraph of its last twenty thousand characters', () => {
   assert.equal(mirrorStart(`${'a'.repeat(10)}\n${'b'.repeat(19_999)}`), 11);
   assert.equal(mirrorStart(`${'a'.repeat(10)}\n${'b'.repeat(5_000)}\n${'c'.repeat(14_998)}`), 11);
   assert.equal(mirrorStart(`${'a'.repeat(9)}\n${'b'.repeat(5_000)}\n${'c'.repeat(14_999)}`), 5011);
 });
 
-test('of a long text without a short paragraph nothing is mirrored', () => {
+test('a long text without a short last paragraph is not mirrored', () => {
   assert.equal(mirrorStart('a'.repeat(20_001)), null);
   assert.equal(mirrorStart(`a\n${'b'.repeat(20_000)}`), null);
 });
 
-test('the strip of a short text has its very characters', () => withDice(300, dice => {
+test('the strip of a short text has one cell for each character', () => withDice(300, dice => {
   const {text, chosen, spans} = randomText(dice), cells = [];
   for (const {share, chosen: own} of stripCells(text.length, spans)) cells.push(...Array(share).fill(own));
   assert.deepEqual(cells, chosen);
@@ -88,13 +88,13 @@ test('the strip of a long text has two hundred cells, and each piece at least on
   ]);
 });
 
-test('pieces that fall into one cell of the strip are drawn once', () => {
+test('spans in the same cell of the strip are drawn once', () => {
   assert.deepEqual([...stripCells(20_000, [[100, 101], [103, 104], [110, 260]])], [
     {share: 100, chosen: false}, {share: 200, chosen: true}, {share: 19_700, chosen: false},
   ]);
 });
 
-test('the strip of a text that was chosen or typed as a whole has one colour, that of no text none', () => {
+test('the strip of a wholly chosen or typed text has one colour, and that of an empty text none', () => {
   assert.deepEqual([...stripCells(5, [[0, 5]])], [{share: 5, chosen: true}]);
   assert.deepEqual([...stripCells(5, [])], [{share: 5, chosen: false}]);
   assert.deepEqual([...stripCells(0, [])], []);

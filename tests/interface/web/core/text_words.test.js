@@ -22,7 +22,7 @@ function wordStarts(text) {
   return found;
 }
 
-test('words are counted in any script, and those of them whose first character was chosen', () => withDice(300, dice => {
+test('words of any script are counted, and those whose first character was chosen', () => withDice(300, dice => {
   const owners = new Owners(), text = dice.text(20, ['a', 'b', ' ', ' ', '\n', "'", '-', '中', 'é', 'e\u0301', 'ع', '🙂', '7', ',']);
   owners.change({start: 0, removed: '', inserted: text}, randomMarks(dice, text.length));
   const starts = wordStarts(text), chosen = starts.filter(start => owners.cells[start] !== null);
@@ -61,7 +61,7 @@ test('an excerpt of a long text is its first characters and an ellipsis', () => 
   assert.equal(excerpt(`a${' '.repeat(16)}b`, 4), 'a…');
 });
 
-test('an excerpt holds no half characters', () => withDice(300, dice => {
+test('an excerpt cuts no character', () => withDice(300, dice => {
   const text = dice.text(60, ['🙂', ' ', ' ', ' ', 'a']), most = 1 + dice.upTo(10), found = excerpt(text, most);
   assert.ok(found.isWellFormed(), JSON.stringify(found));
   assert.ok([...found].length <= most + 1 && !/\s\s|^\s|\s…?$/.test(found));

@@ -96,7 +96,7 @@ test('after an answer it is asked again soon', t => talk(t, [fails, fails, settl
   assert.equal(page.heard.length, 2);
 }));
 
-test('chance moves the moment by half the time at most', t => talk(t, [fails, fails], async page => {
+test('the random part of a retry is at most half its time', t => talk(t, [fails, fails], async page => {
   Math.random.mock.mockImplementation(() => 0);
   page.requests.schedule();
   await page.pass(40);
@@ -123,7 +123,7 @@ test('a server without room says so, and is asked again after longer and longer'
   });
 });
 
-test('a page whose newest request is called old asks anew', t => talk(t, [{number: 1, superseded: true}, settled(2)], async page => {
+test('a page whose newest request the server calls superseded sends it again', t => talk(t, [{number: 1, superseded: true}, settled(2)], async page => {
   page.requests.schedule();
   for (const wait of [40, 500, 40]) await page.pass(wait);
   assert.deepEqual(page.heard, [['settled', 2]]);
@@ -150,7 +150,7 @@ test('a page that is forgotten after its text is settled asks nothing more', t =
   });
 });
 
-test('what comes of an older request is not heard', t => {
+test('news of an older request are ignored', t => {
   let answer = null;
   const late = new Promise(resolve => { answer = resolve; });
   return talk(t, [late, settled(2)], async page => {
@@ -166,7 +166,7 @@ test('what comes of an older request is not heard', t => {
   });
 });
 
-test('what is dropped is stopped once, is not heard, and is not asked again', t => talk(t, [thinking(1), NEVER], async page => {
+test('a cancelled request is stopped once, its news are ignored, and it is not repeated', t => talk(t, [thinking(1), NEVER], async page => {
   page.requests.schedule();
   await page.pass(40);
   page.requests.cancel();
@@ -177,7 +177,7 @@ test('what is dropped is stopped once, is not heard, and is not asked again', t 
   assert.deepEqual([page.lost, page.requests.active], [[], false]);
 }));
 
-test('a request that was dropped before it left is not sent', t => talk(t, [], async page => {
+test('a request that was cancelled before it left is not sent', t => talk(t, [], async page => {
   page.requests.schedule();
   page.requests.cancel();
   await page.pass(1000);
@@ -228,13 +228,13 @@ test('a server that loads its model is asked again after a second, unless that h
   });
 });
 
-test('pages have secrets of their own', () => {
+test('every page has a random id of its own', () => {
   const pages = Array.from({length: 20}, () => new ServerRequests({}).page);
   assert.equal(new Set(pages).size, 20);
   for (const page of pages) assert.match(page, /^[0-9a-f]{32}$/);
 });
 
-test('a promise that is kept, or broken, in time stays so', async () => {
+test('a promise that settles in time keeps its result', async () => {
   assert.equal(await withTimeout(Promise.resolve(7)), 7);
   await assert.rejects(withTimeout(Promise.reject(new Error('broken'))), /broken/);
   await assert.rejects(withTimeout(NEVER, 1), /in time/);
