@@ -346,7 +346,7 @@ def test_top_p_is_exact_where_it_can_be_and_a_bound_elsewhere(inside: Inside, de
     inside.heat(2.0, 0.95)
     assert {one.get_attribute("data-bound") for one in inside.rows.all()} == {"true"}
     assert all("≤" in one.inner_text() for one in inside.rows.all())
-    assert "only a bound can be told" in inside.page.locator("#internals .about").inner_text()
+    assert "this is only a bound" in inside.page.locator("#internals .about").inner_text()
     hot = torch.softmax(plain_rows(default_model, default_model.tokenizer("After careful").input_ids)[-1] / 2, -1)
     order = hot.sort(descending=True).values
     whole = float(order[: int((order.cumsum(0) < 0.95).sum()) + 1].sum())
