@@ -428,7 +428,9 @@ def test_options_that_rule_everything_out_are_told_in_a_sentence(cached: Model) 
     ],
     ids=str,
 )
-def test_bad_options_are_named_in_a_sentence(tiny_model: Model, options: dict[str, Any], sentence: str) -> None:
+def test_wrong_beam_options_raise_an_error_that_names_them(
+    tiny_model: Model, options: dict[str, Any], sentence: str
+) -> None:
     with pytest.raises(ValueError, match=sentence):
         Document(tiny_model, "the sea").stream(**options)
 

@@ -1,4 +1,4 @@
-"""The seed's own evaluation and the round trips, on the model that everybody starts with."""
+"""The seed's evaluation and round trips of text on the default model."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_two_engines_show_the_same_branches(default_model: Model) -> None:
 
 
 @pytest.mark.parametrize("texts", [200, pytest.param(2000, marks=pytest.mark.slow)])
-def test_random_unicode_texts_come_back_as_they_were(default_model: Model, texts: int) -> None:
+def test_random_unicode_texts_survive_a_round_trip(default_model: Model, texts: int) -> None:
     dice = random.Random(texts)
     for _ in range(texts):
         typed = random_text(dice)

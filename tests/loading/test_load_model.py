@@ -1,4 +1,4 @@
-"""`load_model`: what a model in hand may be asked for, where ends and starts come from, and what is refused."""
+"""`load_model`: options for a loaded model, end and start tokens, and refused sources."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, byte_tokenizer: Any) -> Pat
         ("device_map", "auto"),
     ],
 )
-def test_what_only_a_name_can_be_loaded_with_is_refused_for_a_model_in_hand(name: str, value: Any) -> None:
+def test_options_for_loading_by_name_are_refused_for_a_loaded_model(name: str, value: Any) -> None:
     sentence = f"{name} is {value!r}, but the model you hold is loaded already; give its name instead."
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         load_model(tiny_llama(96), tokenizer=None, **{name: value})
@@ -67,12 +67,12 @@ def test_settings_for_loading_by_name_leave_a_model_in_hand_alone() -> None:
 
 
 @pytest.mark.parametrize("source", [3, object(), torch.nn.Linear(2, 2), transformers.BertConfig()])
-def test_what_is_no_language_model_is_refused(source: Any) -> None:
+def test_a_source_that_is_no_language_model_is_refused(source: Any) -> None:
     with pytest.raises(ModelError, match=f"{type(source).__name__} is not a language model of transformers; give one"):
         load_model(source)
 
 
-def test_a_model_without_an_output_matrix_and_one_that_translates_are_refused() -> None:
+def test_models_without_an_output_matrix_and_encoder_decoder_models_are_refused() -> None:
     bare = tiny_llama(96).model
     with pytest.raises(ModelError, match="LlamaModel is not a language model of transformers"):
         load_model(bare)
@@ -98,12 +98,12 @@ def test_the_address_of_a_server_is_refused(source: str, options: dict[str, str]
         ({"engine": "steam"}, "engine is 'steam', and must be one of auto, cached, uncached."),
     ],
 )
-def test_a_wrong_value_is_named_with_what_is_allowed(given: dict[str, str], sentence: str) -> None:
+def test_a_wrong_value_is_named_with_the_allowed_ones(given: dict[str, str], sentence: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         load_model(tiny_llama(96), **given)
 
 
-def test_the_device_map_of_the_settings_holds_where_no_device_is_asked_for(folder: Path) -> None:
+def test_the_device_map_of_the_settings_applies_if_no_device_is_given(folder: Path) -> None:
     spread = Settings(device_map='{"": "cpu"}', dtype="float32")
     assert load_model(folder, settings=spread).device == "cpu"
     for wrong in ("nowhere", "{nowhere", '{"": 1.5}', "-2"):
@@ -115,7 +115,7 @@ def test_the_device_map_of_the_settings_holds_where_no_device_is_asked_for(folde
         load_model(folder, settings=Settings(device="cpu", device_map="auto"))
 
 
-def test_a_device_map_may_be_said_in_words(folder: Path) -> None:
+def test_a_device_map_may_be_a_string(folder: Path) -> None:
     assert load_model(folder, dtype="float32", device_map='{"": "cpu"}').device == "cpu"
     if not torch.cuda.is_available():
         with pytest.raises(ModelError, match="There is no cuda device on this machine"):
@@ -133,7 +133,7 @@ class OwnForCausalLM(transformers.LlamaForCausalLM):
 """
 
 
-def test_code_of_a_model_runs_only_where_it_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_models_own_code_runs_only_if_it_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
     place = tmp_path / "own"
     hf_model = tiny_llama(96)
@@ -179,7 +179,7 @@ def test_end_tokens_beyond_the_vocabulary_end_nothing() -> None:
     assert (model.end_token_ids, model.vocabulary) == ({95}, 96)
 
 
-def test_an_empty_text_starts_from_the_tokenizers_first_token_else_the_configs(
+def test_an_empty_text_starts_from_the_start_token_of_the_tokenizer_else_the_config(
     byte_tokenizer: Any, fallback_tokenizer: Any
 ) -> None:
     assert load_model(tiny_llama(len(fallback_tokenizer)), tokenizer=fallback_tokenizer).start_ids == (1,)
@@ -190,7 +190,7 @@ def test_an_empty_text_starts_from_the_tokenizers_first_token_else_the_configs(
     assert load_model(hf_model, tokenizer=None).start_ids == ()
 
 
-def test_the_context_is_what_the_config_says_a_growing_rotation_by_its_factor() -> None:
+def test_the_context_length_is_that_of_the_config_times_the_factor_of_dynamic_rope() -> None:
     assert context_length(holding()) is None
     assert context_length(holding(max_seq_len=70)) == 70
     assert context_length(holding(max_position_embeddings=60, max_seq_len=70)) == 60
@@ -254,7 +254,7 @@ def test_the_reason_for_the_uncached_engine_has_the_first_line_of_the_probes_err
     )
 
 
-def test_a_model_that_does_not_fit_the_cache_is_told_why_and_the_settings_may_choose_the_engine() -> None:
+def test_the_error_for_a_model_that_does_not_fit_the_cached_engine_gives_the_reason() -> None:
     hf_model = make("bloom")
     assert load_model(hf_model).engine_reason
     with pytest.raises(ModelError, match=r'cannot use the cached engine: .*; leave engine at "auto"'):

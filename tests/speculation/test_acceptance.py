@@ -1,4 +1,4 @@
-"""The law of rejection: whatever is drafted, every token comes with the odds that the model gives it."""
+"""Acceptance by rejection: whatever is drafted, every token keeps the probability that the model gives it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_draft_is_taken_as_often_as_both_models_agree() -> None:
     assert taken / 20_000 == pytest.approx(float(torch.minimum(odds, source).sum()), abs=0.02)
 
 
-def test_what_is_left_after_a_rejection_is_what_the_draft_does_not_cover() -> None:
+def test_the_residual_is_the_part_that_the_draft_does_not_cover() -> None:
     odds, source = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.6, 0.2])
     assert residual(odds, 1, source).tolist() == pytest.approx([1.0, 0.0, 0.0])
     assert residual(odds, 0, None).tolist() == pytest.approx([0.0, 0.6, 0.4])
@@ -232,14 +232,14 @@ def texts(
         pytest.param("drawn, and followed", 100_000, marks=pytest.mark.slow),
     ],
 )
-def test_texts_come_with_their_odds_when_drafts_are_accepted_by_rejection(team: str, runs: int) -> None:
+def test_under_rejection_texts_keep_their_probabilities(team: str, runs: int) -> None:
     model = small_model()
     with torch.no_grad():
         require_odds(texts(model, team, runs), exact(model), runs)
 
 
 @pytest.mark.parametrize(("weights", "runs"), [(0, 3_000), pytest.param(1, 30_000, marks=pytest.mark.slow)])
-def test_texts_come_with_their_odds_when_a_smaller_model_drafts_by_its_own_dice(weights: int, runs: int) -> None:
+def test_under_rejection_texts_keep_their_probabilities_with_a_sampling_draft_model(weights: int, runs: int) -> None:
     model, little = small_model(), small_model(weights)
     with torch.no_grad():
         require_odds(texts(model, "nobody", runs, draft_model=little), exact(model), runs)

@@ -1,4 +1,4 @@
-"""Corpora: every text of a source is found again as the tokens it has in a document, and what is none is told."""
+"""Corpora: every text of a source is stored with the tokens it has in a document; other sources raise an error."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_model_and_source_may_come_in_either_order(tiny_model: Model, tmp_path: 
             load_corpus(one, other)
 
 
-def test_a_file_is_one_text_and_a_mark_at_its_beginning_is_none_of_it(tiny_model: Model, tmp_path: Path) -> None:
+def test_a_file_is_one_text_without_its_byte_order_mark(tiny_model: Model, tmp_path: Path) -> None:
     file = write(tmp_path, {"sea.txt": b"\xef\xbb\xbfthe sea\r\nand the sky"}) / "sea.txt"
     for source in (file, str(file)):
         corpus = load_corpus(tiny_model, source)
@@ -84,9 +84,7 @@ def test_a_file_is_one_text_and_a_mark_at_its_beginning_is_none_of_it(tiny_model
         assert corpus.name == "sea.txt"
 
 
-def test_a_folder_is_every_text_in_it_in_order_without_what_is_hidden_or_no_text(
-    tiny_model: Model, tmp_path: Path
-) -> None:
+def test_a_folder_gives_its_texts_in_order_without_hidden_and_binary_files(tiny_model: Model, tmp_path: Path) -> None:
     folder = write(
         tmp_path / "books",
         {
@@ -138,7 +136,7 @@ def test_special_tokens_that_stand_in_a_text_are_text(tiny_model: Model) -> None
     assert tiny_model.tokenizer.decode(ids) == "the<|end|>sea"
 
 
-def test_no_more_is_remembered_than_was_asked_for_and_what_was_read_is_told(tiny_model: Model) -> None:
+def test_a_corpus_stores_at_most_the_given_number_of_tokens_and_counts_all_it_read(tiny_model: Model) -> None:
     corpus = load_corpus(tiny_model, CORPUS, most=100)
     assert corpus.index.size == 100
     assert corpus.tokens == sum(len(spelled(tiny_model, text)) for text in CORPUS)
@@ -159,7 +157,7 @@ def test_a_folder_is_named_as_it_was_given(tiny_model: Model, tmp_path: Path, mo
     assert Corpus.of_ids(tiny_model, [[3]]).name == "ids"
 
 
-def test_what_is_no_text_is_told_in_a_sentence(tiny_model: Model, tmp_path: Path) -> None:
+def test_a_source_without_text_raises_an_error(tiny_model: Model, tmp_path: Path) -> None:
     write(tmp_path, {"picture.png": b"\x89PNG\0", "bad.txt": b"\xff\xfe", "empty.txt": b"", "bare/.hidden": b"text"})
     for source, words in (
         (tmp_path / "picture.png", "picture.png is not a text in UTF-8; convert it, or name another file"),
@@ -180,9 +178,7 @@ def test_what_is_no_text_is_told_in_a_sentence(tiny_model: Model, tmp_path: Path
             load_corpus(tiny_model, source)  # type: ignore[arg-type]
 
 
-def test_a_file_that_must_not_be_read_is_told_in_a_sentence(
-    tiny_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_file_raises_an_error(tiny_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*told: object, **more: object) -> None:
         raise PermissionError(13, "Permission denied")
 

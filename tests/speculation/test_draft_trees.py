@@ -1,4 +1,4 @@
-"""Draft trees against a search on lists: which guesses are verified together, by their odds and what they cost."""
+"""Draft trees equal a reference search on lists: which guesses are verified together, by odds and cost."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def steps_of(dice: random.Random) -> list[float]:
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_a_draft_holds_the_likeliest_guesses_as_many_as_win_most_for_what_they_cost(part: int) -> None:
+def test_a_draft_holds_the_most_probable_guesses_with_the_most_expected_tokens_per_second(part: int) -> None:
     sizes = set()
     for seed in range(part * TREES, part * TREES + TREES):
         dice = random.Random(seed)
@@ -145,7 +145,7 @@ def test_a_draft_holds_the_likeliest_guesses_as_many_as_win_most_for_what_they_c
     assert {0, 1, 2, 3} < sizes and max(sizes) > 6
 
 
-def test_of_several_guesses_as_likely_the_first_is_taken_and_a_branch_lies_together() -> None:
+def test_among_equally_probable_guesses_the_first_is_drafted_and_nodes_are_in_depth_first_order() -> None:
     guesses = {(): [(1, 0.5), (2, 0.45)], (1,): [(3, 0.9), (4, 0.05)], (2,): [(5, 0.9)], (1, 3): [(6, 0.9)]}
     speculation = Speculation(
         [Fixed("one", guesses)], GuessAccuracy(), Table([0.001] * 70), frozenset({END}), VOCABULARY
@@ -154,7 +154,7 @@ def test_of_several_guesses_as_likely_the_first_is_taken_and_a_branch_lies_toget
     assert paths == [(1,), (1, 3), (1, 3, 6), (1, 4), (2,), (2, 5)], "below each node its likeliest guess comes first"
 
 
-def test_at_most_sixty_four_guesses_are_made_and_sixty_four_heard_of_one_drafter_at_one_place() -> None:
+def test_a_draft_has_at_most_64_nodes_and_takes_at_most_64_guesses_per_drafter_and_node() -> None:
     many = {(): [(token_id, 0.01) for token_id in range(90)]}
     costs = Table([1e-9] * 200)
     speculation = Speculation([Fixed("one", many)], GuessAccuracy(), costs, frozenset(), 200)
@@ -168,7 +168,7 @@ def test_at_most_sixty_four_guesses_are_made_and_sixty_four_heard_of_one_drafter
     assert (5,) not in paths, "nobody listens so long"
 
 
-def test_ids_that_are_none_and_ends_are_not_drafted() -> None:
+def test_invalid_ids_and_end_tokens_are_not_drafted() -> None:
     guesses = {(): [(-1, 0.9), (VOCABULARY, 0.9), (END, 0.9), (VOCABULARY - 2, 0.5), (0, 0.4)]}
     speculation = Speculation(
         [Fixed("one", guesses)], GuessAccuracy(), Table([0.001] * 9), frozenset({END}), VOCABULARY
@@ -177,7 +177,7 @@ def test_ids_that_are_none_and_ends_are_not_drafted() -> None:
     assert paths == [(VOCABULARY - 2,), (0,)]
 
 
-def test_what_is_known_of_the_dice_bends_the_odds_by_depth_and_token() -> None:
+def test_the_noise_adjustment_gets_the_depth_and_token_of_a_guess() -> None:
     guesses = {(): [(1, 0.5), (2, 0.4)], (1,): [(3, 0.5)], (2,): [(3, 0.5)]}
     seen: list[tuple[int, int, float]] = []
 
@@ -193,7 +193,7 @@ def test_what_is_known_of_the_dice_bends_the_odds_by_depth_and_token() -> None:
     assert seen == [(0, 1, 0.5), (0, 2, 0.4), (1, 3, 0.5)]
 
 
-def test_a_place_where_nothing_may_follow_is_not_drafted_behind() -> None:
+def test_no_draft_is_deeper_than_the_remaining_length() -> None:
     guesses = {(): [(1, 0.99)], (1,): [(1, 0.99)], (1, 1): [(1, 0.99)]}
     for max_depth in range(4):
         speculation = Speculation([Fixed("one", guesses)], GuessAccuracy(), Table([0.01] * 9), frozenset(), VOCABULARY)
@@ -217,7 +217,7 @@ def test_a_draft_tells_which_of_its_nodes_it_has_made_and_which_it_has_found_unr
     assert speculation.drafted_below(head) == []
 
 
-def test_two_who_guess_the_same_are_one_guess_but_under_rejection() -> None:
+def test_equal_guesses_of_two_drafters_are_merged_except_under_rejection() -> None:
     source = torch.full((VOCABULARY,), 1 / VOCABULARY)
 
     class Drawn(Fixed):
@@ -247,7 +247,7 @@ def test_two_who_guess_the_same_are_one_guess_but_under_rejection() -> None:
             assert guess.odds == pytest.approx(0.7), "two who guess the same are no surer than the surer one"
 
 
-def test_how_often_guesses_of_a_kind_were_right_counts_beside_what_their_drafter_says() -> None:
+def test_accuracy_combines_the_drafters_estimate_with_observed_guesses() -> None:
     """The drafter's word counts for eight guesses; each guess counts for 0.98 of the one after it."""
     trust, way = GuessAccuracy(), Guess(7, 0.5, "sign")
     assert trust.odds("one", way) == 0.5
@@ -261,7 +261,7 @@ def test_how_often_guesses_of_a_kind_were_right_counts_beside_what_their_drafter
     assert trust.odds("other", way) == trust.odds("one", way._replace(sign="other")) == 0.5
 
 
-def test_no_guess_is_surer_than_the_surest_nor_less_likely_than_nothing() -> None:
+def test_the_odds_of_a_guess_are_clamped() -> None:
     guesses = {(): [(1, 9.0), (2, -3.0)], (1,): [(1, 0.99)]}
     speculation = Speculation([Fixed("one", guesses)], GuessAccuracy(), Table([0.01] * 9), frozenset(), VOCABULARY)
     paths, _ = drafted(speculation, 5, PassLoad(1))

@@ -1,4 +1,4 @@
-"""What each drafter guesses, how likely it says that is, and what it learns from: figures as they are documented."""
+"""The guesses of each drafter, their odds, and what it learns from: the documented figures."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def guesses(suffix: SuffixDrafter, path: list[int]) -> list[Guess]:
     [(1, 0.2), (2, 0.4), (3, 0.4), (4, 0.7), (7, 0.7), (8, 0.88), (15, 0.88), (16, 0.95), (31, 0.95), (32, 0.98),
      (40, 0.98)],
 )  # fmt: skip
-def test_the_more_tokens_agree_the_surer_it_is_that_the_same_comes_again(agreed: int, odds: float) -> None:
+def test_longer_matches_have_higher_odds(agreed: int, odds: float) -> None:
     (way,) = guesses(read(), [STRANGER, *TEXT[50 - agreed : 50]])
     assert (way.token_id, way.odds, way.source) == (TEXT[50], odds, None)
 
 
-def test_where_several_things_came_each_is_as_likely_as_it_is_frequent_among_the_latest_four() -> None:
+def test_odds_follow_the_frequency_among_the_latest_four_matches() -> None:
     suffix = read([1, 2, 30, 1, 2, 31, 1, 2, 32, 1, 2, 31, 1, 2, 31])
     found = guesses(suffix, [STRANGER, 1, 2])
     assert [(way.token_id, way.odds) for way in found] == [(31, pytest.approx(0.3)), (32, pytest.approx(0.1))]
@@ -55,7 +55,7 @@ def test_where_several_things_came_each_is_as_likely_as_it_is_frequent_among_the
     assert only.odds == once.odds == 0.4 and len({only.sign, once.sign, found[0].sign}) == 3
 
 
-def test_what_is_guessed_goes_on_through_the_text_as_long_as_it_is_followed() -> None:
+def test_guesses_continue_through_the_text_while_they_are_followed() -> None:
     suffix = read()
     state = suffix.start([STRANGER, *TEXT[46:50]], None, 8)
     for place, odds in ((50, 0.7), (51, 0.7), (52, 0.7), (53, 0.7), (54, 0.88)):
@@ -69,7 +69,7 @@ def test_what_is_guessed_goes_on_through_the_text_as_long_as_it_is_followed() ->
     assert not guesses(suffix, [STRANGER])
 
 
-def test_a_text_that_replaces_a_word_is_guessed_to_go_on_behind_that_word() -> None:
+def test_after_a_replaced_word_the_text_is_guessed_to_continue_behind_it() -> None:
     suffix = read()
     assert [way.token_id for way in guesses(suffix, TEXT[:50])] == [TEXT[50]]
     (astray,) = guesses(suffix, [*TEXT[:50], STRANGER])
@@ -80,7 +80,7 @@ def test_a_text_that_replaces_a_word_is_guessed_to_go_on_behind_that_word() -> N
     assert [(way.token_id, way.odds) for way in back] == [(TEXT[54], 0.5)], "one token near by is surer than elsewhere"
 
 
-def test_only_a_run_of_four_is_copied_and_only_places_near_by_are_where_it_goes_on() -> None:
+def test_only_a_match_of_four_tokens_is_a_copy_and_returns_are_guessed_only_near_it() -> None:
     suffix = read()
     assert guesses(suffix, [STRANGER, *TEXT[47:50]])
     assert not guesses(suffix, [STRANGER, *TEXT[47:50], STRANGER]), "three tokens may agree by chance"
@@ -109,7 +109,7 @@ def test_a_text_that_others_copied_from_is_looked_into_beside_the_own() -> None:
     assert [way.token_id for way in guesses(read(), [STRANGER, *TEXT[15:20]])] == [TEXT[20]], "the own alone"
 
 
-def test_a_drafter_hears_of_what_follows_the_text_that_it_has_read_and_of_nothing_else() -> None:
+def test_the_suffix_drafter_indexes_only_tokens_that_continue_its_text() -> None:
     suffix = read()
     suffix.hear([*TEXT, 1, 2], 2, None, [])  # type: ignore[arg-type]
     assert suffix.own.size == 102 and [way.token_id for way in guesses(suffix, [STRANGER, TEXT[99]])] == [1]
@@ -136,7 +136,7 @@ def test_a_text_that_was_edited_is_read_again_from_a_little_before_the_change() 
     assert ways == {TEXT[50]: 0.44, 9: 0.44}, "the old text and the new one have each gone on in their way"
 
 
-def test_a_strand_counts_and_follows_its_places() -> None:
+def test_suffix_matches_count_and_follow_their_positions() -> None:
     index = NgramIndex()
     index.add([1, 2, 3, 1, 2, 4])
     matches = SuffixMatches("run", 2, ((index, 2), (index, 5)))
@@ -157,7 +157,7 @@ def recycled() -> tuple[SuccessorDrafter, TokenTree]:
     return drafter, tree
 
 
-def test_what_a_pass_thought_likely_is_guessed_where_the_same_token_or_pair_comes_again() -> None:
+def test_probable_successors_are_guessed_after_the_same_token_or_pair() -> None:
     drafter, _ = recycled()
     pair = drafter.ways(drafter.start([9, 2, 3], None, 5))
     assert [way.token_id for way in pair] == [0, 2, 3, 4], "four at most, and none below a tenth"
@@ -170,7 +170,7 @@ def test_what_a_pass_thought_likely_is_guessed_where_the_same_token_or_pair_come
     assert drafter.ways((4, 5)) == ()
 
 
-def test_what_a_later_pass_thinks_replaces_what_an_earlier_one_thought() -> None:
+def test_successors_of_a_later_pass_replace_those_of_an_earlier_one() -> None:
     drafter, tree = recycled()
     node = tree.descend(tree.root, [8, 3])
     drafter.hear([8, 3], 1, NodeScores([node], torch.tensor([[0.9, 0.02, 0.02, 0.02, 0.02, 0.02]]).log()), [node])
@@ -187,7 +187,7 @@ def little(choose: Any = None) -> tuple[DraftModelDrafter, Any]:
     ), hf_model
 
 
-def test_a_draft_model_guesses_what_it_would_say_and_what_it_finds_likely_beside_that() -> None:
+def test_a_draft_model_guesses_its_chosen_token_and_its_most_probable_others() -> None:
     drafter, hf_model = little()
     path = [5, 9, 13]
     state = drafter.start(path, None, 3)
@@ -207,7 +207,7 @@ def test_a_draft_model_guesses_what_it_would_say_and_what_it_finds_likely_beside
     assert drafter.follow(state, 59) is None or not drafter.ways(drafter.follow(state, 59))
 
 
-def test_a_draft_model_stops_where_all_that_it_has_drafted_is_less_likely_than_three_in_ten() -> None:
+def test_a_draft_model_stops_when_its_draft_has_odds_below_0_3() -> None:
     drafter, hf_model = little()
     for start in range(12):
         drafter._chosen = {}
@@ -222,7 +222,7 @@ def test_a_draft_model_stops_where_all_that_it_has_drafted_is_less_likely_than_t
         assert len(drafter._chosen) == expected
 
 
-def test_a_draft_model_runs_at_most_eight_tokens_ahead_and_no_further_than_there_is_room() -> None:
+def test_a_draft_model_runs_at_most_eight_tokens_ahead_and_no_deeper_than_the_draft() -> None:
     drafter, _ = little()
     drafter._accuracy = Sure()
     for reach, expected in ((1, 1), (3, 3), (8, 8), (40, 8)):
@@ -237,7 +237,7 @@ class Sure(GuessAccuracy):
         return 1.0
 
 
-def test_what_a_draft_model_has_drawn_is_one_guess_with_what_it_was_drawn_from() -> None:
+def test_a_sampled_token_of_a_draft_model_is_its_only_guess_with_its_source() -> None:
     source = torch.full((60,), 1 / 60, dtype=torch.float64)
     drafter, _ = little(lambda row, path: (len(path), source))
     state = drafter.start([5, 9, 13], None, 2)

@@ -1,4 +1,4 @@
-"""Drafts leave nothing behind; by rejection ends, and what two drafters guess, come with their odds."""
+"""Rejected drafts leave nothing behind; under rejection, end tokens and duplicate guesses keep their probability."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_an_end_that_was_drawn_comes_with_its_odds() -> None:
 
 
 @pytest.mark.slow
-def test_a_draw_comes_with_its_odds_where_another_drafter_may_have_guessed_the_same() -> None:
+def test_under_rejection_a_token_keeps_its_probability_if_two_drafters_guess_it() -> None:
     model = small(eos_token_id=None)
     model.engine.pass_costs = Stepped()  # type: ignore[misc]
     assert abs(chi_square(counted(model, 2_000, drafters=[Sure(), Drawing()]), exact(model))) < 5
@@ -123,7 +123,7 @@ def test_a_drafter_that_fails_leaves_no_nodes_behind() -> None:
         ]
 
 
-def test_what_stood_unread_and_was_drafted_in_vain_takes_no_slot() -> None:
+def test_rejected_draft_nodes_that_were_pending_before_take_no_cache_slot() -> None:
     document = Document(load_model(tiny_llama(300, eos_token_id=None), tokenizer=None), token_ids=[5, 9, 13])
     first, second = (step.token_id for step in document.stream(max_new_tokens=2, speculate=False))
     unread = [token_id for token_id in range(20, 26) if token_id != second]

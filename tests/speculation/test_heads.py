@@ -1,4 +1,4 @@
-"""Heads that guess ahead: what they are before and after training, that only they change, and how they are kept."""
+"""Draft heads before and after training: their predictions, their files, and that the model does not change."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def same(one: Heads, other: Heads) -> bool:
 # What they guess.
 
 
-def test_heads_that_nobody_trained_guess_what_the_model_itself_says(tiny_model: Model, vector: torch.Tensor) -> None:
+def test_untrained_heads_predict_what_the_model_predicts(tiny_model: Model, vector: torch.Tensor) -> None:
     said = Document(tiny_model, "Once upon a time").predict()
     heads = in_order(HeadsDrafter(untrained(tiny_model, 3), tiny_model), vector)
     assert len(heads) == 3
@@ -97,7 +97,7 @@ def test_heads_that_nobody_trained_guess_what_the_model_itself_says(tiny_model: 
 
 
 @pytest.mark.parametrize("restricted", [False, True])
-def test_heads_guess_what_a_slow_computation_gives(tiny_model: Model, vector: torch.Tensor, restricted: bool) -> None:
+def test_heads_equal_a_slow_reference_computation(tiny_model: Model, vector: torch.Tensor, restricted: bool) -> None:
     kept = torch.arange(7, 300, 3) if restricted else None
     heads = random_heads(tiny_model, 3, kept)
     matrix, _ = output_matrix(tiny_model)
@@ -117,7 +117,7 @@ def test_heads_guess_what_a_slow_computation_gives(tiny_model: Model, vector: to
         assert [way.odds for way in ways] == pytest.approx([float(odds[place]) for place in best], rel=1e-3)
 
 
-def test_several_vectors_together_give_what_each_gives_alone(tiny_model: Model) -> None:
+def test_several_rows_together_equal_each_row_alone(tiny_model: Model) -> None:
     product = HeadsForward(random_heads(tiny_model, 3, torch.arange(5, 90)), tiny_model)
     texts, came = ["Once upon a time", "the sea", "After careful"], torch.tensor([3, 50, 7])
     vectors = torch.stack([(1 + place) * vector_at(tiny_model, text) for place, text in enumerate(texts)])
@@ -130,7 +130,7 @@ def test_several_vectors_together_give_what_each_gives_alone(tiny_model: Model) 
     assert torch.allclose(product(vectors[:1], came[:1], 1)[:, 0], together[:1, 0], rtol=1e-4, atol=1e-4)
 
 
-def test_heads_guess_as_far_as_there_is_room_and_nothing_without_a_vector(
+def test_heads_guess_as_deep_as_the_draft_and_nothing_without_a_hidden_state(
     tiny_model: Model, vector: torch.Tensor
 ) -> None:
     drafter = HeadsDrafter(random_heads(tiny_model), tiny_model)
@@ -139,7 +139,7 @@ def test_heads_guess_as_far_as_there_is_room_and_nothing_without_a_vector(
     assert drafter.start([1], None, 3) is None and drafter.start([1], vector, 0) is None
 
 
-def test_what_a_head_guesses_does_not_depend_on_the_guess_before_but_on_the_token_that_stands(
+def test_a_heads_guesses_depend_on_the_last_token_and_not_on_drafted_tokens(
     tiny_model: Model, vector: torch.Tensor
 ) -> None:
     drafter = HeadsDrafter(random_heads(tiny_model), tiny_model)
@@ -158,30 +158,30 @@ def test_signs_tell_heads_and_ranks_and_odds_apart(tiny_model: Model, vector: to
 # Training.
 
 
-def test_each_vector_is_to_guess_the_tokens_behind_the_one_that_came_from_it() -> None:
+def test_targets_are_the_tokens_after_the_one_that_a_hidden_state_predicted() -> None:
     # Before each token the model thought of it, and of the one before it.
     rounds = [
         {"token_ids": torch.tensor([7, 6, 7, 8, 9, 6]), "vectors": torch.arange(6.0)[:, None], "lengths": [4, 2],
          "starts": [1, 0], "thought_ids": torch.tensor([[7, 0], [6, 7], [7, 6], [8, 7], [9, 0], [6, 9]]),
          "thought_odds": torch.tensor([[0.9, 0.1], [0.5, 0.3], [0.6, 0.2], [0.7, 0.1], [1.0, 0.0], [0.5, 0.5]])},
     ]  # fmt: skip
-    lessons = HeadDataset.from_rounds(rounds, 2, 2)
-    assert lessons.kept.tolist() == [6, 7], "of the texts to learn from, the most frequent"
+    dataset = HeadDataset.from_rounds(rounds, 2, 2)
+    assert dataset.kept.tolist() == [6, 7], "of the texts to learn from, the most frequent"
     by_id = [[6, 7], [7, 8], [8, NO_TOKEN], [NO_TOKEN, NO_TOKEN]]
     places = {NO_TOKEN: NO_TOKEN, 6: 0, 7: 1, 8: NO_TOKEN}
-    assert lessons.targets[..., 0].tolist() == [[places[token_id] for token_id in row] for row in by_id]
-    assert lessons.targets[0].tolist() == [[0, 1], [1, 0]] and lessons.targets[1, 1].tolist() == [NO_TOKEN, 1]
-    assert torch.allclose(lessons.target_probabilities[0], torch.tensor([[0.625, 0.375], [0.75, 0.25]]))
-    assert lessons.target_probabilities[1, 1].tolist() == [0, 1] and not lessons.target_probabilities[3].any()
-    assert lessons.hidden_states[:, 0].tolist() == [0, 1, 2, 3]
-    assert lessons.next_ids.tolist() == [7, 6, 7, 8] and lessons.held_out_next_ids.tolist() == [9, 6]
-    assert lessons.held_out_states[:, 0].tolist() == [4, 5] and lessons.held_out_target_ids.tolist() == [
+    assert dataset.targets[..., 0].tolist() == [[places[token_id] for token_id in row] for row in by_id]
+    assert dataset.targets[0].tolist() == [[0, 1], [1, 0]] and dataset.targets[1, 1].tolist() == [NO_TOKEN, 1]
+    assert torch.allclose(dataset.target_probabilities[0], torch.tensor([[0.625, 0.375], [0.75, 0.25]]))
+    assert dataset.target_probabilities[1, 1].tolist() == [0, 1] and not dataset.target_probabilities[3].any()
+    assert dataset.hidden_states[:, 0].tolist() == [0, 1, 2, 3]
+    assert dataset.next_ids.tolist() == [7, 6, 7, 8] and dataset.held_out_next_ids.tolist() == [9, 6]
+    assert dataset.held_out_states[:, 0].tolist() == [4, 5] and dataset.held_out_target_ids.tolist() == [
         [6, -1],
         [-1, -1],
     ]
 
 
-def test_texts_are_the_models_own_and_each_vector_is_the_one_that_the_token_came_from(tiny_model: Model) -> None:
+def test_training_texts_hold_the_hidden_state_that_each_token_was_sampled_from(tiny_model: Model) -> None:
     start = Document(tiny_model, "Once upon a time").token_ids
     texts = self_written_text.write_texts(
         tiny_model, [(3, start)], torch.Generator().manual_seed(0), lambda came: False
@@ -235,7 +235,7 @@ def counted(drafter: HeadsDrafter, texts: list[self_written_text.GrowingText]) -
     return [hit / of for hit, of in zip(hits, total, strict=True)]
 
 
-def test_the_shares_told_are_those_of_the_texts_kept_apart(bird: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reported_accuracy_is_that_on_the_held_out_texts(bird: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     wrote: list[self_written_text.GrowingText] = []
 
     def kept_by(*given: Any) -> list[self_written_text.GrowingText]:
@@ -263,7 +263,7 @@ class Interrupting:
             raise KeyboardInterrupt
 
 
-def test_a_training_that_was_stopped_goes_on_to_the_same_heads(
+def test_an_interrupted_training_resumes_to_the_same_heads(
     bird: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trainer, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
@@ -293,7 +293,7 @@ def test_the_same_seed_gives_the_same_heads_and_another_one_others(bird: Model) 
     assert same(one, again) and not same(one, other)
 
 
-def test_an_unfinished_training_is_not_taken_for_another_one(bird: Model, tmp_path: Path) -> None:
+def test_an_unfinished_training_resumes_only_with_the_same_settings(bird: Model, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"texts": TAUGHT, "tokens": 1600, "count": 2, "into": tmp_path}
     with pytest.raises(KeyboardInterrupt):
         train_heads(bird, **asked, report=Interrupting("Training the heads", 1))
@@ -312,7 +312,7 @@ def test_two_trainings_do_not_write_into_one_folder(bird: Model, tmp_path: Path)
         train_heads(bird, texts=TAUGHT, tokens=800, into=tmp_path, report=again)
 
 
-def test_a_bound_on_minutes_ends_the_writing_and_the_learning(bird: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_limit_ends_writing_and_training(bird: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(trainer.time, "monotonic", lambda: now[0])
     heard: list[str] = []
@@ -327,7 +327,7 @@ def test_a_bound_on_minutes_ends_the_writing_and_the_learning(bird: Model, monke
     assert heads.notes["steps"] == str(heard.count("Training the heads")) == "45", "and the rest"
 
 
-def test_no_time_and_no_text_are_told_in_sentences(bird: Model) -> None:
+def test_too_little_time_or_text_raises_an_error(bird: Model) -> None:
     with pytest.raises(LookaheadError, match="Too little text came to learn from: give more minutes or more tokens"):
         train_heads(bird, texts=TAUGHT, minutes=1e-9)
     with pytest.raises(ValueError, match="The texts hold less than two pieces of 48 tokens"):
@@ -338,7 +338,7 @@ def test_no_time_and_no_text_are_told_in_sentences(bird: Model) -> None:
         train_heads(bird, heads=3)
 
 
-def test_a_model_without_vectors_is_told_in_a_sentence(byte_tokenizer: Any) -> None:
+def test_a_model_without_hidden_states_raises_an_error(byte_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer, engine="uncached")
     engine = model.engine
     score = type(engine).score
@@ -348,7 +348,7 @@ def test_a_model_without_vectors_is_told_in_a_sentence(byte_tokenizer: Any) -> N
             train_heads(model, tokens=800)
 
 
-def test_a_model_goes_on_from_instructions_where_it_takes_them(byte_tokenizer: Any) -> None:
+def test_prompts_include_instructions_if_the_model_has_a_chat_template(byte_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
     plain = self_written_text.make_prompts(model, None, 0)
     chatty = byte_level(CORPUS)
@@ -380,7 +380,7 @@ def test_heads_are_read_as_they_were_saved(tiny_model: Model, vector: torch.Tens
     assert heads.held_out == [(0.5, 1.0)]
 
 
-def test_heads_are_equal_where_everything_about_them_is(tiny_model: Model, tmp_path: Path) -> None:
+def test_heads_are_equal_if_all_their_fields_are(tiny_model: Model, tmp_path: Path) -> None:
     heads = random_heads(tiny_model)
     heads.save(tmp_path / FILE)
     found, again = (load_heads(tmp_path, tiny_model) for _ in range(2))
@@ -445,7 +445,7 @@ def test_heads_of_another_model_are_refused_and_those_of_the_same_one_rounded_ar
         (None, "is a safetensors file, but holds no heads of this version"),
     ],
 )
-def test_what_are_no_heads_is_told_in_a_sentence(
+def test_a_file_without_heads_raises_an_error(
     tiny_model: Model, tmp_path: Path, content: bytes | None, said: str
 ) -> None:
     if content is None:
@@ -510,7 +510,7 @@ def spoilt(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
         ("other sample", r"sample has the shape \(5, 32\) instead of \(32, 32\)"),
     ],
 )
-def test_a_file_of_heads_that_is_not_whole_is_told_in_a_sentence(
+def test_a_damaged_file_of_heads_raises_an_error_that_names_the_problem(
     tiny_model: Model, tmp_path: Path, fault: str, said: str
 ) -> None:
     random_heads(tiny_model).save(tmp_path / FILE)
@@ -538,7 +538,7 @@ def test_heads_keep_no_model_alive_that_they_were_used_with(tiny_model: Model, b
     assert not replace(heads, name="others").prepared
 
 
-def test_heads_that_are_nowhere_are_told_with_the_places_that_were_looked_at(tiny_model: Model, tmp_path: Path) -> None:
+def test_the_error_for_missing_heads_lists_the_paths_that_were_tried(tiny_model: Model, tmp_path: Path) -> None:
     settings = Settings(cache_dir=tmp_path)
     with pytest.raises(ModelError, match=r"There are no heads nobody's, neither as .*heads/nobody's/heads.safetensors"):
         load_heads("nobody's", tiny_model, settings=settings)
@@ -559,7 +559,7 @@ def test_heads_that_are_nowhere_are_told_with_the_places_that_were_looked_at(tin
         (OSError("broken"), r"could not be fetched \(OSError\)"),
     ],
 )
-def test_a_name_on_the_hub_is_fetched_or_its_failure_told(
+def test_a_hub_id_is_downloaded_or_raises_an_error(
     tiny_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
 ) -> None:
     random_heads(tiny_model).save(tmp_path / FILE)
@@ -607,7 +607,7 @@ def test_the_command_trains_heads_that_load_by_their_name(
     assert same(load_heads(tmp_path / "elsewhere", load_model(saved)), heads)
 
 
-def test_the_command_says_how_to_go_on_after_an_interruption(
+def test_the_command_says_how_to_resume_after_an_interruption(
     tiny_model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lookahead_core.load_model", lambda *given, **options: tiny_model)
@@ -630,7 +630,7 @@ def test_the_command_says_how_to_go_on_after_an_interruption(
         (["--texts", "nowhere.txt"], "The texts nowhere.txt cannot be read: No such file or directory."),
     ],
 )
-def test_the_command_says_what_is_wrong_before_it_loads_anything(
+def test_the_command_rejects_wrong_options_before_it_loads_anything(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:

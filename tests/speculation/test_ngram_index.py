@@ -1,4 +1,4 @@
-"""The index of what stood where: what it finds is there, is the longest and the latest, and its memory is bounded."""
+"""The n-gram index finds the longest and latest matches that a full scan finds, in bounded memory."""
 
 from __future__ import annotations
 
@@ -113,9 +113,7 @@ def some_steps(dice: random.Random, alphabet: int, sizes: list[int]) -> list[Any
     alphabet=st.sampled_from([1, 2, 3, 10, 1000, 2**31]),
     sizes=st.lists(st.integers(0, 90), min_size=1, max_size=4),
 )
-def test_what_is_found_is_what_a_look_at_every_place_finds(
-    seed: int, most: int, alphabet: int, sizes: list[int]
-) -> None:
+def test_the_index_finds_what_a_full_scan_finds(seed: int, most: int, alphabet: int, sizes: list[int]) -> None:
     dice = random.Random(seed)
     play(Patient(most), Scan(most), some_steps(dice, alphabet, sizes), dice)
 
@@ -126,14 +124,14 @@ def test_what_is_found_is_what_a_look_at_every_place_finds(
     most=st.integers(1, 50),
     seed=st.integers(0, 99),
 )
-def test_any_adds_and_breaks_leave_an_index_in_which_a_look_at_every_place_finds_the_same(
+def test_after_any_adds_and_breaks_the_index_finds_what_a_full_scan_finds(
     steps: list[Any], most: int, seed: int
 ) -> None:
     play(Patient(most), Scan(most), steps, random.Random(seed))
 
 
 @pytest.mark.parametrize("most", [50, 700, 5000])
-def test_adding_at_once_or_token_by_token_is_the_same(most: int) -> None:
+def test_adding_many_tokens_at_once_equals_adding_one_by_one(most: int) -> None:
     dice = random.Random(most)
     text = [dice.randrange(7) for _ in range(1500)]
     slow, fast, mixed = NgramIndex(most), NgramIndex(most), NgramIndex(most)
@@ -164,7 +162,7 @@ def test_a_run_that_spans_two_adds_is_found() -> None:
     assert [index.token_at(place) for place in (3, 4, 5)] == [4, 5, None]
 
 
-def test_the_end_of_the_text_itself_is_not_found_where_nothing_follows_yet() -> None:
+def test_the_end_of_the_text_is_not_found_before_a_token_follows_it() -> None:
     index = NgramIndex()
     index.add([1, 2, 3])
     assert index.find([1, 2, 3]) == ([], 0)
@@ -172,7 +170,7 @@ def test_the_end_of_the_text_itself_is_not_found_where_nothing_follows_yet() -> 
     assert index.find([4, 1, 2, 3]) == ([3], 3)
 
 
-def test_a_break_is_spanned_by_no_run_and_read_across_by_nobody() -> None:
+def test_no_run_and_no_continuation_crosses_a_break() -> None:
     index = NgramIndex()
     index.add([1, 2, 3])
     index.begin_text()
@@ -183,7 +181,7 @@ def test_a_break_is_spanned_by_no_run_and_read_across_by_nobody() -> None:
     assert index.token_at(3) is None and index.token_at(4) == 4
 
 
-def test_the_latest_places_come_first_and_the_one_where_most_agrees_before_all() -> None:
+def test_positions_are_sorted_by_match_length_then_by_recency() -> None:
     index = NgramIndex()
     for token_ids in ([7, 1, 2, 10], [1, 2, 11], [1, 2, 12], [1, 2, 13]):
         index.add(token_ids)
@@ -201,7 +199,7 @@ def test_the_length_is_that_of_the_real_agreement_up_to_thirty_two() -> None:
         assert index.find(path) == ([60], min(length, 32))
 
 
-def test_what_is_forgotten_is_not_found_and_places_keep_their_numbers() -> None:
+def test_overwritten_tokens_are_not_found_and_positions_keep_their_numbers() -> None:
     index = NgramIndex(10)
     index.add([1, 2, 3, *range(20, 26)])
     assert index.find([1, 2]) == ([2], 2)
@@ -213,7 +211,7 @@ def test_what_is_forgotten_is_not_found_and_places_keep_their_numbers() -> None:
     assert index.find([25]) == ([9], 1)
 
 
-def test_runs_whose_hashes_collide_are_told_apart_by_their_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_with_colliding_hashes_are_distinguished_by_their_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ngram_index, "HASH_MULTIPLIER", 0)  # now all of them do
     for seed in range(20):
         dice = random.Random(seed)
@@ -221,7 +219,7 @@ def test_runs_whose_hashes_collide_are_told_apart_by_their_tokens(monkeypatch: p
         play(Patient(most), Scan(most), some_steps(dice, 4, [1, 10, 70]), dice)
 
 
-def test_what_comes_in_many_pieces_is_one_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_added_in_many_batches_are_one_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ngram_index, "BATCH_SIZE", 30)
     for seed in range(10):
         dice = random.Random(seed)
@@ -229,7 +227,9 @@ def test_what_comes_in_many_pieces_is_one_text(monkeypatch: pytest.MonkeyPatch) 
         play(Patient(most), Scan(most), some_steps(dice, 3, [1, 20, 90]), dice)
 
 
-def test_where_hashes_collide_the_search_ends_soon_and_what_it_finds_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_colliding_hashes_the_search_is_bounded_and_its_results_are_correct(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(ngram_index, "HASH_MULTIPLIER", 0)
     walked = []
     whole_walk = ngram_index._RunTable.positions
@@ -248,14 +248,14 @@ def test_where_hashes_collide_the_search_ends_soon_and_what_it_finds_is_true(mon
         assert length == max([scan.agreement(place, text[:far]) for place in places], default=0)
 
 
-def test_a_text_of_one_repeated_token_gives_the_last_places_at_full_length() -> None:
+def test_a_text_of_one_repeated_token_gives_its_latest_positions() -> None:
     index = NgramIndex(5000)
     index.add([3] * 12_000)
     places, length = index.find([3] * 50)
     assert (places, length) == ([11_999, 11_998, 11_997, 11_996], 32)
 
 
-def test_what_is_no_token_id_is_refused_in_a_sentence_and_nothing_is_remembered_of_it() -> None:
+def test_invalid_token_ids_raise_an_error_and_nothing_is_stored() -> None:
     index = NgramIndex()
     index.add([2**31 - 1, 0, 5])
     for wrong in ([1, -1], [2**31], [1.0], ["a"], "ab", 7, [None], [1] * 100 + [-5]):
@@ -341,7 +341,7 @@ def test_finding_takes_as_long_among_a_million_tokens_as_among_a_thousand() -> N
 
 
 @pytest.mark.parametrize("size", [1, 64])
-def test_an_index_goes_on_when_there_were_more_tokens_than_an_int_can_count(size: int) -> None:
+def test_an_index_works_after_more_tokens_than_an_int32_can_count(size: int) -> None:
     index = NgramIndex(64)
     dice = random.Random(0)
     index.add([dice.randrange(4) for _ in range(64)])

@@ -1,4 +1,4 @@
-"""Law 6: speculation never changes the text, whoever drafts, and it takes fewer passes where drafts are good."""
+"""Law 6: speculation never changes the text, with any drafter, and good drafts take fewer passes."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_good_drafts_win_several_tokens_a_pass(steady: Model, way: str) -> None:
     assert set(won) == {"oracle"}
 
 
-def test_a_drafter_whose_guesses_are_dear_is_asked_only_where_the_others_are_not_sure(steady: Model) -> None:
+def test_a_costly_drafter_is_used_only_where_the_others_are_uncertain(steady: Model) -> None:
     text = [*PROMPT, *plain(steady)]
     known = len(PROMPT) + 12
     asked: list[int] = []
@@ -176,7 +176,7 @@ class Clock:
         return self.now
 
 
-def test_whether_asking_pays_is_told_by_the_time_of_each_draft_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_payoff_of_a_drafter_counts_the_time_of_each_draft_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each draft takes a hundredth of a second, and wins 0.016: more than one and a half times as much."""
     clock, pay = Clock(monkeypatch), DrafterPayoff()
 
@@ -202,7 +202,7 @@ def test_whether_asking_pays_is_told_by_the_time_of_each_draft_alone(monkeypatch
     assert [place for place, one in enumerate(asked) if one] == [0, *range(1, 60, 6)]
 
 
-def test_a_drafter_that_was_not_asked_is_not_judged_by_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drafter_that_was_not_used_is_not_judged_by_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, pay = Clock(monkeypatch), DrafterPayoff()
 
     class Slow(Scripted):
@@ -220,7 +220,7 @@ def test_a_drafter_that_was_not_asked_is_not_judged_by_the_pass(monkeypatch: pyt
     assert [pay.begin_pass() for _ in range(6)].count(True) == 1
 
 
-def test_what_a_drafter_has_won_lately_counts_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recent_passes_count_most_in_the_payoff_of_a_drafter(monkeypatch: pytest.MonkeyPatch) -> None:
     """After ten drafts in vain, four that win three times what they take make up for them."""
     clock, pay = Clock(monkeypatch), DrafterPayoff()
 
@@ -243,7 +243,7 @@ def test_what_a_drafter_has_won_lately_counts_most(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("wrong", [0.0, 1.0])
-def test_a_drafter_whose_guesses_are_dear_is_seldom_asked_where_they_do_not_hold(steady: Model, wrong: float) -> None:
+def test_a_costly_drafter_is_rarely_used_while_its_guesses_are_rejected(steady: Model, wrong: float) -> None:
     text = [*PROMPT, *plain(steady, max_new_tokens=60)]
     asked: set[int] = set()
 
@@ -304,7 +304,7 @@ def test_rows_of_padding_in_a_draft_model_are_never_drafted_and_cost_no_draft(
     assert passes[0] == passes[1] < 14
 
 
-def test_what_padding_would_have_had_of_the_odds_a_draft_model_gives_to_the_tokens(byte_tokenizer: Any) -> None:
+def test_a_draft_model_renormalises_without_padding_ids(byte_tokenizer: Any) -> None:
     size, told = len(byte_tokenizer), []
     for hf_model in (tiny_llama(size), padded(size, 24, 5.0)):
         drafter = choosing(load_model(hf_model, tokenizer=None), size)
@@ -349,7 +349,7 @@ def test_texts_drawn_side_by_side_under_rejection_are_different_texts(byte_token
     assert max(same) < 4
 
 
-def test_where_a_draft_models_cache_is_full_the_text_goes_on_without_it(steady: Model, byte_tokenizer: Any) -> None:
+def test_if_the_draft_models_cache_is_full_the_text_continues_without_it(steady: Model, byte_tokenizer: Any) -> None:
     little = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
     for slots in (4, len(PROMPT) + 3, len(PROMPT) + 12):
         little.engine.cache_bytes = slots * little.engine._slot_bytes  # type: ignore[attr-defined]
@@ -397,7 +397,7 @@ def test_a_draft_model_reads_its_start_tokens_and_the_end_of_a_long_text() -> No
         assert seen == text or (seen[0] == 1 and seen[1:] == text[len(text) + 1 - len(seen) :] and len(seen) >= 16)
 
 
-def test_a_draft_model_that_has_no_room_to_run_ahead_behind_its_start_tokens_says_nothing() -> None:
+def test_a_draft_model_with_too_small_a_context_guesses_nothing() -> None:
     assert running(MAX_DRAFT_DEPTH + 1, bos_token_id=1).start([1, 5, 6], None, 4) is None
     assert running(MAX_DRAFT_DEPTH + 2, bos_token_id=1).start([1, 5, 6], None, 4) is not None
 
@@ -428,7 +428,7 @@ def test_several_texts_with_drafts_are_those_without(tiny_model: Model) -> None:
         same.check()
 
 
-def test_what_was_drafted_in_vain_leaves_nothing_in_tree_or_cache(tiny_model: Model) -> None:
+def test_rejected_drafts_leave_nothing_in_tree_or_cache(tiny_model: Model) -> None:
     document = Document(tiny_model, token_ids=PROMPT)
     for _ in document.stream(max_new_tokens=20, speculate=True, drafters=hostile(tiny_model.vocabulary)):
         document.check()
@@ -436,7 +436,7 @@ def test_what_was_drafted_in_vain_leaves_nothing_in_tree_or_cache(tiny_model: Mo
     assert tiny_model.engine.cache_usage(document.tree)[0] <= len(PROMPT) + 20
 
 
-def test_a_drafter_hears_of_every_token_also_of_those_that_took_no_pass(steady: Model) -> None:
+def test_drafters_learn_from_every_token_including_those_that_took_no_pass(steady: Model) -> None:
     heard: list[int] = []
 
     class Hearing(Scripted):
@@ -455,7 +455,7 @@ def test_a_drafter_hears_of_every_token_also_of_those_that_took_no_pass(steady: 
             assert len(stream.passes) == NEW - known
 
 
-def test_a_text_that_needed_no_pass_is_drafted_from_as_it_goes_on(steady: Model) -> None:
+def test_a_text_that_needed_no_pass_is_used_for_later_drafts(steady: Model) -> None:
     document = Document(steady, token_ids=PROMPT)
     list(document.stream(max_new_tokens=3, speculate=False))
     came = [step.token_id for step in document.stream(max_new_tokens=20, speculate=True)]
@@ -464,7 +464,7 @@ def test_a_text_that_needed_no_pass_is_drafted_from_as_it_goes_on(steady: Model)
     assert length == len(PROMPT) + 10 and index.token_at(places[0]) == came[10]
 
 
-def test_nothing_is_drafted_where_one_token_is_asked_for(steady: Model) -> None:
+def test_nothing_is_drafted_for_a_stream_of_one_token(steady: Model) -> None:
     asked: list[Sequence[int]] = []
 
     class Asked(Scripted):
@@ -504,7 +504,7 @@ def test_tokens_that_were_drafted_count_as_new_when_the_next_is_chosen(byte_toke
     assert drafted(ending, [oracle], min_new_tokens=5) == whole[:6] == plain(ending, min_new_tokens=5)
 
 
-def test_the_luck_of_a_guess_is_that_of_the_draw_that_decides_on_it(tiny_model: Model) -> None:
+def test_the_odds_of_a_guess_use_the_noise_of_the_sample_that_verifies_it(tiny_model: Model) -> None:
     way = {"max_new_tokens": 4, "temperature": 1.0, "seed": 3, "stream": 2}
     document = Document(tiny_model, token_ids=PROMPT)
     options = StreamOptions(**way)
@@ -518,7 +518,7 @@ def test_the_luck_of_a_guess_is_that_of_the_draw_that_decides_on_it(tiny_model: 
         assert max(range(len(odds)), key=lambda token_id: odds[token_id] + luck[token_id]) == tokens[depth]
 
 
-def test_who_is_never_right_is_drafted_less_and_less(steady: Model) -> None:
+def test_a_drafter_that_is_never_right_is_drafted_less_and_less(steady: Model) -> None:
     expected = plain(steady, max_new_tokens=80)
     stream = Document(steady, token_ids=PROMPT).stream(
         max_new_tokens=80, speculate=True, drafters=[Saying(lambda path: (expected[len(path) - len(PROMPT)] + 1) % 400)]
@@ -528,7 +528,7 @@ def test_who_is_never_right_is_drafted_less_and_less(steady: Model) -> None:
     assert len(tried) == 80 and sum(tried[50:70]) < sum(tried[:20]) / 2
 
 
-def test_kinds_of_guesses_that_were_long_not_tried_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kinds_of_guesses_not_verified_for_long_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drafters_module, "MAX_KINDS", 8)
     trust = GuessAccuracy()
     for sign in range(100):
@@ -539,7 +539,7 @@ def test_kinds_of_guesses_that_were_long_not_tried_are_forgotten(monkeypatch: py
     assert trust.odds("own", Guess(1, 0.5, 99)) > trust.odds("own", Guess(1, 0.5, 0)) == 0.5
 
 
-def test_what_was_recycled_long_ago_is_forgotten(steady: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_successors_are_dropped(steady: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(successor_drafter, "MAX_CONTEXTS", 30)
     document = Document(steady, token_ids=PROMPT)
     came = [step.token_id for step in document.stream(max_new_tokens=40, speculate=True, temperature=1.5)]
@@ -548,7 +548,7 @@ def test_what_was_recycled_long_ago_is_forgotten(steady: Model, monkeypatch: pyt
     assert tuple(came[-3:-1]) in known and tuple(PROMPT[-2:]) not in known
 
 
-def test_where_a_text_was_edited_nothing_is_taken_for_its_neighbour() -> None:
+def test_after_an_edit_no_run_spans_the_old_and_the_new_text() -> None:
     suffix = SuffixDrafter(NgramIndex())
     text = list(range(100, 130))
     suffix.read(text)
@@ -559,7 +559,7 @@ def test_where_a_text_was_edited_nothing_is_taken_for_its_neighbour() -> None:
     assert [way.token_id for way in suffix.ways(suffix.start([5, *text[:3]], None, 4))][:1] in ([7], [103])
 
 
-def test_what_is_only_looked_at_is_not_taken_for_text(steady: Model) -> None:
+def test_branches_that_are_only_shown_are_not_indexed_as_text(steady: Model) -> None:
     document = Document(steady, token_ids=PROMPT)
     document.lookahead(k=3, depth=2, speculate=True)
     size = document.drafting._index.size
@@ -604,9 +604,7 @@ def test_branches_that_stand_in_the_text_are_grown_in_few_passes() -> None:
     assert drafted.cost.passes < 6
 
 
-def test_what_goes_wrong_at_a_drafted_token_is_no_rule_that_leaves_nothing(
-    steady: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_errors_at_a_drafted_token_are_raised(steady: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = plain(steady, seed=3)
     scores, failed = continuation.model_scores, []
 
@@ -624,7 +622,7 @@ def test_what_goes_wrong_at_a_drafted_token_is_no_rule_that_leaves_nothing(
         list(stream)
 
 
-def test_a_rule_that_leaves_nothing_behind_a_draft_is_told_when_the_text_has_come_so_far(steady: Model) -> None:
+def test_rules_that_exclude_every_token_after_a_draft_raise_only_when_the_text_gets_there(steady: Model) -> None:
     """No token may come twice, so that a text ends where every one has come; drafts reach that place before it does."""
     model = load_model(tiny_llama(24, eos_token_id=None), tokenizer=None)
     model.engine.pass_costs = Steady()  # type: ignore[misc]
@@ -660,7 +658,7 @@ def test_stops_hold_within_a_draft(tiny_model: Model) -> None:
         assert stream.finish == expected.finish
 
 
-def test_where_the_cache_has_no_room_for_drafts_the_text_comes_without_them(byte_tokenizer: Any) -> None:
+def test_if_the_cache_has_no_space_for_drafts_the_text_continues_without_them(byte_tokenizer: Any) -> None:
     from lookahead_core.engines.cached import CachedEngine
 
     hf_model = tiny_llama(len(byte_tokenizer))
@@ -690,7 +688,7 @@ def seen_often(seconds: dict[int, float], times: int = 200) -> PassCosts:
     return costs
 
 
-def test_what_was_dear_is_believed_half_after_139_passes_of_another_size() -> None:
+def test_the_cost_of_a_size_is_half_forgotten_after_139_passes_of_other_sizes() -> None:
     """What is told of a size fades towards what it usually costs beside the size that is seen: 1.45 of one for 16."""
     costs = seen_often({1: 0.01, 16: 0.1})
     dear = costs.cost(16) / costs.cost(1)
@@ -711,7 +709,7 @@ def test_a_size_that_is_seen_to_be_dear_again_and_again_stays_dear() -> None:
     assert costs.cost(1) == pytest.approx(0.01), "what is not dearer than usual beside it is left as it is"
 
 
-def test_what_is_cheaper_than_usual_stays_so_while_other_sizes_are_seen() -> None:
+def test_a_size_cheaper_than_usual_stays_so_while_other_sizes_are_measured() -> None:
     costs = seen_often({1: 0.01, 16: 0.011})
     cheap = costs.cost(16)
     for _ in range(500):
@@ -719,7 +717,7 @@ def test_what_is_cheaper_than_usual_stays_so_while_other_sizes_are_seen() -> Non
     assert costs.cost(16) == pytest.approx(cheap) == pytest.approx(0.011, rel=0.01)
 
 
-def test_a_size_that_nobody_has_seen_costs_what_it_usually_does_beside_the_nearest_one() -> None:
+def test_a_size_without_measurements_costs_its_usual_ratio_to_the_nearest_size() -> None:
     costs = PassCosts()
     for nodes in (1, 2, 3, 6, 16, 64, 128):
         assert costs.cost(nodes) == pytest.approx(1 + 0.03 * (min(nodes, 64) - 1) if nodes <= 64 else 2 * 2.89)
@@ -742,7 +740,7 @@ def test_more_nodes_never_cost_less_than_fewer_and_the_largest_size_is_learnt_to
     assert costs.cost(96) == pytest.approx(1.5 * costs.cost(64))
 
 
-def test_passes_of_no_size_or_a_large_one_say_nothing_of_what_others_cost() -> None:
+def test_empty_and_large_passes_do_not_change_the_cost_of_other_sizes() -> None:
     costs = seen_often({1: 0.01})
     before = [costs.cost(nodes) for nodes in SIZES]
     for nodes in (0, 65, 1000):
@@ -779,7 +777,7 @@ def test_the_first_pass_of_a_size_is_not_believed_whole() -> None:
     assert costs.cost(16) / costs.cost(1) > 12
 
 
-def test_a_pass_is_only_made_larger_where_that_pays() -> None:
+def test_a_pass_is_only_enlarged_if_that_pays() -> None:
     costs = PassCosts()
     for _ in range(60):
         for size in SIZES:
@@ -820,7 +818,7 @@ class Nameless:
         ([Guess(7, 0.9, "s", [0.05] * 20)], "returns a source that token 7 was not sampled from"),  # type: ignore[arg-type]
     ],
 )
-def test_a_guess_that_is_none_is_told_in_a_sentence_with_its_drafter(ways: Any, sentence: str) -> None:
+def test_an_invalid_guess_raises_an_error_that_names_its_drafter(ways: Any, sentence: str) -> None:
     with pytest.raises(ValueError, match=f"The drafter scripted {sentence}"):
         list(checked_guesses(Scripted(), ways, 20))
 
@@ -854,7 +852,7 @@ def test_guesses_are_taken_as_they_come() -> None:
         ({"drafters": [None]}, "drafters holds None, and must hold suffix, recycled"),
     ],
 )
-def test_a_wrong_option_of_speculation_is_told_in_a_sentence(
+def test_a_wrong_option_of_speculation_raises_an_error_that_names_it(
     tiny_model: Model, options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=sentence):

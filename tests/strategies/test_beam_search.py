@@ -1,4 +1,4 @@
-"""Beam search where transformers says nothing: the rules of seed notebooks, groups, the tree, one shared cache."""
+"""Beam search beyond transformers: the rules of the seed notebooks, groups, the search tree, one shared cache."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_groups_that_are_kept_far_apart_begin_with_different_tokens(model: Model
 @pytest.mark.parametrize(
     "options", [{}, {"stopping": "seed"}, {"num_beam_groups": 2, "diversity_penalty": 0.5}], ids=str
 )
-def test_the_tree_holds_every_candidate_and_what_became_of_it(model: Model, options: dict[str, Any]) -> None:
+def test_the_search_tree_holds_every_candidate_and_its_fate(model: Model, options: dict[str, Any]) -> None:
     beams = Document(model, token_ids=PROMPT).beam_search(
         num_beams=4, num_return_sequences=3, max_new_tokens=7, **options
     )
@@ -269,7 +269,7 @@ def test_a_long_search_gives_the_slots_of_dead_beams_back() -> None:
     document.check()
 
 
-def test_what_an_older_view_has_grown_below_a_dead_beam_stays(model: Model) -> None:
+def test_nodes_of_an_older_view_below_an_abandoned_beam_stay(model: Model) -> None:
     document = Document(model, token_ids=PROMPT)
     view = document.lookahead(mode="every_level", branch_levels=3, k=5, depth=25)
     document.beam_search(num_beams=12, max_new_tokens=40, min_new_tokens=40)
@@ -279,7 +279,7 @@ def test_what_an_older_view_has_grown_below_a_dead_beam_stays(model: Model) -> N
     assert again.cost.passes == 0
 
 
-def test_beams_that_all_die_are_told(model: Model) -> None:
+def test_a_search_without_any_possible_token_raises_an_error(model: Model) -> None:
     found = Document(model, token_ids=PROMPT).beam_search(num_beams=3, max_new_tokens=200, no_repeat_ngram_size=1)
     assert found.steps <= 96
     with pytest.raises((LookaheadError, ValueError), match="rule every token out"):
@@ -308,7 +308,9 @@ def test_beams_that_all_die_are_told(model: Model) -> None:
     ],
     ids=str,
 )
-def test_bad_options_are_named_in_a_sentence(model: Model, options: dict[str, Any], sentence: str) -> None:
+def test_wrong_beam_options_raise_an_error_that_names_them(
+    model: Model, options: dict[str, Any], sentence: str
+) -> None:
     with pytest.raises(ValueError, match=sentence):
         Document(model, token_ids=PROMPT).beam_search(**options)
 
@@ -323,7 +325,7 @@ def test_forced_words_come_in_every_beam(model: Model) -> None:
             assert all("," + ",".join(map(str, word)) + "," in text for word in forced)
 
 
-def test_beams_that_cannot_go_on_are_results_only_where_they_might_end(model: Model) -> None:
+def test_beams_without_a_possible_token_are_results_only_if_they_may_end(model: Model) -> None:
     for options in ({"forced": [(5,)]}, {"min_new_tokens": 150}, {"forced": [(9, 8), (8, 9)]}):
         with pytest.raises(ValueError, match=r"After \d+ tokens the options rule every token out"):
             Document(model, token_ids=PROMPT).beam_search(max_new_tokens=200, no_repeat_ngram_size=1, **options)
@@ -331,7 +333,7 @@ def test_beams_that_cannot_go_on_are_results_only_where_they_might_end(model: Mo
         Document(model, token_ids=PROMPT).beam_search(forced=[(9, 8, 9, 8)], no_repeat_ngram_size=2)
 
 
-def test_each_step_shows_what_stood_when_it_came(model: Model) -> None:
+def test_each_step_shows_the_beams_at_the_time_of_the_step(model: Model) -> None:
     document = Document(model, token_ids=PROMPT)
     steps = list(document.beam_search_steps(num_beams=4, max_new_tokens=7, min_new_tokens=7))
     assert len(steps) == 7
@@ -386,7 +388,7 @@ def test_searches_streams_and_views_of_one_document_forget_nothing_of_each_other
     assert document.tree.size == len(PROMPT) + 1
 
 
-def test_no_room_is_told_in_a_sentence() -> None:
+def test_a_full_cache_raises_an_error() -> None:
     hf_model = tiny_llama(90, max_position_embeddings=8192, eos_token_id=None)
     small = load_model(hf_model, engine="cached", settings=Settings(cache_mb=1))
     with pytest.raises(CacheFull, match="The cache is full"):

@@ -1,4 +1,4 @@
-"""Streams and beams against transformers' own `generate`, option by option and in random company, on every family."""
+"""Streams and beam searches equal transformers' `generate`, per option and in random combinations, on every family."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def assert_same_search(ours: Model, theirs: Any, ends: tuple[int, ...], **option
     return [beam.token_ids for beam in beams]
 
 
-def test_of_several_end_tokens_all_may_come_first_and_longer_texts_still_grow() -> None:
+def test_with_several_end_tokens_enough_candidates_are_kept_to_grow() -> None:
     """Four ends are likelier than all else: only candidates beyond two for each beam go on at all."""
     ends = (1, 2, 3, 4)
     endings = {1: 0.3, 2: 0.25, 3: 0.2, 4: 0.15}
@@ -230,7 +230,7 @@ def test_of_several_end_tokens_all_may_come_first_and_longer_texts_still_grow() 
 
 
 @pytest.mark.parametrize("length_penalty", [-2.0, -0.5, 0.0, 0.5])
-def test_a_search_that_never_stops_early_goes_on_while_a_beam_could_become_better(length_penalty: float) -> None:
+def test_early_stopping_never_continues_while_a_beam_could_score_higher(length_penalty: float) -> None:
     """Below 0 a longer text has a lower score: what a beam can reach is its score of now, not that of its last step."""
     rows = {22: {30: 0.9, 1: 0.06, 40: 0.04}, 30: {31: 0.9, 1: 0.06, 40: 0.04}, 31: {1: 0.9, 40: 0.1}}
     ours, theirs = table_models(rows, (1,))
@@ -256,7 +256,7 @@ def test_searches_in_random_tables_are_those_of_generate(seed: int) -> None:
 
 
 @pytest.mark.parametrize("family", GROWING)
-def test_where_generate_differs_from_the_plain_forward_the_plain_forward_is_right(family: str) -> None:
+def test_if_generate_differs_from_a_plain_forward_the_plain_forward_applies(family: str) -> None:
     ours, theirs = both(family)
     stream, path = Document(ours, token_ids=PROMPT).stream(max_new_tokens=20), list(PROMPT)
     for step in stream:
@@ -266,7 +266,7 @@ def test_where_generate_differs_from_the_plain_forward_the_plain_forward_is_righ
 
 @pytest.mark.parametrize("options", ALONE, ids=str)
 @pytest.mark.parametrize("family", ["llama", "gpt2", "bloom"])
-def test_each_rule_alone_gives_what_generate_gives(family: str, options: dict[str, Any]) -> None:
+def test_each_rule_alone_equals_generate(family: str, options: dict[str, Any]) -> None:
     assert_same_text(family, **options)
     assert_same_beams(family, num_beams=4, **options)
     assert_same_odds(family, temperature=1.0, **options)
@@ -313,7 +313,7 @@ searches = st.fixed_dictionaries(
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(family=st.sampled_from(STEADY), rules=rules, cuts=cuts, searches=searches)
-def test_two_hundred_random_combinations_give_what_generate_gives(
+def test_two_hundred_random_combinations_of_options_equal_generate(
     family: str, rules: dict[str, Any], cuts: dict[str, Any], searches: dict[str, Any]
 ) -> None:
     assert_same_text(family, **rules)

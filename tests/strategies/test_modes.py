@@ -1,4 +1,4 @@
-"""The modes of lookahead, against slow searches of their own that share no code with them."""
+"""The lookahead modes equal slow reference searches that share no code with them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def paths(result: Any) -> list[tuple[int, ...]]:
     return [branch.token_ids for branch in result.branches]
 
 
-def test_every_level_branches_at_each_of_the_first_levels_then_goes_on_greedily(model: Any, odds: Odds) -> None:
+def test_every_level_branches_at_each_of_the_first_levels_then_continues_greedily(model: Any, odds: Odds) -> None:
     def grow(path: tuple[int, ...]) -> list[tuple[int, ...]]:
         if len(path) == 5 or (path and path[-1] == 7):
             return [path]
@@ -127,9 +127,7 @@ def test_best_first_grows_the_most_probable_frontier_nodes_within_its_budget(
 
 
 @pytest.mark.parametrize("mode", ["likely", "every_level", "forks", "best_first"])
-def test_shares_are_of_what_sets_a_row_apart_and_never_add_up_to_more_than_one(
-    model: Any, odds: Odds, mode: str
-) -> None:
+def test_shares_are_of_the_distinguishing_prefix_and_add_up_to_at_most_one(model: Any, odds: Odds, mode: str) -> None:
     result = Document(model, token_ids=PROMPT).lookahead(mode=mode, k=6, depth=5, cutoff=0.02)
     rows = paths(result)
     assert len(set(rows)) == len(rows)
@@ -182,7 +180,7 @@ class Draws:
 @pytest.mark.parametrize(
     ("temperature", "top_p", "seed"), [(1, 1.0, 0), (0.7, 0.9, 12), (2.0, 0.5, 2**53), (0, 1.0, 4), (1.0, 1e-6, 9)]
 )
-def test_sampled_streams_draw_what_their_seed_and_place_say(
+def test_sampled_streams_depend_on_their_seed_stream_and_position(
     model: Any, temperature: float, top_p: float, seed: int
 ) -> None:
     draws = Draws(model.hf_model, seed, temperature, top_p)
@@ -201,7 +199,7 @@ def test_sampled_streams_draw_what_their_seed_and_place_say(
     assert paths(Document(uncached, token_ids=PROMPT).lookahead(k=5, **asked)) == expected
 
 
-def test_a_sampled_branch_goes_on_as_its_row_did_after_any_part_of_it_is_accepted(model: Any) -> None:
+def test_a_sampled_branch_continues_the_same_way_after_any_part_of_it_is_accepted(model: Any) -> None:
     asked = {"mode": "sampled", "k": 4, "temperature": 1.3, "top_p": 0.95, "seed": 5}
     long = Document(model, token_ids=PROMPT).lookahead(depth=12, **asked).branches
     for stream in range(4):
@@ -215,7 +213,7 @@ def test_a_sampled_branch_goes_on_as_its_row_did_after_any_part_of_it_is_accepte
             assert after == long[stream].token_ids[taken : taken + 6]
 
 
-def test_draws_keep_their_place_in_a_text_longer_than_the_context(byte_tokenizer: Any) -> None:
+def test_samples_keep_their_position_in_a_text_longer_than_the_context(byte_tokenizer: Any) -> None:
     hf_model = tiny_llama(len(byte_tokenizer), max_position_embeddings=64)
     document = Document(load_model(hf_model, tokenizer=byte_tokenizer), "the sea and the sky " * 12)
     result = document.lookahead(mode="sampled", k=3, depth=6, seed=8)
@@ -227,7 +225,7 @@ def test_draws_keep_their_place_in_a_text_longer_than_the_context(byte_tokenizer
     assert paths(result) == [draws.row(window, stream, 6, stop, unread) for stream in range(3)]
 
 
-def test_a_sampled_view_asked_for_again_costs_no_pass_and_keeps_nothing_alive(tiny_model: Model) -> None:
+def test_a_repeated_sampled_lookahead_needs_no_pass_and_keeps_no_memory(tiny_model: Model) -> None:
     document = Document(tiny_model, PROMPT_TEXT)
     asked = {"mode": "sampled", "k": 6, "depth": 5, "temperature": 1.5}
     first = document.lookahead(**asked, seed=1)
@@ -243,7 +241,7 @@ def test_a_sampled_view_asked_for_again_costs_no_pass_and_keeps_nothing_alive(ti
     assert gone and not any(node() for node in gone)
 
 
-def test_equal_rows_stay_as_many_and_are_covered_once(model: Any, odds: Odds) -> None:
+def test_equal_sampled_branches_are_all_returned_and_covered_once(model: Any, odds: Odds) -> None:
     result = Document(model, token_ids=PROMPT).lookahead(mode="sampled", k=5, depth=4, temperature=0)
     assert len(paths(result)) == 5 and len(set(paths(result))) == 1
     assert result.coverage == pytest.approx(odds.after(())[0][0], rel=1e-4)
@@ -260,7 +258,7 @@ def test_equal_rows_stay_as_many_and_are_covered_once(model: Any, odds: Odds) ->
 
 
 @pytest.mark.parametrize("text", ["the old keep", "Once upon a ", "watched the s", "the  "])
-def test_a_healed_sample_is_drawn_among_what_begins_with_what_was_typed(tiny_model: Model, text: str) -> None:
+def test_a_healed_sample_is_drawn_among_tokens_that_begin_with_the_typed_text(tiny_model: Model, text: str) -> None:
     document = Document(tiny_model, text)
     ids, spelled = document.token_ids, tokens_as_bytes(tiny_model.tokenizer)
     result = document.lookahead(mode="sampled", k=6, depth=4, heal=True, seed=3, temperature=1.5)
@@ -337,9 +335,7 @@ def test_a_branch_grows_to_the_first_boundary_and_no_further(teller: Model, unti
 
 
 @pytest.mark.parametrize("mode", ["every_level", "forks", "best_first"])
-def test_modes_with_a_tree_show_each_complete_path_once_and_none_that_goes_on_behind_it(
-    tiny_model: Model, mode: str
-) -> None:
+def test_modes_with_a_tree_return_each_complete_path_once_and_nothing_below_it(tiny_model: Model, mode: str) -> None:
     asked = {"mode": mode, "k": 4, "cutoff": 0.02, "branch_levels": 3, "budget": 40}
     for level, until in enumerate(ENDINGS, start=1):
         document = Document(tiny_model, PROMPT_TEXT)
@@ -354,7 +350,7 @@ def test_modes_with_a_tree_show_each_complete_path_once_and_none_that_goes_on_be
         assert document.lookahead(until=until, depth=8, **asked).cost.passes == 0
 
 
-def test_a_path_that_another_goes_on_from_is_covered_with_it() -> None:
+def test_a_path_that_another_path_continues_is_covered_with_it() -> None:
     half = math.log(0.5)
     rows = {(1,): (half,), (1, 2): (half, half), (1, 2, 3): (half, half, half), (4, 5): (2 * half, half)}
     lengths = distinguishing_lengths([*rows, (4, 5)])
@@ -449,7 +445,7 @@ def greedy_without(odds: Odds, path: tuple[int, ...], banned: set[int]) -> tuple
     return path
 
 
-def test_a_sample_with_bans_is_drawn_from_what_is_left(model: Any) -> None:
+def test_a_sample_with_bans_is_drawn_from_the_renormalised_rest(model: Any) -> None:
     banned = {5, 9, 11, 20, 33}
     draws = Draws(model.hf_model, 6, 1.2, 0.9)
     result = Document(model, token_ids=PROMPT).lookahead(
@@ -460,9 +456,7 @@ def test_a_sample_with_bans_is_drawn_from_what_is_left(model: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_bans_hold_where_the_last_token_is_reopened_and_what_stands_there_is_none_of_them(
-    tiny_model: Model, mode: str
-) -> None:
+def test_bans_apply_when_the_last_token_is_reopened_but_not_to_that_token(tiny_model: Model, mode: str) -> None:
     document = Document(tiny_model, "the old keep")
     asked = {"mode": mode, "k": 5, "depth": 4, "heal": True, "cutoff": 0.0, "temperature": 2}
     free = document.lookahead(**asked)
@@ -489,7 +483,7 @@ def test_bans_hold_where_the_last_token_is_reopened_and_what_stands_there_is_non
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_rest_is_what_else_the_model_finds_likely_first(model: Any, odds: Odds, mode: str) -> None:
+def test_the_rest_holds_the_other_probable_first_tokens(model: Any, odds: Odds, mode: str) -> None:
     document = Document(model, token_ids=PROMPT)
     banned = {odds.after(())[1][1]}
     result = document.lookahead(mode=mode, k=3, depth=3, banned=banned)
@@ -501,7 +495,7 @@ def test_the_rest_is_what_else_the_model_finds_likely_first(model: Any, odds: Od
         assert (other.text, other.ended) == (None, token_id == 7)
 
 
-def test_the_rest_of_a_healed_view_says_what_would_still_be_inserted(tiny_model: Model) -> None:
+def test_the_rest_of_a_healed_lookahead_holds_the_text_that_would_be_inserted(tiny_model: Model) -> None:
     document = Document(tiny_model, "watched the s")
     ids, spelled = document.token_ids, tokens_as_bytes(tiny_model.tokenizer)
     result = document.lookahead(k=2, depth=3, heal=True)
@@ -571,7 +565,7 @@ def test_pieces_are_runs_of_tokens_on_whole_characters_with_the_odds_of_their_to
     assert several > 5
 
 
-def test_where_the_text_would_end_everything_is_complete(byte_tokenizer: Any) -> None:
+def test_an_end_token_completes_a_branch_in_every_unit_of_text(byte_tokenizer: Any) -> None:
     (letter,) = byte_tokenizer("k", add_special_tokens=False).input_ids
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
     banned = set(range(len(byte_tokenizer))) - {letter, 0}

@@ -1,4 +1,4 @@
-"""The bounds of every option: the values on them are taken, those beyond are refused with the bounds in a sentence."""
+"""The bounds of every option: values on them are accepted, values beyond raise an error that names the bounds."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_numbers_up_to_both_bounds_are_taken_and_no_others(
 
 
 @pytest.mark.parametrize("kind", DEFAULTS)
-def test_what_is_left_out_is_as_it_is_documented(kind: type[Any]) -> None:
+def test_options_have_their_documented_defaults(kind: type[Any]) -> None:
     made = kind()
     assert {name: getattr(made, name) for name in DEFAULTS[kind]} == DEFAULTS[kind]
 
@@ -143,7 +143,7 @@ def test_bans_are_token_ids_at_most_a_thousand_and_not_all_there_are() -> None:
         LookaheadOptions(banned=range(9)).check_vocabulary(9)
 
 
-def test_a_view_is_plain_where_nothing_but_odds_decides_on_it() -> None:
+def test_a_lookahead_is_plain_in_mode_likely_by_tokens_without_bans() -> None:
     assert LookaheadOptions().is_plain and LookaheadOptions(k=9, depth=9, heal=True, temperature=0.5).is_plain
     assert not any(
         one.is_plain
@@ -159,7 +159,7 @@ def test_switches_are_true_or_false(name: str) -> None:
             LookaheadOptions(**{name: wrong})
 
 
-def test_a_stream_is_drawn_where_anything_of_drawing_is_asked_for() -> None:
+def test_a_seed_or_a_cut_makes_a_stream_sample() -> None:
     assert StreamOptions(min_tokens_to_keep=3, stream=4, repetition_penalty=2.0).applied_temperature == 0
     for options in ({"top_k": 1}, {"top_p": 0.99}, {"min_p": 0.01}, {"typical_p": 0.99}, {"seed": 0}):
         assert StreamOptions(**options).applied_temperature == 1
@@ -167,7 +167,7 @@ def test_a_stream_is_drawn_where_anything_of_drawing_is_asked_for() -> None:
         assert StreamOptions(**options, temperature=0.5).applied_temperature == 0.5
 
 
-def test_what_a_token_is_chosen_by_leaves_out_what_ends_a_text_or_saves_passes() -> None:
+def test_options_for_the_choice_leave_out_stops_and_speculation() -> None:
     drawing = {"temperature": 0.7, "top_k": 9, "seed": 3, "stream": 2, "forbidden": [(4,)], "max_new_tokens": 9}
     ending = {"stop": "x", "stop_ids": [(1,)], "stop_when": len, "max_words": 3}
     saving = {"speculate": False, "drafters": ("suffix",), "draft_model": 1, "heads": 2, "corpus": 3, "source": "y"}
@@ -207,7 +207,7 @@ def test_a_stop_string_may_stand_beside_forced_words_that_do_not_hold_it() -> No
             StreamOptions(forced=["lighthouse", (7, 8)], stop=["x", stop])
 
 
-def test_checks_say_what_is_wrong_and_what_is_right() -> None:
+def test_error_messages_name_the_wrong_value_and_the_allowed_ones() -> None:
     with pytest.raises(ValueError, match=r"^n is 0, and must be a number more than 0\.$"):
         check_number("n", 0, 0, math.inf, above=True)
     with pytest.raises(ValueError, match=r"^n is 0, and must be a number more than 0, and at most 3\.$"):

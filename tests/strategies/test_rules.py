@@ -1,4 +1,4 @@
-"""What rules leave of a row of scores, token by token, against slow readings of the path as bytes and as ids."""
+"""The tokens that logit rules allow, against slow references on bytes and ids."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ def left(made: ModelRules, path: list[int], new: int) -> set[int]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_forbidden_string_is_completed_by_no_token_and_every_other_token_is_left(
-    tiny_model: Model, seed: int
-) -> None:
+def test_exactly_the_tokens_that_complete_a_forbidden_string_are_excluded(tiny_model: Model, seed: int) -> None:
     dice, spelled = random.Random(seed), tokens_as_bytes(tiny_model.tokenizer)
     words = ["the", "sea", " s", "e", "eper", "keeper ", "🙂", "ab", "aa", "中文", "a and a"]
     forbidden = dice.sample(words, dice.randint(1, 4))
@@ -51,7 +49,7 @@ def test_a_forbidden_string_is_completed_by_no_token_and_every_other_token_is_le
     assert not made.changes_nothing
 
 
-def test_forbidden_ids_are_left_out_where_they_would_complete_a_sequence(tiny_model: Model) -> None:
+def test_forbidden_ids_are_excluded_where_they_would_complete_a_sequence(tiny_model: Model) -> None:
     made = ruling(tiny_model, forbidden=[5, (6, 7), (7, 6, 7), (8, 8)])
     everything = set(range(400))
     assert left(made, [], 0) == left(made, [7], 1) == everything - {5}
@@ -60,7 +58,7 @@ def test_forbidden_ids_are_left_out_where_they_would_complete_a_sequence(tiny_mo
     assert left(made, [8, 9], 0) == everything - {5}
 
 
-def test_ends_wait_for_the_least_length_and_for_what_is_forced(tiny_model: Model) -> None:
+def test_end_tokens_wait_for_the_minimum_length_and_for_forced_phrases(tiny_model: Model) -> None:
     made = ruling(tiny_model, min_new_tokens=3)
     assert [0 in left(made, [4] * size, size) for size in range(5)] == [False] * 3 + [True] * 2
     assert 0 not in left(made, [4] * 9, 2), "what stood before does not count"
@@ -71,8 +69,8 @@ def test_ends_wait_for_the_least_length_and_for_what_is_forced(tiny_model: Model
     )
 
 
-def test_ids_are_held_where_they_stand_as_ids_and_not_as_bytes_of_others(tiny_model: Model) -> None:
-    """The eight bytes of 256 stand across those of 1 and 1."""
+def test_phrases_are_found_at_token_boundaries_only(tiny_model: Model) -> None:
+    """The eight bytes of token 256 also occur across the boundary of two tokens 1."""
     made = ruling(tiny_model, forced=[(256,), (1, 1, 256)])
     assert made.missing_phrases([1, 1]) == [(256,), (1, 1, 256)]
     assert made.missing_phrases([1, 1, 256]) == []
@@ -81,7 +79,7 @@ def test_ids_are_held_where_they_stand_as_ids_and_not_as_bytes_of_others(tiny_mo
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_when_forced_words_just_fit_only_what_brings_them_is_left(tiny_model: Model, seed: int) -> None:
+def test_when_forced_phrases_only_just_fit_only_their_tokens_are_allowed(tiny_model: Model, seed: int) -> None:
     dice = random.Random(seed)
     forced = list({tuple(dice.choices(range(1, 5), k=dice.randint(1, 3))) for _ in range(dice.randint(1, 2))})
     new = [dice.randrange(1, 5) for _ in range(dice.randint(0, 4))]
@@ -131,7 +129,7 @@ def test_rules_that_rule_nothing_leave_rows_bare(tiny_model: Model) -> None:
         assert not ruling(tiny_model, **options).changes_nothing
 
 
-def test_a_row_of_which_nothing_is_left_is_told_with_how_many_tokens_had_come() -> None:
+def test_the_error_for_a_row_without_allowed_tokens_names_the_number_of_new_tokens() -> None:
     require_allowed_token(torch.tensor([-math.inf, -90.0]), 3)
     with pytest.raises(RuledOutError, match=r"^After 3 tokens the options rule every token out"):
         require_allowed_token(torch.tensor([-math.inf, -math.inf]), 3)
@@ -144,7 +142,7 @@ def test_a_forced_word_stands_apart_from_the_one_before_it_in_scripts_with_space
         assert b"".join(spelled[token_id] for token_id in ids).decode() == text
 
 
-def test_forced_words_that_cannot_come_are_told(tiny_model: Model) -> None:
+def test_impossible_forced_phrases_raise_an_error(tiny_model: Model) -> None:
     for options, sentence in (
         ({"forced": [(7, 400)]}, "There is no token 400; this model's ids go from 0 to 399"),
         ({"forbidden": [(400,)]}, "There is no token 400"),

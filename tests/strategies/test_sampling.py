@@ -1,4 +1,4 @@
-"""Drawing from a row: the noise by another route, and the law of the draws by counting them."""
+"""Sampling from a row: the noise against a second implementation, and the distribution of the samples."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def reference_odds(odds: list[float], temperature: float, top_p: float) -> list[
     return [heated[index] / total if index in kept else 0.0 for index in range(len(odds))]
 
 
-def test_the_generator_gives_the_published_numbers_and_no_machine_gives_others() -> None:
+def test_the_noise_equals_published_splitmix64_on_every_machine() -> None:
     published = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
     assert [mixed((1234567 + (index + 1) * 0x9E3779B97F4A7C15) % 2**64) for index in range(4)] == published
     for seed, stream, position in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (2**53, 19, 123456)):
@@ -67,7 +67,7 @@ def test_the_generator_gives_the_published_numbers_and_no_machine_gives_others()
         assert some == pytest.approx([expected[3], expected[7]], rel=1e-12)
 
 
-def test_noise_of_one_place_says_nothing_about_another() -> None:
+def test_noise_at_different_seeds_streams_and_positions_is_uncorrelated() -> None:
     places = [(seed, stream, position) for seed in (0, 1, 7) for stream in range(4) for position in (0, 1, 5, 400)]
     rows = torch.stack([gumbel_noise(*place, torch.arange(2000)) for place in places])
     assert float((torch.corrcoef(rows) - torch.eye(len(places))).abs().max()) < 0.1
@@ -77,7 +77,7 @@ def test_noise_of_one_place_says_nothing_about_another() -> None:
 
 @pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.5, 1.0), (2.0, 1.0), (1.0, 0.8), (1.5, 0.6)])
 @pytest.mark.parametrize("over", ["seed", "stream", "position"])
-def test_draws_follow_the_law_whichever_of_seed_stream_and_position_runs(
+def test_samples_follow_the_probabilities_over_seeds_streams_and_positions(
     temperature: float, top_p: float, over: str
 ) -> None:
     place = {"seed": 11, "stream": 3, "position": 17}
@@ -90,14 +90,14 @@ def test_draws_follow_the_law_whichever_of_seed_stream_and_position_runs(
     assert len(expected) == 1 or chi_square < UNLIKELY[len(expected) - 1]
 
 
-def test_the_cut_is_inclusive_and_keeps_at_least_one() -> None:
+def test_top_p_includes_the_token_that_reaches_it_and_keeps_at_least_one() -> None:
     assert apply_top_p(ROW, 0.8).exp().tolist() == pytest.approx([0.4, 0.3, 0.2, 0.0])
     assert apply_top_p(ROW, 1e-9).exp().tolist() == pytest.approx([0.4, 0.0, 0.0, 0.0])
     assert torch.equal(apply_top_p(ROW, 1.0), ROW)
 
 
 @pytest.mark.parametrize(("spread", "top_p"), [(5.0, 0.9), (2.0, 0.9), (1.0, 0.95), (0.1, 0.99)])
-def test_a_wide_row_is_cut_where_sorting_all_of_it_would_cut_it(spread: float, top_p: float) -> None:
+def test_top_p_with_partial_sorting_equals_top_p_with_a_full_sort(spread: float, top_p: float) -> None:
     row = (torch.randn(20_000, generator=torch.Generator().manual_seed(0)) * spread).double().log_softmax(-1)
     mass, kept = 0.0, set()
     for value, token_id in sorted(((float(value), index) for index, value in enumerate(row)), reverse=True):
@@ -110,7 +110,7 @@ def test_a_wide_row_is_cut_where_sorting_all_of_it_would_cut_it(spread: float, t
     assert len(set(cut.isfinite().nonzero()[:, 0].tolist()) ^ kept) <= 1
 
 
-def test_a_cut_keeps_as_many_as_asked_for_of_a_wide_row() -> None:
+def test_top_p_keeps_the_minimum_number_of_tokens_of_a_wide_row() -> None:
     row = (torch.randn(20_000, generator=torch.Generator().manual_seed(0)) * 3).double().log_softmax(-1)
     for keep in (3, 1500, 9000):
         assert set(apply_top_p(row, 1e-6, keep).isfinite().nonzero()[:, 0].tolist()) == set(
@@ -118,7 +118,7 @@ def test_a_cut_keeps_as_many_as_asked_for_of_a_wide_row() -> None:
         )
 
 
-def test_what_would_repeat_an_n_gram_is_what_followed_its_beginning_before() -> None:
+def test_ngram_completions_are_the_tokens_that_would_repeat_an_ngram() -> None:
     assert (
         ngram_completions([5], 1) == {5}
         and ngram_completions([], 1) == ngram_completions([], 2) == ngram_completions([5], 2) == set()
@@ -175,7 +175,7 @@ def cut_by_hand(row: list[float], options: dict[str, Any]) -> list[float]:
     return scores
 
 
-def test_each_cut_and_all_of_them_together_keep_what_lists_keep() -> None:
+def test_each_cut_and_all_cuts_together_equal_a_reference_on_lists() -> None:
     dice = random.Random(0)
     for _ in range(600):
         weights = [
@@ -191,7 +191,7 @@ def test_each_cut_and_all_of_them_together_keep_what_lists_keep() -> None:
         assert found == pytest.approx(expected), options
 
 
-def test_tokens_that_are_as_likely_as_the_last_that_is_kept_are_kept_too() -> None:
+def test_tokens_tied_with_the_last_kept_token_are_kept_too() -> None:
     row = torch.tensor([0.25, 0.25, 0.2, 0.2, 0.1], dtype=torch.float64).log()
     assert (
         apply_top_k(row, 1).isfinite().tolist() == apply_top_k(row, 2).isfinite().tolist() == [True] * 2 + [False] * 3
@@ -208,7 +208,7 @@ def test_tokens_that_are_as_likely_as_the_last_that_is_kept_are_kept_too() -> No
     assert torch.equal(apply_typical_p(half, 1.0), half)
 
 
-def test_what_is_ruled_out_stays_so_through_every_cut() -> None:
+def test_excluded_tokens_stay_excluded_through_every_cut() -> None:
     row = torch.tensor([0.5, 0.0, 0.3, 0.2], dtype=torch.float64).log()
     options = {"temperature": 1.3, "top_k": 4, "top_p": 0.99, "min_p": 0.01, "typical_p": 0.99}
     assert apply_temperature_and_cuts(row, **options).isfinite().tolist() == [True, False, True, True]
@@ -216,7 +216,7 @@ def test_what_is_ruled_out_stays_so_through_every_cut() -> None:
     assert keep_only(row, [1]).tolist() == [NONE] * 4
 
 
-def test_penalties_count_what_stood_before_and_no_id_that_a_row_does_not_have() -> None:
+def test_penalties_apply_to_earlier_tokens_and_ignore_ids_outside_the_row() -> None:
     row = torch.tensor([2.0, -2.0, 0.5, 0.0])
     assert apply_repetition_penalty(row, [0, 1, 1, 9], 2.0).tolist() == [1.0, -4.0, 0.5, 0.0]
     assert apply_repetition_penalty(row, [3], 2.0).tolist() == row.tolist()
@@ -224,7 +224,7 @@ def test_penalties_count_what_stood_before_and_no_id_that_a_row_does_not_have() 
     assert apply_count_penalties(row, [], 0.5, 0.25).tolist() == row.tolist()
 
 
-def test_only_a_temperature_next_to_nothing_is_greed() -> None:
+def test_only_temperatures_below_one_millionth_are_greedy() -> None:
     assert apply_temperature(ROW, 0.9e-6).exp().tolist() == [1.0, 0.0, 0.0, 0.0]
     warm = torch.tensor([-1.0, -1.0 - 1e-6], dtype=torch.float64)
     assert apply_temperature(warm, 1e-6).exp().tolist() == pytest.approx(
@@ -232,7 +232,7 @@ def test_only_a_temperature_next_to_nothing_is_greed() -> None:
     )
 
 
-def test_heat_without_temperature_is_greed_and_bans_leave_the_others_as_they_are() -> None:
+def test_temperature_0_is_greedy_and_excluding_tokens_keeps_the_other_scores() -> None:
     assert apply_temperature(ROW, 0).exp().tolist() == [1.0, 0.0, 0.0, 0.0]
     assert apply_temperature(ROW, 2.0).exp().tolist() == pytest.approx(reference_odds(ODDS, 2.0, 1.0))
     assert exclude_tokens(ROW, {0, 2}).exp().tolist() == pytest.approx([0.0, 0.3, 0.0, 0.1])

@@ -1,4 +1,4 @@
-"""What an engine gives: scores of several passes, chunks of a long text, greedy branches."""
+"""What engines return: scores of several passes, prefill in chunks, greedy roll-outs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_scores_answer_for_each_node_in_any_order() -> None:
     assert all(node.prediction is None for node in nodes), "nothing was told"
 
 
-def test_a_row_is_told_once_and_leaves_a_prediction_on_its_node_alone() -> None:
+def test_a_row_is_computed_once_and_stores_a_prediction_on_its_node_only() -> None:
     nodes, rows = some_nodes(4), drawn(4)
     scores = NodeScores(nodes, rows)
     nodes[1].tree.new_view()

@@ -1,4 +1,4 @@
-"""The worked figures of the seed texts on decoding; those of its own model where the Hub can be reached."""
+"""The worked figures of the seed texts on decoding; those of its own model only with access to the Hub."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_hundred_thousand_draws_follow_the_law_of_each_sampler(options: dict[s
     assert chi_square < UNLIKELY[len(counts) - 1]
 
 
-def test_cuts_keep_at_least_as_many_as_asked_for() -> None:
+def test_cuts_keep_at_least_the_minimum_number_of_tokens() -> None:
     for cut in (apply_top_k(ROW, 1, 3), apply_top_p(ROW, 0.01, 3), apply_min_p(ROW, 1.0, 3)):
         assert cut.isfinite().nonzero()[:, 0].tolist() == [0, 1, 2]
     assert int(apply_typical_p(ROW, 0.01, 3).isfinite().sum()) == 3
@@ -228,7 +228,7 @@ def parrot_of_the_seed() -> Model:
     return load_model(bigrams(follows))
 
 
-def test_a_leaf_is_what_both_lookahead_and_beams_grow(default_model: Model) -> None:
+def test_lookahead_and_beam_search_return_the_same_branches(default_model: Model) -> None:
     document = Document(default_model, "When I was")
     beams = document.beam_search(num_beams=3, max_new_tokens=1).branches
     likely = document.lookahead(k=3, depth=1).branches

@@ -1,4 +1,4 @@
-"""The parts of a training: its plan, its texts, its steps, what is kept of it, and how long it takes."""
+"""The parts of head training: its plan, texts, steps, checkpoints and time limit."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_plan_takes_minutes_of_any_length_above_0() -> None:
 # What the model goes on from, and what it writes.
 
 
-def test_texts_are_gone_on_with_from_the_beginning_of_each_whole_piece(tiny_model: Model) -> None:
+def test_prompts_are_the_beginnings_of_whole_pieces(tiny_model: Model) -> None:
     texts = [" ".join(CORPUS * 2), "too short", " ".join(CORPUS[:3])]
     expected = []
     for text in texts:
@@ -99,7 +99,7 @@ def test_texts_are_gone_on_with_from_the_beginning_of_each_whole_piece(tiny_mode
     assert sorted(self_written_text.make_prompts(tiny_model, texts[0], 0)) == sorted(expected[:-1])
 
 
-def test_a_start_token_stands_before_every_piece(fallback_tokenizer: Any) -> None:
+def test_every_prompt_begins_with_the_start_token(fallback_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(fallback_tokenizer)), tokenizer=fallback_tokenizer)
     assert Document(model, "Once").token_ids[0] == 1
     for start in self_written_text.make_prompts(model, " ".join(CORPUS), 0):
@@ -108,7 +108,7 @@ def test_a_start_token_stands_before_every_piece(fallback_tokenizer: Any) -> Non
         assert 1 not in start[1:]
 
 
-def test_texts_end_where_the_model_has_no_room_left(byte_tokenizer: Any) -> None:
+def test_texts_end_at_the_models_context_length(byte_tokenizer: Any) -> None:
     model = load_model(
         tiny_llama(len(byte_tokenizer), max_position_embeddings=40, eos_token_id=None), tokenizer=byte_tokenizer
     )
@@ -122,7 +122,7 @@ def test_texts_end_where_the_model_has_no_room_left(byte_tokenizer: Any) -> None
     assert came == [16] * 10
 
 
-def test_texts_end_at_an_end_token_and_the_others_go_on(bird: Model) -> None:
+def test_texts_end_at_an_end_token_while_others_continue(bird: Model) -> None:
     starts = [(0, Document(bird, "the evening light!").token_ids), (1, Document(bird, "Bread is").token_ids)]
     came: list[int] = []
     texts = self_written_text.write_texts(
@@ -138,7 +138,7 @@ def test_texts_end_at_an_end_token_and_the_others_go_on(bird: Model) -> None:
     assert came == [sum(len(text.token_ids) > place for text in texts) for place in range(len(came))]
 
 
-def test_texts_that_are_told_to_stop_are_left_as_they_are(bird: Model) -> None:
+def test_texts_stop_when_they_are_told_to(bird: Model) -> None:
     came: list[int] = []
     starts = [(0, Document(bird, "Bread is").token_ids)]
     texts = self_written_text.write_texts(
@@ -148,7 +148,7 @@ def test_texts_that_are_told_to_stop_are_left_as_they_are(bird: Model) -> None:
     assert came == [8] * 4
 
 
-def test_tokens_are_drawn_among_the_fifty_likeliest_by_their_temperature() -> None:
+def test_tokens_are_sampled_among_the_fifty_most_probable_at_their_temperature() -> None:
     scores = torch.randn(1, 200, generator=torch.Generator().manual_seed(3)) * 2
     likely = scores[0].topk(50).indices.tolist()
     dice = torch.Generator().manual_seed(1)
@@ -169,7 +169,7 @@ def test_tokens_are_drawn_among_the_fifty_likeliest_by_their_temperature() -> No
 # Lessons.
 
 
-def test_the_shares_of_right_guesses_are_counted_one_by_one(tiny_model: Model) -> None:
+def test_accuracy_equals_a_count_guess_by_guess(tiny_model: Model) -> None:
     dice = torch.Generator().manual_seed(4)
     heads = random_heads(tiny_model, 2, torch.arange(7, 300, 3))
     vectors = torch.randn(300, 32, generator=dice)
@@ -182,8 +182,8 @@ def test_the_shares_of_right_guesses_are_counted_one_by_one(tiny_model: Model) -
     )
     truth[5::7] = NO_TOKEN
     none = torch.empty(0)
-    lessons = HeadDataset(none, none, none, none, none, vectors, came, truth)
-    told = accuracy(HeadsForward(heads, tiny_model), lessons)
+    dataset = HeadDataset(none, none, none, none, none, vectors, came, truth)
+    told = accuracy(HeadsForward(heads, tiny_model), dataset)
     for head, (first, four) in enumerate(told):
         asked = [place for place in range(300) if int(truth[place, head]) != NO_TOKEN]
         hits = [int(truth[place, head]) in guesses[place][head][:1] for place in asked]
@@ -206,7 +206,7 @@ def guesses_of(drafter: HeadsDrafter, vector: torch.Tensor, came: int) -> list[l
 
 
 @pytest.fixture
-def lessons(tiny_model: Model) -> HeadDataset:
+def dataset(tiny_model: Model) -> HeadDataset:
     """Ten vectors, each of which should guess the ninth of the kept tokens."""
     dice = torch.Generator().manual_seed(2)
     kept = torch.arange(0, 40)
@@ -217,17 +217,17 @@ def lessons(tiny_model: Model) -> HeadDataset:
     return HeadDataset(kept, vectors, came, targets, odds, held, held, held)
 
 
-def learner(model: Model, lessons: HeadDataset, **plan: Any) -> HeadTrainer:
-    return HeadTrainer(model, lessons, TrainingPlan(**{"count": 1, "epochs": 2, **plan}))
+def head_trainer(model: Model, dataset: HeadDataset, **plan: Any) -> HeadTrainer:
+    return HeadTrainer(model, dataset, TrainingPlan(**{"count": 1, "epochs": 2, **plan}))
 
 
-def test_every_vector_is_learnt_from_once_an_epoch_in_an_order_of_its_own(
-    tiny_model: Model, lessons: HeadDataset, monkeypatch: pytest.MonkeyPatch
+def test_every_row_is_trained_on_once_per_epoch_in_a_seeded_order(
+    tiny_model: Model, dataset: HeadDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trainer, "BATCH_SIZE", 4)
     orders = {}
     for seed in (0, 1):
-        learning = learner(tiny_model, lessons, seed=seed)
+        learning = head_trainer(tiny_model, dataset, seed=seed)
         assert learning.steps == 6
         for epoch in range(2):
             steps = []
@@ -240,8 +240,8 @@ def test_every_vector_is_learnt_from_once_an_epoch_in_an_order_of_its_own(
     assert len({tuple(order) for order in orders.values()}) == 4
 
 
-def test_a_step_makes_what_came_less_surprising_and_learns_at_its_pace(tiny_model: Model, lessons: HeadDataset) -> None:
-    learning = learner(tiny_model, lessons, epochs=40)
+def test_each_step_lowers_the_loss_and_uses_its_learning_rate(tiny_model: Model, dataset: HeadDataset) -> None:
+    learning = head_trainer(tiny_model, dataset, epochs=40)
     surprises = [learning.train_step(pace) for pace in (1.0, 1.0, 0.5, 0.25)]
     assert surprises == sorted(surprises, reverse=True)
     assert [group["lr"] for group in learning.optimizer.param_groups] == [0.02 * 0.25]
@@ -249,19 +249,19 @@ def test_a_step_makes_what_came_less_surprising_and_learns_at_its_pace(tiny_mode
     assert all(part.grad is None for part in learning.parameters)
 
 
-def test_the_first_surprise_is_that_of_the_model_itself(tiny_model: Model, lessons: HeadDataset) -> None:
+def test_the_first_loss_is_that_of_the_model_itself(tiny_model: Model, dataset: HeadDataset) -> None:
     """Heads add nothing before they have learnt."""
     matrix = tiny_model.hf_model.lm_head.weight.detach()[:40]
-    expected = -(lessons.hidden_states @ matrix.T).log_softmax(-1)[:, 8].mean()
-    assert learner(tiny_model, lessons).train_step(1.0) == pytest.approx(float(expected), rel=1e-3)
+    expected = -(dataset.hidden_states @ matrix.T).log_softmax(-1)[:, 8].mean()
+    assert head_trainer(tiny_model, dataset).train_step(1.0) == pytest.approx(float(expected), rel=1e-3)
 
 
-def test_heads_begin_as_the_seed_draws_them_and_add_nothing(tiny_model: Model, lessons: HeadDataset) -> None:
-    inward, biases, outward = learner(tiny_model, lessons, count=3, seed=5).parameters
+def test_heads_begin_seeded_and_add_nothing(tiny_model: Model, dataset: HeadDataset) -> None:
+    inward, biases, outward = head_trainer(tiny_model, dataset, count=3, seed=5).parameters
     assert not biases.any()
     assert not outward.any()
     assert float(inward.detach().std()) == pytest.approx(inward.shape[-1] ** -0.5, rel=0.05)
-    again, other = (learner(tiny_model, lessons, count=3, seed=seed).parameters[0] for seed in (5, 6))
+    again, other = (head_trainer(tiny_model, dataset, count=3, seed=seed).parameters[0] for seed in (5, 6))
     assert torch.equal(inward, again)
     assert not torch.equal(inward, other)
 
@@ -269,7 +269,9 @@ def test_heads_begin_as_the_seed_draws_them_and_add_nothing(tiny_model: Model, l
 # A whole training.
 
 
-def test_a_training_slows_down_to_its_end_and_says_how_far_it_is(bird: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_lowers_its_learning_rate_and_reports_its_progress(
+    bird: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
     paces: list[float] = []
     learn = HeadTrainer.train_step
     monkeypatch.setattr(HeadTrainer, "train_step", lambda self, pace: paces.append(pace) or learn(self, pace))
@@ -290,7 +292,7 @@ def test_a_training_slows_down_to_its_end_and_says_how_far_it_is(bird: Model, mo
     assert 1000 <= came < 1000 + 2 * 8 * LENGTH
 
 
-def test_the_state_of_the_heads_is_kept_every_fifteen_seconds(
+def test_a_checkpoint_is_saved_every_fifteen_seconds(
     bird: Model, tmp_path: Path, seconds: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[tuple[str, float]] = []
@@ -335,7 +337,7 @@ def test_time_before_an_interruption_counts(bird: Model, tmp_path: Path, seconds
     assert last.count("Training the heads") == 45
 
 
-def test_too_little_to_learn_from_is_told_also_where_texts_are_kept_apart(bird: Model, seconds: list[float]) -> None:
+def test_too_few_training_or_held_out_rows_raise_an_error(bird: Model, seconds: list[float]) -> None:
     def pass_time(sentence: str, fraction: float | None) -> None:
         seconds[0] += 40.0
 
@@ -344,7 +346,7 @@ def test_too_little_to_learn_from_is_told_also_where_texts_are_kept_apart(bird: 
         train_heads(bird, texts=TAUGHT, count=1, minutes=1.0, report=pass_time)
 
 
-def test_a_training_is_that_of_its_model_texts_and_options(bird: Model, tmp_path: Path) -> None:
+def test_a_training_resumes_only_with_the_same_model_texts_and_options(bird: Model, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"texts": TAUGHT, "tokens": 800, "count": 1, "epochs": 2, "kept": 64, "seed": 3}
     with pytest.raises(KeyboardInterrupt):
         train_heads(bird, **asked, into=tmp_path, report=Interrupting("Training the heads", 0))
@@ -360,7 +362,7 @@ def test_a_training_is_that_of_its_model_texts_and_options(bird: Model, tmp_path
 # What is kept on disk.
 
 
-def test_what_is_kept_is_found_again_until_it_is_cleared(tmp_path: Path) -> None:
+def test_saved_states_are_loaded_until_they_are_deleted(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "heads"
     unfinished = Checkpoint(folder)
     unfinished.begin({"seed": 1})
@@ -377,7 +379,7 @@ def test_what_is_kept_is_found_again_until_it_is_cleared(tmp_path: Path) -> None
     assert not (folder / ".training").exists()
 
 
-def test_a_folder_is_of_one_training_at_a_time_and_free_afterwards(tmp_path: Path) -> None:
+def test_a_folder_is_locked_by_one_training_at_a_time(tmp_path: Path) -> None:
     one, other = Checkpoint(tmp_path), Checkpoint(tmp_path)
     one.begin({"seed": 1})
     with pytest.raises(LookaheadError, match="Another training writes into"):
@@ -397,7 +399,7 @@ def test_a_folder_of_another_training_or_a_damaged_one_is_refused(tmp_path: Path
         Checkpoint(tmp_path).begin({"seed": 1})
 
 
-def test_without_a_folder_nothing_is_kept() -> None:
+def test_without_a_folder_nothing_is_saved() -> None:
     unfinished = Checkpoint(None)
     unfinished.begin({"seed": 1})
     unfinished.save("heads", {"step": 1})
@@ -418,7 +420,7 @@ def test_without_a_folder_nothing_is_kept() -> None:
         (["--tokens", "800", "--heads", "2", "--seed", "9"], {"minutes": 10.0, "tokens": 800, "count": 2, "seed": 9}),
     ],
 )
-def test_the_command_hands_on_what_was_asked(
+def test_the_command_passes_its_options_on(
     words: list[str],
     options: dict[str, Any],
     tiny_model: Model,
@@ -440,13 +442,15 @@ def test_the_command_hands_on_what_was_asked(
     assert asked[0] == {"texts": None, "into": tmp_path / "out"} | options
 
 
-def test_texts_that_are_no_utf8_are_told_with_the_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_for_texts_that_are_not_utf8_names_the_byte(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "texts.txt").write_bytes(b"good and \xff bad")
     assert main(["train-heads", "--texts", str(tmp_path / "texts.txt")]) == 2
     assert f"Byte 9 of {tmp_path / 'texts.txt'} is no UTF-8" in capsys.readouterr().err
 
 
-def test_the_command_shows_how_often_each_head_was_right() -> None:
+def test_the_command_shows_the_accuracy_of_each_head() -> None:
     lines = training.accuracy_lines([(0.5, 0.75), (0.001, 1.0)])
     assert [line.split() for line in lines] == [
         ["On", "texts", "kept", "apart:"],
