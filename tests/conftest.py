@@ -1,6 +1,6 @@
-"""What many tests share: tiny tokenizers, tiny models with text, and the default model.
+"""Fixtures for many tests: tiny tokenizers, tiny models, the default model, browser pages.
 
-Libraries are imported inside functions: the process that only hands tests to workers needs none of them.
+Libraries are imported inside functions, because the process that only distributes tests to workers needs none of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CORPUS = [
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collect no garbage while test modules and libraries are imported, nor look through what they made ever after."""
+    """Disable garbage collection while modules are imported, and exclude their objects from it afterwards."""
     gc.disable()
     try:
         return (yield)
@@ -36,23 +36,23 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Workers get files in the order below, not in that of their number of tests."""
+    """Give workers the files in the order set below, not by their number of tests."""
     config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take long come first, so that no worker is left with one of them when all others are done.
+    """Run slow files first, so that no worker starts one of them when all others have finished.
 
-    Long are those that load the default model or open a browser; then those with many tests.
+    Slow files load the default model or open a browser; the rest are ordered by their number of tests.
     """
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-    in_order = sorted(files.values(), key=lambda some: (not any(map(_takes_long, some)), -len(some)))
-    items[:] = [item for some in in_order for item in some]
+    in_order = sorted(files.values(), key=lambda group: (not any(map(_is_slow, group)), -len(group)))
+    items[:] = [item for group in in_order for item in group]
 
 
-def _takes_long(item: pytest.Item) -> bool:
+def _is_slow(item: pytest.Item) -> bool:
     return not {"default_model", "browser"}.isdisjoint(getattr(item, "fixturenames", ()))
 
 
@@ -75,7 +75,7 @@ def byte_level(corpus: list[str], vocabulary: int = 400) -> Any:
 
 
 def byte_fallback(corpus: list[str], vocabulary: int = 400) -> Any:
-    """A tokenizer with spaces as signs and bytes as a last resort, as Llama 2's and Mistral's are."""
+    """A tokenizer with space markers and byte fallback, as Llama 2's and Mistral's are."""
     import tokenizers
     import transformers
 
@@ -92,7 +92,7 @@ def byte_fallback(corpus: list[str], vocabulary: int = 400) -> Any:
         ]
     )
     trainer = tokenizers.trainers.BpeTrainer(vocab_size=vocabulary, special_tokens=[], show_progress=False)
-    # Pieces do not reach over spaces, though nothing splits the text when it is read: as in the real ones.
+    # As in the real ones, pieces do not cross spaces, though no pre-tokenizer splits a text at encoding.
     made.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(prepend_scheme="never")
     made.train_from_iterator([line.replace(" ", "▁") for line in corpus], trainer)
     made.pre_tokenizer = None
@@ -112,7 +112,7 @@ def byte_fallback(corpus: list[str], vocabulary: int = 400) -> Any:
 
 
 def tiny_llama(vocabulary: int, seed: int = 0, **options: Any) -> Any:
-    """A Llama of two narrow layers with random weights and opinions."""
+    """A Llama with two narrow layers and random weights, large enough for peaked distributions."""
     import torch
     import transformers
 
@@ -135,16 +135,19 @@ def tiny_llama(vocabulary: int, seed: int = 0, **options: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def byte_tokenizer() -> Any:
+    """See `byte_level`."""
     return byte_level(CORPUS)
 
 
 @pytest.fixture(scope="session")
 def fallback_tokenizer() -> Any:
+    """See `byte_fallback`."""
     return byte_fallback(CORPUS)
 
 
 @pytest.fixture(scope="session")
 def slow_tokenizer(fallback_tokenizer: Any) -> Any:
+    """The same vocabulary in a tokenizer without offsets."""
     from tests.support.slow_tokenizer import without_offsets
 
     return without_offsets(fallback_tokenizer)
@@ -152,7 +155,7 @@ def slow_tokenizer(fallback_tokenizer: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def tiny_model(byte_tokenizer: Any) -> Model:
-    """A tiny model that reads and writes text, on the cached engine."""
+    """A tiny model with a tokenizer, on the cached engine."""
     from lookahead_core import load_model
 
     return load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
@@ -160,7 +163,7 @@ def tiny_model(byte_tokenizer: Any) -> Model:
 
 @pytest.fixture(scope="session")
 def default_model() -> Model:
-    """The default model in float32; the first run on a machine fetches and converts it."""
+    """The default model in float32; the first run on a machine downloads and converts it."""
     from lookahead_core import load_model
 
     return load_model(os.environ.get("LOOKAHEAD_TEST_MODEL") or None, dtype="float32")
@@ -168,7 +171,7 @@ def default_model() -> Model:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A real browser; not for the whole session, since nothing asynchronous can be run while it is open."""
+    """A real browser, once per module: no asynchronous code can run while it is open."""
     from tests.support import browser as browsers
 
     with browsers.chromium() as opened:
@@ -177,7 +180,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def page(browser: Any) -> Any:
-    """A page for most tests of a file, each of which loads it anew: one that nobody had open takes far longer."""
+    """A browser page for the tests of a module, which each reload it: a new page takes far longer."""
     from tests.support import browser as browsers
 
     context = browser.new_context()
@@ -196,7 +199,7 @@ def real_page(browser: Any, default_model: Model) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def tiny_page(browser: Any, tiny_model: Model) -> Iterator[str]:
-    """The address of the page with a tiny model, for what does not depend on what the model says."""
+    """The address of the page with a tiny model, for tests that do not depend on its predictions."""
     from tests.support import browser as browsers
 
     with browsers.page_of(lambda report: tiny_model) as url:
@@ -204,16 +207,16 @@ def tiny_page(browser: Any, tiny_model: Model) -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _one_thread_for_tiny_products() -> None:
-    """Tiny products are slower on two threads than on one, and far slower beside other programs."""
+def _one_thread() -> None:
+    """Small matrix products are slower on two threads than on one, and far slower beside other programs."""
     import torch
 
     torch.set_num_threads(int(os.environ.get("LOOKAHEAD_TEST_THREADS", "1")))
 
 
 @pytest.fixture(autouse=True)
-def _torch_is_left_as_it_was(_one_thread_for_tiny_products: None) -> Iterator[None]:
-    """What a test changes for the whole process it changes back: no test's outcome may depend on which ran before."""
+def _torch_state_is_unchanged(_one_thread: None) -> Iterator[None]:
+    """Each test restores torch's global state, so that no result depends on the tests before it."""
     import torch
 
     def state() -> tuple[object, ...]:

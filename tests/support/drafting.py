@@ -1,4 +1,4 @@
-"""Drafters for tests: some know what comes, most of the time; others do what no drafter should."""
+"""Drafters for tests: some draft the right tokens most of the time, others misbehave."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lookahead_core.tree import Node
 
 
 class Scripted:
-    """What all of them share: a state is the path so far, and nothing is learnt."""
+    """The base class: a state is the path so far, and nothing is learnt."""
 
     name = "scripted"
     hidden = False
@@ -37,7 +37,7 @@ class Scripted:
 
 
 class Saying(Scripted):
-    """Is sure of one token at each place, as a function of the path says."""
+    """Drafts one token per state with high probability, given by a function of the path."""
 
     name = "saying"
 
@@ -49,7 +49,7 @@ class Saying(Scripted):
 
 
 class Oracle(Scripted):
-    """Knows the whole text, and is wrong now and then."""
+    """Drafts the tokens of a known text, and a wrong token with probability `wrong`."""
 
     name = "oracle"
 
@@ -69,7 +69,7 @@ class Oracle(Scripted):
 
 
 class Random(Scripted):
-    """Guesses anything, surely."""
+    """Drafts random tokens with high probability."""
 
     name = "random"
 
@@ -82,7 +82,7 @@ class Random(Scripted):
 
 
 class Repeating(Scripted):
-    """Guesses the same token for ever, several times at each place."""
+    """Drafts the last token again, three times per state."""
 
     name = "repeating"
 
@@ -91,7 +91,7 @@ class Repeating(Scripted):
 
 
 class Beyond(Scripted):
-    """Guesses what is no token, end tokens, and what follows them; says odds that are none."""
+    """Drafts invalid ids and end tokens, with invalid probabilities."""
 
     name = "beyond"
 
@@ -104,7 +104,7 @@ class Beyond(Scripted):
 
 
 class Endless(Scripted):
-    """Guesses very many at each place, and never stops."""
+    """Drafts the whole vocabulary after every state."""
 
     name = "endless"
 
@@ -116,7 +116,7 @@ class Endless(Scripted):
 
 
 class Silent(Scripted):
-    """Never has anything to say."""
+    """Drafts nothing."""
 
     name = "silent"
 
@@ -125,5 +125,5 @@ class Silent(Scripted):
 
 
 def hostile(vocabulary: int, ends: Collection[int] = ()) -> list[Scripted]:
-    """All that do what no drafter should."""
+    """All drafters that misbehave."""
     return [Random(vocabulary), Repeating(), Beyond(vocabulary, ends), Endless(vocabulary), Silent()]

@@ -1,4 +1,4 @@
-"""Tiny models of every family that the laws are checked on, made on the spot with random weights."""
+"""Tiny random models of all families that the laws are tested on, and reference computations with them."""
 
 from __future__ import annotations
 
@@ -112,11 +112,11 @@ FAMILIES = CACHED | UNCACHED
 
 
 def make(family: str, limit: int = 8, seed: int = 0) -> Any:
-    """A model of a family, with its windows and rotation limits set; its weights large enough to have opinions."""
+    """A random model of a family with windows and rope limits of `limit` tokens, and with peaked distributions."""
     class_name, options = FAMILIES[family]
-    given = {name: limit if value == "limit" else value for name, value in options.items()}
-    given = {name: dict(value) if isinstance(value, dict) else value for name, value in given.items()}
-    config = getattr(transformers, class_name)(**given)
+    fields = {name: limit if value == "limit" else value for name, value in options.items()}
+    fields = {name: dict(value) if isinstance(value, dict) else value for name, value in fields.items()}
+    config = getattr(transformers, class_name)(**fields)
     torch.manual_seed(seed)
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
     for parameter in model.parameters():
@@ -127,7 +127,7 @@ def make(family: str, limit: int = 8, seed: int = 0) -> Any:
 
 
 def plain_rows(model: Any, paths: list[list[int]]) -> list[torch.Tensor]:
-    """The reference: the logits after each path, from one plain forward on that path alone, on a fresh model state."""
+    """The reference: the logits after each path, each from one plain forward pass with reset rotary embeddings."""
     rows = []
     with torch.no_grad():
         for path in paths:
@@ -137,19 +137,19 @@ def plain_rows(model: Any, paths: list[list[int]]) -> list[torch.Tensor]:
 
 
 def plain_rows_by_length(model: Any, paths: list[list[int]]) -> list[torch.Tensor]:
-    """The same in fewer forwards: paths of one length are rows of one batch, which needs no padding."""
+    """The same as `plain_rows` in fewer forward passes: paths of one length form a batch without padding."""
     rows: dict[int, torch.Tensor] = {}
     with torch.no_grad():
         for length in {len(path) for path in paths}:
-            places = [place for place, path in enumerate(paths) if len(path) == length]
+            indices = [index for index, path in enumerate(paths) if len(path) == length]
             forget_rotation(model)
-            logits = model(torch.tensor([paths[place] for place in places]), use_cache=False).logits
-            rows |= dict(zip(places, logits[:, -1].float(), strict=True))
-    return [rows[place] for place in range(len(paths))]
+            logits = model(torch.tensor([paths[index] for index in indices]), use_cache=False).logits
+            rows |= dict(zip(indices, logits[:, -1].float(), strict=True))
+    return [rows[index] for index in range(len(paths))]
 
 
 def forget_rotation(model: Any) -> None:
-    """A rotation that grows with the longest text seen is made as new: a short text first, then the one that counts."""
+    """Reset length-dependent rotary embeddings, in which transformers keeps the longest text's frequencies."""
     for module in model.modules():
         if hasattr(module, "max_seq_len_cached") and hasattr(module, "original_inv_freq"):
             module.max_seq_len_cached = module.original_max_seq_len
@@ -157,7 +157,7 @@ def forget_rotation(model: Any) -> None:
 
 
 def greedy(model: Any, ids: list[int], tokens: int) -> list[int]:
-    """The likeliest token after the other, each by a plain forward pass, with the end token where it comes."""
+    """Greedy decoding by plain forward passes: up to `tokens` ids, the end token included."""
     found: list[int] = []
     with torch.inference_mode():
         while len(found) < tokens and model.end_token_ids.isdisjoint(found):

@@ -1,4 +1,4 @@
-"""What the teacher's page does, written from the description of its calls alone: nothing of this project is used."""
+"""A client of the prototype's HTTP calls, written from their description alone; it uses no code of this project."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROMPTS = [
 
 
 class PrototypePage:
-    """The four pages over the calls of a server."""
+    """The four pages of the prototype, on top of a server's HTTP calls."""
 
     def __init__(self, api_server: str) -> None:
         self.api_server = api_server.rstrip("/")
@@ -45,18 +45,18 @@ class PrototypePage:
             return json.load(answer)
 
     def buttons(self, document: str, prompt: str, rewrite: str, several_words: bool = False) -> list[str]:
-        """Rewrite with predictions: what the five buttons say."""
+        """The page "Rewrite with predictions": the texts of its five buttons."""
         found = self.get("next_token", original_doc=document, prompt=prompt, doc_in_progress=rewrite.rstrip())
         return [self.cut(text, several_words) for text in found["next_tokens"]]
 
     @staticmethod
     def cut(text: str, several_words: bool) -> str:
-        """Without several words a continuation goes to the first space after its first character."""
+        """A continuation, cut before the first space after its first character unless `several_words`."""
         place = text.find(" ", 1)
         return text if several_words or place < 0 else text[:place]
 
     def highlights(self, document: str, prompt: str) -> list[dict[str, Any]]:
-        """Highlights: the words whose most likely token differs, the worst first, relative to the highest loss."""
+        """The page "Highlights": words whose most likely token differs, highest loss first, with their relative loss."""
         spans = self.get("highlights", doc=document, prompt=prompt)["highlights"]
         highest = max(span["token_loss"] for span in spans[1:])
         found = [
@@ -67,13 +67,13 @@ class PrototypePage:
         return sorted(found, key=lambda span: -span["ratio"])
 
     def continuations(self, messages: list[dict[str, str]], several_words: bool = False) -> list[str]:
-        """Type assistant response: what the five buttons say."""
+        """The page "Type assistant response": the texts of its five buttons."""
         body = {"messages": messages, "n_branch_tokens": 5, "n_future_tokens": 5}
         found = self.post("continue_messages", body)["continuations"]
         return [self.cut(one["doc_text"], several_words) for one in found]
 
     def internals(self, messages: list[dict[str, str]]) -> list[tuple[str, list[tuple[str, float]]]]:
-        """Show internals: every token as a box with its odds, "[____]" for the one to come."""
+        """The page "Show internals": each token with its probabilities; "[____]" is the next token."""
         found = self.post("logprobs", {"messages": messages, "n_branch_tokens": 5, "n_future_tokens": 5})["logprobs"]
         return [
             (entry["token"] if entry["token"] is not None else "[____]", sorted_odds(entry["logprobs"]))
@@ -82,5 +82,5 @@ class PrototypePage:
 
 
 def sorted_odds(odds: Any) -> list[tuple[str, float]]:
-    """The likeliest first; the first token has an empty list in place of odds."""
+    """Probabilities, highest first; the first token of a text has none."""
     return sorted(odds.items(), key=lambda pair: -pair[1]) if odds else []

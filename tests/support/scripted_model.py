@@ -1,4 +1,4 @@
-"""A model that says what it is taught: after each token what came after it in some texts, and nothing else."""
+"""A bigram model with chosen texts: after each token it predicts the tokens that follow it in these texts."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ import transformers
 from lookahead_core import Model, load_model
 from tests.conftest import byte_level
 
-UNHEARD = -14.0
+UNSEEN = -14.0
+"""The logit of a token that never follows."""
 
 
 def parrot(texts: Sequence[str], words: Sequence[str] = ()) -> Model:
-    """A real transformers model that repeats these texts; each of the words is one token of its own."""
+    """A transformers model that repeats these texts; each of `words` is a single token."""
     tokenizer = byte_level(list(texts) * 3, vocabulary=300)
     tokenizer.add_tokens(list(words))
     size = len(tokenizer) + len(tokenizer) % 2
-    follows = torch.full((size, size), UNHEARD)
+    follows = torch.full((size, size), UNSEEN)
     for text in texts:
         ids = [*tokenizer(text, add_special_tokens=False).input_ids, tokenizer.eos_token_id]
-        for place, (one, other) in enumerate(itertools.pairwise(ids)):
-            # What was taught first is the likelier.
-            follows[one, other] = max(float(follows[one, other]), 0.0) + 1.0 / (1 + place)
+        for index, (one, other) in enumerate(itertools.pairwise(ids)):
+            # A pair that comes first is more likely.
+            follows[one, other] = max(float(follows[one, other]), 0.0) + 1.0 / (1 + index)
     return load_model(bigrams(follows), tokenizer=tokenizer)
 
 
 def bigrams(follows: torch.Tensor) -> Any:
-    """A Llama whose layers add nothing: its next token depends on the last one alone."""
+    """A Llama whose layers add zero, so that the logits depend on the last token alone: `follows[token]`."""
     size = len(follows)
     config = transformers.LlamaConfig(
         hidden_size=size,
@@ -49,6 +50,6 @@ def bigrams(follows: torch.Tensor) -> Any:
         for parameter in model.model.layers.parameters():
             parameter.zero_()
         model.model.embed_tokens.weight.copy_(torch.eye(size))
-        # The last norm makes sqrt(size) of a single 1.
+        # The final norm scales a one-hot vector by sqrt(size).
         model.lm_head.weight.copy_(follows.T / size**0.5)
     return model

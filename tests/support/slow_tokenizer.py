@@ -1,4 +1,4 @@
-"""Tokenizers in Python, which do not say where a token begins."""
+"""A tokenizer in Python, which has no offsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import transformers
 
 
 class SlowTokenizer(transformers.PreTrainedTokenizer):
-    """A tokenizer in Python, which tells nobody where a token begins: the same pieces as a fast one's."""
+    """A tokenizer without offsets that gives the same tokens as a fast one."""
 
     def __init__(self, backend: Any, **options: Any) -> None:
         self._backend = copy.deepcopy(backend)
@@ -23,9 +23,8 @@ class SlowTokenizer(transformers.PreTrainedTokenizer):
         return self._backend.get_vocab()
 
     def _tokenize(self, text: str, **options: Any) -> list[str]:
-        self._backend.encode_special_tokens = (
-            True  # which words are control tokens is decided before; a copy forgets it
-        )
+        # Control tokens are split off before this call. A deep copy loses the setting, so it is set each time.
+        self._backend.encode_special_tokens = True
         return self._backend.encode(text, add_special_tokens=False).tokens
 
     def _convert_token_to_id(self, token: str) -> int:
@@ -39,6 +38,6 @@ class SlowTokenizer(transformers.PreTrainedTokenizer):
 
 
 def without_offsets(fast: Any) -> Any:
-    """The same vocabulary as a tokenizer in Python."""
+    """A `SlowTokenizer` with the vocabulary of a fast tokenizer."""
     names = {name: getattr(fast, name) for name in ("unk_token", "bos_token", "eos_token")}
     return SlowTokenizer(fast.backend_tokenizer, **names)
