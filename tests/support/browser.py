@@ -1,4 +1,4 @@
-"""What the tests of the page share: the app as a process of its own, and a real browser that looks at it."""
+"""For tests of the page: the app in its own process, and a real browser."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ARGUMENTS = [
     "--no-first-run",
 ]
 PATIENCE = 120_000
-"""Milliseconds: on a busy machine a small model takes its time."""
+"""Milliseconds to wait for the page; a small model is slow on a busy machine."""
 PORTS = 1500
 """How many ports a worker may give out, one after the other, from 20000 on: Chromium refuses some lower ports."""
 _FIRST = os.getpid() % PORTS
@@ -88,7 +88,7 @@ class App:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def wait_for(self, words: str, seconds: float = 120.0) -> str:
-        """What the terminal shows, once it shows these words."""
+        """Wait until the log contains these words; return the log."""
         end = time.monotonic() + seconds
         while words not in self.said:
             assert time.monotonic() < end, f"{words!r} did not appear:\n{self.said}"
@@ -148,7 +148,7 @@ def model_arguments() -> list[str]:
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A real browser without a window; the test is skipped where there is none."""
+    """A headless Chromium; the test is skipped if there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed.")
     found = _chromium()
     with playwright.sync_playwright() as driver:
@@ -159,7 +159,7 @@ def chromium() -> Iterator[Any]:
 
 @asynccontextmanager
 async def chromium_of_many() -> AsyncIterator[Any]:
-    """The same for tests that do many things at once."""
+    """The same with Playwright's asynchronous API."""
     playwright = pytest.importorskip("playwright.async_api", reason="Playwright for Python is not installed.")
     found = _chromium()
     async with playwright.async_playwright() as driver:
@@ -176,7 +176,7 @@ def _chromium() -> str:
 
 
 def expect(locator: Any) -> Any:
-    """What is so soon, if not at once: Playwright looks until it is, or patience ends."""
+    """Playwright's `expect` with the timeout `PATIENCE`: it waits until the condition holds."""
     from playwright.sync_api import expect as expected
 
     expected.set_options(timeout=PATIENCE)
@@ -184,7 +184,7 @@ def expect(locator: Any) -> Any:
 
 
 def wait_until_idle() -> None:
-    """Until no server of this process has anything left to compute, for whoever asked, and nothing to read ahead."""
+    """Wait until no scheduler of this process has a request or a prefetch left."""
     end = time.monotonic() + PATIENCE / 1000
     while not all(scheduler.is_idle for scheduler in list(SCHEDULERS)):
         assert time.monotonic() < end, "It never ends."
@@ -251,7 +251,7 @@ class Visit:
         return int(self.page.locator("#branches [data-branch]").count())
 
     def pieces(self, branch: int) -> list[str]:
-        """What the tokens of a row insert."""
+        """The texts that the tokens of a row insert."""
         found = self.page.locator(f"#branches [data-branch='{branch}'] [data-token]")
         return list(found.evaluate_all("tokens => tokens.map(token => token.dataset.text)"))
 

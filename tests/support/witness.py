@@ -1,5 +1,5 @@
-"""What tests of the whole page share: a model that may fail or dawdle, one that always has words, and a witness in the
-page of what was pressed and what was refused."""
+"""For tests of the whole page: models that may fail or wait, a bigram model with known words, and a script in the page
+that records which branches were pressed and which presses were refused."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SAID = [
 ]
 WORDS = [" the", " sea", " old", " ship", " keeper", " saw", " lamp", " again", " stairs", " grey"]
 
-# Notes what was pressed among the branches, by pointer or by Alt and a digit, whether it was marked as inert then, and
-# whether it was refused visibly.
+# Records each press of a branch, by pointer or by Alt and a digit: its text, whether the branch was marked as inert, and
+# whether the page showed a refusal.
 WITNESS = """
 window.witness = {presses: [], notes: [], refused: 0};
 witness.take = () => {
@@ -69,8 +69,8 @@ new MutationObserver(changes => {
 """
 
 
-class Between:
-    """An engine around another, which does something before each pass."""
+class EngineWithHook:
+    """A wrapper around an engine that calls `before` before each forward pass."""
 
     def __init__(self, engine: Any, before: Callable[[], None]) -> None:
         self.engine = engine
@@ -94,38 +94,38 @@ class Between:
 
 
 def around(model: Model, before: Callable[[], None]) -> Model:
-    """The same model, with something done before each of its passes."""
-    return replace(model, engine=Between(model.engine, before))
+    """A copy of a model whose engine calls `before` before each forward pass."""
+    return replace(model, engine=EngineWithHook(model.engine, before))
 
 
 def talker(texts: Sequence[str] = SAID, words: Sequence[str] = WORDS) -> Model:
-    """A parrot that has these words to say after anything at all, the first ones rather than the last."""
+    """A bigram model that predicts these words after every token, the first ones with the highest probability."""
     model = parrot(texts, words)
     ids = [model.tokenizer.convert_tokens_to_ids(word) for word in words]
     weight = model.hf_model.lm_head.weight
     with torch.no_grad():
         for place, token_id in enumerate(ids):
             weight[token_id] += (14.5 - 0.2 * place) / weight.shape[1] ** 0.5
-    # An engine may hold weights laid out in its own way: it takes those that it is loaded with.
+    # Engines may keep weights in their own layout, so the changed model is loaded again.
     return load_model(model.hf_model, tokenizer=model.tokenizer)
 
 
 def packed(value: object) -> str:
-    """What a link carries, as a stranger would make it."""
+    """The fragment of a link that carries `value`, made without this project's code."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     content = packer.compress(json.dumps(value).encode()) + packer.flush()
     return "#t=" + base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
 def unpacked(link: str) -> dict[str, Any]:
-    """What a link carries, as a stranger would read it."""
+    """The value that a link carries, read without this project's code."""
     content = link.split("#t=")[1]
     content += "=" * (-len(content) % 4)
     return dict(json.loads(zlib.decompress(base64.urlsafe_b64decode(content), -15)))
 
 
 def rows_of(model: Model, text: str, **options: Any) -> list[str]:
-    """What the branches after a text say, asked for without any page."""
+    """The texts of the branches after a text, computed without a page."""
     document = Document(model, text)
     options = {"k": 5, "depth": 5} | options
     options["depth"] += bool(document.reopens)
