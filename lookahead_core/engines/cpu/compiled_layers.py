@@ -27,9 +27,11 @@ from lookahead_core.engines.cpu.packed_matrix import is_plain, stacked
 binding: Any = None
 if sys.platform == "linux" and platform.machine() == "x86_64":
     try:
-        from llvmlite import binding, ir
+        import llvmlite.binding
+        import llvmlite.ir
 
-        ir.PointerType()
+        llvmlite.ir.PointerType()
+        binding = llvmlite.binding
     except Exception:  # not installed, cannot be loaded, or a version without opaque pointers
         binding = None
 if binding is not None:
@@ -109,7 +111,8 @@ def functions_for(shape: LayerShape) -> CompiledFunctions:
     builder.getModulePassManager().run(module, builder)
     engine = binding.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    return CompiledFunctions(*(engine.get_function_address(name) for name in ("layers", "product")), held=engine)
+    layers, product = (engine.get_function_address(name) for name in ("layers", "product"))
+    return CompiledFunctions(layers, product, held=engine)
 
 
 def paired(weight: torch.Tensor, lanes: int) -> torch.Tensor:

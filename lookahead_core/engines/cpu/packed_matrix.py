@@ -37,7 +37,8 @@ def packed(weight: torch.Tensor, bias: torch.Tensor | None) -> PackedMatrix:
 
 def product(packed: PackedMatrix, rows: torch.Tensor) -> torch.Tensor:
     """`rows @ weight.T + bias`."""
-    return torch.ops.mkldnn._linear_pointwise(rows, packed.matrix, packed.bias, "none", [], "")
+    result: torch.Tensor = torch.ops.mkldnn._linear_pointwise(rows, packed.matrix, packed.bias, "none", [], "")
+    return result
 
 
 def stacked(layers: Sequence[nn.Linear]) -> tuple[torch.Tensor, torch.Tensor | None]:
