@@ -173,7 +173,7 @@ def test_options_for_the_choice_leave_out_stops_and_speculation() -> None:
     saving = {"speculate": False, "drafters": ("suffix",), "draft_model": 1, "heads": 2, "corpus": 3, "source": "y"}
     assert StreamOptions(**drawing, **ending, **saving).for_choice == StreamOptions(**drawing)
     for name, other in (("temperature", 0.8), ("top_k", 8), ("seed", 4), ("stream", 3), ("forbidden", [(5,)])):
-        assert StreamOptions(**drawing | {name: other}).for_choice != StreamOptions(**drawing).drawn_by
+        assert StreamOptions(**drawing | {name: other}).for_choice != StreamOptions(**drawing).for_choice
 
 
 def test_words_are_strings_or_ids_each_once() -> None:
