@@ -56,7 +56,7 @@ class PrototypePage:
         return text if several_words or place < 0 else text[:place]
 
     def highlights(self, document: str, prompt: str) -> list[dict[str, Any]]:
-        """The page "Highlights": words whose most likely token differs, highest loss first, with their relative loss."""
+        """The page "Highlights": words whose most likely token differs, highest loss first, with relative losses."""
         spans = self.get("highlights", doc=document, prompt=prompt)["highlights"]
         highest = max(span["token_loss"] for span in spans[1:])
         found = [

@@ -24,8 +24,8 @@ SAID = [
 ]
 WORDS = [" the", " sea", " old", " ship", " keeper", " saw", " lamp", " again", " stairs", " grey"]
 
-# Records each press of a branch, by pointer or by Alt and a digit: its text, whether the branch was marked as inert, and
-# whether the page showed a refusal.
+# Records each press of a branch, by pointer or by Alt and a digit: its text, whether the branch was marked as inert,
+# and whether the page showed a refusal.
 WITNESS = """
 window.witness = {presses: [], notes: [], refused: 0};
 witness.take = () => {

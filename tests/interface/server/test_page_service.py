@@ -25,7 +25,7 @@ from lookahead_core.text.codec import special_ids
 from tests.conftest import tiny_llama
 from tests.support.requests_to_pages import PAGE, all_news
 from tests.support.scripted_model import parrot
-from tests.support.witness import Between
+from tests.support.witness import EngineWithHook
 from tests.text.test_chat import PLAIN
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def dawdling(model: Model) -> tuple[PageService, threading.Event, list[int]]:
     loader = ModelLoader(lambda report: model)
     loader.run()
     assert loader.model is not None
-    engine = Between(loader.scheduler.engine, wait)
+    engine = EngineWithHook(loader.scheduler.engine, wait)
     loader.scheduler.engine = cast("Engine", engine)
     return PageService(loader), go, passes
 
