@@ -22,7 +22,7 @@ export class KnownViews {
   ahead = new Map();
   tokens = 0;   // tokens that were read ahead
 
-  /** Forget every view: the model is told something else of the text. */
+  /** Forget every view: the prompt has changed. */
   forget() {
     this.#recent.clear();
     this.#begin(-1, null, false);

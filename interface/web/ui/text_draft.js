@@ -141,8 +141,7 @@ export class TextDraft extends EventTarget {
   }
 
   /**
-   * Make a new revision, because the model is told something else of the text: what belonged to the old prompt no longer
-   * belongs to the text.
+   * Make a new revision because the prompt has changed: branches of the old prompt no longer belong to the text.
    * @param {'prompt' | 'prompting'} [kind] `prompting`: the prompt is still being written
    */
   promptChanged(kind = 'prompt') {
