@@ -12,6 +12,7 @@ import pytest
 
 import lookahead_core
 from lookahead_core import Model, Settings
+from lookahead_core.strategies.branch_growth import Growth
 from tests.speculation.test_speculation import Steady
 
 ROOT = Path(__file__).parents[1]
@@ -129,3 +130,25 @@ def test_the_drafter_in_the_contributors_guide_drafts_and_changes_no_text(
     plain = names["document"].stream(max_new_tokens=20, speculate=False)
     drafted = names["document"].stream(max_new_tokens=20, drafters=[names["Bigrams"]()])
     assert [step.token_id for step in drafted] == [step.token_id for step in plain]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=str)
+def test_every_identifier_in_backticks_is_in_the_code(page: Path) -> None:
+    text = re.sub(r"^```.+?^```", "", text_of(page), flags=re.M | re.S)
+    for words in re.findall(r"`([^`\n]+)`", text):
+        for name in re.findall(r"[A-Za-z_]\w*", words) if re.fullmatch(r"[\w.]+(\(.*\))?", words) else ():
+            is_identifier = "_" in name or re.search(r"[a-z][A-Z]", name)
+            assert not is_identifier or name in code_words(), f"`{words}`"
+
+
+@cache
+def code_words() -> frozenset[str]:
+    """All words of the project's sources, and of the names that it takes from transformers."""
+    files = [file for folder in FOLDERS for suffix in ("py", "js") for file in (ROOT / folder).rglob(f"*.{suffix}")]
+    return frozenset(word for file in files for word in re.findall(r"\w+", file.read_text(encoding="utf-8")))
+
+
+def test_the_mode_in_the_contributors_guide_uses_methods_that_exist() -> None:
+    (block,) = re.findall(r"def _grow_runner_up.+?\n\s*```", text_of("CONTRIBUTING.md"), re.S)
+    called = set(re.findall(r"growth\.(\w+)\(", block))
+    assert called and all(hasattr(Growth, name) for name in called), called
