@@ -84,7 +84,10 @@ class Screen:
         return f"\x1b[2m{text}\x1b[0m" if self.colours else text
 
     def quoted(self, text: str, room: int) -> str:
-        """Return the text in quotes, with escaped control characters, cut to `room` columns."""
+        """Return `repr(text)`, cut to `room` columns, or to MIN_COLUMNS if that is more.
+
+        A cut text ends with an ellipsis and without the closing quote.
+        """
         return cut(repr(text), max(room, MIN_COLUMNS), self.ellipsis)
 
     def _signs(self) -> tuple[str, str, str, str]:

@@ -351,10 +351,11 @@ class Document:
         seen_from: int,
         reopened: ReopenedToken | None = None,
     ) -> Iterator[LookaheadStep]:
-        """Yield the steps of a lookahead below any node of the tree, or in place of it if its token is re-opened.
+        """Yield the steps of a lookahead below `origin`, any node of the tree.
 
-        `text_end` is the end of the text at that node, `seen_from` the character from which on the model reads. Raises
-        LookaheadError once another view has begun.
+        With `reopened`, `origin` is the last typed token and branches replace it: they hang below its parent.
+        `text_end` is the end of the text at `origin`. `seen_from` is the index of the first character inside the
+        context window and is only reported. Raises LookaheadError once another view of the tree has begun.
         """
         meter = CostMeter(self.model.engine, self.tree)
         options.check_vocabulary(self.model.vocabulary)

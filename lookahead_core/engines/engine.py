@@ -60,7 +60,10 @@ class Engine(Protocol):
         ...
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
-        """The nodes of the path to `node` that are not in the cache, topmost first; always empty without a cache."""
+        """Return the nodes on the path from the root to `node` that are not in the cache, topmost first.
+
+        `node` may be among them; the root is not. Empty for an engine without a cache.
+        """
         ...
 
     def prefill(self, nodes: Sequence[Node]) -> None:

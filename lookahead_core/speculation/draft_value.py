@@ -80,11 +80,11 @@ class DrafterPayoff:
 
 
 def noise_adjustment(noise: Callable[[int, int], float]) -> NoiseAdjustment:
-    """Return a function that gives a token's odds of being sampled when its Gumbel noise is known.
+    """Return the function (depth, token id, odds) -> odds that corrects a guess's odds by its Gumbel noise.
 
-    `noise` gives the noise of a token id at a depth of the draft. Sampling takes the largest sum of log-probability and
-    noise. The largest sum of all other tokens is distributed like noise shifted by the logarithm of their total
-    probability.
+    `noise(depth, token_id)` gives that noise. Odds of 0 and 1 are returned unchanged. Sampling takes the largest sum of
+    log-probability and noise; the largest sum of all other tokens is distributed like noise shifted by the logarithm of
+    their total probability.
     """
 
     def adjusted(depth: int, token_id: int, odds: float) -> float:

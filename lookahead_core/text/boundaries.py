@@ -133,7 +133,10 @@ def _digit(text: str, index: int) -> bool:
 
 
 def _is_sign(character: str) -> bool:
-    """Whether a character is neither a letter, a mark, a digit nor white space."""
+    """Whether a character is punctuation, a symbol or a control character.
+
+    Letters, marks, numbers, white space and the zero-width joiner are none.
+    """
     return not (character.isspace() or unicodedata.category(character)[0] in "LNM" or character == GLUE[0])
 
 

@@ -278,7 +278,11 @@ def _reason(error: Exception) -> str:
 
 
 def _parts(before: str, contents: list[str]) -> list[_Part]:
-    """Template and messages in turn, with messages in place of their placeholders, trimmed if the template trims."""
+    """Split `before`, the rendered template up to the last message, at the placeholders of its messages.
+
+    Returns template parts and message parts in turn. Each message is stripped on the sides where the template removed
+    the blank around its placeholder.
+    """
     pieces = re.split(f"({BLANK}?)([\ue000-\uf8ff])\\2\\2({BLANK}?)", before)
     parts = [_Part(pieces[0])]
     for left, character, right, template in zip(*(pieces[start::4] for start in (1, 2, 3, 4)), strict=True):

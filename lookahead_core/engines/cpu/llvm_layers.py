@@ -172,7 +172,11 @@ class LayersBuilder:
         self, rows: str, depth: int, matrix: str, out: str, out_width: int, columns: int, row_width: int = 0, *,
         first_column: int = 0, adds: int = 0,
     ) -> None:  # fmt: skip
-        """This thread's share of the columns of a matrix product."""
+        """Emit a call of the matmul kernel for this thread's share of `columns` columns of a weight matrix.
+
+        Columns are counted from `first_column`. `rows` and `out` name buffers; a row has `row_width` numbers (default
+        `depth`), of which `depth` are multiplied. `adds=1` adds to `out` instead of overwriting it.
+        """
         at, before = self.code.at, I64(first_column // self.shape.group_width)
         own = [at.add(one, before) for one in self.team.split(columns // self.shape.group_width)]
         given = [self.arguments[rows], I64(row_width or depth), self.arguments["rows"], self.layer[matrix], I64(depth)]

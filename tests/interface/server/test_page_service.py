@@ -437,7 +437,7 @@ def test_of_too_many_accepted_pieces_the_newest_count(monkeypatch: pytest.Monkey
 
 def test_the_page_keeps_as_many_accepted_pieces_as_the_server_allows() -> None:
     script = (Path(asked.__file__).parents[1] / "web" / "core" / "accepted_trail.js").read_text(encoding="utf-8")
-    assert re.findall(r"^const MOST = (\d+);", script, re.M) == [str(asked.MOST_ACCEPTED)]
+    assert re.findall(r"^const MOST_PIECES = (\d+);", script, re.M) == [str(asked.MOST_ACCEPTED)]
 
 
 @pytest.mark.parametrize(
