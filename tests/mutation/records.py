@@ -120,7 +120,7 @@ class Records:
         return [Record(facts, self._path(part, "coverage"), self._folder) for part, facts in known if facts["tests"]]
 
     def _parts(self) -> list[Part]:
-        files = sorted(path.relative_to(self._root).as_posix() for path in (self._root / "tests").glob("test_*.py"))
+        files = sorted(path.relative_to(self._root).as_posix() for path in (self._root / "tests").rglob("test_*.py"))
         return [(file, marks) for marks in self._marks for file in files]
 
     def _facts(self, part: Part) -> dict[str, Any]:
@@ -129,7 +129,8 @@ class Records:
 
     def _path(self, part: Part, kind: str) -> Path:
         file, marks = part
-        return self._folder / f"{Path(file).stem}{'' if marks == QUICK else '.slow'}.{kind}"
+        name = "-".join(Path(file).with_suffix("").parts[1:])
+        return self._folder / f"{name}{'' if marks == QUICK else '.slow'}.{kind}"
 
     def _store(self, source: bytes) -> str:
         digest = _digest(source)

@@ -16,7 +16,7 @@ from tests.mutation.behaviour import compiles, same_behaviour
 from tests.mutation.changes import LEFT_OUT, draw, files_to_change
 from tests.mutation.operators import DeleteStatement, operators
 from tests.mutation.reach import _promising_first
-from tests.mutation.records import Test, _lines_then
+from tests.mutation.records import Records, Test, _lines_then
 from tests.mutation.report import Result
 from tests.mutation.trial import Fate
 
@@ -225,6 +225,16 @@ def test_absurd_operators_are_left_out() -> None:
     assert "core/ReplaceBinaryOperator_Add_Sub" in names
     assert "core/ReplaceBinaryOperator_Add_Pow" not in names
     assert "lookahead/DeleteStatement" in names
+
+
+def test_the_tests_in_all_folders_are_recorded_and_kept_apart(tmp_path: Path) -> None:
+    for file in ("tests/test_a.py", "tests/text/test_a.py"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    records = Records(tmp_path, tmp_path / "records")
+    outdated = records.outdated()
+    assert [file for file, _ in outdated] == ["tests/test_a.py", "tests/text/test_a.py"]
+    assert len({records._path(part, "json") for part in outdated}) == 2
 
 
 def test_a_line_is_found_again_after_the_source_changed() -> None:
