@@ -133,7 +133,7 @@ export class BranchView {
     setAttribute(root, 'data-ahead-ready', state.ahead.ready);
     setAttribute(root, 'data-state', state.status.state);
     setAttribute(root, 'data-stale', String(isStale(state)));
-    setAttribute(root, 'data-refused', state.refusal !== null);
+    setAttribute(root, 'data-refused', state.refusal !== null && state.refusals);
     setAttribute(this.rest, 'data-inert', old);
     setAttribute(this.cover, 'data-stale', String(old));
     setText(find(this.note, '.words'), note.sentence);

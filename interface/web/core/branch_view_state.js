@@ -24,6 +24,7 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
  * @property {boolean} othersOpen whether the list of other beginnings is open
  * @property {Target | null} pointed the button that is pointed at or has the focus
  * @property {string | null} refusal why a choice was refused, as long as this is shown
+ * @property {number} refusals how many choices were refused
  * @property {string} announcement what a screen reader says
  * @property {DrawnView<DrawnRow>} drawn the rows that follow from the view, the settings and the pinned rows
  */
@@ -41,7 +42,7 @@ const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1},
 /** @type {BranchViewState} */
 export const INITIAL_STATE = {
   settings: {}, expectedRevision: 0, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
-  ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, refusal: null, announcement: '', drawn: NOTHING,
+  ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, refusal: null, refusals: 0, announcement: '', drawn: NOTHING,
 };
 
 /**
@@ -59,7 +60,10 @@ export function reduce(state, event) {
     case 'ahead': return {...state, ahead: {ready: event.ready, keys: new Set(event.keys), tokens: event.tokens ?? state.ahead.tokens}};
     case 'toggleOthers': return {...state, othersOpen: !state.othersOpen && state.drawn.others.length > 0};
     case 'point': return {...state, pointed: event.target};
-    case 'refuse': return {...state, refusal: event.because ?? REFUSAL, announcement: event.because ?? REFUSAL};
+    case 'refuse': {
+      const refusal = event.because ?? REFUSAL;
+      return {...state, refusal, refusals: state.refusals + 1, announcement: refusal};
+    }
     // The announcement is cleared, so that the same refusal is announced again.
     case 'endRefusal': return {...state, refusal: null, announcement: state.announcement === REFUSAL ? '' : state.announcement};
   }

@@ -204,6 +204,10 @@ test('a refusal is shown and announced, and then the note is as before', () => {
   assert.deepEqual([after.refusal, after.announcement, noteOf(after)], [null, '', noteOf(before)]);
 });
 
+test('every refusal is counted, so that two in a row change what is drawn twice', () => {
+  assert.equal(run([{type: 'refuse'}, {type: 'refuse'}, {type: 'endRefusal'}], settled()).refusals, 2);
+});
+
 test('a refusal says the reason that is given, which stays announced', () => {
   const state = run([{type: 'refuse', because: 'A selection pauses branching.'}], settled());
   assert.equal(noteOf(state).sentence, 'A selection pauses branching.');
