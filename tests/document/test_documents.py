@@ -263,6 +263,12 @@ def test_a_branch_ends_at_an_end_token_though_the_text_once_went_on_behind_it(by
     assert branch.ended
 
 
+def test_rewind_without_a_number_takes_one_token_back(tiny_model: Model) -> None:
+    document = Document(tiny_model, token_ids=[3, 1, 4, 1, 5])
+    document.rewind()
+    assert document.token_ids == [3, 1, 4, 1]
+
+
 def test_what_the_model_sees_does_not_move_to_and_fro_near_the_end_of_its_context(byte_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer), max_position_embeddings=64), tokenizer=byte_tokenizer)
     dice = random.Random(0)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import app
-from interface import ModelLoader
+from interface import ModelLoader, build, launch_options
 from lookahead_core import Model, ModelError, Settings
 from lookahead_core.loading import load_model as models
 
@@ -29,6 +29,22 @@ def run_app(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
         text=True,
         timeout=120,
     )
+
+
+def test_the_page_has_a_tab_for_each_package_of_tabs_with_its_script() -> None:
+    page = build(ModelLoader(lambda report: pytest.fail("loaded")))
+    components = page.config["components"]
+    labels = [each["props"]["label"] for each in components if each["type"] == "tabitem"]
+    assert labels == ["Write", "Rewrite", "Highlights", "Type assistant", "Internals"]
+    scripts = " ".join(str(each["props"].get("js_on_load", "")) for each in components)
+    folders = sorted(path.name for path in (ROOT / "interface" / "tabs").iterdir() if (path / "tab.py").exists())
+    assert len(folders) == len(labels) and all(f"/tabs/{name}/" in scripts for name in folders)
+
+
+def test_the_server_keeps_no_history_takes_no_uploads_and_shows_no_monitoring() -> None:
+    options = launch_options(ModelLoader(lambda report: pytest.fail("loaded")))
+    kept = {name: options[name] for name in ("run_history", "enable_monitoring", "ssr_mode", "max_file_size")}
+    assert kept == {"run_history": False, "enable_monitoring": False, "ssr_mode": False, "max_file_size": 1}
 
 
 def test_help_names_every_argument_and_every_variable() -> None:

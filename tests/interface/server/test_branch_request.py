@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,8 @@ from interface.tabs.highlights.text_analysis import HighlightsRequest
 from interface.tabs.internals import token_odds
 from interface.tabs.internals.token_odds import InternalsRequest
 from lookahead_core.text import chat
+
+CALLS_PAGE = Path(__file__).parents[3] / "docs" / "calls.md"
 
 BASE = {"page": "a-page-of-somebody", "number": 1, "revision": 1, "text": "The sea"}
 SAID = {"role": "user", "content": "Hello"}
@@ -198,6 +202,16 @@ def test_an_invalid_field_is_named(wrong: dict[str, Any], words: str) -> None:
 )
 def test_the_depth_of_prefetched_views_fits_the_budget(k: int, depth: int, mode: str, reach: int) -> None:
     assert ahead_depth({"k": k, "depth": depth, "mode": mode}) == reach
+
+
+def test_the_caps_of_the_calls_are_those_of_their_document() -> None:
+    rows = re.findall(r"^\| (`[^|]+`) \| ([\d, ]+) \|$", CALLS_PAGE.read_text(encoding="utf-8"), re.M)
+    documented: dict[str, int] = {}
+    for names, figures in rows:
+        known, numbers = re.findall(r"`(\w+)`", names), [int(one.replace(",", "")) for one in figures.split(", ")]
+        documented |= dict(zip(known, numbers * (len(known) // len(numbers)), strict=True))
+    aliases = {"n_branch_tokens": "k", "n_future_tokens": "depth"}
+    assert {name: documented.get(aliases.get(name, name)) for name in CAPS} == CAPS
 
 
 @pytest.mark.parametrize("name", CAPS)
