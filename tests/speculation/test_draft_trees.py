@@ -268,3 +268,11 @@ def test_the_odds_of_a_guess_are_clamped() -> None:
     assert paths == [(1,), (1, 1)]
     odds = sorted((guess.odds for guess in speculation._draft.by_node.values()), reverse=True)  # type: ignore[union-attr]
     assert odds == pytest.approx([1.0, 0.995, 0.995 * 0.99])
+
+
+def test_removing_a_node_from_a_pass_load_undoes_adding_it() -> None:
+    load = PassLoad(2, spare=3)
+    load.add(0.25)
+    assert (load.nodes, load.expected, load.spare) == (3, 2.25, 2)
+    load.remove(0.25)
+    assert (load.nodes, load.expected, load.spare) == (2, 2.0, 3)

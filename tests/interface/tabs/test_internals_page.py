@@ -115,6 +115,13 @@ def test_end_tokens_are_marked_and_parts_of_characters_are_shown_as_bytes(servic
     assert every[str(chatty.tokenizer.eos_token_id)]["text"] == "<|end|>"
 
 
+def test_every_token_and_every_alternative_has_its_text_in_the_view(service: PageService) -> None:
+    view = view_of(asyncio.run(ask(service, messages=TALK)))
+    alternatives = {token_id for token in view["tokens"] for token_id, _ in token["alternatives"]}
+    ids = {token["id"] for token in view["tokens"]} - {None}
+    assert {str(token_id) for token_id in ids | alternatives} == set(view["spelled"])
+
+
 def test_a_common_prefix_is_not_evaluated_again(service: PageService) -> None:
     first = view_of(asyncio.run(ask(service, text=TEXT)))
     again = view_of(asyncio.run(ask(service, 2, text=TEXT)))
