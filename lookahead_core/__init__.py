@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lookahead_core.errors import CacheFull, LookaheadError, ModelError, TextError
     from lookahead_core.loading.load_model import load_model
     from lookahead_core.model import Model
+    from lookahead_core.prediction import Prediction
     from lookahead_core.serving.calls import Calls
     from lookahead_core.settings import Settings
     from lookahead_core.speculation.corpus import Corpus, load_corpus
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from lookahead_core.speculation.heads import load_heads
     from lookahead_core.speculation.heads_file import Heads
     from lookahead_core.training.trainer import train_heads
-    from lookahead_core.tree import Prediction
 
 __version__ = "0.7.0"
 
@@ -49,6 +49,7 @@ _HOMES = {
     "errors": ("CacheFull", "LookaheadError", "ModelError", "TextError"),
     "loading.load_model": ("load_model",),
     "model": ("Model",),
+    "prediction": ("Prediction",),
     "serving.calls": ("Calls",),
     "settings": ("Settings",),
     "speculation.corpus": ("Corpus", "load_corpus"),
@@ -57,7 +58,6 @@ _HOMES = {
     "speculation.heads": ("load_heads",),
     "speculation.heads_file": ("Heads",),
     "training.trainer": ("train_heads",),
-    "tree": ("Prediction",),
 }  # fmt: skip
 
 __all__ = [

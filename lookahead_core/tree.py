@@ -1,70 +1,23 @@
 """The token tree: the text's path, the branches below it, and the model's prediction after each node.
 
 A node is a token in the context of all its ancestors. Two equal tokens with different ancestors are different nodes, so
-a node's prediction never becomes invalid. This module uses the standard library only.
+a node's prediction never becomes invalid. This module imports the standard library and `Prediction` only.
 """
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-TAIL_BIN = 0.125
-"""Width, in nats, of a histogram bin of `Prediction.tail`: re-heating is within 1 % up to temperature 2."""
+from lookahead_core.prediction import Prediction
 
 MAX_MEMO = 256
 """Entries in a node's memo: enough for twenty streams that are drawn again a dozen times."""
 
 NEVER = -1
 """The `last_view` of a node that no view has shown yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """The next-token distribution after a node, compressed: the most likely tokens, and a histogram of all others."""
-
-    token_ids: tuple[int, ...]
-    """The most likely tokens, most likely first."""
-    logprobs: tuple[float, ...]
-    """Their log-probabilities."""
-    entropy: float
-    """The entropy of the whole distribution, in nats."""
-    tail: tuple[int, ...] = ()
-    """`tail[i]`: how many other tokens lie `i` to `i + 1` bins of `TAIL_BIN` nats below the most likely one."""
-    row: object | None = field(default=None, repr=False, compare=False)
-    """All log-probabilities as a tensor indexed by token id; only if the caller requested the row."""
-    log_total: float | None = field(default=None, repr=False, compare=False)
-    """The log of the softmax denominator: logit = log-probability + `log_total`; None if it is unknown."""
-
-    def reheated(self, temperature: float) -> tuple[tuple[float, ...], float]:
-        """The probabilities of `token_ids` at another temperature, and the probability of all other tokens together.
-
-        Within 1 % of the full distribution up to temperature 2. Raises ValueError unless the temperature is positive.
-        """
-        if not temperature > 0:
-            raise ValueError(f"temperature is {temperature!r}, and must be more than 0.")
-        weights = [math.exp((value - self.logprobs[0]) / temperature) for value in self.logprobs]
-        rest = self._tail_weight(temperature) * self._tail_scale()
-        total = sum(weights) + rest
-        return tuple(weight / total for weight in weights), rest / total
-
-    def _tail_weight(self, temperature: float) -> float:
-        """The tail's weight relative to the most likely token's, with tokens spread evenly over each bin."""
-        spread = TAIL_BIN / temperature / 2
-        fill = math.sinh(spread) / spread
-        return fill * sum(
-            count * math.exp(-(index + 0.5) * TAIL_BIN / temperature) for index, count in enumerate(self.tail) if count
-        )
-
-    def _tail_scale(self) -> float:
-        """The factor that makes the tail's weight exact at temperature 1, where it is 1 less the kept probabilities."""
-        exact = 1 - math.fsum(map(math.exp, self.logprobs))
-        if exact < 1e-3:
-            return 1.0
-        return exact / (self._tail_weight(1.0) * math.exp(self.logprobs[0]))
 
 
 @dataclass(slots=True)

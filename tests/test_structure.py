@@ -38,6 +38,8 @@ PACKAGES = [
     f"{CORE}/text",
     f"{CORE}/engines",
     f"{CORE}/tree.py",
+    f"{CORE}/prediction.py",
+    f"{CORE}/reheating.py",
     f"{CORE}/settings.py",
     f"{CORE}/validation.py",
     f"{CORE}/import_logs.py",
@@ -136,9 +138,11 @@ def test_only_the_engines_and_the_loaders_know_transformers_and_only_the_interfa
         assert "gradio" not in packages or path.startswith((f"{INTERFACE}/", "app.py")), path
 
 
-def test_the_tree_is_made_of_the_standard_library_only() -> None:
-    packages = {module.split(".")[0] for module in modules_imported(f"{CORE}/tree.py")}
-    assert packages <= {"__future__", "collections", "dataclasses", "math", "typing", "weakref"}
+def test_the_tree_and_its_predictions_are_made_of_the_standard_library_only() -> None:
+    own = {"lookahead_core.prediction", "lookahead_core.reheating"}
+    for path in (f"{CORE}/tree.py", f"{CORE}/prediction.py", f"{CORE}/reheating.py"):
+        packages = {module.split(".")[0] for module in modules_imported(path) - own}
+        assert packages <= {"__future__", "collections", "dataclasses", "math", "typing", "weakref"}, path
 
 
 def test_the_public_names_are_what_the_package_says() -> None:

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from lookahead_core.tree import MAX_MEMO, Node, Prediction, TokenTree
+from lookahead_core.prediction import Prediction
+from lookahead_core.tree import MAX_MEMO, Node, TokenTree
 
 Path = tuple[int, ...]
 

@@ -11,7 +11,7 @@ import {Pointing} from './pointing.js';
 import {dispatch, onDetail} from '../web/ui/events.js';
 import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
 import {focusAt, focusPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
-import {listenToPresses} from './presses.js';
+import {listenToClicks} from './clicks.js';
 import {markInert, markReadAhead, paintRows} from './paint_rows.js';
 import {nextWordEnd} from '../web/core/choice.js';
 import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
@@ -65,7 +65,7 @@ export class BranchView {
       if (target instanceof HTMLElement) setAttribute(target, 'data-scrolled', target.scrollLeft !== 0);
     }, {capture: true, passive: true});
     new Pointing(root, target => this.update({type: 'point', target}));
-    listenToPresses(this);
+    listenToClicks(this);
     listenToRowKeys(root, {
       takeWord: branch => { this.choose(branch, this.#nextWordEnd(branch), {byKeyboard: true}); },
       ban: button => this.ban(targetOf(button)),

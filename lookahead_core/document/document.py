@@ -18,6 +18,7 @@ from lookahead_core.document.results import Beams, BeamStep, Branch, Lookahead, 
 from lookahead_core.document.stream import Stream, stream_steps
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
+from lookahead_core.prediction import Prediction
 from lookahead_core.strategies import lookahead
 from lookahead_core.strategies.beam import beam_search
 from lookahead_core.strategies.beam_options import BeamOptions
@@ -29,7 +30,7 @@ from lookahead_core.strategies.rules import LogitRules
 from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.text.context_window import window_start
 from lookahead_core.text.passage import Passage, TextEnd
-from lookahead_core.tree import Node, Prediction, TokenTree
+from lookahead_core.tree import Node, TokenTree
 from lookahead_core.validation import as_token_id, parse_options
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TypeVar
 from lookahead_core.document.coverage import covered_probability, distinguishing_lengths
 from lookahead_core.document.results import Beam, BeamNode, Beams, Branch, Cost, Lookahead, Other, Piece
 from lookahead_core.engines.prediction_rows import TOP_TOKENS
+from lookahead_core.prediction import Prediction
 from lookahead_core.strategies.beam import BeamPath, BeamTrace
 from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, CompletedSize
@@ -18,7 +19,7 @@ from lookahead_core.strategies.healing import ReopenedToken
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.text.boundaries import CONTEXT_CHARACTERS, boundary_levels
 from lookahead_core.text.passage import TextEnd
-from lookahead_core.tree import Node, Prediction
+from lookahead_core.tree import Node
 
 B = TypeVar("B", bound=Branch)
 

@@ -7,10 +7,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from lookahead_core.prediction import Prediction
 from lookahead_core.strategies.beam import FATES
 from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
-from lookahead_core.tree import Node, Prediction
+from lookahead_core.tree import Node
 
 
 def average_probability(logprobs: Sequence[float]) -> float:

@@ -10,11 +10,11 @@ from typing import IO
 from lookahead_core.document.results import Cost, average_probability
 from lookahead_core.document.stop_conditions import StopStrings, WordLimit
 from lookahead_core.engines.engine import Engine
+from lookahead_core.prediction import Prediction
 from lookahead_core.speculation.draft_and_verify import Pass
 from lookahead_core.strategies.continuation import Continuation, GeneratedToken
 from lookahead_core.strategies.decode import decode
 from lookahead_core.text.passage import TextEnd
-from lookahead_core.tree import Prediction
 
 SHOWN = 10
 """Number of alternatives in `StreamStep.alternatives`."""

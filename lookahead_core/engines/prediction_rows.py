@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import torch
 
-from lookahead_core.tree import TAIL_BIN, Prediction
+from lookahead_core.prediction import Prediction
+from lookahead_core.reheating import TAIL_BIN
 
 TOP_TOKENS = 64
 """The number of most likely tokens that a compact prediction keeps."""

@@ -14,9 +14,10 @@ from lookahead_core.document.stream import StreamStep
 from lookahead_core.document.template_endings import closed
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
+from lookahead_core.prediction import Prediction
 from lookahead_core.text.chat import ChatToken, Conversation
 from lookahead_core.text.codec import is_complete_utf8
-from lookahead_core.tree import Node, Prediction, TokenTree
+from lookahead_core.tree import Node, TokenTree
 
 Answer: TypeAlias = dict[str, Any]
 R = TypeVar("R", Lookahead, Beams)

@@ -11,7 +11,7 @@ from lookahead_core.text.codec import split_bytes
 if TYPE_CHECKING:
     from lookahead_core.document.document import Document
     from lookahead_core.document.results import Branch, Lookahead, Other
-    from lookahead_core.tree import Prediction
+    from lookahead_core.prediction import Prediction
 
 TOP = 10
 """Number of likeliest next tokens in a document's JSON."""

@@ -8,12 +8,12 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lookahead_core.tree import TAIL_BIN
+from lookahead_core.reheating import TAIL_BIN
 
 if TYPE_CHECKING:
     import torch
 
-    from lookahead_core.tree import Prediction
+    from lookahead_core.prediction import Prediction
 
 TEMPERATURES = tuple(tenths / 10 for tenths in range(1, 21))
 """The temperatures that a page can choose."""

@@ -10,10 +10,11 @@ import torch
 
 from lookahead_core.engines.engine import Engine
 from lookahead_core.engines.prediction_rows import LogitRows
+from lookahead_core.prediction import Prediction
 from lookahead_core.strategies.continuation import Continuation
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.sampling import exclude_tokens
-from lookahead_core.tree import Node, Prediction
+from lookahead_core.tree import Node
 
 CompletedSize = Callable[[Sequence[int], bytes], int | None]
 """A function that says where a path completes its unit of text (a word, clause, sentence or line).

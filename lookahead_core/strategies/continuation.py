@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import torch
 
 from lookahead_core.engines.engine import NodeScores
+from lookahead_core.prediction import Prediction
 from lookahead_core.speculation.acceptance import accept_by_rejection, accepted_path
 from lookahead_core.speculation.draft_and_verify import Pass, Speculation
 from lookahead_core.speculation.draft_value import PassLoad, noise_adjustment
 from lookahead_core.strategies.rules import ModelRules, RuledOutError
 from lookahead_core.strategies.sampling import gumbel_noise_by_token, sample_token
 from lookahead_core.strategies.stream_options import REJECTION, StreamOptions
-from lookahead_core.tree import Node, Prediction
+from lookahead_core.tree import Node
 
 
 @dataclass(frozen=True, slots=True)

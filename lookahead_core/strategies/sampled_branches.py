@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import torch
 
+from lookahead_core.prediction import Prediction
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth
 from lookahead_core.strategies.healing import ReopenedToken, evaluate_healed_start, known_healed_start
 from lookahead_core.strategies.sampling import apply_temperature_and_cuts, sample_token
-from lookahead_core.tree import Node, Prediction
+from lookahead_core.tree import Node
 
 
 def grow_sampled(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:

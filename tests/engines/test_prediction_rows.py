@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lookahead_core.engines.prediction_rows import BLOCK, TAIL_BINS, TOP_TOKENS, LogitRows, top_k_ids, top_k_sorted
-from lookahead_core.tree import TAIL_BIN
+from lookahead_core.reheating import TAIL_BIN
 
 WIDTHS = (3, BLOCK, 300, 4 * TOP_TOKENS * BLOCK, 20_000, 20_000 + BLOCK // 2)
 

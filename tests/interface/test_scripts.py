@@ -14,7 +14,7 @@ import torch
 from lookahead_core import Document, Model
 from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.serving.packed_predictions import pack
-from tests.engines.test_compact_predictions import example_rows
+from tests.engines.test_reheated_predictions import example_rows
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "interface"

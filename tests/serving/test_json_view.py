@@ -18,7 +18,7 @@ from lookahead_core.serving.packed_predictions import pack
 from lookahead_core.serving.tree_export import tree_as_json
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from tests.conftest import tiny_llama
-from tests.engines.test_compact_predictions import example_rows
+from tests.engines.test_reheated_predictions import example_rows
 from tests.support.families import plain_rows
 
 TEXT = "After careful consideration of the"

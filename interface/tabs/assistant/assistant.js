@@ -7,7 +7,7 @@ import {BranchSettings} from '../../web/ui/branch_settings.js';
 import {EMPTY_CONVERSATION, OTHER_ROLE, ROLE_NAMES, allMessages, conversationFields, conversationReviver} from './conversation_state.js';
 import {MessageList} from './message_list.js';
 import {Notice} from '../../web/ui/notice.js';
-import {TextDraft} from '../../web/ui/text_draft.js';
+import {TextOwner} from '../../web/ui/text_owner.js';
 import {TextMirror} from '../../web/ui/text_mirror.js';
 import {closestTo, onDetail} from '../../web/ui/events.js';
 import {connectUndoButtons} from '../../web/ui/sheet_buttons.js';
@@ -44,7 +44,7 @@ class AssistantTab {
     this.settings = new BranchSettings(controls);
     this.bans = new BanChips(find(controls, '.never'));
     this.notice = new Notice(find(sheet, '.notice'));
-    this.draft = new TextDraft(find(sheet, '#chat-text', HTMLTextAreaElement), {also: () => [sheet, branches], earlier: EMPTY_CONVERSATION});
+    this.draft = new TextOwner(find(sheet, '#chat-text', HTMLTextAreaElement), {also: () => [sheet, branches], earlier: EMPTY_CONVERSATION});
     this.messages = new MessageList(find(sheet, '#chat'), index => this.#edit(index));
     this.controller = new BranchController({
       branches, draft: this.draft, server, controls,

@@ -1,7 +1,7 @@
 // The list of what was sent and what was left behind; a person can go back to each moment.
 /** @import {Moment} from '../../web/core/types.d.ts' */
 /** @import {Notice} from '../../web/ui/notice.js' */
-/** @import {TextDraft} from '../../web/ui/text_draft.js' */
+/** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {find} from '../../web/ui/elements.js';
 import {historyEntry} from '../../web/ui/history_entry.js';
 import {onDetail} from '../../web/ui/events.js';
@@ -12,7 +12,7 @@ const GONE = 'The conversation of that moment is no longer known.';
 /**
  * Fill the list while it is open.
  * @param {HTMLDetailsElement} details
- * @param {{draft: TextDraft, notice: Notice}} parts
+ * @param {{draft: TextOwner, notice: Notice}} parts
  */
 export function listTurns(details, {draft, notice}) {
   const list = find(details, '.moments');

@@ -5,7 +5,7 @@ import {BranchController} from '../../web/ui/branch_controller.js';
 import {BranchSettings} from '../../web/ui/branch_settings.js';
 import {InstructionAndSource} from './instruction_and_source.js';
 import {Notice} from '../../web/ui/notice.js';
-import {TextDraft} from '../../web/ui/text_draft.js';
+import {TextOwner} from '../../web/ui/text_owner.js';
 import {TextMirror} from '../../web/ui/text_mirror.js';
 import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 import {find} from '../../web/ui/elements.js';
@@ -30,7 +30,7 @@ class RewriteTab {
     this.settings = new BranchSettings(controls);
     this.bans = new BanChips(find(controls, '.never'));
     this.prompt = new InstructionAndSource(prompt);
-    this.draft = new TextDraft(find(sheet, '#rewrite-text', HTMLTextAreaElement), {also: () => [sheet, branches]});
+    this.draft = new TextOwner(find(sheet, '#rewrite-text', HTMLTextAreaElement), {also: () => [sheet, branches]});
     this.controller = new BranchController({
       branches, draft: this.draft, server, controls,
       mirror: new TextMirror(this.draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count')}),

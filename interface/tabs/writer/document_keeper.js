@@ -2,7 +2,7 @@
 /** @import {DocumentFields, DocumentLink, DocumentRecord, StoredSettings, View} from '../../web/core/types.d.ts' */
 /** @import {Instruction} from './instruction.js' */
 /** @import {Notice} from '../../web/ui/notice.js' */
-/** @import {TextDraft} from '../../web/ui/text_draft.js' */
+/** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {documentFrom} from './document_record.js';
 import {DocumentLibrary} from './document_library.js';
 import {exportDocument, fileName, readDocumentFile} from './document_files.js';
@@ -34,7 +34,7 @@ export class DocumentKeeper {
 
   /**
    * @param {object} parts
-   * @param {TextDraft} parts.draft
+   * @param {TextOwner} parts.draft
    * @param {Instruction} parts.instruction
    * @param {Notice} parts.notice
    * @param {SheetHooks} parts.hooks

@@ -2,7 +2,7 @@
 /** @import {DocumentCard, Moment} from '../../web/core/types.d.ts' */
 /** @import {DocumentKeeper} from './document_keeper.js' */
 /** @import {Notice} from '../../web/ui/notice.js' */
-/** @import {TextDraft} from '../../web/ui/text_draft.js' */
+/** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {find, formatTime, make} from '../../web/ui/elements.js';
 import {historyEntry} from '../../web/ui/history_entry.js';
 import {nameKey} from '../../web/core/shortcuts.js';
@@ -10,7 +10,7 @@ import {nameKey} from '../../web/core/shortcuts.js';
 /**
  * The function that opens the dialog of the history.
  * @param {HTMLDialogElement} dialog
- * @param {{draft: TextDraft, notice: Notice}} parts
+ * @param {{draft: TextOwner, notice: Notice}} parts
  */
 export function historyDialog(dialog, {draft, notice}) {
   const list = find(dialog, '.moments');

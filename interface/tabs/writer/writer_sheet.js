@@ -5,7 +5,7 @@ import {DocumentKeeper} from './document_keeper.js';
 import {DocumentsDialog, historyDialog} from './list_dialogs.js';
 import {Instruction} from './instruction.js';
 import {Notice} from '../../web/ui/notice.js';
-import {TextDraft} from '../../web/ui/text_draft.js';
+import {TextOwner} from '../../web/ui/text_owner.js';
 import {TextMirror} from '../../web/ui/text_mirror.js';
 import {closeOnClick, find} from '../../web/ui/elements.js';
 import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
@@ -21,7 +21,7 @@ const NO_HOOKS = {
 /** @type {Record<string, string>} */
 const SAVED = {saved: 'saved here, in this browser', saving: 'saving …', unsaved: 'not saved'};
 
-/** @typedef {{keeper: DocumentKeeper, draft: TextDraft, notice: Notice, hooks: SheetHooks}} SheetParts */
+/** @typedef {{keeper: DocumentKeeper, draft: TextOwner, notice: Notice, hooks: SheetHooks}} SheetParts */
 
 /** @param {HTMLElement} sheet @param {SheetParts} parts */
 function connectHistory(sheet, {draft, notice}) {
@@ -100,7 +100,7 @@ function connectDialogs(sheet, {draft, notice, keeper, hooks}) {
 export function mountSheet({element, hooks: given = {}}) {
   const hooks = {...NO_HOOKS, ...given}, leaving = new AbortController();
   const sheet = element.matches('.sheet') ? element : find(element, '.sheet');
-  const draft = new TextDraft(find(sheet, '#document textarea', HTMLTextAreaElement), {also: () => [sheet, ...hooks.also()]});
+  const draft = new TextOwner(find(sheet, '#document textarea', HTMLTextAreaElement), {also: () => [sheet, ...hooks.also()]});
   const notice = new Notice(find(sheet, '#notice'));
   const mirror = new TextMirror(draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count')});
   const instruction = new Instruction({

@@ -3,7 +3,7 @@
  * @import {Branch, BranchRemainder, DrawnOther, DrawnSettings, DrawnView, Odds, OddsFunction, OtherBeginning,
  *   Row, RowPiece, RowSettings, UnpackedNode, View} from './types.d.ts'
  */
-import {oddsAfter, oddsOfAll, rawOdds, unpackNode} from './odds.js';
+import {oddsAfter, oddsOfAll, rawOdds, unpackNode} from './reheated_odds.js';
 import {distinctLengths, setShares, sumOf} from './shares.js';
 
 /** @type {Record<string, number>} */

@@ -1,6 +1,6 @@
 // What sets rows apart from each other, and the probability that they hold together.
 /** @import {Odds, Row} from './types.d.ts' */
-import {oddsOfAll, oddsOfAny} from './odds.js';
+import {oddsOfAll, oddsOfAny} from './reheated_odds.js';
 
 /**
  * For each path, the length of its shortest prefix that no other path has; its whole length where there is none.

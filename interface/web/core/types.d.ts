@@ -66,7 +66,7 @@ export interface ViewOptions {
 
 export interface ViewCost { passes: number; tokens: number; seconds: number }
 
-/** All branches of one text, as the server sends them. `nodes` are packed predictions (see `odds.js`). */
+/** All branches of one text, as the server sends them. `nodes` are packed predictions (see `reheated_odds.js`). */
 export interface View {
   branches: Branch[];
   nodes: string[];

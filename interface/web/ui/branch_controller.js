@@ -4,7 +4,7 @@
  * @import {AcceptDetail, BranchRequest, BranchViewElement, News, PromptFields, RowSettings, SentRequest, Server, ShowDetail, View,
  *   ViewOptionsOfRequest, WaitingNews, BranchRemainder} from '../core/types.d.ts'
  */
-/** @import {TextDraft} from './text_draft.js' */
+/** @import {TextOwner} from './text_owner.js' */
 /** @import {TextMirror} from './text_mirror.js' */
 import * as header from './header.js';
 import {GhostText} from './ghost_text.js';
@@ -34,7 +34,7 @@ const NO_HOOKS = {prompt: () => ({}), onSettings: () => {}, exampleText: () => '
 /**
  * @typedef {object} ControllerParts
  * @property {BranchViewElement} branches
- * @property {TextDraft} draft
+ * @property {TextOwner} draft
  * @property {Pick<TextMirror, 'ghost' | 'ghostShown'>} mirror draws the ghost text
  * @property {Server} server
  * @property {HTMLElement} controls hold the buttons that stop and pause

@@ -1,6 +1,6 @@
 // The grey text behind the caret: what would be accepted, of the first branch or of the one that is pointed at.
 /** @import {BranchViewElement} from '../core/types.d.ts' */
-/** @import {TextDraft} from './text_draft.js' */
+/** @import {TextOwner} from './text_owner.js' */
 import {onDetail} from './events.js';
 
 /** Decides which ghost text is shown. */
@@ -12,7 +12,7 @@ export class GhostText {
   /**
    * @param {object} parts
    * @param {BranchViewElement} parts.branches
-   * @param {TextDraft} parts.draft
+   * @param {TextOwner} parts.draft
    * @param {(text: string) => void} parts.show draws a ghost text
    * @param {() => boolean} parts.shown whether a ghost text is visible
    */

@@ -1,12 +1,12 @@
 // The buttons that every sheet has: undo, redo, copy.
 /** @import {Notice} from './notice.js' */
-/** @import {TextDraft} from './text_draft.js' */
+/** @import {TextOwner} from './text_owner.js' */
 import {copyText} from './elements.js';
 
 const NOT_COPIED = 'This browser does not allow copying here; select the text and press Ctrl+C.';
 
 /**
- * @param {TextDraft} draft
+ * @param {TextOwner} draft
  * @param {HTMLElement} undo
  * @param {HTMLElement} redo
  */
@@ -27,7 +27,7 @@ export function connectUndoButtons(draft, undo, redo) {
 }
 
 /**
- * @param {TextDraft} draft
+ * @param {TextOwner} draft
  * @param {HTMLElement} button
  * @param {Notice} notice
  */

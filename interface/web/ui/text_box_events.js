@@ -1,5 +1,5 @@
 // The events of a text box: edits by their kind, the caret, input methods, and every way to undo.
-/** @import {TextDraft} from './text_draft.js' */
+/** @import {TextOwner} from './text_owner.js' */
 import {historyKey, kindOfInput} from '../core/shortcuts.js';
 import {dispatch} from './events.js';
 
@@ -15,7 +15,7 @@ const VERBS = {historyUndo: 'undo', historyRedo: 'redo'};
  * @property {(verb: 'undo' | 'redo') => void} onNativeUndo the browser wants to undo, or has undone, by itself
  */
 
-/** @type {(draft: TextDraft, also: () => (Element | null)[], signal: AbortSignal) => void} */
+/** @type {(draft: TextOwner, also: () => (Element | null)[], signal: AbortSignal) => void} */
 function listenToUndoKeys(draft, also, signal) {
   /** @param {Element} target */
   const isOurs = target => target === draft.box
@@ -28,7 +28,7 @@ function listenToUndoKeys(draft, also, signal) {
   }, {signal, capture: true});
 }
 
-/** @type {(draft: TextDraft, handlers: TextBoxHandlers, signal: AbortSignal) => void} */
+/** @type {(draft: TextOwner, handlers: TextBoxHandlers, signal: AbortSignal) => void} */
 function listenToEdits(draft, {onInput, onSelect, onNativeUndo}, signal) {
   draft.box.addEventListener('beforeinput', event => {
     const verb = VERBS[event.inputType];
@@ -47,7 +47,7 @@ function listenToEdits(draft, {onInput, onSelect, onNativeUndo}, signal) {
   }, {signal});
 }
 
-/** @type {(draft: TextDraft, handlers: TextBoxHandlers, signal: AbortSignal) => void} */
+/** @type {(draft: TextOwner, handlers: TextBoxHandlers, signal: AbortSignal) => void} */
 function listenToComposition(draft, {onInput, onSelect}, signal) {
   draft.box.addEventListener('compositionstart', () => {
     onSelect();
@@ -62,7 +62,7 @@ function listenToComposition(draft, {onInput, onSelect}, signal) {
   for (const name of ['compositionend', 'blur']) draft.box.addEventListener(name, end, {signal});
 }
 
-/** @type {(draft: TextDraft, handlers: TextBoxHandlers, signal: AbortSignal) => void} */
+/** @type {(draft: TextOwner, handlers: TextBoxHandlers, signal: AbortSignal) => void} */
 function listenToCaret(draft, {onSelect}, signal) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let settling;
@@ -77,7 +77,7 @@ function listenToCaret(draft, {onSelect}, signal) {
 
 /**
  * Listen to a draft's text box until the signal aborts.
- * @param {TextDraft} draft
+ * @param {TextOwner} draft
  * @param {object} options
  * @param {() => (Element | null)[]} options.also further elements in which the undo keys are the draft's
  * @param {TextBoxHandlers} options.handlers

@@ -1,5 +1,5 @@
 // The keys of the text box that accept branches, and the key that pauses. A tab that is not visible ignores them.
-/** @import {TextDraft} from './text_draft.js' */
+/** @import {TextOwner} from './text_owner.js' */
 import {isPause, textKey} from '../core/shortcuts.js';
 import {closestTo} from './events.js';
 
@@ -12,7 +12,7 @@ import {closestTo} from './events.js';
  * @property {() => boolean} pause
  */
 
-/** @param {{box: HTMLTextAreaElement, draft: TextDraft, actions: TextKeyActions}} options */
+/** @param {{box: HTMLTextAreaElement, draft: TextOwner, actions: TextKeyActions}} options */
 export function listenToTextKeys({box, draft, actions}) {
   document.addEventListener('keydown', event => {
     if (draft.composing) return;
@@ -24,7 +24,7 @@ export function listenToTextKeys({box, draft, actions}) {
 
 /**
  * Run the action of a key. Returns whether the key has no other meaning.
- * @type {(event: KeyboardEvent, draft: TextDraft, actions: TextKeyActions) => boolean}
+ * @type {(event: KeyboardEvent, draft: TextOwner, actions: TextKeyActions) => boolean}
  */
 function runKey(event, draft, actions) {
   const found = textKey(event, !draft.selected && draft.caret === draft.text.length);

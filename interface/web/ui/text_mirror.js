@@ -1,7 +1,7 @@
 // What is drawn around a text box: the mirror below it with the chosen spans and the ghost text, the strip of typed and
 // chosen stretches, and the count of words.
 /** @import {Span} from '../core/types.d.ts' */
-/** @import {TextDraft} from './text_draft.js' */
+/** @import {TextOwner} from './text_owner.js' */
 import {markedStretches, mirrorStart, stripCells} from '../core/text_marks.js';
 import {countWords} from '../core/text_words.js';
 import {find, make} from './elements.js';
@@ -35,7 +35,7 @@ export class TextMirror {
   #counting;
 
   /**
-   * @param {TextDraft} draft
+   * @param {TextOwner} draft
    * @param {{mirror: HTMLElement, strip: HTMLElement, count: HTMLElement}} parts
    */
   constructor(draft, {mirror, strip, count}) {

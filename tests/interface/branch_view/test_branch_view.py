@@ -321,7 +321,7 @@ def figures(bench: Bench, row: Sequence[float], temperature: float, top_p: float
     return list(
         bench.page.evaluate(
             importing("""async ([packed, row, temperature, topP]) => {
-                const {unpackNode, oddsAfter} = await import('/lookahead/web/core/odds.js');
+                const {unpackNode, oddsAfter} = await import('/lookahead/web/core/reheated_odds.js');
                 return row.map(oddsAfter(unpackNode(packed), temperature, topP));
             }"""),
             [packed(row), list(row), temperature, top_p],

@@ -428,9 +428,9 @@ def test_it_fits_narrow_pages_and_axe_finds_no_serious_violation(
 
 
 MOUNT = importing("""async () => {
-  const {TextDraft} = await import('/lookahead/web/ui/text_draft.js');
+  const {TextOwner} = await import('/lookahead/web/ui/text_owner.js');
   const blank = {messages: [], role: 'user'}, other = {user: 'assistant', assistant: 'user'};
-  const draft = new TextDraft(document.querySelector('#box'), {earlier: blank});
+  const draft = new TextOwner(document.querySelector('#box'), {earlier: blank});
   const earlier = () => draft.earlier;
   window.does = {
     state: () => JSON.stringify([draft.text, draft.spans, draft.selection, earlier()]),

@@ -16,12 +16,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 BODY = "<textarea id=box></textarea><textarea id=other></textarea><button id=branch>a token</button>"
 MOUNT = importing("""async () => {
-  const {TextDraft} = await import('/lookahead/web/ui/text_draft.js');
+  const {TextOwner} = await import('/lookahead/web/ui/text_owner.js');
   window.box = document.getElementById('box');
   window.now = 1e12;
   Date.now = () => window.now;
   window.heard = [];
-  window.draft = new TextDraft(box, {also: () => [document.getElementById('branch')]});
+  window.draft = new TextOwner(box, {also: () => [document.getElementById('branch')]});
   draft.addEventListener('change', event => heard.push(event.detail));
 }""")
 

@@ -20,7 +20,7 @@ const oneLineEnd = text => text.replace(/\r\n?/g, '\n');
 const OWN_KINDS = ['accept', 'reenter', 'replace'];   // kinds of changes that are no typing
 
 /** The text of one text box. */
-export class TextDraft extends EventTarget {
+export class TextOwner extends EventTarget {
   composing = false;
   revision = 0;
   #text = '';            // as last noticed; the box may be ahead of it while an input method composes

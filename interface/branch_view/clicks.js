@@ -10,7 +10,7 @@ const STILL = 8;   // pixels that a pointer may move while it is down
 /** @typedef {{button: HTMLElement, x: number, y: number, pointer: string, choice: Choice | null}} Press */
 
 /** @param {BranchView} view */
-export function listenToPresses(view) {
+export function listenToClicks(view) {
   const {root, rows, rest, note} = view;
   /** @type {Press | null} */
   let pressed = null;   // the button under the pointer when it went down, and what it meant then

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {oddsAfter, oddsOfAll, rawOdds, oddsOfAny, unpackNode} from '../../../../interface/web/core/odds.js';
+import {oddsAfter, oddsOfAll, rawOdds, oddsOfAny, unpackNode} from '../../../../interface/web/core/reheated_odds.js';
 import {Dice, withDice} from '../../../support/scripts/dice.js';
 import {heated, nucleus, order, packed, randomRow} from '../../../support/scripts/rows.js';
 

@@ -10,7 +10,7 @@ import torch
 
 from lookahead_core import Document, Model
 from lookahead_core.engines.prediction_rows import LogitRows
-from lookahead_core.tree import Prediction
+from lookahead_core.prediction import Prediction
 
 
 def example_rows() -> list[torch.Tensor]:
