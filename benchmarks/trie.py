@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, TypeAlias
 
 from lookahead_core.engines.engine import NodeScores
-from lookahead_core.speculation.drafters import Guess
+from lookahead_core.speculation.drafters.protocol import Guess
 from lookahead_core.tree import Node
 
 DECODING_LENGTH = 64

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from lookahead_core.settings import Settings
     from lookahead_core.speculation.corpus import Corpus, load_corpus
     from lookahead_core.speculation.draft_and_verify import Pass
-    from lookahead_core.speculation.drafters import Drafter, Guess, Way
-    from lookahead_core.speculation.heads import load_heads
+    from lookahead_core.speculation.drafters.protocol import Drafter, Guess, Way
     from lookahead_core.speculation.heads_file import Heads
+    from lookahead_core.speculation.load_heads import load_heads
     from lookahead_core.training.trainer import train_heads
 
 __version__ = "0.7.0"
@@ -54,8 +54,8 @@ _HOMES = {
     "settings": ("Settings",),
     "speculation.corpus": ("Corpus", "load_corpus"),
     "speculation.draft_and_verify": ("Pass",),
-    "speculation.drafters": ("Drafter", "Guess", "Way"),
-    "speculation.heads": ("load_heads",),
+    "speculation.drafters.protocol": ("Drafter", "Guess", "Way"),
+    "speculation.load_heads": ("load_heads",),
     "speculation.heads_file": ("Heads",),
     "training.trainer": ("train_heads",),
 }  # fmt: skip

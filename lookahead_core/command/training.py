@@ -74,7 +74,7 @@ def run(arguments: dict[str, Any]) -> None:
 
 def _folder(arguments: dict[str, Any], model_name: str) -> Path:
     """Return the folder of the heads; raise ValueError if `--name` is no plain name."""
-    from lookahead_core.speculation.heads import home_of
+    from lookahead_core.speculation.load_heads import home_of
 
     if "output" in arguments:
         return Path(arguments["output"]).expanduser()

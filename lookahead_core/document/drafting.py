@@ -13,13 +13,13 @@ from lookahead_core.model import Model
 from lookahead_core.speculation.acceptance import sample_at
 from lookahead_core.speculation.corpus import Corpus
 from lookahead_core.speculation.draft_and_verify import Speculation
-from lookahead_core.speculation.draft_model import Choose, DraftModelDrafter
-from lookahead_core.speculation.drafters import Drafter, GuessAccuracy
-from lookahead_core.speculation.heads import HeadsDrafter
+from lookahead_core.speculation.drafters.draft_model_drafter import Choose, DraftModelDrafter
+from lookahead_core.speculation.drafters.heads_drafter import HeadsDrafter
+from lookahead_core.speculation.drafters.protocol import Drafter, GuessAccuracy
+from lookahead_core.speculation.drafters.registry import DRAFTERS
+from lookahead_core.speculation.drafters.suffix_drafter import SuffixDrafter
 from lookahead_core.speculation.heads_file import Heads, check_heads
 from lookahead_core.speculation.ngram_index import NgramIndex
-from lookahead_core.speculation.successor_drafter import SuccessorDrafter
-from lookahead_core.speculation.suffix_drafter import SuffixDrafter
 from lookahead_core.strategies.continuation import Continuation
 from lookahead_core.strategies.rules import ModelRules
 from lookahead_core.strategies.sampling import sample_token
@@ -37,8 +37,7 @@ class DocumentDrafting:
         self.model = model
         self.accuracy = GuessAccuracy()
         self._index = NgramIndex()
-        self._suffix = SuffixDrafter(self._index)
-        self._recycled = SuccessorDrafter()
+        self._drafters = {name: make(self._index) for name, make in DRAFTERS.items()}
 
     def speculation(self, options: StreamOptions, token_ids: Sequence[int], unread: int) -> Speculation | None:
         """Return the speculation of a stream after these tokens; `unread` of them lie before the context window.
@@ -61,7 +60,7 @@ class DocumentDrafting:
         the guesses do learn from it.
         """
         model = self.model
-        drafters: list[Drafter] = [SuffixDrafter(self._index, learns_from_passes=False), self._recycled]
+        drafters: list[Drafter] = [SuffixDrafter(self._index, learns_from_passes=False), self._drafters["recycled"]]
         # A lookahead takes as many passes as its slowest branch: a token won in another branch is hardly worth a node.
         speculation = self._speculation(drafters, min_odds=MIN_BRANCH_DRAFT_PROBABILITY)
         options = StreamOptions(max_new_tokens=tokens)
@@ -70,7 +69,7 @@ class DocumentDrafting:
 
     def read(self, token_ids: Sequence[int]) -> None:
         """Bring the n-gram index up to date with the whole text."""
-        self._suffix.read(token_ids)
+        self._drafters["suffix"].read(token_ids)
 
     def _speculation(self, drafters: Sequence[Drafter], **options: Any) -> Speculation:
         model, costs = self.model, self.model.engine.pass_costs
@@ -94,14 +93,15 @@ class DocumentDrafting:
                 raise ValueError(f"{name} is given, and only the drafter suffix looks into it: add it to drafters.")
 
     def _listed(self, options: StreamOptions) -> list[Drafter]:
-        """Return the drafters of the option `drafters`, this document's own in place of their names."""
+        """Return the drafters of the option `drafters`, with this document's own for the names of the library's."""
 
-        def make(drafter: str | Drafter) -> Drafter:
+        def of_this_document(drafter: str | Drafter) -> Drafter:
             if not isinstance(drafter, str):
                 return drafter
-            return self._recycled if drafter == "recycled" else self._suffix.with_indexes(self._quotable(options))
+            own = self._drafters[drafter]
+            return own.with_indexes(self._quotable(options)) if isinstance(own, SuffixDrafter) else own
 
-        return [make(drafter) for drafter in options.drafters]
+        return [of_this_document(drafter) for drafter in options.drafters]
 
     def _quotable(self, options: StreamOptions) -> list[NgramIndex]:
         """Return n-gram indexes of the options `source` and `corpus`: texts to draft from beside the document's own."""

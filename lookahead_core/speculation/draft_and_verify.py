@@ -18,7 +18,7 @@ from lookahead_core.engines.engine import NodeScores
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.speculation.draft_tree import DraftNode, DraftTree
 from lookahead_core.speculation.draft_value import DrafterPayoff, NoiseAdjustment, PassLoad, log_odds_step
-from lookahead_core.speculation.drafters import Drafter, Guess, GuessAccuracy, checked_guesses
+from lookahead_core.speculation.drafters.protocol import Drafter, Guess, GuessAccuracy, checked_guesses
 from lookahead_core.tree import Node
 
 MAX_DRAFT_NODES = 64

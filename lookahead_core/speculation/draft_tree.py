@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from lookahead_core.speculation.drafters import Guess
+from lookahead_core.speculation.drafters.protocol import Guess
 from lookahead_core.tree import Node
 
 

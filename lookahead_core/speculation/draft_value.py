@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from lookahead_core.engines.pass_costs import PassCosts
-from lookahead_core.speculation.drafters import Drafter, Guess
+from lookahead_core.speculation.drafters.protocol import Drafter, Guess
 
 NoiseAdjustment: TypeAlias = Callable[[int, int, float], float]
 """A function from a token's depth in the draft, its id and its odds to its odds given the sampling noise."""

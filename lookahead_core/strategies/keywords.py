@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 if TYPE_CHECKING:
     from lookahead_core.model import Model
     from lookahead_core.speculation.corpus import Corpus
-    from lookahead_core.speculation.drafters import Drafter
+    from lookahead_core.speculation.drafters.protocol import Drafter
     from lookahead_core.speculation.heads_file import Heads
     from lookahead_core.strategies.lookahead_options import Mode, Until
     from lookahead_core.strategies.rules import Phrase

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from lookahead_core.speculation.drafters import checked_drafters
+from lookahead_core.speculation.drafters.registry import checked_drafters
 from lookahead_core.strategies.lookahead_options import MAX_SEED
 from lookahead_core.strategies.rules import (
     MAX_GENERATED_TOKENS,
@@ -24,7 +24,7 @@ from lookahead_core.validation import check_choice, check_integer, check_number
 if TYPE_CHECKING:
     from lookahead_core.model import Model
     from lookahead_core.speculation.corpus import Corpus
-    from lookahead_core.speculation.drafters import Drafter
+    from lookahead_core.speculation.drafters.protocol import Drafter
     from lookahead_core.speculation.heads_file import Heads
 
 REJECTION = "rejection"

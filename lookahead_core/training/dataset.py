@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from lookahead_core.speculation.heads import HeadsForward
+from lookahead_core.speculation.heads_forward import HeadsForward
 
 HOLD_OUT_INTERVAL = 12
 """One prompt of this many is held out, with all texts that continue it."""

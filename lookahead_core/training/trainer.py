@@ -18,8 +18,9 @@ from torch.nn import functional
 
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
-from lookahead_core.speculation.heads import FILE, HeadsForward, transformed_states
 from lookahead_core.speculation.heads_file import Heads, embeddings_of, output_matrix, untrained
+from lookahead_core.speculation.heads_forward import HeadsForward, transformed_states
+from lookahead_core.speculation.load_heads import FILE
 from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.training.checkpoint import Checkpoint
 from lookahead_core.training.dataset import HeadDataset, accuracy

@@ -18,7 +18,7 @@ from lookahead_core.engines.engine import NodeScores
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.speculation.acceptance import accept_by_rejection, residual, sample_at
 from lookahead_core.speculation.draft_value import noise_adjustment
-from lookahead_core.speculation.drafters import Guess
+from lookahead_core.speculation.drafters.protocol import Guess
 from lookahead_core.strategies.sampling import gumbel_noise, gumbel_noise_by_token
 from lookahead_core.tree import Node
 from tests.conftest import tiny_llama

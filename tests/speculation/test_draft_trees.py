@@ -14,7 +14,7 @@ from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.speculation.draft_and_verify import Speculation
 from lookahead_core.speculation.draft_tree import DraftNode
 from lookahead_core.speculation.draft_value import PassLoad
-from lookahead_core.speculation.drafters import Guess, GuessAccuracy
+from lookahead_core.speculation.drafters.protocol import Guess, GuessAccuracy
 from lookahead_core.tree import TokenTree
 from tests.support.drafting import Scripted
 

@@ -10,11 +10,11 @@ import torch
 
 from lookahead_core import load_model
 from lookahead_core.engines.engine import NodeScores
-from lookahead_core.speculation.draft_model import DraftModelDrafter
-from lookahead_core.speculation.drafters import Guess, GuessAccuracy
+from lookahead_core.speculation.drafters.draft_model_drafter import DraftModelDrafter
+from lookahead_core.speculation.drafters.protocol import Guess, GuessAccuracy
+from lookahead_core.speculation.drafters.successor_drafter import SuccessorDrafter
+from lookahead_core.speculation.drafters.suffix_drafter import SuffixDrafter, SuffixMatches
 from lookahead_core.speculation.ngram_index import NgramIndex
-from lookahead_core.speculation.successor_drafter import SuccessorDrafter
-from lookahead_core.speculation.suffix_drafter import SuffixDrafter, SuffixMatches
 from lookahead_core.tree import TokenTree
 from tests.conftest import tiny_llama
 from tests.support.families import plain_rows

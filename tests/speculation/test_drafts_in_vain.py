@@ -13,7 +13,7 @@ from lookahead_core import Document, Model, load_model
 from lookahead_core.engines.engine import NodeScores
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.speculation.acceptance import sample_at
-from lookahead_core.speculation.drafters import Guess
+from lookahead_core.speculation.drafters.protocol import Guess
 from tests.conftest import tiny_llama
 from tests.speculation.test_acceptance import chi_square
 from tests.support.drafting import Scripted

@@ -20,9 +20,11 @@ from safetensors.torch import save_file
 from lookahead_core import Document, LookaheadError, Model, ModelError, load_model
 from lookahead_core.command.main import main
 from lookahead_core.settings import Settings
-from lookahead_core.speculation import heads as room
-from lookahead_core.speculation.heads import FILE, HeadsDrafter, HeadsForward, load_heads
+from lookahead_core.speculation import load_heads as heads_loading
+from lookahead_core.speculation.drafters.heads_drafter import HeadsDrafter
 from lookahead_core.speculation.heads_file import TENSORS, TRAIN_HINT, Heads, fingerprint, output_matrix, untrained
+from lookahead_core.speculation.heads_forward import HeadsForward
+from lookahead_core.speculation.load_heads import FILE, load_heads
 from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.training import self_written_text, trainer
 from lookahead_core.training.dataset import NO_TOKEN, HeadDataset
@@ -368,7 +370,7 @@ def test_heads_are_read_as_they_were_saved(tiny_model: Model, vector: torch.Tens
     )
     heads.save(tmp_path / FILE)
     settings = Settings(cache_dir=tmp_path / "cache")
-    home = room.home_of("mine", settings)
+    home = heads_loading.home_of("mine", settings)
     home.mkdir(parents=True)
     heads.save(home / FILE)
     assert (home / FILE).stat().st_mode & 0o777 == 0o644, "whoever shares the folder may read them"
@@ -547,7 +549,7 @@ def test_the_error_for_missing_heads_lists_the_paths_that_were_tried(tiny_model:
     with pytest.raises(ModelError, match=r"The folder .* holds no heads\.safetensors"):
         load_heads(tmp_path, tiny_model, settings=settings)
     with pytest.raises(ValueError, match="must be a plain name"):
-        room.home_of("../up", settings)
+        heads_loading.home_of("../up", settings)
 
 
 @pytest.mark.parametrize(
@@ -571,8 +573,8 @@ def test_a_hub_id_is_downloaded_or_raises_an_error(
             raise error
         return str(tmp_path / FILE)
 
-    monkeypatch.setattr(room, "hub_answers", lambda *given: True)
-    monkeypatch.setattr(room, "hf_hub_download", download)
+    monkeypatch.setattr(heads_loading, "hub_answers", lambda *given: True)
+    monkeypatch.setattr(heads_loading, "hf_hub_download", download)
     assert same(load_heads("owner/heads", tiny_model), random_heads(tiny_model))
     assert asked == [("owner/heads", FILE, False)]
     with pytest.raises(ModelError, match=said):

@@ -14,15 +14,16 @@ import torch
 from lookahead_core import Document, Model, load_model
 from lookahead_core.document.batch import stream_batch
 from lookahead_core.engines.pass_costs import SIZES, PassCosts
-from lookahead_core.speculation import draft_value, successor_drafter
-from lookahead_core.speculation import drafters as drafters_module
+from lookahead_core.speculation import draft_value
 from lookahead_core.speculation.corpus import Corpus
-from lookahead_core.speculation.draft_model import MAX_DRAFT_DEPTH, DraftModelDrafter
 from lookahead_core.speculation.draft_value import DrafterPayoff
-from lookahead_core.speculation.drafters import Guess, GuessAccuracy, checked_guesses
+from lookahead_core.speculation.drafters import protocol as drafter_protocol
+from lookahead_core.speculation.drafters import successor_drafter
+from lookahead_core.speculation.drafters.draft_model_drafter import MAX_DRAFT_DEPTH, DraftModelDrafter
+from lookahead_core.speculation.drafters.protocol import Guess, GuessAccuracy, checked_guesses
+from lookahead_core.speculation.drafters.successor_drafter import SuccessorDrafter
+from lookahead_core.speculation.drafters.suffix_drafter import SuffixDrafter
 from lookahead_core.speculation.ngram_index import NgramIndex
-from lookahead_core.speculation.successor_drafter import SuccessorDrafter
-from lookahead_core.speculation.suffix_drafter import SuffixDrafter
 from lookahead_core.strategies import continuation
 from lookahead_core.strategies.rules import RuledOutError
 from lookahead_core.strategies.stream_options import StreamOptions
@@ -529,7 +530,7 @@ def test_a_drafter_that_is_never_right_is_drafted_less_and_less(steady: Model) -
 
 
 def test_kinds_of_guesses_not_verified_for_long_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafters_module, "MAX_KINDS", 8)
+    monkeypatch.setattr(drafter_protocol, "MAX_KINDS", 8)
     trust = GuessAccuracy()
     for sign in range(100):
         trust.learn("own", Guess(1, 0.5, "often"), True)
@@ -543,7 +544,7 @@ def test_the_oldest_successors_are_dropped(steady: Model, monkeypatch: pytest.Mo
     monkeypatch.setattr(successor_drafter, "MAX_CONTEXTS", 30)
     document = Document(steady, token_ids=PROMPT)
     came = [step.token_id for step in document.stream(max_new_tokens=40, speculate=True, temperature=1.5)]
-    known = document.drafting._recycled._successors
+    known = document.drafting._drafters["recycled"]._successors
     assert len(known) == 30
     assert tuple(came[-3:-1]) in known and tuple(PROMPT[-2:]) not in known
 
@@ -915,7 +916,7 @@ def test_documents_that_share_passes_teach_each_other_nothing(steady: Model) -> 
     mine, other = Document(steady, token_ids=list(SECRET)), Document(steady, token_ids=PROMPT)
     for _ in stream_batch([mine, other], max_new_tokens=6, speculate=True):
         pass
-    known = [set(document.drafting._recycled._successors) for document in (mine, other)]
+    known = [set(document.drafting._drafters["recycled"]._successors) for document in (mine, other)]
     assert tuple(SECRET[-2:]) in known[0] and tuple(PROMPT[-2:]) in known[1]
     assert tuple(SECRET[-2:]) not in known[1] and tuple(PROMPT[-2:]) not in known[0]
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from lookahead_core.engines.engine import NodeScores
-from lookahead_core.speculation.drafters import Guess
+from lookahead_core.speculation.drafters.protocol import Guess
 from lookahead_core.tree import Node
 
 

@@ -15,7 +15,8 @@ import torch
 from lookahead_core import Document, LookaheadError, Model, load_model
 from lookahead_core.command import training
 from lookahead_core.command.main import main
-from lookahead_core.speculation.heads import HeadsDrafter, HeadsForward
+from lookahead_core.speculation.drafters.heads_drafter import HeadsDrafter
+from lookahead_core.speculation.heads_forward import HeadsForward
 from lookahead_core.training import self_written_text, trainer
 from lookahead_core.training.checkpoint import Checkpoint
 from lookahead_core.training.dataset import NO_TOKEN, HeadDataset, accuracy

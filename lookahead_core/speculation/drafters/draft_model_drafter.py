@@ -13,7 +13,7 @@ from torch.nn import functional
 from lookahead_core.engines.engine import NodeScores
 from lookahead_core.errors import CacheFull
 from lookahead_core.model import Model
-from lookahead_core.speculation.drafters import Guess, GuessAccuracy, decile
+from lookahead_core.speculation.drafters.protocol import Guess, GuessAccuracy, decile
 from lookahead_core.text.context_window import window_start
 from lookahead_core.tree import Node, TokenTree
 

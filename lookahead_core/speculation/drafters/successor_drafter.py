@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lookahead_core.engines.engine import NodeScores
-from lookahead_core.speculation.drafters import Guess, decile
+from lookahead_core.speculation.drafters.protocol import Guess, decile
 from lookahead_core.tree import Node
 
 SUCCESSORS = 4

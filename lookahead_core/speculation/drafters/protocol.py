@@ -1,11 +1,11 @@
-"""Drafters: the protocol that guesses of next tokens come through, its checks, and the accuracy of past guesses.
+"""Drafters: the protocol that guesses of next tokens come through, their checks, and the accuracy of past guesses.
 
 To add a drafter, write a class with the members of `Drafter` and pass an object of it in the option `drafters`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -15,10 +15,6 @@ from lookahead_core.tree import Node
 
 MAX_KINDS = 4096
 """Maximum number of kinds of guesses whose accuracy is kept; the one tested least recently is dropped."""
-DRAFTER_NAMES = ("suffix", "recycled")
-"""Names that the option `drafters` accepts."""
-REQUIRED_MEMBERS = ("name", "hidden", "read", "hear", "start", "ways", "follow")
-"""Members that a drafter must have."""
 PROBABILITY_TOLERANCE = 1e-3
 """How far from 1 the probabilities in `Guess.source` may add up, because of rounding."""
 
@@ -78,29 +74,6 @@ class Drafter(Protocol):
     def follow(self, state: Any, token_id: int) -> Any:
         """Return the state after one more token; None to guess nothing after it."""
         ...
-
-
-def checked_drafters(value: Any) -> tuple[Any, ...]:
-    """Return the drafters of the option `drafters`: names, and objects with the `Drafter` protocol.
-
-    A single name counts as a list of one. A ValueError says which entry is invalid and why.
-    """
-    drafters = (value,) if isinstance(value, str) else value
-    if not isinstance(drafters, Collection):
-        names = ", ".join(DRAFTER_NAMES)
-        raise ValueError(f"drafters is {value!r}, and must be a list of {names}, or of your own drafters.")
-    for drafter in drafters:
-        if isinstance(drafter, type):
-            raise ValueError(
-                f"drafters holds the class {drafter.__name__}; pass an object of it: {drafter.__name__}()."
-            )
-        missing = [member for member in REQUIRED_MEMBERS if not hasattr(drafter, member)]
-        if not isinstance(drafter, str) and len(missing) < len(REQUIRED_MEMBERS) and missing:
-            raise ValueError(f"drafters holds {drafter!r}, which lacks {', '.join(missing)}; see `Drafter`.")
-        if missing and drafter not in DRAFTER_NAMES:
-            names = ", ".join(DRAFTER_NAMES)
-            raise ValueError(f"drafters holds {drafter!r}, and must hold {names}, or drafters of your own.")
-    return tuple(drafters)
 
 
 def checked_guesses(drafter: Drafter, guesses: Iterable[Guess], vocabulary: int) -> Iterator[Guess]:

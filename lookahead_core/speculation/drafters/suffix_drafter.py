@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lookahead_core.engines.engine import NodeScores
-from lookahead_core.speculation.drafters import Guess
+from lookahead_core.speculation.drafters.protocol import Guess
 from lookahead_core.speculation.ngram_index import NgramIndex
 from lookahead_core.text.passage import common_prefix_length
 from lookahead_core.tree import Node

@@ -1,0 +1,95 @@
+"""The forward pass of draft heads, which predict several tokens ahead from one hidden state, after Medusa.
+
+A model's output matrix turns its last hidden state into logits of the next token. Head j transforms that hidden
+state, so that the same matrix gives logits of the token j positions after the next one. Unlike Medusa's heads, it also
+sees the embedding of the next token, which is known when a draft begins. The model itself is not changed.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import torch
+from torch.nn import functional
+
+from lookahead_core.engines.cpu.packed_matrix import PackedMatrix, packed, packs, product
+from lookahead_core.model import Model
+from lookahead_core.speculation.heads_file import Heads, embed, output_matrix
+
+
+def transformed_states(
+    states: torch.Tensor, embeddings: torch.Tensor, inward: torch.Tensor, biases: torch.Tensor, outward: torch.Tensor
+) -> torch.Tensor:
+    """Return the hidden states that the heads predict from, of shape (heads, rows, hidden size).
+
+    Each row has a hidden state and the embedding of the token that followed it. `inward`, `biases` and `outward` are
+    those of `Heads`.
+    """
+    inputs = _inputs(states, embeddings)
+    inner = torch.baddbmm(biases[:, None], inputs.expand(len(inward), -1, -1), inward.transpose(1, 2))
+    return states + _rms(states) * (functional.silu(inner) @ outward.transpose(1, 2))
+
+
+def _inputs(states: torch.Tensor, embeddings: torch.Tensor) -> torch.Tensor:
+    """Return the heads' inputs: both vectors normalised by RMS, whose size differs much between models."""
+    return torch.cat([functional.rms_norm(part, part.shape[-1:]) for part in (states, embeddings)], -1)
+
+
+def _rms(states: torch.Tensor) -> torch.Tensor:
+    return states.float().pow(2).mean(-1, keepdim=True).sqrt().to(states.dtype)
+
+
+class HeadsForward:
+    """The forward pass of draft heads on one model: from hidden states to logits of the heads' vocabulary."""
+
+    def __init__(self, heads: Heads, model: Model) -> None:
+        matrix, bias = output_matrix(model)
+        device = matrix.device
+        # float16 is slow on processors.
+        self.dtype = torch.float32 if (device.type, matrix.dtype) == ("cpu", torch.float16) else matrix.dtype
+        # Heads may outlive a model.
+        self._embeddings = weakref.ref(model.hf_model.get_input_embeddings())
+        self.parameters = [part.to(device, self.dtype) for part in (heads.inward, heads.biases, heads.outward)]
+        self.kept = heads.kept.to(device)
+        self.matrix = matrix[self.kept].to(self.dtype)
+        self.bias = None if bias is None else bias[self.kept].to(self.dtype)
+        self._packed: tuple[PackedMatrix, PackedMatrix, PackedMatrix] | None = None
+        if device.type == "cpu" and packs(self.dtype):
+            inward, biases, outward = self.parameters
+            self._packed = (
+                packed(inward.flatten(0, 1), biases.flatten()),
+                packed(outward.flatten(0, 1), None),
+                packed(self.matrix, self.bias),
+            )
+
+    @torch.inference_mode()
+    def __call__(self, states: torch.Tensor, token_ids: torch.Tensor, count: int | None = None) -> torch.Tensor:
+        """Return logits of shape (heads, rows, kept tokens), in float32.
+
+        Each row has a hidden state and the token that followed it. `count` limits the number of heads; None is all.
+        """
+        device = self.matrix.device
+        layer = self._embeddings()
+        assert layer is not None
+        inputs = states.to(device, self.dtype), embed(layer, token_ids).to(device, self.dtype)
+        if self._packed is None:
+            transformed = transformed_states(*inputs, *(part[:count] for part in self.parameters))
+            return functional.linear(transformed, self.matrix, self.bias).float()
+        inward, outward, matrix = self._packed
+        if len(states) == 1:
+            transformed = _transformed_state(*inputs, inward, outward)[:count]
+        else:
+            transformed = transformed_states(*inputs, *(part[:count] for part in self.parameters))
+        return product(matrix, transformed).float()
+
+
+def _transformed_state(
+    state: torch.Tensor, embedding: torch.Tensor, inward: PackedMatrix, outward: PackedMatrix
+) -> torch.Tensor:
+    """Return `transformed_states` of one row, with one product each for the inward and outward matrices of all heads.
+
+    The outward product also computes each head with the others' matrices; only the diagonal is used.
+    """
+    inner = functional.silu(product(inward, _inputs(state, embedding))).view(-1, outward.matrix.shape[1])
+    every_pair = product(outward, inner).view(len(inner), len(inner), -1)
+    return (state + _rms(state) * every_pair.diagonal().t())[:, None]
