@@ -1,4 +1,7 @@
-"""The server functions that a page's scripts call: start, poll and stop a request, and export the tree."""
+"""The server functions that a page's scripts call: start, poll and stop a request, and export the tree.
+
+When the session of a page begins and ends is in `session_lifetime.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,36 +14,14 @@ from interface.server.error_sentences import sentence
 from interface.server.model_loading import ModelLoader
 from interface.server.page_session import PageSession
 from interface.server.request_progress import News, RequestProgress
+from interface.server.session_lifetime import MOST_PAGES, OpenPages
 from lookahead_core.errors import LookaheadError, NoRoom
-from lookahead_core.serving.expiring_store import ExpiringStore
 
 if TYPE_CHECKING:
     from lookahead_core import Model
 
 AHEAD_AFTER = 0.15
 """Seconds between the final view and the first prefetch: a pass for it would delay the answer to the next key."""
-MOST_PAGES = 64
-"""Pages that have a session at once; where all of them wait for an answer, a further page is refused."""
-
-
-class PageSlot:
-    """A page's session and its latest request."""
-
-    def __init__(self, session: PageSession) -> None:
-        self.session = session
-        self.progress: RequestProgress | None = None
-        self.stopped = -1
-        """The highest number of a request that the page has stopped."""
-
-    def progress_of(self, number: int) -> RequestProgress | None:
-        """The progress of the request with that number; None where it is not the latest."""
-        latest = self.progress
-        return latest if latest is not None and latest.request.number == number else None
-
-    @property
-    def busy(self) -> bool:
-        """Whether the page still waits for an answer."""
-        return self.progress is not None and self.progress.wanted
 
 
 class PageService:
@@ -57,13 +38,13 @@ class PageService:
         session: Callable[[Model], PageSession] = PageSession,
         most: int = MOST_PAGES,
     ) -> None:
-        """`parse` makes a request from a page's JSON; `session` makes the object that answers a page's requests."""
+        """`parse` makes a request from a page's JSON; `session` makes the object that answers a page's requests.
+
+        At most `most` pages have a session at once.
+        """
         self.loader = loader
-        self.slots: ExpiringStore[PageSlot] = ExpiringStore(
-            self._new_slot, capacity=most, is_busy=lambda slot: slot.busy, on_forget=self._close_slot
-        )
+        self.open_pages = OpenPages(loader, session, most)
         self._parse = parse
-        self._new_session = session
 
     @property
     def functions(self) -> list[Callable[[Any], Awaitable[Any]]]:
@@ -83,44 +64,44 @@ class PageService:
 
     async def more(self, payload: Any) -> News:
         """The news of a request since the change number `seen`; waits for some."""
-        slot, number = self.slots.find(page_id(payload)), _request_number(payload)
-        progress = None if slot is None else slot.progress_of(number)
+        page, number = self.open_pages.find(page_id(payload)), _request_number(payload)
+        progress = None if page is None else page.progress_of(number)
         seen = whole("seen", payload.get("seen"), 0, MOST_NUMBER)
         return _request_id(payload) | {"unknown": True} if progress is None else await progress.news(seen)
 
     async def stop(self, payload: Any) -> None:
         """Stop the request with this number and older ones, also one that arrives later."""
-        page, number = page_id(payload), _request_number(payload)
-        slot = self.slots.find(page)
-        if slot is None:
+        key, number = page_id(payload), _request_number(payload)
+        page = self.open_pages.find(key)
+        if page is None:
             return
-        slot.stopped = max(slot.stopped, number)
-        progress = slot.progress
+        page.stopped = max(page.stopped, number)
+        progress = page.progress
         if progress is not None and progress.request.number <= number and not progress.over:
-            self.loader.scheduler.stop(page)
+            self.loader.scheduler.stop(key)
             progress.stop()
 
     async def tree(self, payload: Any) -> Any:
         """The tree of a page's document as JSON, for an exported file; None where the page has no document."""
-        slot = self.slots.find(page_id(payload))
-        return None if slot is None else await self.loader.scheduler.turn(slot.session.tree)
+        page = self.open_pages.find(page_id(payload))
+        return None if page is None else await self.loader.scheduler.turn(page.session.tree)
 
     def _progress_of(self, request: BranchRequest) -> RequestProgress:
         """The progress of a request, which is started unless it is a duplicate, superseded or stopped."""
-        slot = self.slots.get_or_make(request.page)
-        latest, progress = slot.progress, RequestProgress(request)
+        page = self.open_pages.get_or_make(request.page)
+        latest, progress = page.progress, RequestProgress(request)
         if latest is not None and latest.request.number == request.number:
             return latest  # browsers and networks may send a request twice
         if latest is not None and latest.request.number > request.number:
             progress.supersede()
-        elif request.number <= slot.stopped:
+        elif request.number <= page.stopped:
             progress.stop()
         else:
             if latest is not None:
                 latest.supersede()
-            slot.progress = None
-            self._start(slot.session, progress)
-            slot.progress = progress
+            page.progress = None
+            self._start(page.session, progress)
+            page.progress = progress
         return progress
 
     def _start(self, session: PageSession, progress: RequestProgress) -> None:
@@ -153,16 +134,6 @@ class PageService:
             self.loader.scheduler.submit(steps, page, on_step=progress.add, on_end=end, prefetch=True)
         except LookaheadError:
             progress.finish()  # the scheduler's queue is full: nothing is prefetched
-
-    def _close_slot(self, page: str, slot: PageSlot) -> None:
-        """End the work of a page whose session is dropped from the store."""
-        self.loader.scheduler.stop(page)
-        if slot.progress is not None and not slot.progress.over:
-            slot.progress.finish()
-
-    def _new_slot(self) -> PageSlot:
-        assert self.loader.model is not None
-        return PageSlot(self._new_session(self.loader.model))
 
     def _with_sentences(self, function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
         """A server function of the same name that returns an error as a state with a sentence."""

@@ -104,10 +104,10 @@ class HighlightsService(PageService):
     async def fit(self, payload: Any) -> News:
         """Which alternatives of one token fit the text behind it. The scheduler runs it step by step between others."""
         request = HighlightsRequest.from_json(payload)
-        slot = self.slots.find(request.page)
-        if slot is None:
+        page = self.open_pages.find(request.page)
+        if page is None:
             return {"unknown": True}
-        steps, answer = cast("HighlightsSession", slot.session).fit_steps(request), None
+        steps, answer = cast("HighlightsSession", page.session).fit_steps(request), None
         while answer is None:
             answer = await self.loader.scheduler.turn(next, steps)
         return answer

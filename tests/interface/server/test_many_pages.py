@@ -14,8 +14,9 @@ import pytest
 
 from interface import ModelLoader
 from interface.server import request_progress
-from interface.server.page_service import MOST_PAGES, PageService
+from interface.server.page_service import PageService
 from interface.server.page_session import PageSession
+from interface.server.session_lifetime import MOST_PAGES
 from lookahead_core import Model, load_model
 from lookahead_core.errors import NoRoom
 from lookahead_core.serving.expiring_store import ExpiringStore
@@ -117,7 +118,7 @@ def test_more_pages_than_slots_all_get_their_views_and_no_text_is_evaluated_twic
 
     async def visit(visitor: Visitor) -> None:
         await visitor.settle()
-        held.append(len(service.slots))
+        held.append(len(service.open_pages))
 
     async def all_of_them() -> None:
         await asyncio.gather(*map(visit, visitors))

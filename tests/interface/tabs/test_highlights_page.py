@@ -104,7 +104,7 @@ def test_bad_input_gets_a_sentence(service: HighlightsService) -> None:
     ]:
         news = asyncio.run(ask(service, **given))
         assert words in news[-1]["sentence"] and news[-1]["state"] == "error"
-        service.slots._values.clear()
+        service.open_pages._values.clear()
     told = asyncio.run(fit(service, text="the sea", start=3))
     assert told == {"unknown": True}
     assert asyncio.run(fit(service, page="x"))["state"] == "error"

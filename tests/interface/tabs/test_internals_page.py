@@ -155,7 +155,7 @@ def test_bad_input_gets_a_sentence(service: PageService) -> None:
     ]:
         news = asyncio.run(ask(service, **given))
         assert words in news[-1]["sentence"] and news[-1]["state"] == "error"
-        service.slots._values.clear()
+        service.open_pages._values.clear()
     assert asyncio.run(ask(service, messages=TALK))[-1]["state"] == "settled"
 
 

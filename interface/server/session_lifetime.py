@@ -1,0 +1,69 @@
+"""When a page's session begins and ends: from its first request until an hour without one, or until room is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from interface.server.model_loading import ModelLoader
+from interface.server.page_session import PageSession
+from interface.server.request_progress import RequestProgress
+from lookahead_core.serving.expiring_store import ExpiringStore
+
+if TYPE_CHECKING:
+    from lookahead_core import Model
+
+MOST_PAGES = 64
+"""Pages that have a session at once; where all of them wait for an answer, a further page is refused."""
+MAX_IDLE_SECONDS = 3600.0
+"""Seconds without a request after which a session ends, with the text and the tree that it holds."""
+
+
+class OpenPage:
+    """A page with a session: the session, its latest request, and what the page has stopped."""
+
+    def __init__(self, session: PageSession) -> None:
+        self.session = session
+        self.progress: RequestProgress | None = None
+        self.stopped = -1
+        """The highest number of a request that the page has stopped."""
+
+    def progress_of(self, number: int) -> RequestProgress | None:
+        """Return the progress of the request with that number; None if it is not the latest."""
+        latest = self.progress
+        return latest if latest is not None and latest.request.number == number else None
+
+    @property
+    def busy(self) -> bool:
+        """Whether the page still waits for an answer."""
+        return self.progress is not None and self.progress.wanted
+
+
+class OpenPages(ExpiringStore[OpenPage]):
+    """The pages that have a session, by their ids.
+
+    `get_or_make` begins a page's session. A session ends after `MAX_IDLE_SECONDS` without a request, or when another
+    page needs room and this one waits for no answer.
+    """
+
+    def __init__(self, loader: ModelLoader, make_session: Callable[[Model], PageSession], most: int) -> None:
+        """`make_session` makes a session on the loaded model; at most `most` pages have one at once."""
+        self._loader = loader
+        self._make_session = make_session
+        super().__init__(
+            self._begin_session,
+            capacity=most,
+            max_idle_seconds=MAX_IDLE_SECONDS,
+            is_busy=lambda page: page.busy,
+            on_forget=self._end_session,
+        )
+
+    def _begin_session(self) -> OpenPage:
+        assert self._loader.model is not None
+        return OpenPage(self._make_session(self._loader.model))
+
+    def _end_session(self, page_id: str, page: OpenPage) -> None:
+        """End the work of a page whose session is dropped: stop its passes and finish its request."""
+        self._loader.scheduler.stop(page_id)
+        if page.progress is not None and not page.progress.over:
+            page.progress.finish()
