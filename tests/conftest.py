@@ -162,6 +162,21 @@ def tiny_model(byte_tokenizer: Any) -> Model:
 
 
 @pytest.fixture(scope="session")
+def draft_model(byte_tokenizer: Any) -> Model:
+    """The tiny model with a little noise in its weights: it agrees with `tiny_model` on some tokens."""
+    import torch
+
+    from lookahead_core import load_model
+
+    hf_model = tiny_llama(len(byte_tokenizer))
+    torch.manual_seed(5)
+    with torch.no_grad():
+        for parameter in hf_model.parameters():
+            parameter += 0.02 * torch.randn_like(parameter)
+    return load_model(hf_model, tokenizer=byte_tokenizer)
+
+
+@pytest.fixture(scope="session")
 def default_model() -> Model:
     """The default model in float32; the first run on a machine downloads and converts it."""
     from lookahead_core import load_model

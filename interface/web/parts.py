@@ -1,17 +1,21 @@
-"""Parts that several tabs are laid out with: static markup, branch controls, style sheets, the footer note."""
+"""Parts that several tabs are laid out with: markup, style sheets, branch controls, and a tab's footer and script."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
+
+from interface.http import assets
 
 FOLDER = Path(__file__).parent / "ui"
 SHEET = FOLDER / "sheet.css"
 CONTROLS = FOLDER / "controls.css"
 MOMENTS = FOLDER / "moments.css"
-FOOTER_NOTE = """<p class="colophon">Your text is sent to this server for computing and is not stored there.
-Branches are what a language model finds likely, not what is true.</p>"""
+FOOTER_NOTE = """<p class="colophon">Your text is sent to this server for computing, kept in memory for a while
+and not saved. Branches are what a language model finds likely, not what is true.</p>"""
 
 
 def static_html(template: Path, *styles: Path, prefix: str = "") -> gr.HTML:
@@ -26,6 +30,17 @@ def branch_controls(prefix: str) -> gr.HTML:
     return static_html(FOLDER / "controls.html", CONTROLS, prefix=prefix)
 
 
-def footer_note() -> None:
-    """Add the note about privacy and truth at the foot of a tab."""
+def footer_and_script(script: str, functions: list[Callable[..., Any]], value: Any = None) -> None:
+    """Add the end of a tab: the note about privacy and truth, and an empty component that starts the tab's script.
+
+    `script` is a path below `interface/`; its function `start` is called with the server functions and with `value`.
+    """
     gr.HTML(html_template=FOOTER_NOTE, apply_default_css=False)
+    gr.HTML(
+        value=value,
+        html_template="",
+        js_on_load=assets.on_load(script, "start"),
+        server_functions=functions,
+        apply_default_css=False,
+        elem_classes="tab-script",
+    )

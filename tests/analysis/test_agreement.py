@@ -15,17 +15,6 @@ from tests.conftest import CORPUS, byte_fallback, tiny_llama
 PROMPTS = ["Once upon a time", "After careful", "The sea", "Emoji 🙂"]
 
 
-@pytest.fixture(scope="module")
-def little(byte_tokenizer: Any) -> Model:
-    """The tiny model with some noise in its weights: it agrees now and then."""
-    hf_model = tiny_llama(len(byte_tokenizer))
-    torch.manual_seed(5)
-    with torch.no_grad():
-        for parameter in hf_model.parameters():
-            parameter += 0.02 * torch.randn_like(parameter)
-    return load_model(hf_model, tokenizer=byte_tokenizer)
-
-
 def greedy(model: Model, ids: list[int], count: int, ends: frozenset[int] = frozenset()) -> list[int]:
     """The reference: a plain forward for each token."""
     path = list(ids)
@@ -42,20 +31,20 @@ def common(one: list[int], other: list[int]) -> int:
 
 
 def test_a_check_says_how_far_the_big_model_agrees_in_one_pass_for_all_prompts(
-    tiny_model: Model, little: Model
+    tiny_model: Model, draft_model: Model
 ) -> None:
-    checks = generate_and_check(tiny_model, little, PROMPTS, max_new_tokens=12)
+    checks = generate_and_check(tiny_model, draft_model, PROMPTS, max_new_tokens=12)
     assert len(checks) == len(PROMPTS)
     for prompt, check in zip(PROMPTS, checks, strict=True):
         ids = Document(tiny_model, prompt).token_ids
         ends = tiny_model.end_token_ids
-        written, wanted = greedy(little, ids, 12, ends), greedy(tiny_model, ids, 12, ends)
+        written, wanted = greedy(draft_model, ids, 12, ends), greedy(tiny_model, ids, 12, ends)
         assert list(check.token_ids) == written
         assert check.agreed == common(written, wanted)
         assert check.stands == (check.agreed == len(written))
         assert check.instead == (None if check.stands else wanted[check.agreed])
         assert check.big_passes == 1
-        assert agreement_length(tiny_model, little, prompt, most=12) == check.agreed
+        assert agreement_length(tiny_model, draft_model, prompt, most=12) == check.agreed
     assert {check.stands for check in checks} == {False} or len({check.agreed for check in checks}) > 1
 
 
@@ -107,11 +96,11 @@ def test_past_its_context_the_big_model_agrees_with_what_its_own_stream_would_wr
     ids = [5 + 7 * place % 300 for place in range(length)]
     for most in (6, 60):
         wanted = list(Document(narrow, token_ids=ids).stream(max_new_tokens=most, speculate=False))
-        for little in (narrow, wide):
-            (check,) = generate_and_check(narrow, little, [ids], max_new_tokens=most)
+        for draft_model in (narrow, wide):
+            (check,) = generate_and_check(narrow, draft_model, [ids], max_new_tokens=most)
             assert len(check.token_ids) == len(wanted)
             assert check.agreed == common(list(check.token_ids), [step.token_id for step in wanted])
-            assert check.stands or little is wide
+            assert check.stands or draft_model is wide
 
 
 @pytest.mark.parametrize("prompts", [[3], 3, None, ["Once", 3]])

@@ -13,35 +13,23 @@ import pytest
 import torch
 
 import lookahead_core
-from lookahead_core import Document, Model, agreement_length, load_model
+from lookahead_core import Document, Model, agreement_length
 from lookahead_core.command import terminal, text_output
 from lookahead_core.command.main import main
 from tests.analysis.test_agreement import common
 from tests.command.test_command import PROMPT, Terminal
-from tests.conftest import tiny_llama
 from tests.support.families import greedy
 
 OTHER = "The sea"
 NAME = "check-agreement"
 
 
-@pytest.fixture(scope="module")
-def little(byte_tokenizer: Any) -> Model:
-    """The tiny model with a little noise in its weights: it agrees now and then."""
-    hf_model = tiny_llama(len(byte_tokenizer))
-    torch.manual_seed(5)
-    with torch.no_grad():
-        for parameter in hf_model.parameters():
-            parameter += 0.02 * torch.randn_like(parameter)
-    return load_model(hf_model, tokenizer=byte_tokenizer)
-
-
 @pytest.fixture
 def run(
-    tiny_model: Model, little: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tiny_model: Model, draft_model: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
     """Calls the command in this process; both models are there already."""
-    models = {"big": tiny_model, "little": little}
+    models = {"big": tiny_model, "little": draft_model}
 
     def called(*words: str) -> tuple[int, str, str]:
         monkeypatch.setattr(lookahead_core, "load_model", lambda name, **options: models[name or "big"])
@@ -62,7 +50,7 @@ def texts_of(model: Model, prompt: str, ids: list[int]) -> str:
 
 
 def test_the_command_says_for_how_many_tokens_the_models_agree_and_how_they_part(
-    run: Any, tiny_model: Model, little: Model
+    run: Any, tiny_model: Model, draft_model: Model
 ) -> None:
     status, out, err = run(NAME, PROMPT, OTHER, "--draft-model", "little", "--max-new-tokens", "12", "--width", "200")
     assert (status, err) == (0, "")
@@ -70,7 +58,7 @@ def test_the_command_says_for_how_many_tokens_the_models_agree_and_how_they_part
     agreed_in_full = 0
     for prompt in (PROMPT, OTHER):
         start = tiny_model.tokenizer(prompt).input_ids
-        written, wanted = greedy(little, start, 12), greedy(tiny_model, start, 12)
+        written, wanted = greedy(draft_model, start, 12), greedy(tiny_model, start, 12)
         agreed = common(written, wanted)
         assert next(lines) == prompt
         shown = texts_of(tiny_model, prompt, written[:agreed])
@@ -89,19 +77,19 @@ def test_texts_that_agree_in_full_are_counted(run: Any) -> None:
     assert out.splitlines()[-1] == "1 of 1 text agrees in full; checked in 1 pass"
 
 
-def test_the_agreement_as_json(run: Any, tiny_model: Model, little: Model) -> None:
+def test_the_agreement_as_json(run: Any, tiny_model: Model, draft_model: Model) -> None:
     status, out, err = run(NAME, PROMPT, OTHER, "--draft-model", "little", "--max-new-tokens", "9", "--json")
     found = json.loads(out, parse_constant=lambda name: pytest.fail(name))
     assert (status, err, out.count("\n")) == (0, "", 1)
     assert (found["method"], found["big_passes"], found["options"]) == (NAME, 1, {"max_new_tokens": 9})
-    assert found["model"]["name"] == tiny_model.name and found["draft_model"]["name"] == little.name
+    assert found["model"]["name"] == tiny_model.name and found["draft_model"]["name"] == draft_model.name
     assert found["model"]["engine"] == "cached" and found["model"].keys() == found["draft_model"].keys()
     for prompt, check in zip((PROMPT, OTHER), found["checks"], strict=True):
         start = tiny_model.tokenizer(prompt).input_ids
-        written, wanted = greedy(little, start, 9), greedy(tiny_model, start, 9)
+        written, wanted = greedy(draft_model, start, 9), greedy(tiny_model, start, 9)
         agreed = common(written, wanted)
         assert (check["prompt"], check["token_ids"], check["agreed"]) == (prompt, written, agreed)
-        assert check["agreed"] == agreement_length(tiny_model, little, prompt, most=9)
+        assert check["agreed"] == agreement_length(tiny_model, draft_model, prompt, most=9)
         assert check["stands"] is (agreed == len(written))
         assert check["instead"] == (None if check["stands"] else wanted[agreed])
         ends = tiny_model.end_token_ids

@@ -7,9 +7,8 @@ from pathlib import Path
 import gradio as gr
 
 from interface.branch_view import BranchView
-from interface.http import assets
 from interface.server.page_service import PageService
-from interface.web.parts import MOMENTS, SHEET, branch_controls, footer_note, static_html
+from interface.web.parts import MOMENTS, SHEET, branch_controls, footer_and_script, static_html
 
 FOLDER = Path(__file__).parent
 HINT = "How the message could begin or continue. Click a word to insert it."
@@ -22,11 +21,4 @@ def build(service: PageService) -> None:
             static_html(FOLDER / "paper.html", SHEET, MOMENTS, FOLDER / "paper.css")
         with gr.Column(elem_classes="card", scale=6, min_width=300), BranchView(prefix="chat-", hint=HINT):
             branch_controls("chat-")
-    footer_note()
-    gr.HTML(
-        html_template="",
-        js_on_load=assets.on_load("tabs/assistant/assistant.js", "start"),
-        server_functions=service.functions,
-        apply_default_css=False,
-        elem_classes="hand",
-    )
+    footer_and_script("tabs/assistant/assistant.js", service.functions)

@@ -7,10 +7,9 @@ from pathlib import Path
 import gradio as gr
 
 from interface.branch_view import BranchView
-from interface.http import assets
 from interface.server.model_loading import ModelLoader
 from interface.tabs.highlights.text_analysis import HighlightsService
-from interface.web.parts import CONTROLS, SHEET, footer_note, static_html
+from interface.web.parts import CONTROLS, SHEET, footer_and_script, static_html
 
 FOLDER = Path(__file__).parent
 HINT = "Click a word of the analysed text to see here how the text could have continued from it."
@@ -26,11 +25,4 @@ def build(loader: ModelLoader) -> None:
                 static_html(FOLDER / "analysed_text.html", CONTROLS, FOLDER / "analysed_text.css")
             with gr.Column(elem_classes="card"):
                 BranchView(prefix="highlights-", hint=HINT)
-    footer_note()
-    gr.HTML(
-        html_template="",
-        js_on_load=assets.on_load("tabs/highlights/highlights.js", "start"),
-        server_functions=HighlightsService(loader).functions,
-        apply_default_css=False,
-        elem_classes="hand",
-    )
+    footer_and_script("tabs/highlights/highlights.js", HighlightsService(loader).functions)

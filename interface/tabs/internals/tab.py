@@ -6,11 +6,10 @@ from pathlib import Path
 
 import gradio as gr
 
-from interface.http import assets
 from interface.server.model_loading import ModelLoader
 from interface.server.page_service import PageService
 from interface.tabs.internals.token_odds import InternalsRequest, InternalsSession
-from interface.web.parts import CONTROLS, SHEET, footer_note, static_html
+from interface.web.parts import CONTROLS, SHEET, footer_and_script, static_html
 
 FOLDER = Path(__file__).parent
 
@@ -22,11 +21,5 @@ def build(loader: ModelLoader) -> None:
             static_html(FOLDER / "text_field.html", SHEET, FOLDER / "text_field.css")
         with gr.Column(elem_classes="card", scale=7, min_width=300):
             static_html(FOLDER / "tokens.html", CONTROLS, FOLDER / "tokens.css")
-    footer_note()
-    gr.HTML(
-        html_template="",
-        js_on_load=assets.on_load("tabs/internals/internals.js", "start"),
-        server_functions=PageService(loader, InternalsRequest.from_json, InternalsSession).functions,
-        apply_default_css=False,
-        elem_classes="hand",
-    )
+    service = PageService(loader, InternalsRequest.from_json, InternalsSession)
+    footer_and_script("tabs/internals/internals.js", service.functions)

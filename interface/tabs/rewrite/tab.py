@@ -7,9 +7,8 @@ from pathlib import Path
 import gradio as gr
 
 from interface.branch_view import BranchView
-from interface.http import assets
 from interface.server.page_service import PageService
-from interface.web.parts import SHEET, branch_controls, footer_note, static_html
+from interface.web.parts import SHEET, branch_controls, footer_and_script, static_html
 
 FOLDER = Path(__file__).parent
 HINT = "Paste a source or write an instruction to see here how the new text could begin. Click a word to insert it."
@@ -25,11 +24,4 @@ def build(service: PageService) -> None:
                 static_html(FOLDER / "paper.html", SHEET, FOLDER / "paper.css")
             with gr.Column(elem_classes="card"), BranchView(prefix="rewrite-", hint=HINT):
                 branch_controls("rewrite-")
-    footer_note()
-    gr.HTML(
-        html_template="",
-        js_on_load=assets.on_load("tabs/rewrite/rewrite.js", "start"),
-        server_functions=service.functions,
-        apply_default_css=False,
-        elem_classes="hand",
-    )
+    footer_and_script("tabs/rewrite/rewrite.js", service.functions)

@@ -8,9 +8,8 @@ from pathlib import Path
 import gradio as gr
 
 from interface.branch_view import BranchView
-from interface.http import assets
 from interface.server.page_service import PageService
-from interface.web.parts import CONTROLS, MOMENTS, SHEET, footer_note, static_html
+from interface.web.parts import CONTROLS, MOMENTS, SHEET, footer_and_script, static_html
 
 FOLDER = Path(__file__).parent
 
@@ -25,12 +24,5 @@ def build(service: PageService, address: str | None = None) -> None:
             static_html(FOLDER / "paper.html", SHEET, MOMENTS, FOLDER / "paper.css")
         with gr.Column(elem_classes="card", scale=6, min_width=300), BranchView():
             static_html(FOLDER / "controls.html", CONTROLS)
-    footer_note()
-    gr.HTML(
-        value={"example": json.loads((FOLDER / "example.json").read_text(encoding="utf-8")), "address": address},
-        html_template="",
-        js_on_load=assets.on_load("tabs/writer/writer.js", "start"),
-        server_functions=service.functions,
-        apply_default_css=False,
-        elem_classes="hand",
-    )
+    example = json.loads((FOLDER / "example.json").read_text(encoding="utf-8"))
+    footer_and_script("tabs/writer/writer.js", service.functions, {"example": example, "address": address})

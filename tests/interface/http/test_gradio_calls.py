@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,30 +21,11 @@ import lookahead_core
 from interface.server.call_runner import NAMES, function_of
 from lookahead_core import Model
 from lookahead_core.serving.calls import Calls
-from tests.interface.http.test_endpoints import CALLS, ask, wait_until_ready
-from tests.serving.test_calls import chatty, texts_of
-from tests.support.browser import page_of
+from tests.interface.http.test_endpoints import CALLS
+from tests.serving.test_calls import texts_of
+from tests.support.http_requests import http_request, served
 
 EXAMPLES = (Path(__file__).parents[3] / "docs" / "calls.md").read_text()
-
-
-@contextmanager
-def served(model: Model, **options: Any) -> Iterator[str]:
-    """The page in this process, once its model is there."""
-    with page_of(lambda report: model, **options) as url:
-        wait_until_ready(url)
-        yield url
-
-
-@pytest.fixture(scope="module")
-def model(byte_tokenizer: Any) -> Model:
-    return chatty(byte_tokenizer)
-
-
-@pytest.fixture(scope="module")
-def address(model: Model) -> Iterator[str]:
-    with served(model) as url:
-        yield url
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +78,7 @@ def test_a_text_evaluated_over_http_is_not_evaluated_again_for_gradios_client(
     address: str, client: Any, model: Model
 ) -> None:
     given = {"text": "Somebody reads this by one door, and somebody else by another."}
-    by_http = ask(address, "POST", "/api/logprobs", given)[1]
+    by_http = http_request(address, "POST", "/api/logprobs", given)[1]
     passes = model.engine.passes
     assert client.predict(**given, api_name="/logprobs") == by_http
     assert model.engine.passes == passes

@@ -6,7 +6,7 @@ import http.client
 import json
 import re
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,10 +14,7 @@ import pytest
 
 from interface.http import request_gate, unreadable_requests
 from interface.http.same_origin import ForeignOrigin, require_own_page
-from lookahead_core import Model
-from tests.interface.http.test_endpoints import ask, wait_until_ready
-from tests.serving.test_calls import chatty
-from tests.support.browser import page_of
+from tests.support.http_requests import http_request
 from tests.support.requests_to_pages import PAGE
 
 CALL = json.dumps({"text": "a", "k": 1, "depth": 1}).encode()
@@ -28,21 +25,9 @@ CHUNKED = "Transfer-Encoding: chunked"
 
 
 @pytest.fixture(scope="module")
-def model(byte_tokenizer: Any) -> Model:
-    return chatty(byte_tokenizer)
-
-
-@pytest.fixture(scope="module")
-def address(model: Model) -> Iterator[str]:
-    with page_of(lambda report: model) as url:
-        wait_until_ready(url)
-        yield url
-
-
-@pytest.fixture(scope="module")
 def component(address: str) -> int:
     """The number of the component that answers the page's requests."""
-    components = ask(address, "GET", "/config")[1]["components"]
+    components = http_request(address, "GET", "/config")[1]["components"]
     return next(one["id"] for one in components if "ask" in one["props"].get("server_fns", []))
 
 
@@ -105,7 +90,7 @@ def test_the_limit_of_a_body_counts_all_its_parts_together(address: str) -> None
 
 def test_a_page_may_send_larger_bodies_than_a_call(address: str, component: int) -> None:
     given = {"page": PAGE, "number": 1, "revision": 1, "text": "a", "source": "x" * 5_000_000}
-    status, news = ask(address, "POST", COMPONENT, called(component, "ask", given))
+    status, news = http_request(address, "POST", COMPONENT, called(component, "ask", given))
     assert status == 200 and "100,000 are allowed" in news["sentence"]
 
 
@@ -221,14 +206,14 @@ def test_pages_of_other_sites_reach_no_document(
 ) -> None:
     for path in (COMPONENT, f"{COMPONENT}/", "/gradio_api/upload"):
         body = called(component, "ask", REQUEST)
-        status, found = ask(address, "POST", path, body, **headers, **{"Content-Type": kind})
+        status, found = http_request(address, "POST", path, body, **headers, **{"Content-Type": kind})
         assert (status, found["detail"][:20]) == (403, "Pages of other sites")
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "", "application/x-www-form-urlencoded", "multipart/form-data"])
 def test_requests_without_a_preflight_reach_no_document(address: str, component: int, kind: str) -> None:
     body = called(component, "ask", REQUEST)
-    status, found = ask(address, "POST", COMPONENT, body, **{"Content-Type": kind})
+    status, found = http_request(address, "POST", COMPONENT, body, **{"Content-Type": kind})
     assert (status, found["detail"]) == (415, "The request must have the content type application/json.")
 
 
@@ -236,7 +221,7 @@ def test_requests_without_a_preflight_reach_no_document(address: str, component:
 def test_the_servers_own_page_reaches_its_document(address: str, component: int, kind: str) -> None:
     for number, origin in enumerate((address.rstrip("/"), "http://localhost:1234")):
         body = called(component, "ask", REQUEST | {"page": f"page-{number}-of-{len(kind):016}"})
-        status, news = ask(address, "POST", COMPONENT, body, Origin=origin, **{"Content-Type": kind})
+        status, news = http_request(address, "POST", COMPONENT, body, Origin=origin, **{"Content-Type": kind})
         assert status == 200 and news["state"] in ("thinking", "settled")
 
 
@@ -244,7 +229,7 @@ def test_behind_a_proxy_with_another_host_the_same_origin_is_believed(address: s
     headers = {"Origin": "https://class.example", "Content-Type": "application/json"}
     for near, status in (("same-origin", 200), ("same-site", 403), ("cross-site", 403), ("none", 403)):
         body = called(component, "ask", REQUEST | {"page": f"page-behind-a-proxy-{status}"})
-        assert ask(address, "POST", COMPONENT, body, **headers, **{"Sec-Fetch-Site": near})[0] == status
+        assert http_request(address, "POST", COMPONENT, body, **headers, **{"Sec-Fetch-Site": near})[0] == status
 
 
 @pytest.mark.parametrize(
@@ -302,7 +287,7 @@ def test_unknown_components_and_functions_get_a_sentence_and_no_traceback(
         body = {"data": [], "fn_index": number, "session_hash": "a-session"}
         wrong.append(("/gradio_api/queue/join", body, 404, "The functions are "))
     for path, body, status, words in wrong:
-        found, answered = ask(address, "POST", path, body)
+        found, answered = http_request(address, "POST", path, body)
         assert found == status and words in answered["detail"], (path, body, answered)
         assert answered["detail"].endswith(".")
     assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
