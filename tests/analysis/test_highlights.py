@@ -192,6 +192,15 @@ def test_beyond_the_context_every_token_is_seen_with_half_a_window_before_it(sho
                 assert any(one.start == entry.seen_from and one.first_token <= entry.read_from for one in found.entries)
 
 
+def test_a_text_longer_than_the_context_reports_each_of_its_tokens_once(short_model: Model) -> None:
+    document = Document(short_model, " ".join(CORPUS[:5]))
+    steps = list(highlights_steps(document, 2))
+    length = len(document.token_ids)
+    assert length > 64 and {step.total for step in steps} == {length}
+    read = [step.read for step in steps]
+    assert read == sorted(read) and read[-1] == length
+
+
 def opened_with(model: Model, ids: list[int], opened: int) -> Document:
     """A document of these ids, the first of which stand before its text."""
     if not opened:
@@ -424,6 +433,24 @@ def test_what_stands_in_place_of_the_second_half_of_a_character_is_weighed_there
     assert_fits(tiny_model, document, entry)
 
 
+def test_the_next_words_are_tokenized_as_a_continuation_of_the_text(fallback_model: Model) -> None:
+    document = Document(fallback_model, "the old keeper, again and again the sea")
+    logprobs = plain_logprobs(fallback_model, document.token_ids)
+    compared = 0
+    for entry in highlights(document).entries[2:-1]:
+        (fit, *_) = drop_in(document, entry, entry.alternatives[:1], words=1)
+        inside = [
+            place
+            for place, token in enumerate(document.passage.tokens)
+            if entry.word[1] < token.end <= entry.word[1] + len(fit.following)
+        ][:8]
+        if inside and fit.own_logprob is not None:
+            expected = sum(float(logprobs[place - 1, document.token_ids[place]]) for place in inside)
+            assert fit.own_logprob == pytest.approx(expected, abs=2e-4)
+            compared += 1
+    assert compared > 2
+
+
 def test_the_persons_own_word_drops_in_and_a_text_that_ends_there_has_no_verdict(tiny_model: Model) -> None:
     document = Document(tiny_model, TEXT)
     found = highlights(document, k=20)
@@ -523,6 +550,8 @@ def test_bad_input_gets_a_sentence(tiny_model: Model, short_model: Model) -> Non
         drop_in(document, entry, entry.alternatives, words=0)
     with pytest.raises(ValueError, match="start is 100, and must be"):
         list(lookahead_steps_at(document, 100))
+    with pytest.raises(ValueError, match="start is 1, and must be"):
+        list(lookahead_steps_at(document, 1))
     with pytest.raises(LookaheadError, match="Nothing precedes the first word"):
         list(lookahead_steps_at(document, 0))
     with pytest.raises(LookaheadError, match="shorten the instruction"):

@@ -163,6 +163,21 @@ def test_the_smaller_model_is_put_beside_the_model(
     assert asked == [("big", {"dtype": "float32"}), ("little", beside)]
 
 
+def test_progress_is_shown_before_the_models_are_loaded(
+    run: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen, shown = Terminal(), []
+    monkeypatch.setattr(sys, "stderr", screen)
+
+    def load(source: Any, **options: Any) -> Model:
+        shown.append(screen.text)
+        return tiny_model
+
+    monkeypatch.setattr(lookahead_core, "load_model", load)
+    assert main([NAME, PROMPT, "--draft-model", "little", "--max-new-tokens", "2"]) == 0
+    assert "Starting" in shown[0]
+
+
 # The average token probability.
 
 

@@ -39,10 +39,12 @@ from lookahead_core.document.results import Branch, Cost, Lookahead, Piece
 from lookahead_core.loading import load_model as models
 from lookahead_core.loading.quantization import QUANTIZE
 from lookahead_core.serving.json_values import json_safe
+from lookahead_core.speculation.heads import FILE
 from lookahead_core.strategies.beam import FATES
 from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from tests.conftest import CORPUS, byte_level, tiny_llama
+from tests.speculation.test_heads import random_heads
 from tests.support.scripted_model import parrot
 
 ROOT = Path(__file__).parents[2]
@@ -303,6 +305,22 @@ def test_a_model_that_drafts_is_put_beside_the_model_and_trusted_as_it_is(
         assert main(words) == 0
         told = {"device": "cpu", "dtype": "float32", "trust_remote_code": trusted, "report": terminal.report}
         assert asked == [("little", told)]
+
+
+def test_heads_and_texts_for_drafts_are_loaded_or_refused_with_a_sentence(
+    run: Run, tiny_model: Model, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    greedy = ["--method", "greedy", "--max-new-tokens", "5"]
+    for flag in ("--heads", "--corpus"):
+        ended = run(PROMPT, *greedy, flag, str(empty))
+        assert ended.status == 2 and "empty" in ended.err and ended.out == ""
+    random_heads(tiny_model).save(tmp_path / FILE)
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "one.txt").write_text("Once upon a time")
+    ended = run(PROMPT, *greedy, "--heads", str(tmp_path), "--corpus", str(tmp_path / "texts"))
+    assert ended.out == plain_text(tiny_model, max_new_tokens=5)
 
 
 def test_a_token_id_may_end_a_text(run: Run, tiny_model: Model) -> None:

@@ -328,6 +328,35 @@ def test_a_document_forgets_the_oldest_of_what_nobody_sees(
         assert document.tree.size <= 250
 
 
+@pytest.mark.parametrize(("nodes", "left"), [(35, 35), (40, 40), (41, 30)])
+def test_up_to_a_limit_all_nodes_are_kept_and_beyond_it_a_quarter_of_it_is_forgotten(
+    tiny_model: Model, nodes: int, left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lookahead_core.document.document.MOST_NODES", 40)
+    document = Document(tiny_model, token_ids=[5, 6, 7])
+    document.predict()
+    document.tree.descend(document.head, range(100, 100 + nodes))
+    document.new_view()
+    assert document.tree.size == 3 + left
+
+
+@pytest.mark.parametrize("part", ["tree", "text", "cache", "head"])
+def test_a_check_notices_what_is_wrong(tiny_model: Model, part: str) -> None:
+    document = Document(tiny_model, "the old")
+    document.lookahead(k=2, depth=2)
+    document.check()
+    if part == "tree":
+        document.tree.size += 1
+    elif part == "text":
+        document.passage.text += "er"
+    elif part == "cache":
+        document.tree.cache.slots.popitem()
+    else:
+        document.tree.head = document.tree.root
+    with pytest.raises(AssertionError):
+        document.check()
+
+
 def test_a_generator_left_behind_by_an_edit_says_so_and_touches_nothing(tiny_model: Model) -> None:
     document = Document(tiny_model, "the old")
     steps = document.lookahead_steps(k=3, depth=6)

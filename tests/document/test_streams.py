@@ -364,6 +364,17 @@ def test_a_text_that_changes_ends_the_stream_with_a_sentence(keeper: Model) -> N
         next(stream)
 
 
+def test_a_stream_continues_though_tokens_after_its_start_were_accepted_and_removed(keeper: Model) -> None:
+    document = Document(keeper, "Old")
+    expected = [step.token_id for step in document.stream(max_new_tokens=6)]
+    stream = document.stream(max_new_tokens=6)
+    for step in itertools.islice(stream, 2):
+        document.accept([step.token_id])
+    document.rewind(2)
+    list(stream)
+    assert stream.token_ids == expected
+
+
 def test_two_streams_and_a_lookahead_grow_below_the_same_text_side_by_side(tiny_model: Model) -> None:
     document = Document(tiny_model, "the sea")
     pairs = [{"seed": 1}, {"seed": 2}]

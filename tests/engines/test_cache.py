@@ -130,3 +130,20 @@ def test_a_text_that_fills_the_cache_exactly_fits_and_one_token_more_does_not() 
     assert evaluate_text(engine, 40).tree.cache.used == 40
     with pytest.raises(CacheFull, match="shorten the text"):
         evaluate_text(engine, 41)
+
+
+@pytest.mark.parametrize(("more", "left"), [(15, 40), (16, 0)])
+def test_hidden_nodes_are_pruned_once_a_pass_would_leave_less_than_a_quarter_of_the_cache_free(
+    more: int, left: int
+) -> None:
+    _, engine = engine_with(100)
+    for cache in engine._caches:
+        cache.clear()
+    head = evaluate_text(engine, 20)
+    tree = head.tree
+    hidden = tree.path(tree.descend(head, range(100, 140)), head)
+    engine.evaluate(hidden)
+    tree.new_view()
+    engine.evaluate([tree.descend(head, range(200, 200 + more))])
+    assert tree.size == 20 + left + more
+    assert sum(node in tree.cache.slots for node in hidden) == left

@@ -38,6 +38,7 @@ def test_the_page_has_a_tab_for_each_package_of_tabs_with_its_script() -> None:
     assert labels == ["Write", "Rewrite", "Highlights", "Type assistant", "Internals"]
     scripts = " ".join(str(each["props"].get("js_on_load", "")) for each in components)
     folders = sorted(path.name for path in (ROOT / "interface" / "tabs").iterdir() if (path / "tab.py").exists())
+    assert not page.analytics_enabled
     assert len(folders) == len(labels) and all(f"/tabs/{name}/" in scripts for name in folders)
 
 

@@ -175,6 +175,30 @@ def test_what_is_dropped_tidies_up_in_the_same_thread_and_may_use_the_engine(
         assert tidied == ["scheduler"] * count
 
 
+def test_a_waiting_request_that_is_replaced_tidies_up_in_the_schedulers_thread(scheduler: Scheduler) -> None:
+    gate, tidied = Gate(), []
+
+    def steps() -> Iterator[str]:
+        try:
+            yield "older"
+            yield "never"
+        finally:
+            tidied.append(threading.current_thread().name)
+
+    begun = threading.Event()
+    scheduler.submit(steps(), "a", on_step=lambda step: (begun.set(), gate.begun.wait(PATIENCE)), on_end=print)
+    assert begun.wait(PATIENCE)
+    first = submit(scheduler, gate.steps("first", 1), "b")
+    gate.begun.set()
+    until(lambda: list(scheduler._requests) == ["b", "a"])
+    submit(scheduler, iter(()), "a")
+    assert tidied == []
+    gate.open.set()
+    first.wait()
+    until(lambda: tidied)
+    assert tidied == ["scheduler"]
+
+
 def test_a_mistake_in_a_step_reaches_who_asked_and_nobody_else(scheduler: Scheduler) -> None:
     def wrong() -> Iterator[int]:
         yield 1

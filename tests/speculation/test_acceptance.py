@@ -101,6 +101,12 @@ def test_odds_with_known_dice_are_on_average_the_odds_without() -> None:
         assert sum(bent) / len(bent) == pytest.approx(odds, rel=0.05)
 
 
+@pytest.mark.parametrize("odds", [0.0, 1.0])
+def test_odds_of_0_and_1_are_the_same_with_any_noise(odds: float) -> None:
+    for noise in (-3.0, 0.0, 5.0):
+        assert noise_adjustment(lambda depth, token_id, noise=noise: noise)(2, 5, odds) == odds
+
+
 class Cheap(PassCosts):
     """Passes whose size hardly matters, however many texts share them: what is drafted at all is tried."""
 

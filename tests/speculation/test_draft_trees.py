@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from lookahead_core.engines.engine import NodeScores
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.speculation.draft_and_verify import Speculation
 from lookahead_core.speculation.draft_tree import DraftNode
@@ -259,6 +260,26 @@ def test_accuracy_combines_the_drafters_estimate_with_observed_guesses() -> None
     assert trust.odds("one", way) == pytest.approx((right + 8 * 0.5) / (sum(weights) + 8))
     assert trust.odds("one", way._replace(odds=0.9)) == pytest.approx((right + 8 * 0.9) / (sum(weights) + 8))
     assert trust.odds("other", way) == trust.odds("one", way._replace(sign="other")) == 0.5
+
+
+def test_guesses_that_no_drafter_made_before_count_for_less_where_guesses_of_the_same_odds_were_wrong() -> None:
+    class Surprising(Fixed):
+        """Gives each guess a sign of its own, so that nothing is learned about this drafter's guesses alone."""
+
+        def ways(self, state: Any) -> Sequence[Guess]:
+            return [guess._replace(sign=object()) for guess in super().ways(state)]
+
+    drafter = Surprising("one", {(): [(1, 0.9)]})
+    speculation = Speculation([drafter], GuessAccuracy(), Table([0.3] * 9), frozenset(), VOCABULARY)
+    sizes = []
+    for _ in range(30):
+        paths, tree = drafted(speculation, 1, PassLoad(1))
+        head = tree.descend(tree.root, PROMPT)
+        scores = NodeScores([head], torch.zeros(1, VOCABULARY))
+        speculation.learn_from_pass([*PROMPT, 2], 1, [head], scores, 0.1)
+        sizes.append(len(paths))
+    # After n wrong guesses the odds are about 8 * 0.9 / (8 + n), and a second node pays above 0.3.
+    assert sizes[:10] == [1] * 10 and sizes[-1] == 0
 
 
 def test_the_odds_of_a_guess_are_clamped() -> None:

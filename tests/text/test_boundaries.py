@@ -67,6 +67,7 @@ def parse(written: str) -> tuple[list[str], tuple[int, ...]]:
         " ¿|qué¹|?³| Sí",
         ' "|Go¹|!¹|"³| he',
         " (|see¹| it¹|)¹| now",
+        ")¹| stop¹|.¹",
         " $|5¹| each",
         " #|tag¹| now",
         "你好¹|，²|世界¹|。³|我¹",

@@ -80,6 +80,9 @@ def test_a_model_too_large_for_copies_runs_on_its_own_weights(
     assert done.few_rows == done.many_rows == prepare.PLAIN
     if packs(dtype):
         assert "0 MiB are allowed" in done.reason
+    monkeypatch.setattr(prepare, "COPY_BYTES", 3 << 20)
+    sentence = "packed copies of the weights would take 5 MiB, and 3 MiB are allowed"
+    assert prepare._why_too_large("packed", (5 << 20) + 1) == sentence
 
 
 @packed_dtypes

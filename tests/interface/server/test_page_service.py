@@ -552,6 +552,23 @@ def test_an_error_of_the_model_is_a_general_sentence_without_details(
     assert rows(asyncio.run(page.view("The sea and", depth=8)))
 
 
+def test_an_error_while_prefetching_is_logged_and_ends_the_request_as_settled(
+    service: PageService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    page = Page(service)
+    assert asyncio.run(page.ask("The light", k=2, depth=2, ahead=True))[-1]["state"] == "settled"
+    assert not caplog.records
+
+    def fail(session: PageSession, request: BranchRequest) -> Any:
+        yield {}
+        raise RuntimeError("inner workings")
+
+    monkeypatch.setattr(PageSession, "ahead_steps", fail)
+    news = asyncio.run(page.ask("The sea", k=2, depth=2, ahead=True))
+    assert (news[-1]["state"], news[-1]["over"]) == ("settled", True) and "sentence" not in news[-1]
+    assert [record.getMessage() for record in caplog.records] == ["Prefetching views has ended early: inner workings"]
+
+
 @pytest.fixture
 def told(byte_tokenizer: Any) -> PageService:
     """A service around a model that takes instructions."""

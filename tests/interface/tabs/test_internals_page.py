@@ -18,7 +18,7 @@ from lookahead_core import Model, load_model
 from tests.conftest import tiny_llama
 from tests.support import browser as browsers
 from tests.support.browser import PATIENCE, Visit
-from tests.support.requests_to_pages import ask
+from tests.support.requests_to_pages import PAGE, ask
 from tests.text.test_chat import PLAIN
 
 TEXT = "After careful\n\tconsideration of the 🙂 risks"
@@ -120,6 +120,12 @@ def test_every_token_and_every_alternative_has_its_text_in_the_view(service: Pag
     alternatives = {token_id for token in view["tokens"] for token_id, _ in token["alternatives"]}
     ids = {token["id"] for token in view["tokens"]} - {None}
     assert {str(token_id) for token_id in ids | alternatives} == set(view["spelled"])
+
+
+def test_nothing_is_prefetched_for_the_tokens_of_a_text() -> None:
+    for given in ({}, {"ahead": True}):
+        payload = {"page": PAGE, "number": 1, "revision": 1, "text": TEXT, **given}
+        assert not InternalsRequest.from_json(payload).ahead
 
 
 def test_a_common_prefix_is_not_evaluated_again(service: PageService) -> None:
