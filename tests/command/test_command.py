@@ -39,7 +39,7 @@ from lookahead_core.document.results import Branch, Cost, Lookahead, Piece
 from lookahead_core.loading import load_model as models
 from lookahead_core.loading.quantization import QUANTIZE
 from lookahead_core.serving.json_values import json_safe
-from lookahead_core.speculation.heads import FILE
+from lookahead_core.speculation.load_heads import FILE
 from lookahead_core.strategies.beam import FATES
 from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.lookahead_options import LookaheadOptions

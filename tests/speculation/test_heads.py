@@ -496,7 +496,7 @@ def spoilt(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
         ("no number", "cannot be read as heads"),
         ("other vocabulary", "kept does not hold ascending ids from 0 to 299"),
         ("flat", r"inward has the shape \(32, 64\)"),
-        ("deep", r"inward has the shape \(1, 3, 32, 64\)"),
+        ("deep", r"inward has the shape \(1, 3, 32, 64\)\)"),
         ("thin", r"outward has the shape \(3, 32, 31\) instead of \(3, 32, 32\)"),
         ("short", r"inward has the shape \(3, 32, 64\) instead of \(3, 31, 64\)"),
         ("fewer", r"inward has the shape \(3, 32, 64\) instead of \(1, 32, 64\)"),
