@@ -24,7 +24,9 @@ CHOICES = {
     "dtype": ("auto", "float32", "bfloat16", "float16"),
     "engine": ("auto", "cached", "uncached"),
 }
-DESCRIPTION = "Write with a language model that shows where a text could go: several futures at once, with their odds."
+DESCRIPTION = (
+    "Write with a language model that shows where a text could go: several futures at once, with their probabilities."
+)
 EPILOG = """\
 examples:
   python app.py                                    the default model, fetched once and kept

@@ -1,4 +1,4 @@
-"""Batched, cached branching on language models: several futures of a text at once, each with its odds."""
+"""Batched, cached branching on language models: several futures of a text at once, each with its probability."""
 
 from __future__ import annotations
 

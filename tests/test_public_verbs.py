@@ -13,7 +13,7 @@ import pytest
 
 from lookahead_core import Calls, Document, Model, beam_search_batch, lookahead_batch, stream_batch, train_heads
 from lookahead_core.analysis.lookahead_within_text import lookahead_steps_at
-from lookahead_core.document.read_ahead import read_ahead
+from lookahead_core.document.prefetch import prefetch_views
 from lookahead_core.strategies import keywords
 from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
@@ -39,7 +39,7 @@ VERBS = {
     lookahead_batch: keywords.LookaheadKeywords,
     stream_batch: keywords.StreamKeywords,
     beam_search_batch: keywords.BeamKeywords,
-    read_ahead: keywords.LookaheadKeywords,
+    prefetch_views: keywords.LookaheadKeywords,
     lookahead_steps_at: keywords.LookaheadKeywords,
     train_heads: trainer.TrainingKeywords,
 }
@@ -105,7 +105,7 @@ def test_a_wrong_name_is_refused_with_a_list_of_the_options(verb: Callable[..., 
     document = Document(tiny_model, token_ids=[1, 2, 3])
     arguments: dict[Any, tuple[Any, ...]] = {
         Document.steps_after: (document, [1], 1),
-        read_ahead: (document, None),
+        prefetch_views: (document, None),
         lookahead_steps_at: (document, 0),
         train_heads: (tiny_model,),
         lookahead_batch: ([document],),

@@ -157,7 +157,7 @@ def test_the_public_names_are_what_the_package_says() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["document.results", "document.stream", "document.result_context", "document.read_ahead",
+    ["document.results", "document.stream", "document.result_context", "document.prefetch",
      "strategies.lookahead_options", "strategies.branch_growth", "strategies.healing", "strategies.beam",
      "strategies.beam_options", "strategies.rules", "strategies.stream_options", "strategies.continuation",
      "speculation.draft_and_verify", "speculation.draft_tree", "speculation.acceptance", "speculation.heads_file",

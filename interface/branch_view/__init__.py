@@ -1,4 +1,4 @@
-"""The branch view: branches and their odds as rows of buttons. It takes views and dispatches a person's choices.
+"""The branch view: branches and their probabilities as rows of buttons. Takes views, dispatches choices.
 
 Its element carries `data-state`, `data-revision` (of the rows), `data-stale` and `data-ahead-ready`, and listens to
 the events `show`, `expect`, `settings`, `state`, `ahead` and `refuse`. It dispatches `mounted` once it listens, and

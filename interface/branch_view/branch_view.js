@@ -12,7 +12,7 @@ import {dispatch, onDetail} from '../web/ui/events.js';
 import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
 import {focusAt, focusPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {listenToClicks} from './clicks.js';
-import {markInert, markReadAhead, paintRows} from './paint_rows.js';
+import {markInert, markPrefetched, paintRows} from './paint_rows.js';
 import {nextWordEnd} from '../web/core/choice.js';
 import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
 import {targetOf} from './targets.js';
@@ -119,11 +119,11 @@ export class BranchView {
 
   /** @param {BranchViewState} before */
   #paintMarks(before) {
-    const {state} = this, redrawn = state.drawn !== before.drawn, readAhead = state.ahead !== before.ahead;
-    if (redrawn || readAhead) paintMeter(this.meter, state.shown?.view, state.ahead.tokens);
-    if (redrawn || readAhead || state.expectedRevision !== before.expectedRevision) {
+    const {state} = this, redrawn = state.drawn !== before.drawn, prefetchChanged = state.ahead !== before.ahead;
+    if (redrawn || prefetchChanged) paintMeter(this.meter, state.shown?.view, state.ahead.tokens);
+    if (redrawn || prefetchChanged || state.expectedRevision !== before.expectedRevision) {
       markInert(this.rows, state);
-      markReadAhead(this.rows, state);
+      markPrefetched(this.rows, state);
     }
   }
 

@@ -14,7 +14,7 @@ HINT = "Write something to see here how it could continue. Click a word to inser
 
 
 class BranchView(gr.HTML):
-    """Rows of branches with their odds; components built inside it appear between the coverage bar and the rows.
+    """Rows of branches with their probabilities; components built inside appear between coverage bar and rows.
 
     `value` is a view to show at first, or None. The template is static and the script inserts text as text nodes, so
     no text of a model or a person becomes markup. The ids of its elements begin with `prefix`. `hint` is shown while

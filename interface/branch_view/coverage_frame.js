@@ -85,7 +85,7 @@ function paintOther(node, other, index) {
 /**
  * @param {HTMLElement} meter
  * @param {View | undefined} view
- * @param {number} ahead tokens that were read ahead
+ * @param {number} ahead tokens that were prefetched
  */
 export function paintMeter(meter, view, ahead) {
   meter.hidden = !view?.cost;

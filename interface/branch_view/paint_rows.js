@@ -3,7 +3,7 @@
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
 import {PARTIAL_TOKEN_SIGN, formatPercent, visibleText} from '../web/core/branch_sentences.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
-import {isInert, isReadAhead} from '../web/core/branch_view_state.js';
+import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
 
 const KEYS = 9;         // rows that a digit accepts
 const MOST_SIGNS = 3;   // signs for tokens without a whole character
@@ -115,10 +115,10 @@ export function markInert(container, state) {
  * @param {HTMLElement} container
  * @param {BranchViewState} state
  */
-export function markReadAhead(container, state) {
+export function markPrefetched(container, state) {
   const elements = childrenOf(container);
   state.drawn.rows.forEach((row, index) => {
     const buttons = findAll(elements[index], '.token');
-    row.pieces.forEach((piece, token) => setAttribute(buttons[token], 'data-ahead', isReadAhead(state, row, piece)));
+    row.pieces.forEach((piece, token) => setAttribute(buttons[token], 'data-ahead', isPrefetched(state, row, piece)));
   });
 }

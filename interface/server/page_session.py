@@ -25,7 +25,7 @@ PAINT_INTERVAL = 0.03
 AHEAD_BYTES = 64 * 1024
 """Bytes of JSON of all prefetched views of one request."""
 AHEAD_KEPT = 16
-"""Tokens with odds that a prefetched view holds for each node, and entries of its list of other tokens."""
+"""Tokens with log-probabilities that a prefetched view holds for each node, and entries of its list of other tokens."""
 AHEAD_NODES = 512
 """Tokens that may be evaluated to prefetch views for one request."""
 AHEAD_FIRSTS = 300
@@ -82,7 +82,7 @@ class PageSession:
         A step is empty, or holds one view and its key, the ids of the tokens that the click accepts. It ends where
         the nodes or the bytes of one request are spent.
         """
-        from lookahead_core.document.read_ahead import read_ahead
+        from lookahead_core.document.prefetch import prefetch_views
         from lookahead_core.serving.json_view import lookahead_as_json
 
         document, shown, options = self.document, self._shown, request.options
@@ -90,7 +90,7 @@ class PageSession:
         assert shown is not None
         began, sent = document.tree.work.tokens, 0
         shallow = {**options, "depth": ahead_depth(options)}
-        for prepared in read_ahead(document, shown, most_nodes=AHEAD_NODES, **shallow):
+        for prepared in prefetch_views(document, shown, most_nodes=AHEAD_NODES, **shallow):
             if prepared is None:
                 yield {}
                 continue

@@ -15,7 +15,7 @@ METHODS = {
     "sample": "each token sampled, by temperature, cuts and a seed",
     "beam": "beam search: the best of several paths",
     "diverse": "beam search in groups that avoid each other's tokens",
-    "lookahead": "several continuations at once, each with its odds, as a tree",
+    "lookahead": "several continuations at once, each with its probability, as a tree",
 }
 STREAMS, BEAMS = ("greedy", "sample"), ("beam", "diverse")
 DESCRIPTION = "Continue a text, or show its possible continuations, with a language model on this machine."
@@ -162,7 +162,7 @@ CORE_OPTIONS: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
 """Options of the core, by the methods that take them. A test compares them with the core's options dataclasses."""
 OUTPUT_OPTIONS: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
     STREAMS: (
-        CommandOption("--odds", bool, "one line per token: its odds and the likeliest other tokens"),
+        CommandOption("--odds", bool, "one line per token: its probability and the likeliest other tokens"),
         CommandOption("--no-drafts", bool, "one token per pass; the text is the same"),
         CommandOption("--draft-model", str, "a smaller model with the same tokens that drafts as well"),
         CommandOption("--heads", str, "draft heads trained for the model"),

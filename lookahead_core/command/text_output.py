@@ -1,4 +1,4 @@
-"""Results as text for people: streams as they grow, tokens with their odds, tables and trees."""
+"""Results as text for people: streams as they grow, tokens with their probabilities, tables and trees."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def in_order(pairs: Iterable[tuple[int, StreamStep]], count: int) -> Iterator[tu
 
 
 class StreamWriter:
-    """A context manager that writes streams as they grow: their text, or one line per token with its odds."""
+    """A context manager that writes streams as they grow: their text, or one line per token with its probability."""
 
     def __init__(self, screen: Screen, prompt: str, count: int, model: Model | None = None) -> None:
-        """`count` is the number of streams. With a model, each token gets a line with its odds."""
+        """`count` is the number of streams. With a model, each token gets a line with its probability."""
         self.screen = screen
         self.prompt = prompt
         self.count = count

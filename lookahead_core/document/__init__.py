@@ -1,1 +1,1 @@
-"""Document and its results: lookahead, streams, batches, beam search and reading ahead."""
+"""Document and its results: lookahead, streams, batches, beam search and prefetching."""

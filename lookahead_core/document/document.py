@@ -132,7 +132,7 @@ class Document:
 
     @takes_options(LookaheadOptions)
     def lookahead(self, **options: Unpack[LookaheadKeywords]) -> Lookahead:
-        """Return several continuations of the text at once: `k` branches of at most `depth` tokens, each with its odds.
+        """Return several continuations of the text at once: `k` branches of at most `depth` tokens.
 
         The text stays as it is. `LookaheadKeywords` explains each option, `LookaheadOptions` holds the defaults.
         """

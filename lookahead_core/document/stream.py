@@ -1,4 +1,4 @@
-"""Streams: continuations token by token, with whole characters, stop conditions and the odds of each token."""
+"""Streams: continuations token by token, with whole characters, stop conditions and the probability of each token."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class CallDocument:
         return [cast(Prediction, node.prediction) for node in self.document.tree.path(self.document.head)]
 
     def token_entries(self, count: int) -> list[Answer]:
-        """Return an entry per token with its odds and its `count` likeliest alternatives, and one for the next token.
+        """Return an entry per token, with its probability and `count` likeliest alternatives, and one for the next.
 
         Only once `evaluate_steps` has finished. In the last entry the fields of the token are null.
         """

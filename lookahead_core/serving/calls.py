@@ -77,7 +77,7 @@ class Calls:
         depth: int = 2,
         n_future_tokens: int | None = None,
     ) -> Steps:
-        """Return the k likeliest continuations of a text that rewrites a document, with their odds.
+        """Return the k likeliest continuations of a text that rewrites a document, with their probabilities.
 
         Args:
             original_doc: The document to rewrite; may be empty.
@@ -104,7 +104,7 @@ class Calls:
 
     @call
     def continue_messages(self, messages: Messages, n_branch_tokens: int = 5, n_future_tokens: int = 5) -> Steps:
-        """Return continuations of the last message of a conversation, of either role, with their odds.
+        """Return continuations of the last message of a conversation, of either role, with their probabilities.
 
         Args:
             messages: {"role", "content"} each; the last one is unfinished and is continued.
@@ -131,7 +131,7 @@ class Calls:
         n_branch_tokens: int | None = None,
         n_future_tokens: int | None = None,
     ) -> Steps:
-        """Return the odds of every token of a text or a conversation, template included, and of the next token.
+        """Return the probability of every token of a text or a conversation, template included, and of the next token.
 
         Args:
             text: A plain text; give either this or messages.
@@ -161,7 +161,7 @@ class Calls:
         heal: bool = False,
         messages: Messages | None = None,
     ) -> Steps:
-        """Return several continuations of a text at once, with their odds.
+        """Return several continuations of a text at once, with their probabilities.
 
         Args:
             text: A plain text; give either this or messages.
@@ -295,7 +295,7 @@ class Calls:
 
     @call
     def highlights(self, doc: str, prompt: str = REWRITE, updated_doc: str = "", k: int = 5) -> Steps:
-        """Return the odds of every token of a text that rewrites a document.
+        """Return the probability of every token of a text that rewrites a document.
 
         Args:
             doc: The document.

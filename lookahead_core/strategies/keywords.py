@@ -131,7 +131,7 @@ class StreamKeywords(RuleKeywords, total=False):
     """Maximum number of words, one that the text had begun included; None is off."""
     speculate: bool | Literal["rejection"] | None
     """Whether to draft tokens and verify several per pass, with the same text as without. None: if the engine gains by
-    it. "rejection": accept drafts by rejection sampling (arXiv 2302.01318), with another text of the same odds."""
+    it. "rejection": accept drafts by rejection sampling (arXiv 2302.01318), which gives another text, as probable."""
     drafters: Collection[str | Drafter]
     """Who drafts: `suffix` (what followed earlier occurrences of the text's end), `recycled` (predictions of earlier
     passes), or drafters of your own."""

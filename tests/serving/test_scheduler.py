@@ -1,4 +1,4 @@
-"""Whose pass is next: people before read-ahead, turn by turn, a pass at a time."""
+"""Whose pass is next: requests before prefetching, turn by turn, a pass at a time."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_people_take_turns_pass_by_pass(scheduler: Scheduler) -> None:
     assert gate.order == ["first", *"abcabcabc"]
 
 
-def test_read_ahead_comes_after_everybody(scheduler: Scheduler) -> None:
+def test_prefetching_comes_after_all_requests(scheduler: Scheduler) -> None:
     gate = Gate()
     first = hold(scheduler, gate)
     ahead = submit(scheduler, gate.steps("ahead", 2), "a", prefetch=True)
@@ -104,19 +104,19 @@ def test_read_ahead_comes_after_everybody(scheduler: Scheduler) -> None:
     assert gate.order == ["first", "b", "c", "b", "c", "ahead", "ahead"]
 
 
-def test_a_request_stops_the_same_persons_read_ahead_within_a_pass(scheduler: Scheduler) -> None:
+def test_a_request_stops_the_same_persons_prefetching_within_a_pass(scheduler: Scheduler) -> None:
     gate = Gate()
     submit(scheduler, gate.steps("ahead", 1000), "a", prefetch=True)
     assert gate.begun.wait(PATIENCE)
     request = submit(scheduler, gate.steps("request", 2), "a")
     gate.open.set()
     request.wait()
-    # It is read ahead turn by turn: whatever "a" still had to read ahead would have had its turn before this one.
+    # Prefetching goes turn by turn: whatever "a" still had to prefetch would have had its turn before this one.
     submit(scheduler, gate.steps("another", 1), "b", prefetch=True).wait()
     assert gate.order == ["ahead", "request", "request", "another"], "only the pass that ran when the request came"
 
 
-def test_another_persons_request_comes_before_the_next_pass_of_read_ahead(scheduler: Scheduler) -> None:
+def test_another_persons_request_comes_before_the_next_pass_of_prefetching(scheduler: Scheduler) -> None:
     gate = Gate()
     reading = submit(scheduler, gate.steps("ahead", 5), "a", prefetch=True)
     assert gate.begun.wait(PATIENCE)

@@ -137,7 +137,7 @@ def page_of(load: Callable[[Any], Model], **options: Any) -> Iterator[str]:
     finally:
         page.close()
         if loader.model is not None:
-            loader.scheduler.close()  # who shares the model need not share it with what is still read ahead
+            loader.scheduler.close()  # who shares the model need not share it with what is still prefetched
 
 
 def model_arguments() -> list[str]:
@@ -238,7 +238,7 @@ class Visit:
         """Until whatever is to be asked has been asked: the page waits a little for what else is changed."""
         self.page.evaluate(REST)
 
-    def wait_until_read_ahead(self, rows: int = 5) -> None:
+    def wait_until_prefetched(self, rows: int = 5) -> None:
         """Until a click on the first word of each row is prepared, and nothing more is."""
         self.page.wait_for_selector(f"#branches[data-ahead-ready='{rows}']", timeout=PATIENCE)
         wait_until_idle()

@@ -1,4 +1,4 @@
-"""The Internals tab: every token of a text or a conversation with its id and the model's odds."""
+"""The Internals tab: every token of a text or a conversation with its id and its probability."""
 
 from interface.tabs.internals.tab import build
 

@@ -1,4 +1,4 @@
-"""The server side of the Internals tab: every token of a text or a conversation with the model's odds there."""
+"""The server side of the Internals tab: every token of a text or a conversation with its probability."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALTERNATIVES = 10
 DIGITS = 6
 """Significant digits of numbers: more than the page shows."""
 KEPT = 64
-"""Tokens at each position whose odds the page can compute at any temperature."""
+"""Tokens at each position whose probabilities the page can compute at any temperature."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ class InternalsSession(PageSession):
         from lookahead_core.serving.tree_pool import TreePool
 
         super().__init__(model)
-        # One tree only: the odds of two thousand tokens take about ten megabytes.
+        # One tree only: the probabilities of two thousand tokens take about ten megabytes.
         self._calls = Calls(model, TreePool(capacity=1))
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Evaluate every token: a generator with one step for each chunk, the last one with all tokens and odds."""
+        """Evaluate every token: a generator with one step a chunk, the last one with all tokens and predictions."""
         from lookahead_core.document.cost_meter import CostMeter
 
         assert isinstance(request, InternalsRequest)
@@ -88,7 +88,7 @@ class InternalsSession(PageSession):
 def as_json(call_document: CallDocument, cost: Cost) -> View:
     """Every token and the position after the last one, each with alternatives as ids; and the text of those ids.
 
-    `nodes[i]` are the odds after token i, packed so that the page can apply a temperature itself.
+    `nodes[i]` are the predictions after token i, packed so that the page can apply a temperature itself.
     """
     from lookahead_core.serving.packed_predictions import pack
 

@@ -156,7 +156,7 @@ export function summarySentence({state, note, reading}, drawn, seenFrom) {
 /**
  * What a view cost, as pairs of a figure and its explanation.
  * @param {{cost: ViewCost, alone?: number}} view
- * @param {number} ahead tokens that were read ahead
+ * @param {number} ahead tokens that were prefetched
  * @returns {[figure: string, explanation: string][]}
  */
 export function costFigures({cost, alone}, ahead) {
@@ -164,7 +164,7 @@ export function costFigures({cost, alone}, ahead) {
     [formatCount(cost.passes, 'pass', 'passes'), cost.passes ? 'for this view' : 'for this view: all of it was known'],
     [formatCount(cost.tokens, 'token'), alone ? `read, where one request a branch reads ${formatNumber(alone)}` : 'read'],
     [cost.seconds < 1 ? `${formatNumber(cost.seconds * 1000)} ms` : `${cost.seconds.toFixed(1)} s`, 'in all'],
-    ...(ahead ? [/** @type {[string, string]} */ ([formatCount(ahead, 'token'), 'read ahead so far'])] : []),
+    ...(ahead ? [/** @type {[string, string]} */ ([formatCount(ahead, 'token'), 'prefetched so far'])] : []),
   ];
 }
 

@@ -20,7 +20,7 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
  * @property {{state: string, note?: string | null, reading?: [number, number] | null}} status `state` is empty, thinking,
  *   settled, paused or error
  * @property {{ready: number, keys: ReadonlySet<string>, tokens: number}} ahead how many rows have a view after their first
- *   piece, the tokens after which a view is known, and how many tokens were read ahead
+ *   piece, the tokens after which a view is known, and how many tokens were prefetched
  * @property {boolean} othersOpen whether the list of other beginnings is open
  * @property {Target | null} pointed the button that is pointed at or has the focus
  * @property {string | null} refusal why a choice was refused, as long as this is shown
@@ -108,7 +108,7 @@ const withoutRows = state => ({
 });
 
 /**
- * Views read ahead belong to the text before.
+ * Prefetched views belong to the text before.
  * @type {(state: BranchViewState) => BranchViewState}
  */
 const withoutAhead = state => ({...state, ahead: {...state.ahead, ready: 0, keys: new Set()}});
@@ -166,7 +166,7 @@ export const isStale = ({rowsRevision, expectedRevision, drawn}) => rowsRevision
  * @param {DrawnRow} row
  * @param {RowPiece} piece
  */
-export const isReadAhead = (state, row, piece) =>
+export const isPrefetched = (state, row, piece) =>
   !isInert(state, row) && state.ahead.keys.has(row.branch.ids.slice(0, piece.tokens).join(' '));
 
 /**

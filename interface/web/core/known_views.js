@@ -10,7 +10,7 @@ const MOST_RECENT = 40;   // texts whose view is kept, for undo
  */
 export const idsKey = ids => ids.join(' ');
 
-/** The view of the present text, views read ahead of it, and complete views of recent texts. */
+/** The view of the present text, prefetched views, and complete views of recent texts. */
 export class KnownViews {
   /** @type {Map<string, View>} */
   #recent = new Map();
@@ -20,7 +20,7 @@ export class KnownViews {
   complete = false;
   /** @type {Map<string, View>} */
   ahead = new Map();
-  tokens = 0;   // tokens that were read ahead
+  tokens = 0;   // tokens that were prefetched
 
   /** Forget every view: the prompt has changed. */
   forget() {
@@ -36,14 +36,14 @@ export class KnownViews {
    * @param {boolean} complete whether it has stopped growing
    */
   take(revision, text, view, complete) {
-    // Views read ahead of an older view do not follow this one.
+    // Prefetched views of an older view do not follow this one.
     if (revision !== this.revision || complete) this.#begin(revision, view, complete);
     else [this.view, this.complete] = [view, complete];
     if (complete) this.#remember(text, view);
   }
 
   /**
-   * Keep a view that was read ahead.
+   * Keep a view that was prefetched.
    * @param {string} key of the accepted tokens
    * @param {View} view
    */

@@ -23,12 +23,12 @@ from tests.support.witness import around
 BASE = {"page": "a-page-of-somebody", "number": 1, "revision": 1}
 
 
-def asked(text: str, **given: Any) -> BranchRequest:
+def request_for(text: str, **given: Any) -> BranchRequest:
     return BranchRequest.from_json(BASE | {"text": text} | given)
 
 
 class Clock:
-    """In place of the module time: seconds go by only when they are told to."""
+    """In place of the module time: seconds go by only when they are chat_model to."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -55,7 +55,7 @@ def painted(model: Model, clock: Clock, each: float, view: float = 0.0) -> list[
             clock.pass_by(view)
             return super()._view(*arguments)
 
-    steps = Slow(around(model, lambda: clock.pass_by(each))).answer_steps(asked("The sea.", k=2, depth=12))
+    steps = Slow(around(model, lambda: clock.pass_by(each))).answer_steps(request_for("The sea.", k=2, depth=12))
     facts = [(clock.now, fact) for fact in steps]
     assert facts[-1][1]["state"] == "settled"
     return [now for now, fact in facts[:-1] if "view" in fact]
@@ -77,7 +77,7 @@ def test_views_that_are_slow_to_make_are_made_less_often(tiny_model: Model, cloc
 
 def test_the_final_view_is_that_of_a_healed_lookahead_of_the_requested_depth(tiny_model: Model) -> None:
     for text in ("The sea.", "The light"):
-        (*_, last) = PageSession(tiny_model).answer_steps(asked(text, k=3, depth=4))
+        (*_, last) = PageSession(tiny_model).answer_steps(request_for(text, k=3, depth=4))
         document = Document(tiny_model, text)
         healed = bool(document.reopens)
         found = document.lookahead(k=3, depth=4 + healed, heal=True)
@@ -89,18 +89,18 @@ def test_the_final_view_is_that_of_a_healed_lookahead_of_the_requested_depth(tin
 
 @pytest.mark.parametrize(("k", "note"), [(10, None), (11, "With more than 10 branches only the first level branches.")])
 def test_a_note_says_that_only_the_first_level_branches(tiny_model: Model, k: int, note: str | None) -> None:
-    (*_, last) = PageSession(tiny_model).answer_steps(asked("The sea.", k=k, depth=2, mode="every_level"))
+    (*_, last) = PageSession(tiny_model).answer_steps(request_for("The sea.", k=k, depth=2, mode="every_level"))
     assert last["note"] == note
 
 
 def test_an_empty_text_without_a_conversation_has_no_view(tiny_model: Model) -> None:
-    (only,) = PageSession(tiny_model).answer_steps(asked(""))
+    (only,) = PageSession(tiny_model).answer_steps(request_for(""))
     assert only == {"state": "empty"}
 
 
-def read_ahead(model: Model, **given: Any) -> tuple[Any, list[Any]]:
-    """The settled view of a text, and the facts of what is read ahead behind it."""
-    session, request = PageSession(model), asked("The sea.", **given)
+def prefetched_views(model: Model, **options: Any) -> tuple[Any, list[Any]]:
+    """Return the settled view of a text, and the news with each view that is prefetched behind it."""
+    session, request = PageSession(model), request_for("The sea.", **options)
     (*_, last) = session.answer_steps(request)
     return last["view"], [fact for fact in session.ahead_steps(request) if fact]
 
@@ -110,7 +110,7 @@ def size(view: Any) -> int:
 
 
 def test_a_prefetched_view_holds_sixteen_probabilities_and_tokens_where_there_is_room(tiny_model: Model) -> None:
-    _, facts = read_ahead(tiny_model, k=3, depth=3)
+    _, facts = prefetched_views(tiny_model, k=3, depth=3)
     assert len(facts) >= 6
     assert all(len(fact["ahead"][1]["rest"]) == page_session.AHEAD_KEPT == 16 for fact in facts)
 
@@ -118,12 +118,12 @@ def test_a_prefetched_view_holds_sixteen_probabilities_and_tokens_where_there_is
 def test_prefetched_views_shrink_before_they_are_left_out(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cost_meter, "time", Clock())  # seconds have more or fewer digits
     k = 3
-    _, facts = read_ahead(tiny_model, k=k, depth=3)
+    _, facts = prefetched_views(tiny_model, k=k, depth=3)
     whole = [size(fact["ahead"][1]) for fact in facts]
     rests = set()
     for most in (k * max(whole), k * max(whole) - 1, k * min(whole) * 2 // 3, k * min(whole) // 2, min(whole), 100):
         monkeypatch.setattr(page_session, "AHEAD_BYTES", most)
-        _, fewer = read_ahead(tiny_model, k=k, depth=3)
+        _, fewer = prefetched_views(tiny_model, k=k, depth=3)
         sizes = [size(fact["ahead"][1]) for fact in fewer]
         kept = [len(fact["ahead"][1]["rest"]) for fact in fewer]
         rests |= set(kept)
@@ -136,35 +136,35 @@ def test_prefetched_views_shrink_before_they_are_left_out(tiny_model: Model, mon
 
 
 def test_the_number_of_prefetched_tokens_is_reported_and_bounded(tiny_model: Model) -> None:
-    session, request = PageSession(tiny_model), asked("The sea.", k=9, depth=12)
+    session, request = PageSession(tiny_model), request_for("The sea.", k=9, depth=12)
     for _ in session.answer_steps(request):
         pass
     assert session.document is not None
     before = session.document.tree.work.tokens
-    told = [fact["tokens_ahead"] for fact in session.ahead_steps(request) if fact]
-    assert told == sorted(told)
-    assert 0 < told[-1] <= session.document.tree.work.tokens - before <= page_session.AHEAD_NODES + 9 * 12
+    chat_model = [fact["tokens_ahead"] for fact in session.ahead_steps(request) if fact]
+    assert chat_model == sorted(chat_model)
+    assert 0 < chat_model[-1] <= session.document.tree.work.tokens - before <= page_session.AHEAD_NODES + 9 * 12
 
 
 @pytest.fixture
-def told(byte_tokenizer: Any) -> Model:
+def chat_model(byte_tokenizer: Any) -> Model:
     """A model that takes instructions, and sees 400 tokens."""
     tokenizer = copy.deepcopy(byte_tokenizer)
     tokenizer.chat_template = TEMPLATE
     return load_model(tiny_llama(len(tokenizer), max_position_embeddings=400), tokenizer=tokenizer)
 
 
-def test_a_prompt_may_take_three_quarters_of_the_context(told: Model) -> None:
+def test_a_prompt_may_take_three_quarters_of_the_context(chat_model: Model) -> None:
     most = max_opening_tokens(400)
     assert most == 300
 
     def length(words: int) -> int:
         messages = [{"role": "user", "content": "a " * words}, {"role": "assistant", "content": ""}]
-        return len(tokenize_conversation(told.codec, messages).opening)
+        return len(tokenize_conversation(chat_model.codec, messages).opening)
 
     fits = next(words for words in range(1, 400) if length(words + 1) > most)
     exact = length(fits) == most
-    (*_, last) = PageSession(told).answer_steps(asked("The", instruction="a " * fits, k=1, depth=1))
+    (*_, last) = PageSession(chat_model).answer_steps(request_for("The", instruction="a " * fits, k=1, depth=1))
     assert last["state"] == "settled"
     assert exact, "the edge itself is tried"
     for given, words in (
@@ -178,15 +178,15 @@ def test_a_prompt_may_take_three_quarters_of_the_context(told: Model) -> None:
         ),
     ):
         with pytest.raises(LookaheadError, match=words):
-            list(PageSession(told).answer_steps(asked("The", **given)))
+            list(PageSession(chat_model).answer_steps(request_for("The", **given)))
 
 
-def test_a_new_conversation_opens_a_new_document_on_the_same_tree(told: Model) -> None:
-    session = PageSession(told)
+def test_a_new_conversation_opens_a_new_document_on_the_same_tree(chat_model: Model) -> None:
+    session = PageSession(chat_model)
     opened: list[Document] = []
 
     def look(text: str, **given: Any) -> Document:
-        for _ in session.answer_steps(asked(text, k=1, depth=1, **given)):
+        for _ in session.answer_steps(request_for(text, k=1, depth=1, **given)):
             pass
         assert session.document is not None
         opened.append(session.document)
@@ -200,10 +200,10 @@ def test_a_new_conversation_opens_a_new_document_on_the_same_tree(told: Model) -
     assert {id(one.tree) for one in opened} == {id(first.tree)}
 
 
-def test_branches_end_where_the_template_ends_a_message(told: Model) -> None:
-    end = told.codec.require_tokenizer().convert_tokens_to_ids("<|end|>")
-    session = PageSession(replace(told, end_token_ids=frozenset()))
-    for _ in session.answer_steps(asked("The", instruction="Shorten.", k=1, depth=1)):
+def test_branches_end_where_the_template_ends_a_message(chat_model: Model) -> None:
+    end = chat_model.codec.require_tokenizer().convert_tokens_to_ids("<|end|>")
+    session = PageSession(replace(chat_model, end_token_ids=frozenset()))
+    for _ in session.answer_steps(request_for("The", instruction="Shorten.", k=1, depth=1)):
         pass
     assert session.document is not None
     assert session.document.model.end_token_ids == {end}

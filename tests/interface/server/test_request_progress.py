@@ -117,7 +117,7 @@ def test_a_request_is_wanted_until_its_end_is_delivered() -> None:
         assert run.wanted, "nobody waits for more just now, and somebody may ask in a moment"
         waiting = asyncio.ensure_future(run.news(1))
         await asyncio.sleep(0)
-        assert not run.wanted, "the page has its view, and waits for what is read ahead"
+        assert not run.wanted, "the page has its view, and waits for what is prefetched"
         run.finish()
         assert run.wanted, "it has not heard that this was all"
         await waiting

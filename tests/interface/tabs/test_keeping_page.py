@@ -48,8 +48,8 @@ class Faulty:
         return around(self.model, self.count)
 
     def fail_at(self, number: int, visit: Visit) -> None:
-        """At this pass of what comes next: nothing more is read ahead of what there is."""
-        visit.wait_until_read_ahead()
+        """At this pass of what comes next: nothing more is prefetched."""
+        visit.wait_until_prefetched()
         self.until = number
 
     def wait_until_failed(self, visit: Visit) -> None:

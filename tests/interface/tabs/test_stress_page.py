@@ -218,7 +218,7 @@ def slow_page() -> Iterator[str]:
         with browsers.page_of(lambda report: around(talker(), lambda: hurry.wait(PASS) and None)) as url:
             yield url
     finally:
-        hurry.set()  # what is still being read ahead need not be waited for
+        hurry.set()  # what is still being prefetched need not be waited for
 
 
 async def one_run(browser: Any, url: str, seed: int, clipboard: asyncio.Lock) -> Writer:

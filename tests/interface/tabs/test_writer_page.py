@@ -356,7 +356,7 @@ def test_a_prefetched_click_paints_all_rows_without_a_pass(
             opened.fill("")
             opened.wait_for_view("empty")
             opened.fill("The old keeper said, and")
-            opened.wait_until_read_ahead(k)
+            opened.wait_until_prefetched(k)
             click = opened.page.evaluate(CLICK, branch)
             assert click["rows"] == k
             assert passes.between(click["start"], click["end"]) == 0
@@ -402,7 +402,7 @@ def test_the_first_words_of_many_or_long_branches_are_prefetched_too(
         slide(opened, "k", k)
         slide(opened, "depth", depth)
         opened.fill("The old keeper said, and")
-        opened.wait_until_read_ahead(int(k))
+        opened.wait_until_prefetched(int(k))
         click = opened.page.evaluate(CLICK, 1)
         assert click["rows"] == int(k)
         assert passes.between(click["start"], click["end"]) == 0

@@ -182,7 +182,7 @@ test('the meter shows passes, tokens and time', () => {
     ['4 passes', 'for this view'], ['19 tokens', 'read, where one request a branch reads 1,611'], ['61 ms', 'in all'],
   ]);
   assert.deepEqual(words.costFigures({cost: {passes: 0, tokens: 1, seconds: 1.26}, alone: 0}, 30), [
-    ['0 passes', 'for this view: all of it was known'], ['1 token', 'read'], ['1.3 s', 'in all'], ['30 tokens', 'read ahead so far'],
+    ['0 passes', 'for this view: all of it was known'], ['1 token', 'read'], ['1.3 s', 'in all'], ['30 tokens', 'prefetched so far'],
   ]);
   assert.equal(words.costFigures({cost: {...cost, passes: 1, seconds: 1}}, 0)[0][0], '1 pass');
   assert.equal(words.costFigures({cost: {...cost, seconds: 1}}, 0)[2][0], '1.0 s');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {
-  INITIAL_STATE, choiceAt, describe, isChoosable, isCurrent, isInert, isReadAhead, isShownViewOld, isStale, noteOf, reduce,
+  INITIAL_STATE, choiceAt, describe, isChoosable, isCurrent, isInert, isPrefetched, isShownViewOld, isStale, noteOf, reduce,
 } from '../../../../interface/web/core/branch_view_state.js';
 import {REFUSAL} from '../../../../interface/web/core/branch_sentences.js';
 import {branchOf, likelyView, viewOf} from '../../../support/scripts/views.js';
@@ -51,7 +51,7 @@ test('an expected revision makes the rows of the older one stale and inert', () 
   assert.deepEqual([state.rowsRevision, state.status], [1, {state: 'thinking'}]);
 });
 
-test('to expect the present revision again keeps what was read ahead', () => {
+test('to expect the present revision again keeps what was prefetched', () => {
   const state = run([{type: 'ahead', ready: 1, keys: ['1']}, {type: 'expect', revision: 1}], settled(1));
   assert.deepEqual([state.ahead.ready, state.ahead.keys.size, state.expectedRevision], [1, 1, 1]);
   assert.equal(run([{type: 'expect', revision: 0}], settled(1)).expectedRevision, 1);
@@ -105,7 +105,7 @@ test('a row pinned with the shown view is not pinned again', () => {
   assert.equal(run([show(1, null, {pinned: pinned()})], view).pinnedSince, null);
 });
 
-test('the next view of a revision keeps what was read ahead, that of a newer one does not', () => {
+test('the next view of a revision keeps what was prefetched, that of a newer one does not', () => {
   const state = run([{type: 'ahead', ready: 3, keys: ['1', '2'], tokens: 7}], settled(1));
   assert.equal(run([show(1, likelyView())], state).ahead.ready, 3);
   const newer = run([show(2, likelyView())], state);
@@ -113,12 +113,12 @@ test('the next view of a revision keeps what was read ahead, that of a newer one
   assert.equal(run([{type: 'ahead', ready: 0, keys: []}], state).ahead.tokens, 7);
 });
 
-test('a piece is read ahead where its tokens are among the keys, unless its row is inert', () => {
+test('a piece is prefetched where its tokens are among the keys, unless its row is inert', () => {
   const before = settled(1), [row] = before.drawn.rows;
   const state = run([{type: 'ahead', ready: 1, keys: [row.ids.slice(0, 2).join(' ')]}], before);
-  assert.deepEqual(row.pieces.map(piece => isReadAhead(state, row, piece)), [false, true, false, false, false]);
+  assert.deepEqual(row.pieces.map(piece => isPrefetched(state, row, piece)), [false, true, false, false, false]);
   const expecting = {...state, expectedRevision: 2};
-  assert.equal(isReadAhead(expecting, row, row.pieces[1]), false);
+  assert.equal(isPrefetched(expecting, row, row.pieces[1]), false);
 });
 
 test('other beginnings open and close, and only where there are some', () => {

@@ -55,7 +55,7 @@ test('the views of the last forty texts are kept', () => {
   assert.ok(known.at('text 2', SETTINGS) && known.at('text 40', SETTINGS));
 });
 
-test('views read ahead are kept while their view grows, and dropped when it is complete or another', () => {
+test('prefetched views are kept while their view grows, and dropped when it is complete or another', () => {
   const known = new KnownViews();
   known.take(1, 'one', viewOf(), false);
   known.add('1', viewOf());
@@ -70,7 +70,7 @@ test('views read ahead are kept while their view grows, and dropped when it is c
   assert.deepEqual([known.ready(SETTINGS), known.revision, known.complete], [[], 2, false]);
 });
 
-test('a view read ahead is found by its tokens, even if its rows are shorter than asked for', () => {
+test('a prefetched view is found by its tokens, even if its rows are shorter than asked for', () => {
   const known = new KnownViews(), short = viewOf({depth: 1}, [branch(1), branch(1)]);
   known.take(1, 'one', viewOf(), true);
   known.add('1', viewOf());
@@ -84,7 +84,7 @@ test('a view read ahead is found by its tokens, even if its rows are shorter tha
   assert.deepEqual(known.ready(settings({mode: 'forks'})), []);
 });
 
-test('a view read ahead deeper than asked for is found too', () => {
+test('a prefetched view deeper than asked for is found too', () => {
   const known = new KnownViews();
   known.take(1, 'one', viewOf(), true);
   known.add('1', viewOf());

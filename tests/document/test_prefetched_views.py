@@ -1,4 +1,4 @@
-"""Following a page's text and reading ahead of it: what comes is what accepting would have given, and costs no pass."""
+"""Prefetched views of a page's text: each equals the view after accepting, and accepting then costs no pass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from lookahead_core import Document, Model, load_model
 from lookahead_core.document.document import AcceptedTokens
-from lookahead_core.document.read_ahead import PreparedView, read_ahead
+from lookahead_core.document.prefetch import PrefetchedView, prefetch_views
 from lookahead_core.strategies.lookahead_options import MODES, LookaheadOptions
 from lookahead_core.text.context_window import window_start
 from tests.conftest import tiny_llama
@@ -35,13 +35,15 @@ def settled(document: Document, text: str, **options: Any) -> Any:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("text", TEXTS)
-def test_what_is_read_ahead_equals_what_accepting_gives_and_accepting_then_costs_no_pass(
+def test_a_prefetched_view_equals_the_one_after_accepting_which_then_costs_no_pass(
     tiny_model: Model, text: str, mode: str
 ) -> None:
     options: dict[str, Any] = {"mode": mode, "k": 3, "depth": 4, **({"seed": 5} if mode == "sampled" else {})}
     document = Document(tiny_model)
     result = settled(document, text, **options)
-    found = [one for one in read_ahead(document, result, most_nodes=10_000, **options) if isinstance(one, PreparedView)]
+    found = [
+        one for one in prefetch_views(document, result, most_nodes=10_000, **options) if isinstance(one, PrefetchedView)
+    ]
     firsts = {branch.token_ids[: branch.pieces[0].tokens] for branch in result.branches if branch.pieces}
     assert {one.token_ids for one in found} >= firsts
     assert {one.token_ids for one in found[: len(firsts)]} == firsts, "first words come first"
@@ -65,8 +67,8 @@ def test_reading_ahead_takes_all_first_words_in_as_many_passes_as_one_view(tiny_
     document = Document(tiny_model)
     result = settled(document, "The sea.", k=5, depth=6)
     passes = document.tree.work.passes
-    steps = read_ahead(document, result, k=5, depth=6)
-    found: list[PreparedView] = []
+    steps = prefetch_views(document, result, k=5, depth=6)
+    found: list[PrefetchedView] = []
     while len(found) < 5:
         step = next(steps)
         found += [step] if step is not None else []
@@ -88,7 +90,7 @@ def test_what_is_likely_to_be_clicked_is_read_first_and_each_click_once(tiny_mod
     document = Document(tiny_model)
     options: dict[str, Any] = {"mode": mode, "k": 4, "depth": 4, "temperature": 0.7}
     result = settled(document, "The sea.", **options)
-    found = [one.token_ids for one in read_ahead(document, result, most_nodes=10**6, **options) if one is not None]
+    found = [one.token_ids for one in prefetch_views(document, result, most_nodes=10**6, **options) if one is not None]
     assert found == clicks_of(result)
 
 
@@ -100,12 +102,12 @@ def test_views_are_whole_up_to_the_budget_and_none_is_begun_beyond_it(
     options: dict[str, Any] = {"k": 3, "depth": 4, "banned": banned}
     document = Document(tiny_model)
     result = settled(document, "The sea.", **options)
-    everything = [one for one in read_ahead(document, result, most_nodes=10**6, **options) if one is not None]
+    everything = [one for one in prefetch_views(document, result, most_nodes=10**6, **options) if one is not None]
     document = Document(tiny_model)
     result = settled(document, "The sea.", **options)
     work, before, counted = document.tree.work, document.tree.work.tokens, []
     found = []
-    for step in read_ahead(document, result, most_nodes=most, **options):
+    for step in prefetch_views(document, result, most_nodes=most, **options):
         counted.append(work.tokens - before)
         if step is not None:
             found.append(step)
@@ -123,7 +125,7 @@ def test_reading_ahead_stops_where_its_budget_ends(tiny_model: Model) -> None:
     document = Document(tiny_model)
     result = settled(document, "The sea.", k=5, depth=6)
     before = document.tree.work.tokens
-    list(read_ahead(document, result, most_nodes=50, k=5, depth=6))
+    list(prefetch_views(document, result, most_nodes=50, k=5, depth=6))
     assert 50 <= document.tree.work.tokens - before <= 50 + 5 * 5 * 6
 
 
@@ -142,13 +144,13 @@ def test_options_of_reading_ahead_are_checked_as_those_of_a_view_are(
     document = Document(tiny_model, "The sea.")
     result = document.lookahead(k=2, depth=2)
     with pytest.raises(ValueError, match=sentence):
-        list(read_ahead(document, result, **options))
+        list(prefetch_views(document, result, **options))
 
 
-def test_without_options_a_view_is_read_ahead_by_the_defaults_of_a_view(tiny_model: Model) -> None:
+def test_without_options_a_view_is_prefetched_with_the_defaults_of_a_view(tiny_model: Model) -> None:
     document = Document(tiny_model, "The sea.")
     result = document.lookahead()
-    first = next(one for one in read_ahead(document, result) if one is not None)
+    first = next(one for one in prefetch_views(document, result) if one is not None)
     fresh = Document(tiny_model, "The sea.")
     fresh.accept(first.token_ids)
     assert near(first.result, fresh.lookahead())
@@ -156,14 +158,14 @@ def test_without_options_a_view_is_read_ahead_by_the_defaults_of_a_view(tiny_mod
     assert document.tree.work.passes - result.cost.passes <= LookaheadOptions().depth
 
 
-def test_nothing_is_read_ahead_that_the_model_would_read_through_another_window(tiny_model: Model) -> None:
+def test_no_view_is_prefetched_that_would_need_another_context_window(tiny_model: Model) -> None:
     document, context = Document(tiny_model), tiny_model.context_length
     assert context is not None
     text = "The sea. "
     while len(Document(tiny_model, text).token_ids) < context - 8:
         text += "The sea. "
     result = settled(document, text, k=2, depth=5)
-    found = [one for one in read_ahead(document, result, most_nodes=10_000, k=2, depth=5) if one is not None]
+    found = [one for one in prefetch_views(document, result, most_nodes=10_000, k=2, depth=5) if one is not None]
     clicks = {branch.token_ids[: piece.tokens] for branch in result.branches for piece in branch.pieces}
     assert {one.token_ids for one in found} < clicks, "some clicks would move the window"
     for one in found:

@@ -1,4 +1,4 @@
-"""Reading ahead: computes the lookaheads that are one click away while nobody waits, the likeliest first."""
+"""Prefetching: computes the lookaheads that are one click away while no request waits, the likeliest click first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WIDTH = 32
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedView:
+class PrefetchedView:
     """The lookahead that follows after accepting the first tokens of a branch."""
 
     token_ids: tuple[int, ...]
@@ -40,14 +40,14 @@ class _Click:
 
 
 @takes_options(LookaheadOptions)
-def read_ahead(
+def prefetch_views(
     document: Document, result: Lookahead, *, most_nodes: int = 512, **options: Unpack[LookaheadKeywords]
-) -> Iterator[PreparedView | None]:
-    """Compute the lookahead that would follow each possible click in `result`, the likeliest click first.
+) -> Iterator[PrefetchedView | None]:
+    """Prefetch the lookahead that would follow each possible click in `result`: a generator, likeliest click first.
 
-    Yields None after each forward pass, and a `PreparedView` for each finished lookahead. Ends once `most_nodes` tokens
-    went through the model. The document's text must be the one that `result` was computed for. The options are those of
-    `Document.lookahead`.
+    Yields None after each forward pass, and a `PrefetchedView` for each finished lookahead. Ends once `most_nodes`
+    tokens went through the model. The document's text must be the one that `result` was computed for. The options are
+    those of `Document.lookahead`.
     """
     checked_options, work, model = LookaheadOptions.of(options), document.tree.work, document.model
     limit = work.tokens + most_nodes
@@ -68,7 +68,7 @@ def read_ahead(
 
 def _prepared(
     document: Document, click: _Click, options: LookaheadKeywords, limit: int
-) -> Iterator[PreparedView | None]:
+) -> Iterator[PrefetchedView | None]:
     """Yield None after each pass, and the view at the end; no view if it takes the tree's tokens beyond the limit."""
     work, last, over = document.tree.work, None, False
     began = work.tokens
@@ -78,7 +78,7 @@ def _prepared(
         yield None
         last, over = step, work.tokens >= limit and work.tokens > began
     if last is not None:
-        yield PreparedView(click.branch.token_ids[: click.tokens], last.result)
+        yield PrefetchedView(click.branch.token_ids[: click.tokens], last.result)
 
 
 def _clicks(result: Lookahead) -> list[_Click]:
