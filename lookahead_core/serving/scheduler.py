@@ -96,7 +96,6 @@ class Scheduler:
         with self._change:
             self._drop(self._requests, client)
             self._drop(self._prefetches, client)
-            self._change.notify()
 
     def close(self) -> None:
         """Finish the running step, end all jobs with NoRoom, and take no more; returns when the thread has ended.

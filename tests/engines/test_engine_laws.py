@@ -237,3 +237,8 @@ def test_only_the_first_model_of_an_architecture_is_probed() -> None:
         fit(make(other, limit=64))
         assert probe.difference.cache_info().misses > once
         once = probe.difference.cache_info().misses
+    # Another configuration of a class is probed apart, as far as the small model shows the difference.
+    biased = make("mistral", limit=64)
+    biased.config.rms_norm_eps = 0.1
+    fit(biased)
+    assert probe.difference.cache_info().misses == once + 1

@@ -557,6 +557,8 @@ def test_the_error_for_missing_heads_lists_the_paths_that_were_tried(tiny_model:
 @pytest.mark.parametrize(
     ("error", "said"),
     [
+        (hub.GatedRepoError.__new__(hub.GatedRepoError), "owner/heads is gated: ask for access"),
+        (hub.RepositoryNotFoundError.__new__(hub.RepositoryNotFoundError), "and the Hub shows none either"),
         (hub.LocalEntryNotFoundError("none"), "are not on this machine, and the Hub does not answer"),
         (hub.EntryNotFoundError("none"), r"on the Hub holds no heads\.safetensors"),
         (hub.HFValidationError("odd"), "is no file, no folder and no name on the Hub"),

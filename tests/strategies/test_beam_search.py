@@ -282,6 +282,7 @@ def test_nodes_of_an_older_view_below_an_abandoned_beam_stay(model: Model) -> No
 def test_a_search_without_any_possible_token_raises_an_error(model: Model) -> None:
     found = Document(model, token_ids=PROMPT).beam_search(num_beams=3, max_new_tokens=200, no_repeat_ngram_size=1)
     assert found.steps <= 96
+    assert len(found.branches) == 3
     with pytest.raises((LookaheadError, ValueError), match="rule every token out"):
         Document(model, token_ids=PROMPT).beam_search(max_new_tokens=3, forbidden=list(range(96)))
     assert all(beam.ended or len(beam.token_ids) == found.steps - 1 for beam in found.branches)

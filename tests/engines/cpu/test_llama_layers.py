@@ -137,6 +137,14 @@ def test_layers_that_differ_between_the_first_and_the_last_are_not_compiled() ->
     assert not llama_layers(hf_model)
 
 
+@pytest.mark.parametrize("part", ["self_attn", "mlp"])
+def test_layers_with_an_additional_module_are_not_compiled(part: str) -> None:
+    hf_model = random_model("llama")
+    assert llama_layers(hf_model)
+    setattr(getattr(hf_model.model.layers[0], part), "extra", torch.nn.Dropout())
+    assert not llama_layers(hf_model)
+
+
 def test_layers_with_quantised_weights_are_not_compiled() -> None:
     class Quantised(torch.nn.Parameter):
         """A parameter subclass in a plain linear layer, as torchao makes them."""
