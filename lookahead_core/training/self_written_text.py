@@ -97,7 +97,6 @@ def make_prompts(model: Model, texts: Iterable[str] | None, seed: int) -> list[l
 
 def _built_in_prompts(model: Model) -> list[list[int]]:
     """Return openings of many kinds, and instructions too if the model has a chat template."""
-    model.codec.require_tokenizer()
     prompts = [Document(model, words.format(topic)).token_ids for words, topic in itertools.product(OPENINGS, TOPICS)]
     if not getattr(model.tokenizer, "chat_template", None):
         return prompts

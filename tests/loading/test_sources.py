@@ -225,8 +225,9 @@ def test_a_truncated_gguf_file_raises_an_error(share: float, tmp_path: Path, set
 def test_an_unknown_or_invalid_gguf_file_raises_an_error(tmp_path: Path, settings: Settings) -> None:
     unknown = write_gguf(tmp_path / "unknown.gguf", tiny_llama(), "from2040")
     assert "architecture from2040 is not supported" in sentence_for(str(unknown), settings)
-    (other := tmp_path / "other.gguf").write_bytes(b"PK12345678")
-    assert "is no GGUF file" in sentence_for(str(other), settings)
+    for beginning in (b"PK12345678", b"ELF 12345", b""):
+        (other := tmp_path / "other.gguf").write_bytes(beginning)
+        assert "is no GGUF file" in sentence_for(str(other), settings)
     for name in ("model.safetensors", "model.bin", "model", "model.gguf2"):
         (plain := tmp_path / name).write_bytes(b"GGUF12345678")
         assert "is a file: give the folder that it lies in" in sentence_for(str(plain), settings)

@@ -199,6 +199,24 @@ def test_a_waiting_request_that_is_replaced_tidies_up_in_the_schedulers_thread(s
     assert tidied == ["scheduler"]
 
 
+def test_an_error_while_a_dropped_request_is_closed_is_logged_and_ends_nothing(
+    scheduler: Scheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    def steps() -> Iterator[str]:
+        try:
+            while True:
+                yield "step"
+        finally:
+            raise RuntimeError("not tidy")
+
+    begun = threading.Event()
+    scheduler.submit(steps(), "a", on_step=lambda fact: begun.set(), on_end=lambda error: None)
+    assert begun.wait(PATIENCE)
+    scheduler.stop("a")
+    assert submit(scheduler, iter("b"), "b").wait() == ["b"]
+    until(lambda: any("could not be closed" in record.message for record in caplog.records))
+
+
 def test_a_mistake_in_a_step_reaches_who_asked_and_nobody_else(scheduler: Scheduler) -> None:
     def wrong() -> Iterator[int]:
         yield 1

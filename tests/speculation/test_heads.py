@@ -18,6 +18,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from lookahead_core import Document, LookaheadError, Model, ModelError, load_model
+from lookahead_core.command import model_loading
 from lookahead_core.command.main import main
 from lookahead_core.settings import Settings
 from lookahead_core.speculation import load_heads as heads_loading
@@ -637,8 +638,9 @@ def test_the_command_says_how_to_resume_after_an_interruption(
     ],
 )
 def test_the_command_rejects_wrong_options_before_it_loads_anything(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(model_loading, "load", lambda arguments: pytest.fail("A model is loaded."))
     try:
         status = main(["train-heads", *words])
     except SystemExit as ending:

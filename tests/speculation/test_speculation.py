@@ -668,6 +668,12 @@ def test_if_the_cache_has_no_space_for_drafts_the_text_continues_without_them(by
     expected = plain(model)
     model.engine.cache_bytes = (len(PROMPT) + 26) * model.engine._slot_bytes
     assert drafted(model, hostile(model.vocabulary)) == expected
+    stream = Document(model, token_ids=PROMPT).stream(
+        max_new_tokens=NEW, speculate=True, drafters=hostile(model.vocabulary)
+    )
+    for _ in stream:
+        pass
+    assert stream.statistics["dls"] == [1] * len(stream.token_ids), "drafts without space are not counted as tried"
 
 
 def test_a_size_that_was_slow_once_is_tried_again() -> None:

@@ -100,6 +100,11 @@ def test_prompts_are_the_beginnings_of_whole_pieces(tiny_model: Model) -> None:
     assert sorted(self_written_text.make_prompts(tiny_model, texts[0], 0)) == sorted(expected[:-1])
 
 
+def test_prompts_for_a_model_without_a_tokenizer_raise_an_error() -> None:
+    with pytest.raises(LookaheadError, match="without a tokenizer"):
+        self_written_text.make_prompts(load_model(tiny_llama(96)), None, seed=0)
+
+
 def test_every_prompt_begins_with_the_start_token(fallback_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(fallback_tokenizer)), tokenizer=fallback_tokenizer)
     assert Document(model, "Once").token_ids[0] == 1

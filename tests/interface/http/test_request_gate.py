@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import re
@@ -291,6 +292,25 @@ def test_unknown_components_and_functions_get_a_sentence_and_no_traceback(
         assert found == status and words in answered["detail"], (path, body, answered)
         assert answered["detail"].endswith(".")
     assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
+
+
+def test_a_body_message_without_more_body_is_the_last_one() -> None:
+    """The ASGI specification gives `more_body` the default False."""
+    bodies: list[bytes] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        bodies.append((await receive())["body"])
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": CALL}
+
+    async def send(message: Any) -> None:
+        raise AssertionError("The request is refused.")
+
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(CALL)).encode())]
+    scope = {"type": "http", "method": "POST", "path": LOOKAHEAD, "headers": [(b"host", b"here"), *headers]}
+    asyncio.run(request_gate.RequestGate(app)(scope, receive, send))
+    assert bodies == [CALL]
 
 
 def test_routes_are_recognised_behind_a_proxys_prefix() -> None:
