@@ -56,6 +56,13 @@ def test_odds_are_the_plain_forwards(tiny_model: Model) -> None:
     assert result.coverage == pytest.approx(sum(branch.share for branch in result.branches))
 
 
+def test_a_lookahead_without_banned_tokens_keeps_predictions_and_no_rows(tiny_model: Model) -> None:
+    document = Document(tiny_model, "the old")
+    for mode in ("likely", "forks", "best_first", "every_level"):
+        document.lookahead(k=3, depth=3, mode=mode)
+    assert {node.memo for node in document.tree.nodes()} == {None}
+
+
 def test_live_slots_are_the_prompt_and_each_branch_but_its_leaves(tiny_model: Model) -> None:
     for length, k, depth in ((30, 5, 10), (7, 3, 4), (100, 20, 2)):
         dice = random.Random(length)

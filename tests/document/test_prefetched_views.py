@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from lookahead_core import Document, Model, load_model
 from lookahead_core.document.document import AcceptedTokens
 from lookahead_core.document.prefetch import PrefetchedView, prefetch_views
 from lookahead_core.strategies.lookahead_options import MODES, LookaheadOptions
+from lookahead_core.text.codec import split_bytes
 from lookahead_core.text.context_window import window_start
 from tests.conftest import tiny_llama
 
@@ -252,6 +254,20 @@ def test_a_healed_token_is_not_believed_where_it_does_not_begin_with_what_was_ty
     right, spelled = token_spelling(tiny_model, reopened, "")
     document.follow(typed + spelled[2:], [AcceptedTokens(len(typed), (right,), healed=True)])
     assert document.text == typed + spelled[2:] and document.token_ids[-1] == right
+
+
+def test_the_text_end_after_tokens_of_a_healed_branch_is_that_after_accepting_them(tiny_model: Model) -> None:
+    pieces = ((token_id, tiny_model.codec.bytes_of(token_id)) for token_id in range(400))
+    part, spelled = next((token_id, piece) for token_id, piece in pieces if len(piece) > 1 and piece[0] >= 0xF0)
+    assert split_bytes(b"", spelled) == ("", spelled), "the beginning of an emoji"
+    document = Document(tiny_model, "The old keeper sa")
+    found = next(branch for branch in document.lookahead(k=5, depth=4, heal=True).branches if branch.healed)
+    branch = replace(found, token_ids=(found.token_ids[0], part))
+    after = document.after(branch, 2)
+    assert after is not None
+    document.accept(branch, 2)
+    assert after[0] is document.head
+    assert after[1].partial == document.passage.end.partial == spelled
 
 
 @pytest.mark.parametrize("heal", [False, True])

@@ -282,6 +282,15 @@ def test_guesses_that_no_drafter_made_before_count_for_less_where_guesses_of_the
     assert sizes[:10] == [1] * 10 and sizes[-1] == 0
 
 
+@pytest.mark.parametrize("needs", [(False, False), (False, True), (True, False)])
+def test_hidden_states_are_needed_if_one_drafter_uses_them(needs: tuple[bool, bool]) -> None:
+    drafters = [Fixed(name, {}) for name in ("one", "other")]
+    for drafter, hidden in zip(drafters, needs, strict=True):
+        drafter.hidden = hidden
+    speculation = Speculation(drafters, GuessAccuracy(), Table([0.1]), frozenset(), VOCABULARY)
+    assert speculation.needs_hidden is any(needs)
+
+
 def test_the_odds_of_a_guess_are_clamped() -> None:
     guesses = {(): [(1, 9.0), (2, -3.0)], (1,): [(1, 0.99)]}
     speculation = Speculation([Fixed("one", guesses)], GuessAccuracy(), Table([0.01] * 9), frozenset(), VOCABULARY)

@@ -13,7 +13,7 @@ from lookahead_core.engines.engine import NodeScores
 from lookahead_core.speculation.drafters.draft_model_drafter import DraftModelDrafter
 from lookahead_core.speculation.drafters.protocol import Guess, GuessAccuracy
 from lookahead_core.speculation.drafters.successor_drafter import SuccessorDrafter
-from lookahead_core.speculation.drafters.suffix_drafter import SuffixDrafter, SuffixMatches
+from lookahead_core.speculation.drafters.suffix_drafter import INITIAL_ODDS, SuffixDrafter, SuffixMatches
 from lookahead_core.speculation.ngram_index import NgramIndex
 from lookahead_core.tree import TokenTree
 from tests.conftest import tiny_llama
@@ -246,3 +246,10 @@ def test_a_sampled_token_of_a_draft_model_is_its_only_guess_with_its_source() ->
     (second,) = drafter.ways(drafter.follow(state, 3))
     assert second.token_id == 4
     assert math.isclose(second.odds, 0.7)
+
+
+@pytest.mark.parametrize("kind", INITIAL_ODDS)
+def test_the_first_odds_rise_with_the_length_of_a_match_and_stay_below_1(kind: str) -> None:
+    odds = INITIAL_ODDS[kind]
+    assert list(odds) == sorted(odds) and odds[0] >= 0 and odds[-1] < 1
+    assert len(odds) == 1 + (32).bit_length(), "lengths from 32 on are alike"

@@ -289,6 +289,12 @@ def test_the_end_of_a_turn_is_found_in_the_template(
     assert (set(found.turn_end_ids), found.turn_end_text) == (ids, text)
 
 
+def test_no_text_ends_a_turn_where_the_template_refuses_a_further_message(byte_tokenizer: Any) -> None:
+    refusing = "{% if messages | length > 1 %}{{ raise_exception('One only') }}{% endif %}{{ messages[0]['content'] }}"
+    found = tokenize_conversation(TextCodec(with_template(byte_tokenizer, refusing)), talk("Hi"))
+    assert (found.last_message, set(found.turn_end_ids), found.turn_end_text) == ("Hi", set(), "")
+
+
 @pytest.mark.parametrize(
     ("messages", "message"),
     [

@@ -1,0 +1,32 @@
+"""The tokens of an edited text: which are kept, and which are made anew."""
+
+from __future__ import annotations
+
+from lookahead_core import Model
+from lookahead_core.text.passage import LONGEST_WORD, Passage
+
+
+def test_typed_characters_may_merge_with_the_last_accepted_token_and_with_none_before_it(tiny_model: Model) -> None:
+    codec = tiny_model.codec
+    spelled = {codec.bytes_of(token_id): token_id for token_id in range(400)}
+    pair = next(piece for piece in spelled if len(piece) == 2 and piece.isalpha())
+    first, last = (spelled[pair[index : index + 1]] for index in (0, 1))
+    passage = Passage(codec)
+    passage.edit("the")
+    typed = passage.token_ids
+    passage.accept([last, first, first], replace_last=False)
+    passage.edit(passage.text + pair[1:].decode())
+    assert passage.token_ids == [*typed, last, first, spelled[pair]]
+
+
+def test_an_edit_goes_back_to_the_beginning_of_a_word_but_not_beyond_64_tokens(tiny_model: Model) -> None:
+    letters = "qzjxvk" * 30
+    for text, first in (("the sea " + letters, 64), ("the sea " + letters[:20], None)):
+        passage = Passage(tiny_model.codec)
+        passage.edit(text)
+        count = len(passage.tokens)
+        kept = passage.edit(text + "q")
+        if first is None:
+            assert "".join(text[: passage.tokens[kept - 1].end]) == "the sea" and count - kept < LONGEST_WORD
+        else:
+            assert kept == count - 1 - first
