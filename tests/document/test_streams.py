@@ -7,6 +7,7 @@ import io
 import itertools
 import math
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -47,6 +48,35 @@ def written(model: Model, text: str, **options: Any) -> str:
 def ids(model: Model, **options: Any) -> list[int]:
     stream = Document(model, token_ids=IDS).stream(**options)
     return [step.token_id for step in stream]
+
+
+def test_each_token_is_flushed_when_it_is_written(keeper: Model) -> None:
+    class Flushed(io.StringIO):
+        flushed = ""
+
+        def flush(self) -> None:
+            self.flushed = self.getvalue()
+
+        def write(self, text: str) -> int:
+            assert self.flushed == self.getvalue()
+            return super().write(text)
+
+    out = Flushed()
+    stream = Document(keeper, "Old").stream(max_new_tokens=6)
+    stream.write(out)
+    assert out.flushed == stream.text
+
+
+def test_statistics_count_the_tokens_and_seconds_of_every_pass(keeper: Model) -> None:
+    started = time.perf_counter()
+    stream = Document(keeper, "Old").stream(max_new_tokens=20, speculate=True)
+    stream.write(io.StringIO())
+    elapsed, figures = time.perf_counter() - started, stream.statistics
+    assert sum(figures["edls"]) == len(stream.token_ids)
+    assert all(won <= evaluated for won, evaluated in zip(figures["edls"], figures["dls"], strict=True))
+    for seconds in (figures["fts"], figures["qts"]):
+        assert len(seconds) == len(figures["edls"]) and min(seconds) > 0
+    assert sum(figures["fts"]) + sum(figures["qts"]) <= elapsed
 
 
 def test_a_stream_writes_what_the_model_would_and_leaves_the_text_as_it_is(keeper: Model) -> None:

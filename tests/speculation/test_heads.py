@@ -120,6 +120,17 @@ def test_heads_equal_a_slow_reference_computation(tiny_model: Model, vector: tor
         assert [way.odds for way in ways] == pytest.approx([float(odds[place]) for place in best], rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "computed_in"),
+    [(torch.float16, torch.float32), (torch.bfloat16, torch.bfloat16), (torch.float32, torch.float32)],
+)
+def test_heads_compute_in_the_models_dtype_but_in_float32_for_float16_on_a_cpu(
+    byte_tokenizer: Any, dtype: torch.dtype, computed_in: torch.dtype
+) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer)).to(dtype), tokenizer=byte_tokenizer)
+    assert HeadsForward(random_heads(model), model).dtype is computed_in
+
+
 def test_several_rows_together_equal_each_row_alone(tiny_model: Model) -> None:
     product = HeadsForward(random_heads(tiny_model, 3, torch.arange(5, 90)), tiny_model)
     texts, came = ["Once upon a time", "the sea", "After careful"], torch.tensor([3, 50, 7])

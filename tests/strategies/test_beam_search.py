@@ -101,6 +101,19 @@ def test_by_the_seeds_rules_the_first_that_ended_are_the_results_not_the_best() 
     assert sorted(tuple(path[len(PROMPT) :]) for _, path in found) == [(3,), (30, 3)] and levels == beams.steps == 2
 
 
+@pytest.mark.parametrize("least", [0, 1, 3])
+def test_no_beam_ends_before_its_minimum_and_a_beam_may_end_right_after_it(least: int) -> None:
+    follows = torch.full((96, 96), -12.0)
+    follows[:, 3] = math.log(0.9)
+    follows[:, 30] = math.log(0.1)
+    hf_model = bigrams(follows)
+    hf_model.generation_config = transformers.GenerationConfig(eos_token_id=[3])
+    document = Document(load_model(hf_model), token_ids=PROMPT)
+    beams = document.beam_search(num_beams=2, max_new_tokens=8, min_new_tokens=least, length_penalty=0.0)
+    assert beams.branches[0].token_ids == (30,) * least + (3,)
+    assert all(len(beam.token_ids) > least for beam in beams.branches)
+
+
 def group_search(
     hf_model: Any, groups: int, group_size: int, penalty: float, size: int, length_penalty: float, ends: set[int]
 ) -> list[tuple[float, list[int]]]:

@@ -141,7 +141,7 @@ def test_layers_that_differ_between_the_first_and_the_last_are_not_compiled() ->
 def test_layers_with_an_additional_module_are_not_compiled(part: str) -> None:
     hf_model = random_model("llama")
     assert llama_layers(hf_model)
-    setattr(getattr(hf_model.model.layers[0], part), "extra", torch.nn.Dropout())
+    getattr(hf_model.model.layers[0], part).extra = torch.nn.Dropout()
     assert not llama_layers(hf_model)
 
 
