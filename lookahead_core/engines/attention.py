@@ -58,15 +58,15 @@ def attend(
 ) -> torch.Tensor:
     """Scaled dot-product attention; the result has shape (1, rows, heads, width).
 
-    Grouped-query key heads are not repeated in memory. The mask may already be folded (see `folded`).
+    Grouped-query key heads are not repeated in memory.
     """
     _, heads, rows, width = query.shape
     key_heads = key.shape[1]
     group = heads // key_heads
     if mask is not None and rows <= FOLD_ROWS and group > 1:
         folded_query = query.reshape(1, key_heads, group * rows, width)
-        if mask.shape[2] != group * rows:
-            mask = folded(mask, group)
+        slots = mask.shape[3]
+        mask = mask.expand(1, group, rows, slots).reshape(1, 1, group * rows, slots)
         output = functional.scaled_dot_product_attention(folded_query, key, value, attn_mask=mask, scale=scaling)
         unfolded = output.view(1, key_heads, group, rows, width).permute(0, 3, 1, 2, 4)
         return unfolded.reshape(1, rows, heads, width)
@@ -77,12 +77,6 @@ def attend(
             query, key, value, attn_mask=mask, scale=scaling, enable_gqa=group > 1
         )
     return output.transpose(1, 2).contiguous()
-
-
-def folded(mask: torch.Tensor, group: int) -> torch.Tensor:
-    """A mask of shape (1, 1, rows, slots), repeated for each query head of a group: (1, 1, group * rows, slots)."""
-    _, _, rows, slots = mask.shape
-    return mask.expand(1, group, rows, slots).reshape(1, 1, group * rows, slots)
 
 
 def _attend_in_blocks(
