@@ -13,30 +13,28 @@ import itertools
 import logging
 import platform
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
-from lookahead_core.engines.cpu.packed_matrix import is_plain, stacked
+from lookahead_core.engines.cpu.packed_matrix import is_plain
 
 binding: Any = None
 if sys.platform == "linux" and platform.machine() == "x86_64":
-    try:
+    with suppress(Exception):  # not installed, cannot be loaded, or a version without opaque pointers
         import llvmlite.binding
         import llvmlite.ir
 
         llvmlite.ir.PointerType()
         binding = llvmlite.binding
-    except Exception:  # not installed, cannot be loaded, or a version without opaque pointers
-        binding = None
 if binding is not None:
     from lookahead_core.engines.cpu.llvm_kernels import ATTEND, LayerShape
-    from lookahead_core.engines.cpu.llvm_layers import LAYER, llvm_ir_of, weight_sizes
+    from lookahead_core.engines.cpu.llvm_layers import llvm_ir_of, row_widths, weight_shapes
 
 log = logging.getLogger(__name__)
 ROWS = 64
@@ -50,7 +48,37 @@ TRIED_PASSES = ((1, 20), (4, 0), (6, 64), (7, 250), (14, 31), (32, 9))
 """(rows, earlier slots) of the passes with which a compiled layer is compared with the reference."""
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 2e-2}
 """The largest accepted difference of a layer's residual update from the reference, relative to it, by cache type."""
-LayerFunction = Callable[..., torch.Tensor]
+
+
+@dataclass(frozen=True)
+class TreeRows:
+    """The rows of one tree in a pass, and the tree's cache."""
+
+    start: int
+    """The first free slot: keys and values of the rows are written from there on."""
+    mask: torch.Tensor
+    """An additive attention mask of shape (1, 1, rows, slots)."""
+    cache: Sequence[tuple[torch.Tensor, torch.Tensor]]
+    """For each layer, the keys and the values of all slots: tensors of shape (1, key heads, capacity, head width)."""
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return self.mask.shape[2]
+
+    @property
+    def capacity(self) -> int:
+        """The number of slots in the cache."""
+        return self.cache[0][0].shape[2]
+
+    def parts(self, most: int) -> Iterator[TreeRows]:
+        """The rows in parts of at most `most` rows, in order. Later parts follow the earlier ones in the cache."""
+        for first in range(0, self.count, most):
+            end = min(first + most, self.count)
+            yield replace(self, start=self.start + first, mask=self.mask[:, :, first:end, : self.start + end])
+
+
+LayerFunction = Callable[[torch.Tensor, torch.Tensor, Sequence[TreeRows]], torch.Tensor]
 """A function that computes layers, with the arguments of `CompiledLayers.__call__`."""
 
 
@@ -139,39 +167,37 @@ def compile_layers(
     `reference` makes of one layer a function that computes it in float32. The first and the last layer are compared
     with it.
     """
-    found = registers()
-    if found is None:
-        return None, "compiling needs Linux, an x86-64 processor with AVX2 and FMA, and llvmlite"
     try:
-        reason = next(filter(None, map(_why_unknown, layers)), "")
-        shapes = dict.fromkeys(_shape_of(layer, *found) for layer in layers)
-        if not reason and len(shapes) > 1:
-            reason = "its layers differ in shape"
-        (shape, *_) = shapes
-        if not reason and not shape.fits:
-            reason = "its widths are no multiples of the processor's registers"
-        if not reason and not all(
-            agrees(CompiledLayers([layer], shape), reference(layer)) for layer in (layers[0], layers[-1])
-        ):
-            reason = "a compiled layer differs from the same layer in float32"
-        return (None, reason) if reason else (CompiledLayers(layers, shape), "")
+        reason = next(_refusals(layers, reference), "")
+        return (None, reason) if reason else (CompiledLayers(layers, shape_of(layers[0])), "")
     except Exception as error:  # whatever LLVM or a malformed layer raises: the packed matrices do without it
         log.debug("layers are not compiled", exc_info=True)
         return None, f"compiling failed with {type(error).__name__}: {error}"
 
 
-def _why_unknown(layer: Any) -> str:
-    """Why the kernels cannot compute a layer with the weights it has; an empty string if they can."""
-    attention, mlp = layer.self_attn, layer.mlp
-    bare = (attention.o_proj, mlp.gate_proj, mlp.up_proj, mlp.down_proj)
-    every = (attention.q_proj, attention.k_proj, attention.v_proj, *bare)
-    norms = [layer.input_layernorm, layer.post_attention_layernorm]
-    norms += [getattr(attention, name) for name in ("q_norm", "k_norm") if hasattr(attention, name)]
-    if len({norm.variance_epsilon for norm in norms}) > 1:
-        return "its norms differ in epsilon"
-    if not all(one.bias is None for one in bare):
-        return "a projection has a bias"
-    return "" if all(is_exact(one.weight) for one in every) else "its weights do not fit into bfloat16 exactly"
+def _refusals(layers: Sequence[Any], reference: Callable[[Any], LayerFunction]) -> Iterator[str]:
+    """The reasons why layers cannot be compiled, one after the other."""
+    if registers() is None:
+        yield "compiling needs Linux, an x86-64 processor with AVX2 and FMA, and llvmlite"
+    for layer in layers:
+        attention, mlp = layer.self_attn, layer.mlp
+        inputs = attention.q_proj, attention.k_proj, attention.v_proj
+        others = attention.o_proj, mlp.gate_proj, mlp.up_proj, mlp.down_proj
+        norms = [module for module in layer.modules() if hasattr(module, "variance_epsilon")]
+        if len({norm.variance_epsilon for norm in norms}) > 1:
+            yield "its norms differ in epsilon"
+        if any(linear.bias is not None for linear in others) or len({linear.bias is None for linear in inputs}) > 1:
+            yield "a projection has a bias"
+        if not all(is_exact(linear.weight) for linear in (*inputs, *others)):
+            yield "its weights do not fit into bfloat16 exactly"
+    shape = shape_of(layers[0])
+    if any(shape_of(layer) != shape for layer in layers):
+        yield "its layers differ in shape"
+    if not shape.fits:
+        yield "its widths are no multiples of the processor's registers"
+    for layer in (layers[0], layers[-1]):
+        if not agrees(CompiledLayers([layer], shape), reference(layer)):
+            yield "a compiled layer differs from the same layer in float32"
 
 
 def is_exact(weight: torch.Tensor) -> bool:
@@ -181,12 +207,13 @@ def is_exact(weight: torch.Tensor) -> bool:
     return weight.dtype is torch.bfloat16 or bool((weight.detach().bfloat16() == weight.detach()).all())
 
 
-def _shape_of(layer: Any, lanes: int, blockings: tuple[tuple[int, int], ...]) -> LayerShape:
-    attention = layer.self_attn
-    width = int(attention.head_dim)
+def shape_of(layer: Any) -> LayerShape:
+    """The dimensions of a layer, for the registers of this processor."""
+    attention, width, found = layer.self_attn, int(layer.self_attn.head_dim), registers()
+    assert found is not None
     return LayerShape(
-        lanes=lanes,
-        blockings=blockings,
+        lanes=found[0],
+        blockings=found[1],
         bf16_cache=attention.q_proj.weight.dtype is torch.bfloat16,
         hidden=attention.q_proj.in_features,
         intermediate=layer.mlp.gate_proj.out_features,
@@ -214,135 +241,107 @@ class CompiledLayers:
         return len(self._weights)
 
     def _weights_of(self, layer: Any) -> list[torch.Tensor]:
-        """A layer's weights in the kernels' layout, in the order of LAYER."""
+        """A layer's weights in the kernels' layout, in the order of `weight_shapes`."""
         attention, mlp, shape = layer.self_attn, layer.mlp, self.shape
-        qkv, bias = stacked([attention.q_proj, attention.k_proj, attention.v_proj])
-        gate_up, _ = stacked([mlp.gate_proj, mlp.up_proj])
-        nothing = torch.empty(0, device="cpu")
-        matrices = {
-            "qkv": qkv,
+        inputs = attention.q_proj, attention.k_proj, attention.v_proj
+        absent = torch.empty(0, device="cpu")
+        weights = {
+            "input_norm": layer.input_layernorm.weight,
+            "qkv": torch.cat([linear.weight for linear in inputs]),
+            "bias": torch.cat([linear.bias for linear in inputs]) if shape.has_bias else absent,
+            "query_norm": attention.q_norm.weight if shape.has_head_norms else absent,
+            "key_norm": attention.k_norm.weight if shape.has_head_norms else absent,
             "o_proj": attention.o_proj.weight,
-            "gate_up": gate_up,
+            "mlp_norm": layer.post_attention_layernorm.weight,
+            "gate_up": torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight]),
             "down": mlp.down_proj.weight,
         }
-        vectors = {
-            "input_norm": layer.input_layernorm.weight,
-            "bias": nothing if bias is None else bias,
-            "query_norm": attention.q_norm.weight if shape.has_head_norms else nothing,
-            "key_norm": attention.k_norm.weight if shape.has_head_norms else nothing,
-            "mlp_norm": layer.post_attention_layernorm.weight,
-        }
-        due = weight_sizes(shape)
-        for name, part in (matrices | vectors).items():
-            if part.numel() != due[name]:
-                raise ValueError(f"{name} holds {part.numel()} numbers, and must hold {due[name]}.")
-        parts = {name: paired(matrix, shape.lanes) for name, matrix in matrices.items()}
-        parts |= {name: aligned(vector.detach().float()) for name, vector in vectors.items()}
-        return [parts[name] for name in LAYER]
+        for name, expected in weight_shapes(shape).items():
+            if weights[name].shape != expected:
+                raise ValueError(f"{name} has the shape {tuple(weights[name].shape)}, and must have {expected}.")
+        return [
+            paired(weights[name], shape.lanes) if len(expected) == 2 else aligned(weights[name].detach().float())
+            for name, expected in weight_shapes(shape).items()
+        ]
 
-    def takes(self, head: nn.Module) -> bool:
+    def takes(self, head: Any) -> bool:
         """Whether `CompiledHead` can compute an output matrix."""
-        return (
-            is_plain(head)
-            and head.bias is None
-            and is_exact(head.weight)
-            and head.out_features % self.shape.group_width == 0
-        )
+        fits = is_plain(head) and head.bias is None and head.out_features % self.shape.group_width == 0
+        return bool(fits and is_exact(head.weight))
 
-    def __call__(
-        self,
-        rows: torch.Tensor,
-        counts: Sequence[int],
-        starts: Sequence[int],
-        masks: Sequence[torch.Tensor],
-        keys: Sequence[Sequence[torch.Tensor]],
-        values: Sequence[Sequence[torch.Tensor]],
-        rope: torch.Tensor,
-    ) -> torch.Tensor:
-        """The hidden states of a pass's rows after all layers, in float32.
+    def __call__(self, rows: torch.Tensor, rope: torch.Tensor, trees: Sequence[TreeRows]) -> torch.Tensor:
+        """The hidden states of a pass's rows after all layers, in float32; each tree's cache gets keys and values.
 
-        `counts` are the rows of each tree. `starts` are its first free slots: keys and values of its rows are written
-        there, into `keys[tree][layer]` and `values[tree][layer]` of shape (1, key heads, capacity, width). `masks` are
-        additive, of shape (1, 1, rows, slots) for each tree; `rope` is what `rope_of` gives for each row.
+        `rows` are hidden states, one tree after the other; `rope` is what `rope_of` gives for each row. Raises
+        ValueError if the arguments do not fit together, before anything is written.
         """
         shape, count, threads = self.shape, len(rows), torch.get_num_threads()
+        counts = [tree.count for tree in trees]
+        if rows.shape != (sum(counts), shape.hidden) or rope.shape != (count, 2 * shape.head_width):
+            raise ValueError(f"{tuple(rows.shape)} rows and {tuple(rope.shape)} ropes do not fit {counts} rows.")
+        for tree in trees:
+            self._check(tree)
         residual = rows.to(torch.float32, copy=True).contiguous()
         rope = rope.to(torch.float32).contiguous()
-        masks = [mask.to(self.dtype).contiguous() for mask in masks]
-        if residual.shape != (sum(counts), shape.hidden) or rope.shape != (count, 2 * shape.head_width):
-            raise ValueError(f"{tuple(rows.shape)} rows and {tuple(rope.shape)} ropes do not fit {list(counts)} rows.")
-        self._check(counts, starts, masks, keys, values)
+        masks = [tree.mask.to(self.dtype).contiguous() for tree in trees]
         firsts = itertools.accumulate(counts, initial=0)
-        places = zip(firsts, counts, starts, (key[0].shape[2] for key in keys), strict=False)
-        seen = [(mask.data_ptr(), mask.stride(2)) for mask in masks]
-        trees = addresses([[*place, *where] for place, where in zip(places, seen, strict=True)])
-        by_layer = zip(zip(*keys, strict=True), zip(*values, strict=True), strict=True)
-        caches = addresses(
-            [[kept.data_ptr() for both in zip(key, value, strict=True) for kept in both] for key, value in by_layer]
-        )
-        slots = max(start + some for start, some in zip(starts, counts, strict=True))
-        score_width = -(-slots // shape.lanes) * shape.lanes
-        each = (shape.qkv, shape.attention_width, 2 * shape.intermediate, threads * shape.hidden)
-        buffers = [room(count, width) for width in each] + [room(threads * ATTEND, score_width)]
-        arguments = [
-            count, residual.data_ptr(), len(self), self._layers.ctypes.data, len(trees), trees.ctypes.data,
-            caches.ctypes.data, rope.data_ptr(), *(part.data_ptr() for part in buffers), score_width,
-        ]  # fmt: skip
+        records, caches = [], []
+        for first, tree, mask in zip(firsts, trees, masks, strict=False):
+            records.append((first, tree.count, tree.start, tree.capacity, mask.shape[3], mask.data_ptr()))
+        for layer in range(len(self)):
+            caches += [states.data_ptr() for tree in trees for states in tree.cache[layer]]
+        score_width = -(-max(tree.start + tree.count for tree in trees) // shape.lanes) * shape.lanes
+        widths = row_widths(shape)
+        buffers = [room(count, widths[name]) for name in ("qkv", "attended", "gate_up_out")]
+        buffers += [room(threads * count, widths["normed"]), room(threads * ATTEND, score_width)]
+        tables = self._layers, addresses(records), addresses(caches)
+        arguments = [count, len(self), len(trees), score_width, *(table.ctypes.data for table in tables)]
+        arguments += [tensor.data_ptr() for tensor in (rope, residual, *buffers)]
         self.functions.run(self.functions.layers, addresses(arguments), threads)
         return residual
 
-    def _check(
-        self, counts: Sequence[int], starts: Sequence[int], masks: Sequence[torch.Tensor],
-        keys: Sequence[Sequence[torch.Tensor]], values: Sequence[Sequence[torch.Tensor]],
-    ) -> None:  # fmt: skip
-        """Raise ValueError for what does not fit: compiled functions check no bounds."""
-        shape = self.shape
-        for count, start, mask in zip(counts, starts, masks, strict=True):
-            if mask.shape[2] != count or mask.shape[3] < start + count:
-                raise ValueError(f"The mask of {count} rows after {start} slots is {tuple(mask.shape)}.")
-        for key, value, count, start in zip(keys, values, counts, starts, strict=True):
-            capacity = key[0].shape[2]
-            kind = (1, shape.key_heads, capacity, shape.head_width), self.dtype, True
-            if len(key) != len(self) or len(value) != len(self) or start + count > capacity:
-                raise ValueError(f"{count} rows after {start} slots do not fit into {len(key)} × {capacity}.")
-            # All layers of a cache have one capacity, so the first and the last are enough.
-            if any(
-                (one.shape, one.dtype, one.is_contiguous()) != kind for one in (key[0], key[-1], value[0], value[-1])
-            ):
-                raise ValueError(f"The layers of a cache are not as they must be: {kind}.")
+    def _check(self, tree: TreeRows) -> None:
+        """Raise ValueError for a tree that does not fit: compiled functions check no bounds."""
+        if tree.mask.shape[3] < tree.start + tree.count:
+            raise ValueError(f"The mask of {tree.count} rows after {tree.start} slots is {tuple(tree.mask.shape)}.")
+        layers, capacity = len(tree.cache), tree.capacity
+        if layers != len(self) or tree.start + tree.count > capacity:
+            raise ValueError(f"{tree.count} rows after {tree.start} slots do not fit into {layers} × {capacity}.")
+        expected = (1, self.shape.key_heads, capacity, self.shape.head_width), self.dtype, True
+        # All layers of a cache have one capacity, so the first and the last are enough.
+        for states in (*tree.cache[0], *tree.cache[-1]):
+            if (states.shape, states.dtype, states.is_contiguous()) != expected:
+                raise ValueError(f"The layers of a cache are not as they must be: {expected}.")
 
 
 @torch.inference_mode()
 def agrees(compiled: CompiledLayers, reference: LayerFunction) -> bool:
     """Whether compiled layers add to the residual what the reference adds, within TOLERANCE."""
     for count, start in TRIED_PASSES:
-        given = _trial(compiled, [count], [start])
-        ours, theirs = (layers(*given).to(torch.float32) - given[0] for layers in (compiled, reference))
+        rows, rope, trees = random_pass(compiled, [(count, start)])
+        ours, theirs = (layers(rows, rope, trees).to(torch.float32) - rows for layers in (compiled, reference))
         if not (ours - theirs).norm() <= TOLERANCE[compiled.dtype] * theirs.norm():
             return False
     return True
 
 
 @torch.inference_mode()
-def _trial(compiled: CompiledLayers, counts: list[int], starts: list[int]) -> tuple[Any, ...]:
-    """Random arguments of a `LayerFunction`, by a fixed seed: `counts` rows after `starts` slots, for each tree."""
-    dice, shape = torch.Generator().manual_seed(0), compiled.shape
-    drawn = functools.partial(torch.randn, generator=dice, dtype=torch.float32, device="cpu")
-    masks = []
-    for count, start in zip(counts, starts, strict=True):
-        sees = drawn(1, 1, count, start + count) < 1
-        sees[..., 0] = True
-        mask = torch.zeros(sees.shape, dtype=compiled.dtype, device="cpu")
-        masks.append(mask.masked_fill_(~sees, torch.finfo(compiled.dtype).min))
-    keys, values = (
-        [
-            [drawn(1, shape.key_heads, start + count, shape.head_width).to(compiled.dtype)] * len(compiled)
-            for count, start in zip(counts, starts, strict=True)
-        ]
-        for _ in range(2)
-    )
-    rows, rope = (drawn(sum(counts), width) for width in (shape.hidden, 2 * shape.head_width))
-    return rows, counts, starts, masks, keys, values, rope
+def random_pass(
+    compiled: CompiledLayers, sizes: Sequence[tuple[int, int]]
+) -> tuple[torch.Tensor, torch.Tensor, list[TreeRows]]:
+    """Random arguments of a `LayerFunction`, by a fixed seed; `sizes` are the rows and earlier slots of each tree."""
+    shape, generator = compiled.shape, torch.Generator().manual_seed(0)
+    randn = functools.partial(torch.randn, generator=generator, dtype=torch.float32, device="cpu")
+    trees = []
+    for count, start in sizes:
+        visible = randn(1, 1, count, start + count) < 1
+        visible[..., 0] = True
+        mask = torch.zeros(visible.shape, dtype=compiled.dtype, device="cpu")
+        mask.masked_fill_(~visible, torch.finfo(compiled.dtype).min)
+        keys, values = randn(2, 1, shape.key_heads, start + count, shape.head_width).to(compiled.dtype)
+        trees.append(TreeRows(start, mask, [(keys, values)] * len(compiled)))
+    count = sum(tree.count for tree in trees)
+    return randn(count, shape.hidden), randn(count, 2 * shape.head_width), trees
 
 
 def room(count: int, width: int) -> torch.Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -17,15 +17,18 @@ import torch
 from torch import nn
 from transformers.modeling_outputs import CausalLMOutput
 
-from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, LayerFunction, compile_layers
+from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, LayerFunction, TreeRows, compile_layers
 from lookahead_core.engines.cpu.packed_matrix import is_plain
 from lookahead_core.engines.joint_cache import caches_of
 
-PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
-PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj"}
 ATTENTIONS = {"LlamaAttention", "MistralAttention", "Qwen2Attention", "Qwen3Attention", "GraniteAttention"}
-HEAD_NORMS = {"q_norm", "k_norm"}
-MLP_PARTS = {"gate_proj", "up_proj", "down_proj"}
+ACTIVATIONS = {"SiLU", "SiLUActivation"}
+MODULES = {
+    "", "input_layernorm", "self_attn", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+    "post_attention_layernorm", "mlp", "mlp.gate_proj", "mlp.up_proj", "mlp.act_fn", "mlp.down_proj",
+}  # fmt: skip
+HEAD_NORMS = {"self_attn.q_norm", "self_attn.k_norm"}
+"""The modules of a layer, and those that some families have in addition."""
 DIRECT_MODELS = {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"}
 """Models that are embeddings, layers, a final norm and an output matrix, with nothing between them."""
 
@@ -40,20 +43,18 @@ def use_compiled_layers(model_copy: Any) -> str:
         return "they are for decoder layers of the Llama shape"
     kinds = getattr(model_copy.config.get_text_config(decoder=True), "layer_types", None) or [""] * len(layers)
     runs = []
-    for _, indices in groupby(range(len(layers)), key=lambda index: kinds[index]):
-        first, *others = indices
-        members = [layers[index] for index in (first, *others)]
+    for _, group in groupby(range(len(layers)), key=lambda index: kinds[index]):
+        indices = list(group)
+        members = [layers[index] for index in indices]
         compiled, reason = compile_layers(members, float32_reference)
         if compiled is None:
             return reason
-        runs.append(LayerRun(members, first, compiled))
-    last = runs[-1].first
-    for index in range(last + 1):
-        layers[index] = SkippedLayer()
+        runs.append(LayerRun(members, indices[0], compiled))
     for run in runs:
-        layers[run.first] = run
+        for index in range(run.first, run.first + len(run.layers)):
+            layers[index] = run if index == run.first else SkippedLayer()
     # Without these, the model would only iterate over modules that do nothing.
-    del layers[last + 1 :]
+    del layers[runs[-1].first + 1 :]
     if type(model_copy).__name__ in DIRECT_MODELS and len(runs) == 1 and not _has_hooks(model_copy.model):
         model_copy.forward = DirectForward(model_copy)
     return ""
@@ -77,25 +78,15 @@ def _has_llama_shape(layer: nn.Module) -> bool:
     `compile_layers` compares the first and the last layer with the compiled ones. A family whose layers between them
     differ, or whose attention changes far into a text, would pass that test; hence the list of known classes.
     """
-    if _parts(layer) != PARTS or type(layer.self_attn).__name__ not in ATTENTIONS:
+    modules = dict(layer.named_modules())
+    if set(modules) not in (MODULES, MODULES | HEAD_NORMS):
         return False
-    attention, mlp = layer.self_attn, layer.mlp
-    norms = [layer.input_layernorm, layer.post_attention_layernorm]
-    norms += [getattr(attention, name) for name in HEAD_NORMS & _parts(attention)]
     return (
-        _parts(attention) - HEAD_NORMS == PROJECTIONS
-        and len(_parts(attention) & HEAD_NORMS) != 1
-        and len({getattr(attention, name).bias is None for name in ("q_proj", "k_proj", "v_proj")}) == 1
-        and _parts(mlp) - {"act_fn"} == MLP_PARTS
-        and type(getattr(mlp, "act_fn", None)).__name__ in ("SiLU", "SiLUActivation")
-        and all(is_plain(getattr(attention, name)) for name in PROJECTIONS)
-        and all(is_plain(getattr(mlp, name)) for name in MLP_PARTS)
-        and all(hasattr(norm, "variance_epsilon") for norm in norms)
+        type(modules["self_attn"]).__name__ in ATTENTIONS
+        and type(modules["mlp.act_fn"]).__name__ in ACTIVATIONS
+        and all(is_plain(module) for name, module in modules.items() if name.endswith("_proj"))
+        and all(hasattr(module, "variance_epsilon") for name, module in modules.items() if name.endswith("norm"))
     )
-
-
-def _parts(module: Any) -> set[str]:
-    return {name for name, _ in module.named_children()}
 
 
 class LayerRun(nn.Module):
@@ -110,68 +101,45 @@ class LayerRun(nn.Module):
         """Whether a pass of this many rows goes through the compiled layers."""
         return rows <= ROWS or self.compiled.dtype is torch.float32
 
-    def forward(
-        self,
-        hidden_states: torch.Tensor,
-        attention_mask: torch.Tensor,
-        position_embeddings: tuple[torch.Tensor, torch.Tensor],
-        past_key_values: Any,
-        **others: Any,
-    ) -> torch.Tensor:
-        """The hidden states after all layers, as decoder layers of transformers return them."""
+    def forward(self, hidden_states: torch.Tensor, **inputs: Any) -> torch.Tensor:
+        """The hidden states after all layers; takes the arguments of transformers' decoder layers."""
         if self.compiles(hidden_states.shape[1]):
-            rope = rope_of(*position_embeddings)[0]
-            return self.compute(hidden_states[0], attention_mask, past_key_values, rope)[None]
-        shared = {"attention_mask": attention_mask, "position_embeddings": position_embeddings, **others}
+            rope = rope_of(*inputs["position_embeddings"])[0]
+            return self.compute(hidden_states[0], inputs["attention_mask"], inputs["past_key_values"], rope)[None]
         for layer in self.layers:
-            hidden_states = layer(hidden_states, past_key_values=past_key_values, **shared)
+            hidden_states = layer(hidden_states, **inputs)
         return hidden_states
 
     def compute(self, rows: torch.Tensor, mask: torch.Tensor, states: Any, rope: torch.Tensor) -> torch.Tensor:
         """The hidden states of a pass's rows after the compiled layers, in float32."""
         caches, counts = caches_of(states, self.first, self.first + len(self.layers), len(rows))
-        shape = self.compiled.shape
+        shape, trees = self.compiled.shape, []
         like = rows.new_empty(1, shape.key_heads, 0, shape.head_width, dtype=self.compiled.dtype)
-        for layer in (layer for layers in caches for layer in layers if not layer.is_initialized):
-            layer.lazy_initialization(like, like)
-        starts = [layers[0].get_seq_length() for layers in caches]
-        keys = [[layer.keys for layer in layers] for layers in caches]
-        values = [[layer.values for layer in layers] for layers in caches]
+        for layers, tree_mask in zip(caches, mask.split(counts, 2), strict=True):
+            for layer in layers:
+                if not layer.is_initialized:
+                    layer.lazy_initialization(like, like)
+            start = layers[0].get_seq_length()
+            visible = tree_mask[..., : start + tree_mask.shape[2]]
+            trees.append(TreeRows(start, visible, [(layer.keys, layer.values) for layer in layers]))
         if len(rows) <= ROWS:
-            masks = [
-                part[..., : start + part.shape[2]] for part, start in zip(mask.split(counts, 2), starts, strict=True)
-            ]
-            return self.compiled(rows, counts, starts, masks, keys, values, rope)
-        results = []
-        for tree, first, count, done in _parts_of(counts):
-            rows_of, end = slice(first, first + count), starts[tree] + done + count
-            part = ([count], [end - count], [mask[:, :, rows_of, :end]], [keys[tree]], [values[tree]], rope[rows_of])
-            results.append(self.compiled(rows[rows_of], *part))
-        return torch.cat(results)
-
-
-def _parts_of(counts: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
-    """The rows of each tree in parts of at most `ROWS`: tree, first row, rows, and rows of the tree before them."""
-    start = 0
-    for tree, count in enumerate(counts):
-        for done in range(0, count, ROWS):
-            yield tree, start + done, min(ROWS, count - done), done
-        start += count
+            return self.compiled(rows, rope, trees)
+        parts = [part for tree in trees for part in tree.parts(ROWS)]
+        sizes = [part.count for part in parts]
+        each = zip(rows.split(sizes), rope.split(sizes), parts, strict=True)
+        return torch.cat([self.compiled(part_rows, angles, [part]) for part_rows, angles, part in each])
 
 
 def float32_reference(layer: Any) -> LayerFunction:
     """A function that computes one layer for one tree, by its own `forward` in float32, whatever its own type is."""
     exact = copy.deepcopy(layer).float()
 
-    def compute(
-        rows: torch.Tensor, counts: Sequence[int], starts: Sequence[int], masks: Sequence[torch.Tensor],
-        keys: Sequence[Sequence[torch.Tensor]], values: Sequence[Sequence[torch.Tensor]], rope: torch.Tensor,
-    ) -> torch.Tensor:  # fmt: skip
+    def compute(rows: torch.Tensor, rope: torch.Tensor, trees: Sequence[TreeRows]) -> torch.Tensor:
+        (tree,) = trees
         cosine, sine = rope[None].chunk(2, -1)
         first, second = sine.chunk(2, -1)
-        before = _ShortCache(*(kept[0][0][:, :, : starts[0]].float() for kept in (keys, values)))
-        rotation = cosine, torch.cat([-first, second], -1)
-        shared = {"attention_mask": masks[0].float(), "position_embeddings": rotation}
+        before = _ShortCache(*(states[:, :, : tree.start].float() for states in tree.cache[0]))
+        shared = {"attention_mask": tree.mask.float(), "position_embeddings": (cosine, torch.cat([-first, second], -1))}
         return exact(rows[None], past_key_values=before, **shared)[0]  # type: ignore[no-any-return]
 
     return compute
@@ -203,24 +171,14 @@ class DirectForward:
         self._ropes = torch.empty(0)
         """Rotary embeddings by position, up to the largest position so far."""
 
-    def __call__(
-        self,
-        input_ids: torch.Tensor,
-        position_ids: torch.Tensor,
-        attention_mask: torch.Tensor,
-        past_key_values: Any,
-        logits_to_keep: torch.Tensor,
-        **others: Any,
-    ) -> Any:
+    def __call__(self, input_ids: torch.Tensor, **inputs: Any) -> Any:
         body = self._model_copy.model
         layers, ids = body.layers[0], input_ids[0]
         if not layers.compiles(len(ids)):
-            return self._own(
-                self._model_copy, input_ids=input_ids, position_ids=position_ids, attention_mask=attention_mask,
-                past_key_values=past_key_values, logits_to_keep=logits_to_keep, **others,
-            )  # fmt: skip
-        rows = layers.compute(body.embed_tokens(ids), attention_mask, past_key_values, self._rope_at(position_ids[0]))
-        return CausalLMOutput(logits=self._model_copy.lm_head(body.norm(rows[logits_to_keep])[None]))
+            return self._own(self._model_copy, input_ids, **inputs)
+        rope = self._rope_at(inputs["position_ids"][0])
+        rows = layers.compute(body.embed_tokens(ids), inputs["attention_mask"], inputs["past_key_values"], rope)
+        return CausalLMOutput(logits=self._model_copy.lm_head(body.norm(rows[inputs["logits_to_keep"]])[None]))
 
     def _rope_at(self, positions: torch.Tensor) -> torch.Tensor:
         longest = int(positions.max()) + 1

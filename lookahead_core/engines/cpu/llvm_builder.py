@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 
 VOID, PTR = ir.VoidType(), ir.PointerType()
-I16, I32, I64, F32, F64 = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()
-LOWEST: float = struct.unpack("f", struct.pack("I", 0xFF7FFFFF))[0]
-"""The lowest finite float32 number."""
+I32, I64, F32, F64 = ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()
+BF16 = ir.IntType(16)
+"""The bits of a bfloat16 number."""
 HIGHEST_POWER, LOWEST_POWER = 88.0, -87.0
 """Arguments of `exp` are clamped to this range: float32 overflows above it, and results below it are 0."""
 LOG2_E, LN2 = 1.4426950408889634, (0.693359375, -2.12194440e-4)
@@ -23,25 +23,36 @@ TERMS = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6
 """Polynomial coefficients for (exp(x) - 1 - x) / x² on [-ln 2 / 2, ln 2 / 2], accurate to the last bit of float32."""
 
 
+def constant(kind: Any, value: float) -> Any:
+    """A constant of a type; for a vector type, with the value in every lane."""
+    return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+
+
 def as_i64(number: Any) -> Any:
     """An i64 constant for an int; an IR value unchanged."""
     return I64(number) if isinstance(number, int) else number
 
 
-def f32_constant(kind: Any, value: float) -> Any:
-    """A float32 constant, or a vector constant with it in every lane."""
-    value = struct.unpack("f", struct.pack("f", value))[0]
-    return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+def same_lanes(kind: Any, element: Any) -> Any:
+    """A vector type of other elements with as many lanes as `kind`; `element` itself where `kind` is no vector type."""
+    return ir.VectorType(element, kind.count) if isinstance(kind, ir.VectorType) else element
 
 
-def i32_vector(like: Any) -> Any:
-    """The i32 vector type with as many lanes as a vector type."""
-    return ir.VectorType(I32, like.count)
+@dataclass(frozen=True)
+class Variable:
+    """A stack variable of a function under construction."""
 
+    at: ir.IRBuilder
+    address: Any
+    kind: Any
 
-def i32_splat(kind: Any, value: int) -> Any:
-    """A vector constant with an integer in every lane."""
-    return ir.Constant(kind, [value] * kind.count)
+    def get(self) -> Any:
+        """Emit a load of the value."""
+        return self.at.load(self.address, typ=self.kind)
+
+    def set(self, value: Any) -> None:
+        """Emit a store of a value."""
+        self.at.store(value, self.address)
 
 
 class FunctionBuilder:
@@ -53,21 +64,25 @@ class FunctionBuilder:
         self.at = ir.IRBuilder(self.function.append_basic_block())
         self.arguments = self.function.args
 
+    def end(self) -> Any:
+        """Emit the return of a function without result; returns the function."""
+        self.at.ret_void()
+        return self.function
+
     # Control flow
 
     @contextmanager
     def loop(self, first: Any, end: Any, step: Any = 1) -> Iterator[Any]:
         """A context manager: its body is the body of a for loop from `first` to before `end`, and gets the index."""
-        at, counter = self.at, self.alloca(I64)
-        at.store(as_i64(first), counter)
+        at, counter = self.at, self.variable(as_i64(first))
         head, body, done = (self.function.append_basic_block() for _ in range(3))
         at.branch(head)
         at.position_at_end(head)
-        index = at.load(counter, typ=I64)
+        index = counter.get()
         at.cbranch(at.icmp_signed("<", index, as_i64(end)), body, done)
         at.position_at_end(body)
         yield index
-        at.store(at.add(index, as_i64(step)), counter)
+        counter.set(at.add(index, as_i64(step)))
         at.branch(head)
         at.position_at_end(done)
 
@@ -82,15 +97,15 @@ class FunctionBuilder:
             left = at.sub(count, first)
             yield first, at.select(at.icmp_signed("<", left, size), left, size)
 
-    def switch_on_count(self, count: Any, most: int, write: Callable[[int], None]) -> None:
-        """A switch over `count` from 1 to `most`; `write` emits the case of each number."""
+    def cases(self, count: Any, most: int) -> Iterator[int]:
+        """A generator of the numbers 1 to `most`; the code emitted for each runs where `count` is that number."""
         done, nowhere = (self.function.append_basic_block() for _ in range(2))
         choice = self.at.switch(count, nowhere)
         for known in range(1, most + 1):
             block = self.function.append_basic_block()
             choice.add_case(I64(known), block)
             self.at.position_at_end(block)
-            write(known)
+            yield known
             self.at.branch(done)
         self.at.position_at_end(nowhere)
         self.at.unreachable()
@@ -103,41 +118,48 @@ class FunctionBuilder:
         with self.at.goto_entry_block():
             return self.at.bitcast(self.at.alloca(kind, count), PTR)
 
-    def address(self, base: Any, place: Any, kind: Any) -> Any:
-        """The address of element `place` of an array."""
-        return self.at.gep(base, [as_i64(place)], source_etype=kind)
+    def variable(self, initial: Any) -> Variable:
+        """A stack variable that is set to `initial` here, each time that this code runs."""
+        variable = Variable(self.at, self.alloca(initial.type), initial.type)
+        variable.set(initial)
+        return variable
 
-    def load(self, base: Any, place: Any, kind: Any) -> Any:
-        """Element `place` of an array."""
-        return self.at.load(self.address(base, place, kind), typ=kind)
+    def index(self, row: Any, width: Any, column: Any = 0) -> Any:
+        """The index of an element of a row-major matrix with rows of `width` elements."""
+        return self.at.add(self.at.mul(as_i64(width), as_i64(row)), as_i64(column))
 
-    def load_vector(self, base: Any, place: Any, kind: Any) -> Any:
-        """A vector of adjacent float32 elements that begins at element `place`."""
-        return self.at.load(self.address(base, place, F32), typ=kind, align=4)
+    def address(self, base: Any, index: Any, kind: Any) -> Any:
+        """The address of an element of an array."""
+        return self.at.gep(base, [as_i64(index)], source_etype=kind)
 
-    def store_vector(self, value: Any, base: Any, place: Any) -> None:
-        """Store a vector in adjacent float32 elements that begin at element `place`."""
-        self.at.store(value, self.address(base, place, F32), align=4)
+    def load(self, base: Any, index: Any, kind: Any) -> Any:
+        """An element of an array."""
+        return self.at.load(self.address(base, index, kind), typ=kind)
 
-    def load_bf16_vector(self, base: Any, place: Any, kind: Any) -> Any:
-        """A vector of adjacent bfloat16 elements, converted to float32: their bits are its upper halves."""
-        lanes = ir.VectorType(I16, kind.count)
-        halves = self.at.load(self.address(base, place, I16), typ=lanes, align=2)
-        wide = self.at.zext(halves, i32_vector(kind))
-        return self.at.bitcast(self.at.shl(wide, i32_splat(wide.type, 16)), kind)
+    def load_record(self, base: Any, fields: Mapping[str, Any], record: Any = 0) -> dict[str, Any]:
+        """The fields, by name, of a record in an array of records; `fields` are their types, of 64 bits each."""
+        indices = {name: self.index(record, len(fields), position) for position, name in enumerate(fields)}
+        return {name: self.load(base, indices[name], kind) for name, kind in fields.items()}
 
-    def load_bf16(self, base: Any, place: Any) -> Any:
-        """One bfloat16 element, converted to float32."""
-        half = self.at.zext(self.load(base, place, I16), I32)
-        return self.at.bitcast(self.at.shl(half, I32(16)), F32)
+    def load_float(self, base: Any, index: Any, kind: Any, element: Any = F32) -> Any:
+        """A float32 number, or a vector of adjacent ones, from an array of float32 or bfloat16 elements."""
+        address = self.address(base, index, element)
+        if element is F32:
+            return self.at.load(address, typ=kind, align=4)
+        # The bits of a bfloat16 number are the upper half of the same number's bits in float32.
+        bits = self.at.zext(self.at.load(address, typ=same_lanes(kind, BF16), align=2), same_lanes(kind, I32))
+        return self.at.bitcast(self.at.shl(bits, constant(bits.type, 16)), kind)
 
-    def store_bf16_vector(self, value: Any, base: Any, place: Any) -> None:
-        """Store a float32 vector in adjacent bfloat16 elements, rounded to nearest, ties to even."""
-        at, kind = self.at, i32_vector(value.type)
-        bits = at.bitcast(value, kind)
-        odd = at.and_(at.lshr(bits, i32_splat(kind, 16)), i32_splat(kind, 1))
-        rounded = at.lshr(at.add(at.add(bits, i32_splat(kind, 0x7FFF)), odd), i32_splat(kind, 16))
-        at.store(at.trunc(rounded, ir.VectorType(I16, kind.count)), self.address(base, place, I16), align=2)
+    def store_float(self, value: Any, base: Any, index: Any, element: Any = F32) -> None:
+        """Store a float32 number, or a vector, in adjacent elements; as bfloat16 rounded to nearest, ties to even."""
+        at, kind, address = self.at, same_lanes(value.type, I32), self.address(base, index, element)
+        if element is F32:
+            at.store(value, address, align=4)
+        else:
+            bits = at.bitcast(value, kind)
+            odd = at.and_(at.lshr(bits, constant(kind, 16)), constant(kind, 1))
+            rounded = at.lshr(at.add(at.add(bits, constant(kind, 0x7FFF)), odd), constant(kind, 16))
+            at.store(at.trunc(rounded, same_lanes(kind, BF16)), address, align=2)
 
     def prefetch(self, place: Any) -> None:
         """Prefetch the cache line at an address."""
@@ -148,68 +170,51 @@ class FunctionBuilder:
 
     def fma(self, left: Any, right: Any, others: Any) -> Any:
         """left * right + others, rounded once."""
-        return self._intrinsic("fma", [left, right, others])
-
-    def sqrt(self, value: Any) -> Any:
-        """The square root of each lane."""
-        return self._intrinsic("sqrt", [value])
-
-    def maximum(self, one: Any, other: Any) -> Any:
-        """The larger value in each lane."""
-        return self._intrinsic("maxnum", [one, other])
+        return self.intrinsic("fma", left, right, others)
 
     def splat(self, value: Any, kind: Any) -> Any:
         """A vector with a scalar in every lane."""
         nothing = ir.Constant(kind, ir.Undefined)
         first = self.at.insert_element(nothing, value, I32(0))
-        return self.at.shuffle_vector(first, nothing, i32_splat(i32_vector(kind), 0))
+        return self.at.shuffle_vector(first, nothing, constant(same_lanes(kind, I32), 0))
 
-    def reduce_add(self, vector: Any) -> Any:
-        """The sum of all lanes, in any order."""
-        function = self.declare(f"llvm.vector.reduce.fadd.v{vector.type.count}f32", F32, [F32, vector.type])
-        return self.at.call(function, [f32_constant(F32, -0.0), vector], fastmath=("reassoc",))
+    def reduce(self, operation: str, vector: Any) -> Any:
+        """The sum ("fadd") or the maximum ("fmax") of all lanes, in any order."""
+        element = vector.type.element
+        arguments = [constant(element, -0.0), vector] if operation == "fadd" else [vector]
+        name = f"llvm.vector.reduce.{operation}.v{vector.type.count}{element.intrinsic_name}"
+        function = self.declare(name, element, [argument.type for argument in arguments])
+        return self.at.call(function, arguments, fastmath=("reassoc",))
 
     def to_fixed_point(self, value: Any) -> Any:
         """Numbers between 0 and 1 as float64, rounded to multiples of 2**-40: sums of up to 8,192 are exact."""
-        kind = ir.VectorType(F64, value.type.count)
-        far = ir.Constant(kind, [FIXED_POINT] * kind.count)
-        return self.at.fsub(self.at.fadd(self.at.fpext(value, kind), far), far)
-
-    def reduce_add_exact(self, vector: Any) -> Any:
-        """The exact sum of all lanes of fixed-point numbers, as float32."""
-        function = self.declare(f"llvm.vector.reduce.fadd.v{vector.type.count}f64", F64, [F64, vector.type])
-        return self.at.fptrunc(self.at.call(function, [ir.Constant(F64, -0.0), vector], fastmath=("reassoc",)), F32)
-
-    def reduce_max(self, vector: Any) -> Any:
-        """The maximum of all lanes."""
-        return self.at.call(
-            self.declare(f"llvm.vector.reduce.fmax.v{vector.type.count}f32", F32, [vector.type]), [vector]
-        )
+        kind = same_lanes(value.type, F64)
+        large = constant(kind, FIXED_POINT)
+        return self.at.fsub(self.at.fadd(self.at.fpext(value, kind), large), large)
 
     def exp(self, value: Any) -> Any:
         """exp of each lane: a power of two times a polynomial of the remainder. NaN stays NaN."""
-        at, kind = self.at, value.type
-        bounded = self.maximum(
-            self._intrinsic("minnum", [value, f32_constant(kind, HIGHEST_POWER)]), f32_constant(kind, LOWEST_POWER)
-        )
-        twos = self._intrinsic("rint", [at.fmul(bounded, f32_constant(kind, LOG2_E))])
+        at, kind, bits = self.at, value.type, same_lanes(value.type, I32)
+        lowest, highest = constant(kind, LOWEST_POWER), constant(kind, HIGHEST_POWER)
+        bounded = self.intrinsic("maxnum", self.intrinsic("minnum", value, highest), lowest)
+        twos = self.intrinsic("rint", at.fmul(bounded, constant(kind, LOG2_E)))
         rest = bounded
         for part in LN2:
-            rest = self.fma(twos, f32_constant(kind, -part), rest)
-        sum_ = f32_constant(kind, TERMS[0])
+            rest = self.fma(twos, constant(kind, -part), rest)
+        sum_ = constant(kind, TERMS[0])
         for term in TERMS[1:]:
-            sum_ = self.fma(sum_, rest, f32_constant(kind, term))
-        sum_ = self.fma(at.fmul(rest, rest), sum_, at.fadd(rest, f32_constant(kind, 1.0)))
-        exponents = at.add(at.fptosi(twos, i32_vector(kind)), i32_splat(i32_vector(kind), 127))
-        power = at.fmul(sum_, at.bitcast(at.shl(exponents, i32_splat(i32_vector(kind), 23)), kind))
-        power = at.select(at.fcmp_ordered("<", value, f32_constant(kind, LOWEST_POWER)), f32_constant(kind, 0.0), power)
+            sum_ = self.fma(sum_, rest, constant(kind, term))
+        sum_ = self.fma(at.fmul(rest, rest), sum_, at.fadd(rest, constant(kind, 1.0)))
+        exponents = at.shl(at.add(at.fptosi(twos, bits), constant(bits, 127)), constant(bits, 23))
+        power = at.fmul(sum_, at.bitcast(exponents, kind))
+        power = at.select(at.fcmp_ordered("<", value, lowest), constant(kind, 0.0), power)
         return at.select(at.fcmp_unordered("uno", value, value), value, power)
 
-    def _intrinsic(self, name: str, given: list[Any]) -> Any:
-        """The result of an LLVM intrinsic on scalars or vectors of one type."""
-        kind = given[0].type
+    def intrinsic(self, name: str, *arguments: Any) -> Any:
+        """The result of an LLVM intrinsic on float32 numbers or vectors of one type."""
+        kind = arguments[0].type
         suffix = f"v{kind.count}f32" if isinstance(kind, ir.VectorType) else "f32"
-        return self.at.call(self.declare(f"llvm.{name}.{suffix}", kind, [kind] * len(given)), given)
+        return self.at.call(self.declare(f"llvm.{name}.{suffix}", kind, [kind] * len(arguments)), arguments)
 
     def declare(self, name: str, result: Any, kinds: Sequence[Any]) -> Any:
         """The declaration of an external function, added to the module once."""

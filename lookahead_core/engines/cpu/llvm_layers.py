@@ -11,20 +11,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lookahead_core.engines.cpu.llvm_builder import F32, I16, I32, I64, PTR, VOID, FunctionBuilder, as_i64, f32_constant
+from lookahead_core.engines.cpu.llvm_builder import F32, I32, I64, PTR, VOID, FunctionBuilder, as_i64, constant
 from lookahead_core.engines.cpu.llvm_kernels import ATTEND, KernelBuilder, LayerShape
 
-PASS = (
-    "rows", "residual", "layer_count", "layers", "tree_count", "trees", "caches", "rope", "qkv", "attended",
-    "gate_up_out", "normed", "scores", "score_width",
-)  # fmt: skip
-"""The arguments of a pass: counts and addresses. From `qkv` on, buffers: queries, keys and values; attention
-output; gate and up projections; and, for each thread, normed rows and attention scores."""
-NUMBERS = {"rows", "layer_count", "tree_count", "score_width"}
-LAYER = ("input_norm", "qkv", "bias", "query_norm", "key_norm", "o_proj", "mlp_norm", "gate_up", "down")
-"""The weights of a layer, in the order in which their addresses are passed."""
-TREE = ("first", "rows", "start", "capacity", "mask", "mask_width")
+COUNTS = ("rows", "layer_count", "tree_count", "score_width")
+ADDRESSES = ("layers", "trees", "caches", "rope", "residual", "qkv", "attended", "gate_up_out", "normed", "scores")
+"""The arguments of a pass after its counts. From `qkv` on, buffers: queries, keys and values; attention output; gate
+and up projections; and, for each thread, normed rows and attention scores."""
+PASS = dict.fromkeys(COUNTS, I64) | dict.fromkeys(ADDRESSES, PTR)
+TREE = dict.fromkeys(("first", "rows", "start", "capacity", "mask_width"), I64) | {"mask": PTR}
 """Per tree: its first row and row count, its first free slot and capacity, and its mask."""
+CACHE = {"keys": PTR, "values": PTR}
+"""Per layer and tree: the keys and values of all slots."""
+PRODUCT = dict.fromkeys(("x", "weights", "y"), PTR) | dict.fromkeys(("rows", "depth", "width", "groups"), I64)
+"""The arguments of `product`: the addresses of rows, matrix and result; row count, widths and column groups."""
 
 
 def llvm_ir_of(shape: LayerShape) -> str:
@@ -35,18 +35,29 @@ def llvm_ir_of(shape: LayerShape) -> str:
     return str(kernels.module)
 
 
-def weight_sizes(shape: LayerShape) -> dict[str, int]:
-    """The number of elements of each weight of a layer."""
+def weight_shapes(shape: LayerShape) -> dict[str, tuple[int, ...]]:
+    """The shape of each weight of a layer, in the order in which their addresses are passed; (0,) if it has none."""
     return {
-        "input_norm": shape.hidden,
-        "qkv": shape.qkv * shape.hidden,
-        "bias": shape.qkv * shape.has_bias,
-        "query_norm": shape.head_width * shape.has_head_norms,
-        "key_norm": shape.head_width * shape.has_head_norms,
-        "o_proj": shape.hidden * shape.attention_width,
-        "mlp_norm": shape.hidden,
-        "gate_up": 2 * shape.intermediate * shape.hidden,
-        "down": shape.hidden * shape.intermediate,
+        "input_norm": (shape.hidden,),
+        "qkv": (shape.qkv, shape.hidden),
+        "bias": (shape.qkv * shape.has_bias,),
+        "query_norm": (shape.head_width * shape.has_head_norms,),
+        "key_norm": (shape.head_width * shape.has_head_norms,),
+        "o_proj": (shape.hidden, shape.attention_width),
+        "mlp_norm": (shape.hidden,),
+        "gate_up": (2 * shape.intermediate, shape.hidden),
+        "down": (shape.hidden, shape.intermediate),
+    }
+
+
+def row_widths(shape: LayerShape) -> dict[str, int]:
+    """The numbers in a row of each buffer of a pass."""
+    return {
+        "qkv": shape.qkv,
+        "attended": shape.attention_width,
+        "gate_up_out": 2 * shape.intermediate,
+        "normed": shape.hidden,
+        "residual": shape.hidden,
     }
 
 
@@ -57,26 +68,26 @@ class ThreadTeam:
         names = ("omp_get_thread_num", "omp_get_num_threads")
         self.code = code
         self.thread, self.threads = (code.at.zext(code.at.call(code.declare(name, I32, []), []), I64) for name in names)
-        self._turn = code.alloca(I64)
+        self._turn = code.variable(I64(0))
 
     def split(self, count: Any) -> tuple[Any, Any]:
         """This thread's share of `count` items: its first and one past its last."""
         at = self.code.at
-        first, end = (at.mul(as_i64(count), who) for who in (self.thread, at.add(self.thread, I64(1))))
+        first, end = (at.mul(as_i64(count), thread) for thread in (self.thread, at.add(self.thread, I64(1))))
         return at.udiv(first, self.threads), at.udiv(end, self.threads)
 
     def start_turns(self) -> None:
         """Reset the round robin of `turn` to the first thread."""
-        self.code.at.store(I64(0), self._turn)
+        self._turn.set(I64(0))
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """A context manager: its body runs on one thread, the next one each time, round robin."""
         at = self.code.at
-        now = at.load(self._turn, typ=I64)
-        after = at.add(now, I64(1))
-        at.store(at.select(at.icmp_signed("==", after, self.threads), I64(0), after), self._turn)
-        with at.if_then(at.icmp_signed("==", now, self.thread)):
+        thread = self._turn.get()
+        following = at.add(thread, I64(1))
+        self._turn.set(at.select(at.icmp_signed("==", following, self.threads), I64(0), following))
+        with at.if_then(at.icmp_signed("==", thread, self.thread)):
             yield
 
     def barrier(self) -> None:
@@ -85,13 +96,11 @@ class ThreadTeam:
 
 
 def _write_product(kernels: KernelBuilder) -> None:
-    """The function `product`: a matmul of rows, matrix and result, with row count, widths and column groups."""
+    """The function `product`: one matmul by all threads."""
     code = FunctionBuilder(kernels.module, "product", [PTR])
-    (arguments,) = code.arguments
-    x, weights, y = (code.load(arguments, place, PTR) for place in range(3))
-    rows, depth, width, groups = (code.load(arguments, place, I64) for place in range(3, 7))
+    x, weights, y, rows, depth, width, groups = code.load_record(code.arguments[0], PRODUCT).values()
     code.at.call(kernels.matmul, [x, depth, rows, weights, depth, y, width, *ThreadTeam(code).split(groups), I64(0)])
-    code.at.ret_void()
+    code.end()
 
 
 class LayersBuilder:
@@ -99,156 +108,119 @@ class LayersBuilder:
 
     def __init__(self, kernels: KernelBuilder) -> None:
         self.kernels, self.shape = kernels, kernels.shape
+        self.row_widths, self.weight_shapes = row_widths(self.shape), weight_shapes(self.shape)
         code = self.code = FunctionBuilder(kernels.module, "layers", [PTR])
-        team = self.team = ThreadTeam(code)
-        self.arguments = {
-            name: code.load(code.arguments[0], place, I64 if name in NUMBERS else PTR)
-            for place, name in enumerate(PASS)
-        }
-        for name, each in (
-            ("normed", code.at.mul(self.arguments["rows"], I64(self.shape.hidden))),
-            ("scores", code.at.mul(self.arguments["score_width"], I64(ATTEND))),
-        ):
-            self.arguments[name] = code.address(self.arguments[name], code.at.mul(team.thread, each), F32)
+        self.team = ThreadTeam(code)
+        self.arguments = code.load_record(code.arguments[0], PASS)
+        for name, count, width in (("normed", "rows", self.shape.hidden), ("scores", "score_width", ATTEND)):
+            first = code.at.mul(self.team.thread, code.at.mul(self.arguments[count], I64(width)))
+            self.arguments[name] = code.address(self.arguments[name], first, F32)
         self.layer: dict[str, Any] = {}
         """Addresses of the current layer's weights, and of its part of the caches."""
 
     def write(self) -> None:
         """Emit the loop over all layers."""
-        code, at, team, shape, arguments = self.code, self.code.at, self.team, self.shape, self.arguments
-        with code.loop(0, arguments["layer_count"]) as index:
-            base = at.mul(index, I64(len(LAYER)))
-            places = {name: at.add(base, I64(place)) for place, name in enumerate(LAYER)}
-            self.layer = {name: code.load(arguments["layers"], place, PTR) for name, place in places.items()}
-            self.layer["cache"] = code.address(
-                arguments["caches"], at.mul(index, at.mul(arguments["tree_count"], I64(2))), PTR
-            )
+        code, at, team, arguments = self.code, self.code.at, self.team, self.arguments
+        with code.loop(0, arguments["layer_count"]) as layer:
+            self.layer = code.load_record(arguments["layers"], dict.fromkeys(self.weight_shapes, PTR), layer)
+            caches = at.mul(layer, at.mul(arguments["tree_count"], I64(len(CACHE))))
+            self.layer["caches"] = code.address(arguments["caches"], caches, PTR)
             self._rms_norm("input_norm")
-            self._matmul("normed", shape.hidden, "qkv", "qkv", shape.qkv, shape.qkv)
+            self._matmul("normed", "qkv", "qkv")
             team.barrier()
             self._write_cache()
             team.barrier()
             self._attend()
             team.barrier()
-            self._matmul("attended", shape.attention_width, "o_proj", "residual", shape.hidden, shape.hidden, adds=1)
+            self._matmul("attended", "o_proj", "residual")
             team.barrier()
             self._rms_norm("mlp_norm")
-            for half in (0, shape.intermediate):
-                self._matmul(
-                    "normed",
-                    shape.hidden,
-                    "gate_up",
-                    "gate_up_out",
-                    2 * shape.intermediate,
-                    shape.intermediate,
-                    first_column=half,
-                )
-            first, end = (
-                at.mul(one, I64(shape.group_width)) for one in team.split(shape.intermediate // shape.group_width)
-            )
-            at.call(self.kernels.silu_gate, [arguments["gate_up_out"], arguments["rows"], first, end])
+            # A thread computes the same columns of both halves, so that the gate needs no barrier before it.
+            self._matmul("normed", "gate_up", "gate_up_out", part=0, parts=2)
+            self._matmul("normed", "gate_up", "gate_up_out", part=1, parts=2)
+            groups = team.split(self.shape.intermediate // self.shape.group_width)
+            columns = (at.mul(group, I64(self.shape.group_width)) for group in groups)
+            at.call(self.kernels.silu_gate, [arguments["gate_up_out"], arguments["rows"], *columns])
             team.barrier()
-            self._matmul(
-                "gate_up_out",
-                shape.intermediate,
-                "down",
-                "residual",
-                shape.hidden,
-                shape.hidden,
-                2 * shape.intermediate,
-                adds=1,
-            )
+            self._matmul("gate_up_out", "down", "residual")
             team.barrier()
-        at.ret_void()
+        code.end()
 
     def _rms_norm(self, weight: str) -> None:
         """RMSNorm. Each thread normalises all rows: cheaper than a barrier."""
-        arguments = self.arguments
-        self.code.at.call(
-            self.kernels.rms_norm, [arguments["residual"], self.layer[weight], arguments["normed"], arguments["rows"]]
-        )
+        residual, normed, rows = (self.arguments[name] for name in ("residual", "normed", "rows"))
+        self.code.at.call(self.kernels.rms_norm, [residual, self.layer[weight], normed, rows])
 
-    def _matmul(
-        self, rows: str, depth: int, matrix: str, out: str, out_width: int, columns: int, row_width: int = 0, *,
-        first_column: int = 0, adds: int = 0,
-    ) -> None:  # fmt: skip
-        """Emit a call of the matmul kernel for this thread's share of `columns` columns of a weight matrix.
+    def _matmul(self, rows: str, weight: str, out: str, part: int = 0, parts: int = 1) -> None:
+        """Emit a matmul of two buffers and a weight matrix, of which this thread computes its share of the columns.
 
-        Columns are counted from `first_column`. `rows` and `out` name buffers; a row has `row_width` numbers (default
-        `depth`), of which `depth` are multiplied. `adds=1` adds to `out` instead of overwriting it.
+        With `parts`, only that part of the columns is computed. The product is added to the residual; other buffers
+        are overwritten. Rows may be wider than the matrix is deep: then only their first numbers are multiplied.
         """
-        at, before = self.code.at, I64(first_column // self.shape.group_width)
-        own = [at.add(one, before) for one in self.team.split(columns // self.shape.group_width)]
-        given = [self.arguments[rows], I64(row_width or depth), self.arguments["rows"], self.layer[matrix], I64(depth)]
-        at.call(self.kernels.matmul, [*given, self.arguments[out], I64(out_width), *own, I64(adds)])
+        at, (columns, depth) = self.code.at, self.weight_shapes[weight]
+        groups = columns // self.shape.group_width // parts
+        first, end = (at.add(group, I64(part * groups)) for group in self.team.split(groups))
+        x, y = ([self.arguments[name], I64(self.row_widths[name])] for name in (rows, out))
+        matrix, adds = [self.layer[weight], I64(depth)], I64(int(out == "residual"))
+        at.call(self.kernels.matmul, [*x, self.arguments["rows"], *matrix, *y, first, end, adds])
 
     @contextmanager
     def _trees(self) -> Iterator[dict[str, Any]]:
         """A context manager: its body loops over trees, with their arguments and this layer's keys and values."""
-        code, at = self.code, self.code.at
-        with code.loop(0, self.arguments["tree_count"]) as index:
-            base = at.mul(index, I64(len(TREE)))
-            tree = {
-                name: code.load(self.arguments["trees"], at.add(base, I64(place)), PTR if name == "mask" else I64)
-                for place, name in enumerate(TREE)
-            }
-            for part, name in enumerate(("keys", "values")):
-                tree[name] = code.load(self.layer["cache"], at.add(at.mul(index, I64(2)), I64(part)), PTR)
-            yield tree
+        code = self.code
+        with code.loop(0, self.arguments["tree_count"]) as tree:
+            cache = code.load_record(self.layer["caches"], CACHE, tree)
+            yield code.load_record(self.arguments["trees"], TREE, tree) | cache
 
     def _write_cache(self) -> None:
         """Rotary embedding of queries and keys; keys and values are written into their slots."""
         code, at, team, shape, kernels = self.code, self.code.at, self.team, self.shape, self.kernels
-        keep = code.store_bf16_vector if shape.bf16_cache else code.store_vector
+        scaling = constant(kernels.head_vector, shape.scaling)
         team.start_turns()
         with self._trees() as tree, code.loop(0, tree["rows"]) as index:
             row, slot = at.add(tree["first"], index), at.add(tree["start"], index)
             angles = code.address(self.arguments["rope"], at.mul(row, I64(2 * shape.head_width)), F32)
             qkv = code.address(self.arguments["qkv"], at.mul(row, I64(shape.qkv)), F32)
             with code.loop(0, shape.heads) as head, team.turn():
-                begin = at.mul(head, I64(shape.head_width))
-                query = kernels.load_head(code, qkv, begin, self.layer["bias"])
+                query = kernels.load_head(code, qkv, head, self.layer["bias"])
                 query = kernels.rotate_head(code, kernels.norm_head(code, query, self.layer["query_norm"]), angles)
-                for place, part in query.items():
-                    code.store_vector(
-                        at.fmul(part, f32_constant(part.type, shape.scaling)), qkv, at.add(begin, I64(place))
-                    )
+                for column, numbers in query.items():
+                    code.store_float(at.fmul(numbers, scaling), qkv, code.index(head, shape.head_width, column))
             with code.loop(0, shape.key_heads) as head, team.turn():
-                begins = [
-                    at.mul(at.add(head, I64(others)), I64(shape.head_width))
-                    for others in (shape.heads, shape.heads + shape.key_heads)
-                ]
-                key, value = (kernels.load_head(code, qkv, begin, self.layer["bias"]) for begin in begins)
+                heads = (at.add(head, I64(others)) for others in (shape.heads, shape.heads + shape.key_heads))
+                key, value = (kernels.load_head(code, qkv, each, self.layer["bias"]) for each in heads)
                 key = kernels.rotate_head(code, kernels.norm_head(code, key, self.layer["key_norm"]), angles)
-                goal = at.mul(at.add(at.mul(head, tree["capacity"]), slot), I64(shape.head_width))
-                for name, numbers in (("keys", key), ("values", value)):
-                    for place, part in numbers.items():
-                        keep(part, tree[name], at.add(goal, I64(place)))
+                cached_row = code.index(head, tree["capacity"], slot)
+                for name, vectors in (("keys", key), ("values", value)):
+                    for column, numbers in vectors.items():
+                        cached = code.index(cached_row, shape.head_width, column)
+                        code.store_float(numbers, tree[name], cached, kernels.cache_type)
 
     def _attend(self) -> None:
         """Masked attention of each head of each row over the slots of its tree."""
-        code, at, team, shape, arguments = self.code, self.code.at, self.team, self.shape, self.arguments
-        item = I16 if shape.bf16_cache else F32
-        scores, score_width, scales = arguments["scores"], arguments["score_width"], code.alloca(F32, ATTEND)
-        compare, mix = self.kernels.score, self.kernels.weigh_values
+        code, at, team, shape, kernels = self.code, self.code.at, self.team, self.shape, self.kernels
+        scores, score_width, scales = self.arguments["scores"], self.arguments["score_width"], code.alloca(F32, ATTEND)
         team.start_turns()
         with self._trees() as tree, code.loop(0, shape.heads) as head:
             slots = at.add(tree["start"], tree["rows"])
-            shared = at.mul(at.udiv(head, I64(shape.heads // shape.key_heads)), tree["capacity"])
+            first_slot = at.mul(at.udiv(head, I64(shape.heads // shape.key_heads)), tree["capacity"])
             keys, values = (
-                code.address(tree[name], at.mul(shared, I64(shape.head_width)), item) for name in ("keys", "values")
+                code.address(tree[name], at.mul(first_slot, I64(shape.head_width)), kernels.cache_type)
+                for name in ("keys", "values")
             )
-            with code.chunks(tree["rows"], ATTEND) as (first, some), team.turn():
+            with code.chunks(tree["rows"], ATTEND) as (first, count), team.turn():
                 row, column = at.add(tree["first"], first), at.mul(head, I64(shape.head_width))
                 query, out = (
-                    code.address(arguments[name], at.add(at.mul(row, I64(width)), column), F32)
-                    for name, width in (("qkv", shape.qkv), ("attended", shape.attention_width))
+                    code.address(self.arguments[name], code.index(row, self.row_widths[name], column), F32)
+                    for name in ("qkv", "attended")
                 )
-                mask = code.address(tree["mask"], at.mul(first, tree["mask_width"]), item)
-                asked = [query, I64(shape.qkv), keys, slots, mask, tree["mask_width"], scores, score_width]
-                code.switch_on_count(some, ATTEND, lambda count: at.call(compare[count], asked))
-                with code.loop(0, some) as one:
-                    own = code.address(scores, at.mul(one, score_width), F32)
-                    at.store(at.call(self.kernels.softmax, [own, slots]), code.address(scales, one, F32))
-                shares = [scores, score_width, values, slots, scales, out, I64(shape.attention_width)]
-                code.switch_on_count(some, ATTEND, lambda count: at.call(mix[count], shares))
+                mask = code.address(tree["mask"], at.mul(first, tree["mask_width"]), kernels.cache_type)
+                to_score = [query, I64(shape.qkv), keys, slots, mask, tree["mask_width"], scores, score_width]
+                for rows in code.cases(count, ATTEND):
+                    at.call(kernels.score[rows], to_score)
+                with code.loop(0, count) as index:
+                    row_scores = code.address(scores, at.mul(index, score_width), F32)
+                    code.store_float(at.call(kernels.softmax, [row_scores, slots]), scales, index)
+                to_weigh = [scores, score_width, values, slots, scales, out, I64(shape.attention_width)]
+                for rows in code.cases(count, ATTEND):
+                    at.call(kernels.weigh_values[rows], to_weigh)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from tests.support.families import GROUPED
 pytestmark = pytest.mark.skipif(
     registers() is None or not packs(torch.float32), reason="nothing is compiled for this processor"
 )
+WEIGHTS = ["input_norm", "qkv", "bias", "query_norm", "key_norm", "o_proj", "mlp_norm", "gate_up", "down"]
 KINDS = [kind for kind in compiled_layers.REGISTERS if registers() and kind[1] <= registers()[0]]
 """Registers that this processor has: one with AVX-512 has those of AVX2 as well."""
 
@@ -299,12 +301,13 @@ def test_where_nothing_can_be_compiled_packed_matrices_are_used(missing: str, mo
 
 
 @both_types
-@pytest.mark.parametrize("part", range(len(compiled_layers.LAYER) if registers() else 0))
-def test_wrong_weights_are_found_by_comparison_with_the_float32_reference(part: int, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_wrong_weights_are_found_by_comparison_with_the_float32_reference(name: str, dtype: torch.dtype) -> None:
     layers, shape = shaped(random_model("llama", saved_in_bfloat16=True).to(dtype))
     compiled = CompiledLayers(layers[:1], shape)
     assert compiled_layers.agrees(compiled, float32_reference(layers[0]))
-    wrong = compiled._weights[0][part]
+    assert list(compiled_layers.weight_shapes(shape)) == WEIGHTS
+    wrong = compiled._weights[0][WEIGHTS.index(name)]
     wrong = wrong.view(torch.bfloat16) if wrong.dtype is torch.int16 else wrong
     wrong *= 1.2
     assert compiled_layers.agrees(compiled, float32_reference(layers[0])) == (not wrong.numel())
@@ -330,41 +333,41 @@ def test_layers_are_not_compiled_if_the_first_or_the_last_is_computed_wrongly(
 
 def shaped(hf_model: Any) -> tuple[Any, Any]:
     """Layers and their shape, here."""
-    layers, found = hf_model.model.layers, registers()
-    assert found is not None
-    return layers, compiled_layers._shape_of(layers[0], *found)
+    return hf_model.model.layers, compiled_layers.shape_of(hf_model.model.layers[0])
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_written() -> None:
     compiled = CompiledLayers(*shaped(random_model("llama", saved_in_bfloat16=True)))
-    rows, counts, starts, masks, keys, values, rope = compiled_layers._trial(compiled, [2, 3], [5, 9])
-    compiled(rows, counts, starts, masks, keys, values, rope)
+    rows, rope, (one, other) = compiled_layers.random_pass(compiled, [(2, 5), (3, 9)])
+    compiled(rows, rope, [one, other])
     with pytest.raises(ValueError, match="do not fit"):
-        compiled(rows, counts, [5, 10], [masks[0], masks[0].new_zeros(1, 1, 3, 13)], keys, values, rope)
+        compiled(rows, rope, [one, replace(other, start=10, mask=other.mask.new_zeros(1, 1, 3, 13))])
     with pytest.raises(ValueError, match="mask"):
-        compiled(rows, counts, starts, masks[::-1], keys, values, rope)
+        compiled(rows, rope, [one, replace(other, mask=other.mask[..., :11])])
     with pytest.raises(ValueError, match="cache"):
-        compiled(rows, counts, starts, masks, keys, [[one.double() for one in tree] for tree in values], rope)
+        compiled(rows, rope, [one, replace(other, cache=[(keys, values.double()) for keys, values in other.cache])])
     with pytest.raises(ValueError, match="cache"):
-        compiled(rows, counts, starts, masks, keys, [[one[:, :, 1:] for one in tree] for tree in values], rope)
+        compiled(rows, rope, [one, replace(other, cache=[(keys, values[:, :, 1:]) for keys, values in other.cache])])
+    with pytest.raises(ValueError, match="fit into"):
+        compiled(rows, rope, [one, replace(other, cache=other.cache[:1])])
     with pytest.raises(ValueError, match="rows"):
-        compiled(rows[:4], counts, starts, masks, keys, values, rope[:4])
+        compiled(rows[:4], rope[:4], [one, other])
     with pytest.raises(ValueError, match="ropes"):
-        compiled(rows, counts, starts, masks, keys, values, rope[:, 1:])
+        compiled(rows, rope[:, 1:], [one, other])
 
 
 def test_what_is_no_number_stays_none_and_stays_where_it_is() -> None:
     hf_model = random_model("llama", saved_in_bfloat16=True)
     compiled = CompiledLayers(*shaped(hf_model))
-    given = compiled_layers._trial(compiled, [2, 3], [5, 9])
-    rows, counts, starts, masks, keys, values, rope = given
+    rows, rope, trees = compiled_layers.random_pass(compiled, [(2, 5), (3, 9)])
+    counts = [tree.count for tree in trees]
     with torch.inference_mode():
         rows[2, 7] = float("nan")
-        ours, theirs = compiled(*given), []
-        for tree, (some, angles) in enumerate(zip(rows.split(counts), rope.split(counts), strict=True)):
-            where = [counts[tree]], [starts[tree]], [masks[tree]]
+        ours, theirs = compiled(rows, rope, trees), []
+        for tree, some, angles in zip(trees, rows.split(counts), rope.split(counts), strict=True):
             for index, layer in enumerate(hf_model.model.layers):
-                some = float32_reference(layer)(some, *where, [[keys[tree][index]]], [[values[tree][index]]], angles)
+                alone = replace(tree, cache=[tree.cache[index]])
+                some = float32_reference(layer)(some, angles, [alone])
             theirs.append(some)
     theirs = torch.cat(theirs)
     assert torch.equal(ours.isnan(), theirs.isnan()) and 0 < int(ours.isnan().sum()) < ours.numel()
@@ -372,7 +375,7 @@ def test_what_is_no_number_stays_none_and_stays_where_it_is() -> None:
 
 def test_passes_do_not_care_what_pytorch_makes_unasked_or_how_many_threads_it_has() -> None:
     compiled = CompiledLayers(*shaped(random_model("llama", saved_in_bfloat16=True)))
-    given = compiled_layers._trial(compiled, [7], [30])
+    given = compiled_layers.random_pass(compiled, [(7, 30)])
     expected = compiled(*given)
     before = torch.get_num_threads()
     try:
@@ -390,7 +393,7 @@ def test_passes_do_not_care_what_pytorch_makes_unasked_or_how_many_threads_it_ha
 
 def test_passes_of_several_models_at_once_are_kept_apart() -> None:
     compiled = [CompiledLayers(*shaped(random_model("llama", saved_in_bfloat16=True))) for _ in range(3)]
-    given = [compiled_layers._trial(one, [count], [40]) for one, count in zip(compiled, (1, 6, 13), strict=True)]
+    given = [compiled_layers.random_pass(one, [(count, 40)]) for one, count in zip(compiled, (1, 6, 13), strict=True)]
     expected = [one(*some) for one, some in zip(compiled, given, strict=True)]
     with ThreadPoolExecutor(3) as pool:
         for _ in range(40):
