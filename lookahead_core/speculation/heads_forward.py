@@ -12,7 +12,7 @@ import weakref
 import torch
 from torch.nn import functional
 
-from lookahead_core.engines.cpu.packed_matrix import PackedMatrix, packed, packs, product
+from lookahead_core.engines.cpu.packed_matrix import PackedLinear, packs
 from lookahead_core.model import Model
 from lookahead_core.speculation.heads_file import Heads, embed, output_matrix
 
@@ -53,13 +53,13 @@ class HeadsForward:
         self.kept = heads.kept.to(device)
         self.matrix = matrix[self.kept].to(self.dtype)
         self.bias = None if bias is None else bias[self.kept].to(self.dtype)
-        self._packed: tuple[PackedMatrix, PackedMatrix, PackedMatrix] | None = None
+        self._packed: tuple[PackedLinear, PackedLinear, PackedLinear] | None = None
         if device.type == "cpu" and packs(self.dtype):
             inward, biases, outward = self.parameters
             self._packed = (
-                packed(inward.flatten(0, 1), biases.flatten()),
-                packed(outward.flatten(0, 1), None),
-                packed(self.matrix, self.bias),
+                PackedLinear(inward.flatten(0, 1), biases.flatten()),
+                PackedLinear(outward.flatten(0, 1), None),
+                PackedLinear(self.matrix, self.bias),
             )
 
     @torch.inference_mode()
@@ -80,16 +80,17 @@ class HeadsForward:
             transformed = _transformed_state(*inputs, inward, outward)[:count]
         else:
             transformed = transformed_states(*inputs, *(part[:count] for part in self.parameters))
-        return product(matrix, transformed).float()
+        logits: torch.Tensor = matrix(transformed)
+        return logits.float()
 
 
 def _transformed_state(
-    state: torch.Tensor, embedding: torch.Tensor, inward: PackedMatrix, outward: PackedMatrix
+    state: torch.Tensor, embedding: torch.Tensor, inward: PackedLinear, outward: PackedLinear
 ) -> torch.Tensor:
     """Return `transformed_states` of one row, with one product each for the inward and outward matrices of all heads.
 
     The outward product also computes each head with the others' matrices; only the diagonal is used.
     """
-    inner = functional.silu(product(inward, _inputs(state, embedding))).view(-1, outward.matrix.shape[1])
-    every_pair = product(outward, inner).view(len(inner), len(inner), -1)
+    inner = functional.silu(inward(_inputs(state, embedding))).view(-1, outward.in_features)
+    every_pair: torch.Tensor = outward(inner).view(len(inner), len(inner), -1)
     return (state + _rms(state) * every_pair.diagonal().t())[:, None]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import nn
 
 from lookahead_core.engines.cpu.compiled_layers import ROWS
 from lookahead_core.engines.cpu.llama_layers import LayerRun, use_compiled_layers
@@ -59,53 +60,47 @@ def prepare(model_copy: Any, *, compute: str = "auto") -> Computation:
 def _prepared(model_copy: Any, compute: str) -> Computation:
     if compute == "plain":
         return Computation(PLAIN, PLAIN, reason='no copies of weights are made: compute is "plain"')
+    if model_copy.device.type != "cpu":
+        use_float32_head(model_copy)
+        reason = f"packed matrices and compiled layers are for processors, and the model is on {model_copy.device}"
+        return Computation(PLAIN, PLAIN, reason=reason)
+    linears = [module for module in model_copy.modules() if is_plain(module)]
+    not_packed = _why_not_packed(linears)
+    not_compiled = _why_not_compiled(linears, model_copy.dtype, compute) or use_compiled_layers(model_copy)
     head = model_copy.get_output_embeddings()
-    not_compiled, not_packed = _why_not_compiled(model_copy, compute), _why_not_packed(model_copy)
-    if not not_compiled and (not_compiled := use_compiled_layers(model_copy)) == "":
-        return _use_compiled(model_copy, head, not_packed)
-    use_float32_head(model_copy)
-    if not_packed:
-        return Computation(PLAIN, PLAIN, reason=not_packed)
-    _pack_matrices(model_copy)
-    return Computation(PACKED, PACKED, reason=f"layers are not compiled: {not_compiled}")
-
-
-def _use_compiled(model_copy: Any, head: Any, not_packed: str) -> Computation:
-    """Use a compiled output matrix where it fits, and packed matrices for the passes that are not compiled."""
-    compiled = next(layer.compiled for layer in model_copy.modules() if isinstance(layer, LayerRun))
-    if exact := compiled.takes(head):
-        model_copy.set_output_embeddings(CompiledHead(head.weight, compiled))
+    layers = [module.compiled for module in model_copy.modules() if isinstance(module, LayerRun)]
+    exact = bool(layers) and layers[0].takes(head)
+    if exact:
+        model_copy.set_output_embeddings(CompiledHead(head.weight, layers[0]))
     else:
         use_float32_head(model_copy)
-    many = COMPILED
-    if compiled.dtype is not torch.float32:
-        many = PLAIN if not_packed else PACKED
-        if not not_packed:
-            _pack_matrices(model_copy)
-    return Computation(COMPILED, many, exact_rows=ROWS if exact else 0, reason=not_packed if many is PLAIN else "")
+    few = COMPILED if layers else PLAIN if not_packed else PACKED
+    exact_rows = ROWS if exact else 0
+    if layers and layers[0].dtype is torch.float32:
+        return Computation(COMPILED, COMPILED, exact_rows)
+    if not_packed:
+        return Computation(few, PLAIN, exact_rows, not_packed)
+    _pack_matrices(model_copy)
+    return Computation(few, PACKED, exact_rows, not_compiled and f"layers are not compiled: {not_compiled}")
 
 
-def _why_not_compiled(model_copy: Any, compute: str) -> str:
+def _why_not_compiled(linears: list[nn.Linear], dtype: torch.dtype, compute: str) -> str:
     """Why compiled layers are not tried; an empty string if they are."""
     if compute == "packed":
         return 'compute is "packed"'
-    if model_copy.device.type != "cpu":
-        return f"they are for processors, and the model is on {model_copy.device}"
-    numbers = sum(layer.weight.numel() for layer in model_copy.modules() if is_plain(layer))
-    return _why_too_large("compiled", numbers * (2 if model_copy.dtype is torch.float32 else 4))
+    # Layers are copied in bfloat16, and in bfloat16 models both for compiled layers and for packed matrices.
+    size = 2 if dtype is torch.float32 else 4
+    return _why_too_large("compiled", size * sum(linear.weight.numel() for linear in linears))
 
 
-def _why_not_packed(model_copy: Any) -> str:
-    """Why a model copy's matrices are not packed; an empty string if they can be."""
-    if model_copy.device.type != "cpu":
-        return f"packed matrices and compiled layers are for processors, and the model is on {model_copy.device}"
-    plain = [layer for layer in model_copy.modules() if is_plain(layer)]
-    types = {layer.weight.dtype for layer in plain}
+def _why_not_packed(linears: list[nn.Linear]) -> str:
+    """Why matrices are not packed; an empty string if they can be."""
+    types = {linear.weight.dtype for linear in linears}
     if len(types) != 1:
         return "the model has no plain linear layers, or several types of them"
     if not packs(*types):
         return f"this processor or this PyTorch build cannot pack matrices of {types.pop()}"
-    return _why_too_large("packed", sum(layer.weight.nbytes for layer in plain))
+    return _why_too_large("packed", sum(linear.weight.nbytes for linear in linears))
 
 
 def _why_too_large(kind: str, size: int) -> str:
@@ -120,7 +115,7 @@ def _pack_matrices(model_copy: Any) -> None:
     for parent in list(model_copy.modules()):
         for name, child in list(parent.named_children()):
             if is_plain(child):
-                setattr(parent, name, PackedLinear(child))
+                setattr(parent, name, PackedLinear(child.weight, child.bias))
 
 
 def use_float32_head(model_copy: Any) -> None:

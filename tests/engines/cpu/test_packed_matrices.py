@@ -31,7 +31,7 @@ packed_dtypes = pytest.mark.parametrize(
 def test_a_product_with_a_packed_matrix_is_the_same_product(dtype: torch.dtype, bias: bool) -> None:
     linear = nn.Linear(48, 81, bias=bias).to(dtype)
     with torch.inference_mode():
-        layer = PackedLinear(linear)
+        layer = PackedLinear(linear.weight, linear.bias)
         for rows in (0, 1, 2, 5, 63, 200):
             given = torch.randn(1, rows, 48).to(dtype)
             made = layer(given)
