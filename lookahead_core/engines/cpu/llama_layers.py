@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from transformers import DynamicCache
 from transformers.modeling_outputs import CausalLMOutput
 
 from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, LayerFunction, TreeRows, compile_layers
@@ -55,15 +56,12 @@ def use_compiled_layers(model_copy: Any) -> str:
             layers[index] = run if index == run.first else SkippedLayer()
     # Without these, the model would only iterate over modules that do nothing.
     del layers[runs[-1].first + 1 :]
-    if type(model_copy).__name__ in DIRECT_MODELS and len(runs) == 1 and not _has_hooks(model_copy.model):
-        model_copy.forward = DirectForward(model_copy)
+    if type(model_copy).__name__ in DIRECT_MODELS and len(runs) == 1:
+        body = model_copy.model
+        # `DirectForward` would not call the hooks of these modules.
+        if not any(part._forward_hooks or part._forward_pre_hooks for part in (body, body.norm, body.rotary_emb)):
+            model_copy.forward = DirectForward(model_copy)
     return ""
-
-
-def _has_hooks(body: Any) -> bool:
-    """Whether somebody has registered hooks on modules that `DirectForward` would not call."""
-    parts = (body, body.norm, body.rotary_emb)
-    return any(part._forward_hooks or part._forward_pre_hooks for part in parts)
 
 
 def llama_layers(hf_model: Any) -> Any:
@@ -138,21 +136,13 @@ def float32_reference(layer: Any) -> LayerFunction:
         (tree,) = trees
         cosine, sine = rope[None].chunk(2, -1)
         first, second = sine.chunk(2, -1)
-        before = _ShortCache(*(states[:, :, : tree.start].float() for states in tree.cache[0]))
+        keys, values = (states[:, :, : tree.start].float() for states in tree.cache[0])
+        earlier = DynamicCache()
+        earlier.update(keys, values, exact.self_attn.layer_idx)
         shared = {"attention_mask": tree.mask.float(), "position_embeddings": (cosine, torch.cat([-first, second], -1))}
-        return exact(rows[None], past_key_values=before, **shared)[0]  # type: ignore[no-any-return]
+        return exact(rows[None], past_key_values=earlier, **shared)[0]  # type: ignore[no-any-return]
 
     return compute
-
-
-class _ShortCache:
-    """Keys and values of earlier slots, to which a layer's `update` appends its own."""
-
-    def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
-        self._states = keys, values
-
-    def update(self, keys: torch.Tensor, values: torch.Tensor, *others: Any) -> tuple[torch.Tensor, ...]:
-        return tuple(torch.cat(pair, 2) for pair in zip(self._states, (keys, values), strict=True))
 
 
 def rope_of(cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:

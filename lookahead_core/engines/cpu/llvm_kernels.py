@@ -279,23 +279,21 @@ class KernelBuilder:
                 vectors[column] = code.at.fadd(vectors[column], code.load_float(bias, index, self.head_vector))
         return vectors
 
-    def norm_head(self, code: FunctionBuilder, head: dict[int, Any], weight: Any) -> dict[int, Any]:
-        """A head after its RMSNorm; unchanged in models without one."""
-        if not self.shape.has_head_norms:
-            return head
-        squares = constant(self.head_vector, 0.0)
-        for part in head.values():
-            squares = code.fma(part, part, squares)
-        scale = self._inverse_rms(code, squares, self.shape.head_width)
-        weights = {column: code.load_float(weight, column, self.head_vector) for column in head}
-        return {column: code.at.fmul(code.at.fmul(part, scale), weights[column]) for column, part in head.items()}
+    def norm_and_rotate(self, code: FunctionBuilder, head: dict[int, Any], weight: Any, angles: Any) -> dict[int, Any]:
+        """A head after its RMSNorm, in models that have one, and rotary embedding.
 
-    def rotate_head(self, code: FunctionBuilder, head: dict[int, Any], angles: Any) -> dict[int, Any]:
-        """A head after rotary embedding; `angles` holds cosines, then sines with the first half negated."""
-        half, rotated = self.shape.head_width // 2, {}
+        `angles` holds cosines, then sines with the first half negated.
+        """
+        at, vector, width = code.at, self.head_vector, self.shape.head_width
+        if self.shape.has_head_norms:
+            squares = constant(vector, 0.0)
+            for part in head.values():
+                squares = code.fma(part, part, squares)
+            scale = self._inverse_rms(code, squares, width)
+            for column, part in head.items():
+                head[column] = at.fmul(at.fmul(part, scale), code.load_float(weight, column, vector))
+        rotated = {}
         for column, part in head.items():
-            cosine = code.load_float(angles, column, self.head_vector)
-            sine = code.load_float(angles, self.shape.head_width + column, self.head_vector)
-            other = head[column - half if column >= half else column + half]
-            rotated[column] = code.fma(part, cosine, code.at.fmul(other, sine))
+            cosine, sine = (code.load_float(angles, first + column, vector) for first in (0, width))
+            rotated[column] = code.fma(part, cosine, at.fmul(head[(column + width // 2) % width], sine))
         return rotated

@@ -76,10 +76,6 @@ class ThreadTeam:
         first, end = (at.mul(as_i64(count), thread) for thread in (self.thread, at.add(self.thread, I64(1))))
         return at.udiv(first, self.threads), at.udiv(end, self.threads)
 
-    def start_turns(self) -> None:
-        """Reset the round robin of `turn` to the first thread."""
-        self._turn.set(I64(0))
-
     @contextmanager
     def turn(self) -> Iterator[None]:
         """A context manager: its body runs on one thread, the next one each time, round robin."""
@@ -176,20 +172,19 @@ class LayersBuilder:
         """Rotary embedding of queries and keys; keys and values are written into their slots."""
         code, at, team, shape, kernels = self.code, self.code.at, self.team, self.shape, self.kernels
         scaling = constant(kernels.head_vector, shape.scaling)
-        team.start_turns()
         with self._trees() as tree, code.loop(0, tree["rows"]) as index:
             row, slot = at.add(tree["first"], index), at.add(tree["start"], index)
             angles = code.address(self.arguments["rope"], at.mul(row, I64(2 * shape.head_width)), F32)
             qkv = code.address(self.arguments["qkv"], at.mul(row, I64(shape.qkv)), F32)
             with code.loop(0, shape.heads) as head, team.turn():
                 query = kernels.load_head(code, qkv, head, self.layer["bias"])
-                query = kernels.rotate_head(code, kernels.norm_head(code, query, self.layer["query_norm"]), angles)
+                query = kernels.norm_and_rotate(code, query, self.layer["query_norm"], angles)
                 for column, numbers in query.items():
                     code.store_float(at.fmul(numbers, scaling), qkv, code.index(head, shape.head_width, column))
             with code.loop(0, shape.key_heads) as head, team.turn():
                 heads = (at.add(head, I64(others)) for others in (shape.heads, shape.heads + shape.key_heads))
                 key, value = (kernels.load_head(code, qkv, each, self.layer["bias"]) for each in heads)
-                key = kernels.rotate_head(code, kernels.norm_head(code, key, self.layer["key_norm"]), angles)
+                key = kernels.norm_and_rotate(code, key, self.layer["key_norm"], angles)
                 cached_row = code.index(head, tree["capacity"], slot)
                 for name, vectors in (("keys", key), ("values", value)):
                     for column, numbers in vectors.items():
@@ -200,7 +195,6 @@ class LayersBuilder:
         """Masked attention of each head of each row over the slots of its tree."""
         code, at, team, shape, kernels = self.code, self.code.at, self.team, self.shape, self.kernels
         scores, score_width, scales = self.arguments["scores"], self.arguments["score_width"], code.alloca(F32, ATTEND)
-        team.start_turns()
         with self._trees() as tree, code.loop(0, shape.heads) as head:
             slots = at.add(tree["start"], tree["rows"])
             first_slot = at.mul(at.udiv(head, I64(shape.heads // shape.key_heads)), tree["capacity"])
