@@ -123,7 +123,7 @@ class TokenTree:
         self._row = weakref.ref(node), row
 
     def row_of(self, node: Node) -> Any | None:
-        """The row that `keep_row` stored, if it belongs to this node, else None."""
+        """Return the row of log-probabilities after a node; None unless it is the last row that `keep_row` stored."""
         return self._row[1] if self._row is not None and self._row[0]() is node else None
 
     def path(self, node: Node, below: Node | None = None) -> list[Node]:
@@ -155,7 +155,7 @@ class TokenTree:
         self.mark_visible(self.head)
 
     def mark_visible(self, node: Node) -> None:
-        """Mark the path to `node` as shown by the current view."""
+        """Mark `node` and its ancestors as shown by the current view, so that they are not pruned."""
         current: Node | None = node
         while current is not None and current.last_view != self.view:
             current.last_view = self.view
@@ -178,7 +178,7 @@ class TokenTree:
         return [self.head, *(node for grower in self.growers for node in grower.frontier)]
 
     def _protected(self) -> set[Node]:
-        """The nodes that must not be pruned."""
+        """Return the nodes that must not be pruned: the trunk, and the paths to the frontiers of growers."""
         return {node for end in self._path_ends() for node in self.path(end)}
 
     def prune_new(self, top: Node) -> list[Node]:

@@ -13,7 +13,7 @@ NO_PAGE = (None, "none")
 
 
 class ForeignOrigin(LookaheadError):
-    """A page of another site has sent the request."""
+    """Raised for a request that a page of another site has sent."""
 
     status = 403
 

@@ -41,7 +41,7 @@ class _Answering(asyncio.Protocol):
         self.loop.call_later(LINGER, self.transport.close)
 
     def data_received(self, data: bytes) -> None:
-        """Pass bytes on, unless the request was refused."""
+        """Give received bytes to the HTTP parser, unless the request was refused already."""
         if not self._refused:
             super().data_received(data)
 

@@ -144,7 +144,7 @@ def _text(value: object) -> str:
 
 
 def _optional_text(name: str, value: object, most: int) -> str | None:
-    """A text of at most `most` characters; None where it is missing or empty."""
+    """Return `value`, a text of at most `most` characters; None if it is missing or empty. Else raises ValueError."""
     if value is None or value == "":
         return None
     if not isinstance(value, str):

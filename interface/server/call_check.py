@@ -52,7 +52,7 @@ class CallCheck:
 
     @cached_property
     def _calls(self) -> Calls:
-        """Made in the thread that uses it, since copying a large tokenizer takes long."""
+        """The calls on an engine that refuses every pass; made by the thread that uses them: it takes long."""
         from lookahead_core.serving.calls import Calls
         from lookahead_core.serving.tree_pool import TreePool
         from lookahead_core.text.codec import TextCodec

@@ -63,7 +63,7 @@ class PageService:
             return _request_id(payload) | {"state": "full", "sentence": sentence(error), "over": True}
 
     async def more(self, payload: Any) -> News:
-        """The news of a request since the change number `seen`; waits for some."""
+        """Wait for a request's news after change number `seen` and return them; `unknown` if it is not the latest."""
         page, number = self.open_pages.find(page_id(payload)), _request_number(payload)
         progress = None if page is None else page.progress_of(number)
         seen = whole("seen", payload.get("seen"), 0, MOST_NUMBER)
@@ -112,7 +112,7 @@ class PageService:
         self.loader.scheduler.submit(steps, progress.request.page, on_step=progress.add, on_end=end)
 
     def _answered(self, session: PageSession, progress: RequestProgress, error: Exception | None) -> None:
-        """After the last step of an answer: report an error, or prefetch once the page has had a moment of quiet."""
+        """End a request after its last step: report an error, or begin to prefetch after `AHEAD_AFTER` seconds."""
         if error is not None:
             progress.finish(state="error", sentence=sentence(error))
         elif progress.request.ahead and progress.settled:

@@ -57,7 +57,7 @@ class RequestProgress:
         return self._waiting > 0 or self._clock() - self._last_poll <= ABSENT
 
     def call_later(self, seconds: float, function: Any) -> None:
-        """Call `function` in the server's event loop after so many seconds."""
+        """Call `function` in the server's event loop after this many seconds; callable from that loop only."""
         self._loop.call_later(seconds, function)
 
     def add(self, result: News) -> None:
@@ -65,7 +65,7 @@ class RequestProgress:
         self.call_in_loop(self._add, result)
 
     def finish(self, **state: Any) -> None:
-        """End the request with these last fields of its state."""
+        """End the request; its last news has these fields, such as `state` and `sentence`."""
         self._state |= state
         self.over = True
         self._change()

@@ -61,12 +61,12 @@ class HighlightEntry:
 
     @property
     def most_likely(self) -> HighlightAlternative | None:
-        """The likeliest token here; None without a prediction."""
+        """The model's likeliest token in place of this entry's; None without a prediction."""
         return self.alternatives[0] if self.alternatives else None
 
     @property
     def differs(self) -> bool:
-        """Whether the model predicted another token than the text has."""
+        """Whether the text's token is not the likeliest one; False without a prediction."""
         return self.rank is not None and self.rank > 1
 
 
@@ -85,7 +85,7 @@ class Highlights:
 
     @property
     def marks(self) -> tuple[HighlightEntry, ...]:
-        """One entry per word that has a candidate: its first one, in the order of the words' highest losses.
+        """The entries to mark: each word's first candidate, in the order of the words' highest losses.
 
         The loss of the returned entry may be lower than the word's highest one.
         """

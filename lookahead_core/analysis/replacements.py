@@ -38,14 +38,14 @@ class ReplacementFit:
 
     @property
     def drops_in(self) -> bool | None:
-        """Whether the next words stay about as likely; None if that is unknown."""
+        """Whether the next words stay about as likely as after the text's own word; None if either is unknown."""
         if self.logprob is None or self.own_logprob is None:
             return None
         return self.logprob >= self.own_logprob - math.log(MAX_LIKELIHOOD_RATIO)
 
     @property
     def verdict(self) -> str:
-        """The result as a phrase for people."""
+        """The result as an English phrase, such as "drops in"."""
         if self.alternative.ended:
             return "the text would end here"
         if not self.following:
@@ -124,7 +124,10 @@ def _following(document: Document, entry: HighlightEntry, words: int) -> tuple[s
 
 
 def _logprobs_after(document: Document, ends: Sequence[Node], token_ids: Sequence[int]) -> dict[Node, float]:
-    """Return the log-probability of these tokens after each of the nodes, in one pass; empty without tokens."""
+    """Return, by node, the log-probability of the whole sequence `token_ids` after the node.
+
+    One forward pass evaluates all sequences. Empty if `token_ids` is empty.
+    """
     if not token_ids:
         return {}
     tree = document.tree

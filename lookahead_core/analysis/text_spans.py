@@ -80,9 +80,10 @@ def _completes_word(pieces: Sequence[str]) -> Iterator[bool]:
 
 
 def node_before(document: Document, token: int, read_from: int) -> Node:
-    """Return the node whose prediction is that of the text's token with this index.
+    """Return the node just before the text's token with this index: its prediction is of that token.
 
-    `read_from` is the index of the first text token that the model reads; the opening is always read.
+    Missing nodes are created. `read_from` is the index of the first text token that the model reads; the opening is
+    always read.
     """
     token_ids, tree = document.token_ids, document.tree
     opening = token_ids[: document.passage.start_count]

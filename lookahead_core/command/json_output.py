@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 def check_as_json(prompt: str, check: Check) -> dict[str, Any]:
-    """Return the agreement check of one prompt."""
+    """Return the agreement check of one prompt as JSON values."""
     return {"prompt": prompt, **_fields(check, ("text", "token_ids", "agreed", "stands", "instead"))}
 
 
 def model_as_json(model: Model) -> dict[str, Any]:
-    """Return the facts about a model."""
+    """Return a model's name, device, dtype and engine as JSON values."""
     engine = "uncached" if model.engine_reason else "cached"
     return {"name": model.name, "device": model.device, "dtype": model.dtype, "engine": engine}
 
 
 def run_as_json(cost: Cost, model: Model, options: Any) -> dict[str, Any]:
-    """Return what every result comes with: its cost, the model, and all options with their values."""
+    """Return the fields of every result as JSON values: its cost, the model, and all options with their values."""
     return {
         "cost": asdict(cost),
         "model": model_as_json(model),
@@ -34,7 +34,7 @@ def run_as_json(cost: Cost, model: Model, options: Any) -> dict[str, Any]:
 
 
 def stream_as_json(steps: list[StreamStep]) -> dict[str, Any]:
-    """Return a stream's text and its steps."""
+    """Return a stream's text, token ids and steps as JSON values; there must be at least one step."""
     from lookahead_core.document.results import average_probability
 
     return {
@@ -52,7 +52,7 @@ def _step_as_json(step: StreamStep) -> dict[str, Any]:
 
 
 def beams_as_json(beams: Beams) -> dict[str, Any]:
-    """Return the beams of a search, best first, and the tree of its candidates."""
+    """Return the beams of a search, best first, and the tree of its candidates as JSON values."""
     shown = ("text", "token_ids", "score", "logprob", "average_probability", "ended")
     names = ("parent", "token_id", "text", "logprob", "total", "step", "ended", "fate", "reason")
     return {
@@ -63,7 +63,7 @@ def beams_as_json(beams: Beams) -> dict[str, Any]:
 
 
 def lookahead_as_json(result: Lookahead) -> dict[str, Any]:
-    """Return the branches of a lookahead and their coverage."""
+    """Return the branches of a lookahead and their coverage as JSON values."""
     names = ("text", "token_ids", "logprobs", "share", "probability", "ended", "healed")
     return {
         "branches": [_fields(branch, names) for branch in result.branches],

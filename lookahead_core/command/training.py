@@ -73,7 +73,7 @@ def run(arguments: dict[str, Any]) -> None:
 
 
 def _folder(arguments: dict[str, Any], model_name: str) -> Path:
-    """Return the folder of the heads; raise ValueError if `--name` is no plain name."""
+    """Return the folder to save the heads in, by `--output`, `--name` or the model; ValueError for a bad name."""
     from lookahead_core.speculation.load_heads import home_of
 
     if "output" in arguments:

@@ -22,7 +22,7 @@ class TreeRow:
     """Number of branches that end at this node."""
 
     def straight(self) -> TreeRow:
-        """Return this node and its descendants down to the next fork or note as one row, with this node's weight."""
+        """Return one node that joins the texts of this one and its descendants down to the next fork or note."""
         text, row = self.text, self
         while len(row.children) == 1 and not row.note:
             (row,) = row.children.values()

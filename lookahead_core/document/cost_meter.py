@@ -11,7 +11,7 @@ from lookahead_core.tree import TokenTree
 
 
 class CostMeter:
-    """Counts the work done in one tree since the meter was made."""
+    """Measures passes, tokens and seconds that one tree has cost since the meter was made."""
 
     def __init__(self, engine: Engine, tree: TokenTree) -> None:
         self._engine = engine
@@ -19,7 +19,7 @@ class CostMeter:
         self._began, self._before = time.perf_counter(), dataclasses.replace(tree.work)
 
     def cost(self) -> Cost:
-        """Return the cost so far, with the cache that the tree takes up now."""
+        """Return the cost since the meter was made, and the slots and bytes of cache that the tree has now."""
         work, before = self._tree.work, self._before
         passes, tokens = work.passes - before.passes, work.tokens - before.tokens
         return Cost(passes, tokens, time.perf_counter() - self._began, *self._engine.cache_usage(self._tree))

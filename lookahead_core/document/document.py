@@ -120,8 +120,10 @@ class Document:
 
     @property
     def reopens(self) -> str:
-        """The typed characters that `heal=True` re-opens: those of the last token; empty unless the text ends inside a
-        word or in spaces, and the last token was typed."""
+        """The characters of the last token that `heal=True` re-opens, so that branches may continue it within the word.
+
+        Empty if the last token was accepted and not typed, or if the text ends neither in a word nor in spaces.
+        """
         head = self.tree.head
         return self.passage.reopened_bytes().decode() if head.parent is not None and head.parent.depth else ""
 

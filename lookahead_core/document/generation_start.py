@@ -57,7 +57,7 @@ class GenerationStart:
         self._removals = self.removals()
 
     def cost(self) -> Cost:
-        """Return what the document has cost since this start was made."""
+        """Return passes, tokens and seconds that the document has cost since this start was made."""
         return self.meter.cost()
 
     def require_unchanged(self) -> None:

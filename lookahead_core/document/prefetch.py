@@ -33,7 +33,7 @@ class PrefetchedView:
 
 @dataclass(frozen=True, slots=True)
 class _Click:
-    """A click on a piece of a branch: it accepts the branch's first `tokens` tokens."""
+    """A possible click on a piece of a branch, which would accept the branch's first `tokens` tokens."""
 
     branch: Branch
     tokens: int

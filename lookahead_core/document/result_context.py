@@ -51,7 +51,11 @@ class ResultContext:
         return b"".join(reversed(spelled)).decode(errors="ignore")
 
     def complete(self) -> CompletedSize | None:
-        """Return the function that finds where a path is complete, by the option `until`; None for `until="tokens"`."""
+        """Return a function that finds where a path reaches the end of the word, clause, sentence or line in `until`.
+
+        The function takes a path's token ids and the re-opened bytes, and returns the number of tokens up to that end,
+        or None if there is none yet. The result is None for `until="tokens"`.
+        """
         if self.options.until == "tokens":
             return None
         self.text_end.codec.require_tokenizer()

@@ -86,7 +86,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A possible first token that no branch begins with."""
+    """A likely first token that no branch of the lookahead begins with."""
 
     token_ids: tuple[int, ...]
     """One token; or two, if the first is the re-opened typed token itself and inserts nothing alone."""
@@ -132,13 +132,13 @@ class BeamNode:
 
     @property
     def reason(self) -> str:
-        """What became of the path, as a phrase for people."""
+        """Why the search kept or dropped the path, as an English phrase."""
         return FATES[self.fate]
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of a result so far."""
+    """The cost of computing a result: forward passes, tokens, seconds, and the cache in use."""
 
     passes: int
     """Number of forward passes."""
@@ -183,7 +183,7 @@ class Lookahead:
 
 @dataclass(frozen=True, slots=True)
 class Beams:
-    """The result of a beam search: the returned beams, and every candidate on the way."""
+    """The result of a beam search: the returned beams, and every candidate that the search considered."""
 
     branches: tuple[Beam, ...]
     """Best first."""
@@ -212,7 +212,7 @@ class BeamStep:
 
 @dataclass(frozen=True, slots=True)
 class LookaheadStep:
-    """The state of a lookahead after one more forward pass."""
+    """A step of a lookahead: its state after one more forward pass, with the result so far."""
 
     tokens_read: int
     """Number of the text's tokens prefilled by this lookahead so far."""

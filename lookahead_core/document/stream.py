@@ -122,7 +122,7 @@ class Streams(Iterator[tuple[int, StreamStep]]):
 
     @property
     def texts(self) -> list[str]:
-        """The text so far of each stream."""
+        """The text generated so far by each stream."""
         return ["".join(step.text for step in steps) for steps in self.steps]
 
     @property
@@ -153,7 +153,7 @@ class Stream(Iterator[StreamStep]):
 
     @property
     def text(self) -> str:
-        """The text so far."""
+        """The text generated so far, without held-back characters of a possible stop string."""
         return "".join(step.text for step in self.steps)
 
     @property
@@ -169,7 +169,7 @@ class Stream(Iterator[StreamStep]):
 
     @property
     def average_probability(self) -> float | None:
-        """Geometric mean of the probabilities of all tokens so far; None if there are none."""
+        """The geometric mean of the probabilities of all tokens so far; None before the first token."""
         return average_probability([step.logprob for step in self.steps]) if self.steps else None
 
     @property

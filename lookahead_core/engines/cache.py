@@ -23,7 +23,7 @@ class SlotLayer(CacheLayerMixin):
         self.cache = cache
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        """Allocate the slots, in the shape and type of the first states."""
+        """Allocate the tensors of all slots, with the heads, width, dtype and device of the first keys and values."""
         self.keys = _empty_slots_like(key_states, self.cache.capacity)
         self.values = _empty_slots_like(value_states, self.cache.capacity)
         self.is_initialized = True
@@ -47,13 +47,13 @@ class SlotLayer(CacheLayerMixin):
             self.values = _resized(self.values, capacity, self.cache.used)
 
     def gather(self, slots: torch.Tensor) -> None:
-        """Move these slots, in their order, to the front."""
+        """Copy the keys and values of these slots to the first slots, in this order."""
         if self.is_initialized:
             for states in (self.keys, self.values):
                 states[:, :, : len(slots)] = states.index_select(2, slots.to(states.device))
 
     def release(self) -> None:
-        """Free the memory."""
+        """Free the memory of keys and values; the layer is as new."""
         if self.is_initialized:
             self.keys = self.values = torch.empty(0)
             self.is_initialized = False
@@ -123,7 +123,7 @@ class FlatCache:
 
     @property
     def wasteful(self) -> bool:
-        """Whether more than half of the allocated slots hold no node."""
+        """Whether more than half of the allocated slots hold no node, so that `compact` would free memory."""
         return len(self.slots) * 2 < self.capacity
 
     @property
@@ -171,7 +171,7 @@ class FlatCache:
             self.visible.pop()
 
     def compact(self) -> None:
-        """Close all holes; free memory if less than half of the capacity is used then."""
+        """Move the nodes together so that no holes remain; free memory if less than half of the capacity is used."""
         if self.holes:
             kept = [node for node in self.nodes if node is not None]
             slots = torch.tensor([self.slots[node] for node in kept], dtype=torch.int64)

@@ -147,7 +147,7 @@ class CachedEngine:
         return [*sorted(fresh, key=lambda node: node.depth), *again]
 
     def _score_in_passes(self, nodes: Sequence[Node], *, hidden: bool) -> Iterator[NodeScores]:
-        """Yield the scores of `nodes`, pass by pass."""
+        """Make the forward passes that these nodes need, one after the other, and yield the scores of each pass."""
         groups = group_by_tree(nodes)
         try:
             yield from self._score_groups(groups, PREFILL_CHUNK if self.joins else 0, hidden)

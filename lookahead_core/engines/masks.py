@@ -36,7 +36,7 @@ class MaskPlan:
 
     @property
     def supported(self) -> bool:
-        """Whether a mask over the flat cache can serve every layer type."""
+        """Whether every layer has full or sliding-window attention, which a mask over the flat cache can express."""
         return set(self.kinds) <= {FULL, SLIDING} and (not self.slides or bool(self.window))
 
     @property

@@ -46,7 +46,10 @@ class PassCosts:
             self._curve = self._monotone_curve()
 
     def _decay(self, index: int) -> None:
-        """Move high estimates towards the prior: sizes that seem expensive are avoided and never measured again."""
+        """Lower the estimates that are higher than the estimate of the size at `index` suggests, by a small share.
+
+        Sizes that seem expensive are avoided and so never measured again; their estimates would stay high.
+        """
         for other, estimate in self._estimates.items():
             expected = self._estimates[index] * _prior(other) / _prior(index)
             if estimate > expected:

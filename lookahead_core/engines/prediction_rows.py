@@ -147,7 +147,11 @@ def _in_blocks(logits: torch.Tensor) -> torch.Tensor:
 
 
 def _tail_histograms(below: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-    """Histograms of how far, in bins, the tokens outside `kept` lie below the most likely one; overwrites `below`."""
+    """Return, per row, the histogram of the tokens outside `kept` by their distance to the most likely one.
+
+    `below` holds, in nats, the log-probability of each token less the highest of its row, and is overwritten. `kept`
+    holds the columns of the tokens that are not counted. Bins are `TAIL_BIN` nats wide.
+    """
     # Counting uint8 values is several times faster than counting wider integers.
     bins = below.mul_(-1 / TAIL_BIN).clamp_(max=TAIL_BINS - 1).to(torch.uint8)
     totals = torch.stack([torch.bincount(row, minlength=TAIL_BINS) for row in bins])

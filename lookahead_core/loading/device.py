@@ -34,7 +34,7 @@ def check_device_map(device_map: Any, device: str) -> None:
 
 
 def _device_type(device: Any) -> str | None:
-    """Return the type of one device in a map; None if it is invalid.
+    """Return the type, such as "cuda", of one entry of a device map; None if the entry is invalid.
 
     A number is a GPU; "disk" counts as the CPU, since those weights are computed there.
     """

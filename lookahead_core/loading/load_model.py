@@ -146,7 +146,7 @@ def _check_loaded_model(hf_model: Any, *, dtype: str, device: str, **loading_opt
 
 
 def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: Settings) -> Model:
-    """Return the `Model` of a loaded transformers model; `name` is for messages."""
+    """Choose the engine of a loaded transformers model and return it as a `Model`; `name` is for messages."""
     if getattr(hf_model.config, "is_encoder_decoder", False):
         raise ModelError(f"{name} is an encoder-decoder model; choose a model that continues a text.")
     codec = TextCodec(tokenizer)
@@ -212,7 +212,10 @@ def context_length(config: Any) -> int | None:
 
 
 def _start_token(config: Any, tokenizer: Any) -> tuple[int, ...]:
-    """Return the start token of an empty text, for a tokenizer that adds none; empty if there is none."""
+    """Return the start token that an empty text begins with, if the tokenizer adds none itself: one id or none.
+
+    It is the tokenizer's, else the config's; empty if neither has one.
+    """
     for holder in (tokenizer, config):
         found = getattr(holder, "bos_token_id", None)
         if isinstance(found, int):

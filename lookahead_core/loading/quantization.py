@@ -62,7 +62,7 @@ def _torchao(quantize: str, dtype: torch.dtype | None) -> Any:
 
 @functools.cache
 def _four_bits() -> Any:
-    """Return a torchao configuration of 4 bits that skips matrices which its CPU kernel does not take."""
+    """Return a torchao configuration of 4 bits that leaves out matrices which its CPU kernel refuses."""
     from torchao.core.config import AOBaseConfig
     from torchao.prototype.quantization.int4 import PrototypeInt4WeightOnlyConfig
     from torchao.quantization import quantize_

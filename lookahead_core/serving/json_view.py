@@ -79,7 +79,7 @@ def _distinct_predictions(result: Lookahead, rest: int) -> list[Prediction]:
 
 
 def _top(document: Document) -> list[dict[str, Any]]:
-    """Return the likeliest next tokens; the text of a token without whole characters is null."""
+    """Return a document's likeliest next tokens as JSON; the text of a token without whole characters is null."""
     prediction = document.head.prediction
     if prediction is None:
         return []

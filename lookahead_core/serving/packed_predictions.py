@@ -50,9 +50,9 @@ def _differences(prediction: Prediction, kept: int) -> list[int]:
 
 
 def _log_totals(predictions: Sequence[Prediction]) -> torch.Tensor:
-    """Return, per prediction and temperature, the logarithm of the weight of all tokens; the likeliest one weighs 1.
+    """Return, per prediction and temperature, the log of the sum of all tokens' weights, where the likeliest weighs 1.
 
-    The weight of the tail is computed as in `Prediction.reheated`, here for many predictions at once.
+    The weight of the tail is computed as in `reheat`, here for many predictions at once.
     """
     import torch  # here, since importing it takes seconds and the page is served before
 

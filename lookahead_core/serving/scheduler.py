@@ -92,7 +92,7 @@ class Scheduler:
             self._change.notify()
 
     def stop(self, client: Hashable) -> None:
-        """Drop the client's request and prefetch; a running step is finished."""
+        """Cancel the client's request and prefetch: a step that runs is finished, and no further one begins."""
         with self._change:
             self._drop(self._requests, client)
             self._drop(self._prefetches, client)

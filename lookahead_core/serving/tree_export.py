@@ -54,7 +54,11 @@ def _node_as_json(node: Node, text: str) -> dict[str, Any]:
 
 
 def _trunk(document: Document) -> tuple[list[dict[str, Any]], list[tuple[int, Node, TextEnd]]]:
-    """Return the text's tokens as JSON, and for each of its nodes the number of tokens up to it and the text's end."""
+    """Return the text's tokens as JSON objects, and where in the text each node of the trunk is.
+
+    The second list has a tuple for the root and for each node: the number of the text's tokens up to it, the node, and
+    the `TextEnd` after it.
+    """
     token_ids, text, nodes = document.token_ids, document.text, document.tree.path(document.head)
     tokens = document.passage.tokens or [PassageToken(token_id, 0) for token_id in token_ids]
     trunk, start = [], 0

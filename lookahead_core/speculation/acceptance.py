@@ -37,7 +37,7 @@ def accepted_path(
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """The result of acceptance by rejection after one node."""
+    """The result of rejection sampling at one node of a draft."""
 
     token_id: int
     """The next token: an accepted drafted token, or a sample from the residual probabilities."""

@@ -185,7 +185,10 @@ class Speculation:
                 load.remove(odds)
 
     def _add(self, draft: DraftTree, parent: DraftNode, guess: MergedGuess, odds: float) -> DraftNode | None:
-        """Add a guess as a node; None if it is in the draft already or is an end token, which nothing follows."""
+        """Add a guess to the draft as a child of `parent` and return the new draft node.
+
+        Returns None and adds nothing if the draft has that node already, or if the guess is an end token.
+        """
         token_id = guess.token_id
         if token_id in self._end_token_ids:
             return None

@@ -13,7 +13,7 @@ from lookahead_core.tree import Node
 
 @dataclass(eq=False, slots=True)
 class DraftNode:
-    """A node of the token tree that is part of a draft."""
+    """A guessed token of a draft: its node in the token tree, its probability, and the drafters' states after it."""
 
     node: Node
     odds: float
@@ -32,7 +32,7 @@ class DraftNode:
 
 
 class DraftTree:
-    """A tree of draft nodes below the last node of a continuation."""
+    """The draft of one pass: guessed tokens as a tree below the last node of a continuation."""
 
     def __init__(self, root: DraftNode) -> None:
         self.root = root

@@ -17,8 +17,8 @@ NoiseAdjustment: TypeAlias = Callable[[int, int, float], float]
 class PassLoad:
     """The size of a forward pass while drafts are added to it.
 
-    `nodes` counts the rows of the pass, `expected` the tokens that it is expected to gain, and `spare` how many draft
-    nodes may still be added.
+    `nodes` is the number of nodes that it evaluates, `expected` the number of tokens that it is expected to gain, and
+    `spare` the number of draft nodes that may still be added.
     """
 
     def __init__(self, continuations: int, spare: float = math.inf) -> None:

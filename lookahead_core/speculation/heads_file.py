@@ -151,7 +151,7 @@ def _unreadable(name: str, why: str) -> str:
 
 
 def _problem(heads: Heads, metadata: Mapping[str, str]) -> str:
-    """Return what is wrong with the contents of a file, or an empty string."""
+    """Return a phrase that says what is wrong with heads that were read from a file; empty if they are valid."""
     for key, dimensions in DIMENSIONS.items():
         tensor = getattr(heads, key)
         if tensor.dim() != dimensions or not tensor.numel():
@@ -181,7 +181,10 @@ def _problem(heads: Heads, metadata: Mapping[str, str]) -> str:
 
 
 def check_heads(heads: Heads, model: Model) -> None:
-    """Raise a ModelError if the heads belong to another model; their own, rounded or trained further, is accepted."""
+    """Raise ModelError if the heads were trained on another model.
+
+    The same model is accepted in another precision, quantized, or trained further.
+    """
     if model.hf_model in heads.checked_models:
         return
     matrix, _ = output_matrix(model)

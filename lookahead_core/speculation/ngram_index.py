@@ -46,7 +46,7 @@ class NgramIndex:
     """Maximum number of positions visited per run length in `find`; usually only hash collisions are skipped."""
 
     def __init__(self, most: int = 65_536) -> None:
-        """Make an empty index of at most `most` tokens; a ValueError names an invalid number."""
+        """Make an empty index that keeps the latest `most` tokens; raise ValueError if `most` is invalid."""
         if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MAX_ID:
             raise ValueError(f"most is {most!r}, and must be a whole number of tokens from 1 to {MAX_ID}.")
         self.max_tokens = most
@@ -179,7 +179,7 @@ class NgramIndex:
         self._end += 1
 
     def _reserve(self, wanted: int) -> None:
-        """Grow the capacity to at least `wanted` or to the maximum; tables are rebuilt if it grows."""
+        """Grow the capacity, in tokens, to at least `wanted` or to the maximum; rebuild the tables if it grows."""
         capacity = min(self.max_tokens, max(INITIAL_CAPACITY, 1 << (wanted - 1).bit_length()))
         held = self._tokens if self._end else array("i")
         if capacity <= len(held):
@@ -210,7 +210,7 @@ class NgramIndex:
             table.link_many(hashes[after_runs - 1], positions[after_runs])
 
     def check(self) -> None:
-        """Raise AssertionError unless exactly the stored runs can be found."""
+        """Check for tests: raise AssertionError unless exactly the stored runs of tokens can be found."""
         assert self.size <= self._capacity <= self.max_tokens, (
             "the capacity holds the tokens and is at most the maximum"
         )
@@ -285,7 +285,10 @@ class _RunTable:
         latest[slots] = positions
 
     def check(self, expected: dict[int, int], oldest: int) -> None:
-        """Raise AssertionError unless exactly the expected positions are found, each by the hash of its run."""
+        """Check for tests: raise AssertionError unless exactly the expected positions are found.
+
+        `expected` holds, by position, the hash of the run of tokens before it. Positions before `oldest` are forgotten.
+        """
         for slot in range(len(self._latest)):
             reached = list(islice(self.positions(slot, oldest), self._capacity + 1))
             assert reached == sorted(set(reached), reverse=True), "the positions of a slot descend"

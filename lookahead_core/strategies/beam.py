@@ -65,7 +65,7 @@ class BeamPath:
 
 @dataclass(frozen=True, slots=True)
 class BeamCandidate:
-    """A beam extended by one token, before it is chosen."""
+    """A beam extended by one token: a candidate, of which the search keeps the best."""
 
     beam: BeamPath
     trace: BeamTrace
@@ -80,7 +80,7 @@ class BeamCandidate:
 
 @dataclass(slots=True)
 class BeamGroup:
-    """Beams that compete with each other only."""
+    """A group of a beam search: its running and ended beams, which compete within the group only."""
 
     size: int
     running: list[BeamPath]
@@ -125,7 +125,10 @@ class BeamSearch:
 
     @property
     def results(self) -> list[BeamPath]:
-        """The results so far, best first: ended beams, filled up with running ones if there are too few."""
+        """Return the best beams so far, best first, at most as many as the options request.
+
+        Ended beams come first into the result; running ones fill it up if there are too few.
+        """
         found = [beam for group in self.groups for beam in group.finished]
         if self._by_seed_rules:
             found = found[: self.options.returned]
@@ -251,7 +254,7 @@ class BeamSearch:
         return self.rules.may_end(beam.leaf.token_ids)
 
     def _finish(self) -> None:
-        """Note the fate of the results, or the error if there are none."""
+        """At the end of the search, note the fate of the results, or the error if there are none."""
         if not self.results:
             self.error = RuledOutError(self.step - 1)
         for beam in self.results:

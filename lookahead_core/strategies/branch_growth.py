@@ -60,7 +60,7 @@ class BranchLeaf:
 
     @property
     def logprob(self) -> float:
-        """The log-probability of the whole path."""
+        """The log-probability of the whole path: the sum over its tokens."""
         return math.fsum(self.logprobs)
 
     def extended(self, token_id: int, logprob: float, prediction: Prediction) -> BranchLeaf:

@@ -21,7 +21,7 @@ from lookahead_core.tree import Node
 
 @dataclass(frozen=True, slots=True)
 class ChosenToken:
-    """The token chosen after a node."""
+    """The token that the options choose after a node, with the facts that a stream reports."""
 
     token_id: int
     logprob: float
@@ -137,7 +137,7 @@ class Continuation:
         )
 
     def note_pass(self, accepted: Sequence[Node], scores: NodeScores, seconds: float) -> None:
-        """Note what a pass has gained, and let drafters learn from it."""
+        """Record how many tokens a pass has gained, and let the drafters learn from its scores."""
         last = self._known_after(accepted[-1])
         if last is None:
             return
@@ -164,7 +164,7 @@ class Continuation:
         return GeneratedToken(chosen, prediction, finish)
 
     def take_all_known(self) -> None:
-        """Take tokens as long as they are known without a pass."""
+        """Take next tokens while they are known without a forward pass, until the continuation is over."""
         while not self.over and self.next_token is not None:
             self.take_next()
 

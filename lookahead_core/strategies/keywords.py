@@ -42,7 +42,7 @@ def takes_options(kind: type) -> Callable[[F], F]:
 
 
 class LookaheadKeywords(TypedDict, total=False):
-    """Options of a lookahead. `LookaheadOptions` holds their defaults."""
+    """The keyword arguments of a lookahead, for type checkers. `LookaheadOptions` holds their defaults."""
 
     k: int
     """Number of branches, 1 to 20. With `every_level`, number of branches at each of those levels."""
@@ -103,7 +103,7 @@ class RuleKeywords(TypedDict, total=False):
 
 
 class StreamKeywords(RuleKeywords, total=False):
-    """Options of a stream. `StreamOptions` holds their defaults."""
+    """The keyword arguments of a stream, for type checkers. `StreamOptions` holds their defaults."""
 
     temperature: float | None
     """0 takes the likeliest token. None means 1 if a seed or one of the cuts below is set, and 0 otherwise."""
@@ -146,7 +146,7 @@ class StreamKeywords(RuleKeywords, total=False):
 
 
 class BeamKeywords(RuleKeywords, total=False):
-    """Options of a beam search. `BeamOptions` holds their defaults."""
+    """The keyword arguments of a beam search, for type checkers. `BeamOptions` holds their defaults."""
 
     num_beams: int
     """Number of beams, 1 to 100."""

@@ -71,7 +71,7 @@ def _grow_likely(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[Seque
 
 
 def _roll_out(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
-    """Let the engine extend all leaves greedily."""
+    """Let the engine extend all leaves greedily; yield all leaves after each pass."""
     bottom = leaves[0].node.depth - len(leaves[0].token_ids) + growth.options.depth
     for _ in growth.engine.roll_out([leaf.node for leaf in leaves], bottom, growth.end_token_ids):
         leaves = [growth.follow_known(leaf) for leaf in leaves]
@@ -80,7 +80,7 @@ def _roll_out(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[Bra
 
 
 def _grow_with_drafts(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
-    """Extend leaves greedily with speculation: several tokens per pass where drafts are accepted."""
+    """Extend leaves greedily with speculation: several tokens per pass where drafts are accepted; yield after each."""
     continuation_after = growth.context.drafted_continuation
     assert continuation_after is not None
     leaves = [growth.follow_known(leaf) for leaf in leaves]
@@ -98,7 +98,7 @@ def _grow_with_drafts(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[
 
 
 def _grow_level_by_level(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
-    """Extend leaves greedily, one forward pass per level."""
+    """Extend leaves greedily, one forward pass per level; yield all leaves after each pass."""
     leaves = growth.distinct([growth.follow_known(leaf) for leaf in leaves])
     while growth.evaluate([leaf for leaf in leaves if growth.can_grow(leaf)]):
         leaves = growth.distinct([growth.follow_known(leaf) for leaf in leaves])
@@ -156,7 +156,10 @@ def _most_probable(leaves: Sequence[BranchLeaf], count: int) -> list[BranchLeaf]
 
 
 def _grow_best_first(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """Evaluate the `width` most probable leaves per pass until `budget` nodes are evaluated."""
+    """Evaluate the `width` most probable leaves per pass, until `budget` nodes are evaluated or none can grow.
+
+    Yields the k most probable leaves after each pass, and at the end once more, the most probable first.
+    """
     options, spent = growth.options, 0
     while spent < options.budget:
         growing = [leaf for leaf in leaves if growth.can_grow(leaf)]

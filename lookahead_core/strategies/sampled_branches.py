@@ -99,14 +99,18 @@ class SampledGrowth:
         return self._sampled(node, stream) is not None and self.growth.prediction_after(node) is not None
 
     def _sample(self, node: Node, stream: int, row: torch.Tensor, typed: bytes = b"") -> None:
-        """Sample from a row of log-probabilities without banned tokens, and note the token at the node."""
+        """Sample the stream's token after a node, and store it with its log-probability in the node's memo.
+
+        `row` holds the log-probabilities after the node, without banned tokens; `typed` are the re-opened bytes that
+        it is conditioned on.
+        """
         options = self.growth.options
         scores = apply_temperature_and_cuts(row, temperature=options.temperature, top_p=options.top_p)
         token_id = sample_token(scores, seed=options.seed, stream=stream, position=self._position(node))
         node.tree.memoize(node, self._note_key(node, stream, typed), (token_id, float(row[token_id])))
 
     def _sampled(self, node: Node, stream: int, typed: bytes = b"") -> tuple[int, float] | None:
-        """Return the noted sample after a node and its log-probability; None if there is none."""
+        """Return the stored sample of a stream after a node and its log-probability; None if there is none."""
         return (node.memo or {}).get(self._note_key(node, stream, typed))
 
     def _position(self, node: Node) -> int:

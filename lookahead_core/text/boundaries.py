@@ -55,7 +55,10 @@ def boundary_levels(pieces: Sequence[str], before: str = "", after: str = "", fi
 
 
 def _level(text: str, start: int, index: int, piece: str) -> int:
-    """The boundary level at an index of a text whose pieces begin at `start`, after this piece."""
+    """Return the boundary level at `index` of a text, 0 to 4 as in `boundary_levels`.
+
+    `piece` is the piece that ends at `index`; `start` is the index at which the first piece begins.
+    """
     if any(character in LINE_BREAKS for character in piece):
         return LINE
     end = start + len(text[start:index].rstrip())
@@ -85,7 +88,7 @@ def _is_sentence_end(text: str, sign: int, following: str) -> bool:
 
 
 def _ends_word(text: str, index: int) -> bool:
-    """Whether the character before `index` ends a word."""
+    """Whether a word ends at `index`; False if that depends on a next character that is unknown."""
     last, following = text[index - 1], text[index : index + 1]
     if last.isspace() or following.isspace():
         return True
@@ -109,7 +112,7 @@ def _interrupts_word(text: str, index: int) -> bool:
 
 
 def _closes_word(text: str, index: int) -> bool:
-    """Whether the word cannot go on after the sign before `index`."""
+    """Whether the punctuation sign that ends at `index` ends a word: true unless it opens or joins a word."""
     last, following = text[index - 1], text[index : index + 1]
     earlier = text[index - 2 : index - 1]
     if unicodedata.category(last) in ("Ps", "Pi", "Sc") or last in OPENERS:

@@ -293,7 +293,7 @@ def _parts(before: str, contents: list[str]) -> list[_Part]:
 
 
 def _opening_tokens(tokenizer: _ChatTokenizer, parts: list[_Part]) -> list[ChatToken]:
-    """The tokens of everything before the last message.
+    """Return the tokens of a conversation up to its last message; `parts` is the text before that message.
 
     All parts are tokenized at once, as in training. If messages spell special tokens, the parts are tokenized one by
     one, so that only the template's special tokens become control tokens.

@@ -147,7 +147,7 @@ class TextCodec:
         return str(self.require_tokenizer().decode(list(token_ids), **options))
 
     def _find_start_ids(self) -> tuple[int, ...]:
-        """The ids that the tokenizer puts before every text."""
+        """Return the ids of the start tokens that the tokenizer puts before every text; empty if it puts none."""
         bare = self._encode_plain("a")
         full = list(self.require_tokenizer()("a").input_ids)
         for start in range(len(full) - len(bare) + 1):
@@ -215,7 +215,7 @@ def special_ids(tokenizer: Any) -> frozenset[int]:
 
 
 def _decoder_of(tokenizer: Any) -> str:
-    """A description of a fast tokenizer's decoder; "None" for other tokenizers."""
+    """Return the `repr` of the decoder of a fast tokenizer; the string "None" for other tokenizers."""
     return repr(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None))
 
 

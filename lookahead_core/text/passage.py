@@ -18,7 +18,7 @@ LONGEST_WORD = 64
 
 @dataclass(frozen=True, slots=True)
 class PassageToken:
-    """A token of the text."""
+    """A token of a text, with the index of the character at which it ends."""
 
     token_id: int
     end: int
@@ -33,7 +33,7 @@ class PassageToken:
 
 @dataclass(frozen=True, slots=True)
 class TextEnd:
-    """The end of a text, as far as it decides how the next tokens are decoded."""
+    """The state at the end of a text that decoding the next token needs, such as an incomplete character's bytes."""
 
     codec: TextCodec
     partial: bytes
@@ -166,7 +166,7 @@ class Passage:
 
     @property
     def _decoded_length(self) -> int:
-        """The number of characters that the tokens stand for."""
+        """Return the number of complete characters that the tokens decode to."""
         return self.tokens[-1].end if self.tokens else 0
 
     def reopened_bytes(self) -> bytes:

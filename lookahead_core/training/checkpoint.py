@@ -46,7 +46,7 @@ class Checkpoint:
             )
 
     def save(self, name: str, state: Mapping[str, Any]) -> None:
-        """Save a state under a name; it replaces an earlier one."""
+        """Save a state to a file of this name in the folder, in place of an earlier one."""
         if self._folder is not None:
             _write_atomically(self._folder / f"{name}.pt", lambda target: torch.save(dict(state), target))
 
@@ -63,12 +63,12 @@ class Checkpoint:
         return state
 
     def delete(self) -> None:
-        """Delete all files, after the training has finished."""
+        """Delete all files of the checkpoint; call it after the training has finished."""
         if self._folder is not None:
             shutil.rmtree(self._folder)
 
     def release(self) -> None:
-        """Unlock the folder."""
+        """Release the lock on the checkpoint's folder, so that another process may train there."""
         if self._lock is not None:
             self._lock.release()
 

@@ -45,7 +45,7 @@ class HeadDataset:
 
     @classmethod
     def from_rounds(cls, rounds: Sequence[dict[str, Any]], heads: int, kept_tokens: int) -> HeadDataset:
-        """Make the dataset from all rounds of texts; it is empty if there is no text.
+        """Make the dataset from the saved rounds of texts (`self_written_text`); it is empty if there is no text.
 
         `heads` is the number of heads, `kept_tokens` the maximum size of their vocabulary.
         """

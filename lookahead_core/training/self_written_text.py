@@ -96,7 +96,10 @@ def make_prompts(model: Model, texts: Iterable[str] | None, seed: int) -> list[l
 
 
 def _built_in_prompts(model: Model) -> list[list[int]]:
-    """Return openings of many kinds, and instructions too if the model has a chat template."""
+    """Return the token ids of the built-in prompts: openings of texts of many kinds about many topics.
+
+    If the model has a chat template, instructions in that template are added. Needs a tokenizer.
+    """
     prompts = [Document(model, words.format(topic)).token_ids for words, topic in itertools.product(OPENINGS, TOPICS)]
     if not getattr(model.tokenizer, "chat_template", None):
         return prompts
@@ -105,7 +108,7 @@ def _built_in_prompts(model: Model) -> list[list[int]]:
 
 
 def _prompts_in(model: Model, texts: Iterable[str]) -> list[list[int]]:
-    """Return the beginnings of the pieces of these texts; a last piece that is too short is left out."""
+    """Cut texts into pieces and return the first token ids of each; a last piece that is too short is left out."""
     prompts = []
     for text in [texts] if isinstance(texts, str) else texts:
         token_ids = Document(model, text).token_ids
@@ -157,7 +160,10 @@ def _add_token(model: Model, texts: Sequence[GrowingText], generator: torch.Gene
 
 
 def _sample(rows: torch.Tensor, temperatures: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Sample a token from each row of logits, among its TOP_K most probable ones, at the row's temperature."""
+    """Return one sampled token id per row of logits, among the row's TOP_K most probable tokens.
+
+    `temperatures` has one temperature for each row.
+    """
     values, token_ids = rows.topk(min(TOP_K, rows.shape[-1]))
     odds = ((values - values[:, :1]) / temperatures.clamp_min(1e-6)[:, None]).softmax(-1)
     return token_ids.gather(1, odds.multinomial(1, generator=generator))[:, 0]

@@ -174,7 +174,7 @@ class TrainingRun:
         return rounds
 
     def _resume_clock(self, seconds: float) -> None:
-        """Count at least this duration."""
+        """Add the duration before an interruption: `seconds` counts at least this many."""
         self._started = min(self._started, time.monotonic() - seconds)
 
     def _has_enough_text(self) -> bool:

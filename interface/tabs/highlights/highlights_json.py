@@ -30,7 +30,7 @@ def as_json(highlights: Highlights) -> dict[str, Any]:
 
 
 def fit_as_json(fit: ReplacementFit) -> dict[str, Any]:
-    """One replacement fit as JSON."""
+    """Return one `ReplacementFit` as JSON values."""
     return {
         "id": fit.alternative.token_id,
         "drops_in": fit.drops_in,

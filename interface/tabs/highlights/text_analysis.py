@@ -102,7 +102,10 @@ class HighlightsService(PageService):
         return [self._with_sentences(function) for function in (self.ask, self.more, self.stop, self.fit)]
 
     async def fit(self, payload: Any) -> News:
-        """Which alternatives of one token fit the text behind it. The scheduler runs it step by step between others."""
+        """Return which alternatives of one token fit the text after it, as JSON; `unknown` if the page has no session.
+
+        The scheduler runs the passes step by step between those of other pages.
+        """
         request = HighlightsRequest.from_json(payload)
         page = self.open_pages.find(request.page)
         if page is None:

@@ -92,7 +92,7 @@ class SuffixDrafter:
         return other
 
     def read(self, token_ids: Sequence[int]) -> None:
-        """Bring the own index up to date with the document's token ids."""
+        """Update the own index to the document's present token ids."""
         same = common_prefix_length(self._indexed, list(token_ids))
         if same < len(self._indexed):
             # The text has changed: index it again from before the change, so that n-grams across it are found.
@@ -122,7 +122,10 @@ class SuffixDrafter:
         return tuple([*returns, *runs]) or None
 
     def _returns(self, path: Sequence[int]) -> list[SuffixMatches]:
-        """Return matches at which the text may return to the latest copy."""
+        """Return the index position at which a text that left the passage it copied may return to it; at most one.
+
+        Empty unless the text left the latest copy at most `RETURN_DISTANCE` tokens ago.
+        """
         if self._departure is None or not 0 < len(path) - self._departure[2] <= self.RETURN_DISTANCE:
             return []
         index, position, length = self._departure
@@ -134,7 +137,7 @@ class SuffixDrafter:
         return [SuffixMatches(ASTRAY, 0, ((index, position + len(path) - length),))]
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        """Return the guesses of all matches, each token once with its best odds."""
+        """Return the guesses of all matches, each token once with its highest probability."""
         best: dict[int, Guess] = {}
         for matches in state:
             for guess in matches.guesses():
