@@ -73,7 +73,7 @@ def test_warnings_of_torch_and_torchao_do_not_reach_the_terminal_of_a_program_an
 
 
 @pytest.mark.parametrize("warn_options", [[], ["default"]])
-def test_warnings_that_python_was_asked_for_are_still_shown(
+def test_warnings_that_an_option_of_python_requests_are_still_shown(
     warn_options: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "warnoptions", warn_options)

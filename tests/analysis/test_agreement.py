@@ -73,7 +73,7 @@ def test_the_big_models_text_comes_in_fewer_of_its_passes(tiny_model: Model) -> 
     assert tiny_model.engine.passes > before
 
 
-def test_a_little_model_writes_no_ids_that_the_big_one_does_not_have(byte_tokenizer: Any, tiny_model: Model) -> None:
+def test_a_draft_model_generates_no_ids_that_the_bigger_model_lacks(byte_tokenizer: Any, tiny_model: Model) -> None:
     hf_model = tiny_llama(len(byte_tokenizer) + 24)
     with torch.no_grad():
         hf_model.lm_head.weight[len(byte_tokenizer) :] *= 50
@@ -104,13 +104,13 @@ def test_past_its_context_the_big_model_agrees_with_what_its_own_stream_would_wr
 
 
 @pytest.mark.parametrize("prompts", [[3], 3, None, ["Once", 3]])
-def test_prompts_that_are_none_are_told_in_a_sentence(tiny_model: Model, prompts: Any) -> None:
+def test_invalid_prompts_are_refused_with_a_sentence(tiny_model: Model, prompts: Any) -> None:
     with pytest.raises(ValueError, match=r"prompts holds (3|None), and must hold texts, or lists of token ids\."):
         generate_and_check(tiny_model, tiny_model, prompts)
 
 
 @pytest.mark.parametrize("engine", ["cached", "uncached"])
-def test_of_no_prompts_nothing_is_said(byte_tokenizer: Any, engine: str) -> None:
+def test_no_prompts_give_no_checks(byte_tokenizer: Any, engine: str) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer, engine=engine)
     assert generate_and_check(model, model, []) == []
 

@@ -247,7 +247,9 @@ def test_branches_at_a_word_have_room_in_the_context_and_see_all_that_it_leaves(
             assert step.result.seen_from == document.passage.tokens[left - 1].end * (left > opened)
 
 
-def test_what_follows_a_word_near_the_contexts_end_is_asked_for_as_far_as_there_is_room(short_model: Model) -> None:
+def test_words_after_a_replacement_near_the_contexts_end_are_compared_as_far_as_there_is_room(
+    short_model: Model,
+) -> None:
     ids = short_model.tokenizer(" ".join(CORPUS[:2])).input_ids[:40]
     document = Document(short_model, token_ids=ids)
     counts = set()
@@ -282,7 +284,7 @@ def test_a_text_read_before_costs_nothing_and_an_edit_only_what_follows_it(tiny_
     assert_same(more.entries, highlights(Document(tiny_model, document.text)).entries)
 
 
-def test_what_the_model_would_not_have_said_is_ranked_by_how_unlikely_it_was(tiny_model: Model) -> None:
+def test_candidates_are_ranked_by_how_unlikely_their_token_was(tiny_model: Model) -> None:
     found = highlights(Document(tiny_model, TEXT))
     candidates = found.candidates
     assert candidates and all(entry.most_likely.token_id != entry.token_ids[entry.offset] for entry in candidates)
@@ -398,7 +400,7 @@ def assert_fits(model: Model, document: Document, entry: HighlightEntry, words: 
         assert fit.verdict == ("drops in" if fit.drops_in else "would need the rest rewritten")
 
 
-def test_as_many_of_the_next_words_are_asked_about_as_is_said_and_three_if_nothing_is(tiny_model: Model) -> None:
+def test_as_many_next_words_are_compared_as_requested_and_three_by_default(tiny_model: Model) -> None:
     document = Document(tiny_model, "the sea and the sky and the old sea")
     entry = highlights(document).entries[1]
     after = document.text[entry.word[1] :].split()
@@ -500,7 +502,7 @@ def test_what_the_cache_has_lost_meanwhile_is_read_again_in_chunks_with_steps_be
     assert [fit.verdict for fit in fits] == [fit.verdict for fit in expected]
 
 
-def test_scores_of_a_large_vocabulary_are_asked_for_in_smaller_pieces(
+def test_scores_of_a_large_vocabulary_are_computed_in_smaller_chunks(
     tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = highlights(Document(tiny_model, TEXT))

@@ -271,7 +271,7 @@ def test_what_cannot_be_done_is_one_sentence_before_a_model_is_loaded(
     assert ended.err.startswith(sentence) and ended.err.count("\n") == 1
 
 
-def test_what_is_said_of_the_model_goes_to_load_model_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_of_the_model_go_to_load_model_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
     def load(source: str | None, **options: Any) -> Model:
@@ -547,7 +547,7 @@ def test_beams_are_a_table_best_first(run: Run, tiny_model: Model) -> None:
         assert line.endswith(f"{beam.text!r}{'  end' * beam.ended}")
 
 
-def test_an_end_is_said_in_tables_and_trees(run: Run, wild: Model) -> None:
+def test_tables_and_trees_mark_an_end_token(run: Run, wild: Model) -> None:
     said = "' 中文🙂'"
     ended = run("".join(WILD[:-1]), "--method", "beam", "--num-beams", "2", "--tree", model=wild)
     assert re.search(f"{said}  end$", ended.lines[1])
@@ -556,7 +556,7 @@ def test_an_end_is_said_in_tables_and_trees(run: Run, wild: Model) -> None:
     assert re.search(f"├─ .* %  {said}  end$", tree.out, re.M)
 
 
-def test_the_tree_of_a_search_shows_the_dead_with_their_reason_and_the_outscored_only_if_asked(
+def test_the_tree_of_a_search_shows_why_paths_were_dropped_and_outscored_ones_on_request_only(
     run: Run, tiny_model: Model
 ) -> None:
     words = [PROMPT, "--method", "beam", "--num-beams", "3", "--max-new-tokens", "6", "--width", "300", "--tree"]
@@ -661,7 +661,7 @@ def test_what_is_too_long_for_a_line_is_cut_and_texts_never_are(run: Run, tiny_m
     assert run(prompt, "--method", "greedy", "--width", "20").out == plain_text(tiny_model, prompt)
 
 
-def test_the_width_is_the_terminals_if_nothing_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_width_is_the_terminals_without_the_option(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "44")
     assert max(map(terminal.columns, run(PROMPT, "--depth", "40").lines[1:-1])) == 44
 
@@ -694,7 +694,7 @@ def test_a_file_that_knows_no_encoding_gets_all_signs() -> None:
     assert not screen.is_terminal and not screen.colours
 
 
-def test_shares_are_told_to_what_matters() -> None:
+def test_percentages_have_about_two_digits() -> None:
     shares = (1.0, 0.996, 0.71, 0.0996, 0.0994, 0.0006, 0.0004, 0.0)
     assert [*map(terminal.percent, shares)] == ["100 %", "100 %", "71 %", "10 %", "9.9 %", "0.1 %", "<0.1 %", "<0.1 %"]
 

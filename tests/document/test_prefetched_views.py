@@ -305,7 +305,7 @@ def test_what_is_left_out_of_a_long_text_is_the_fewest_strides_that_leave_room(f
     assert window_start(10**6, None, 100, first) == 0
 
 
-def test_some_of_a_text_is_left_whatever_room_is_asked_for() -> None:
+def test_some_of_a_text_is_kept_however_much_room_is_requested() -> None:
     for context, first, room in itertools.product((8, 16), (0, 2, 7), (1, 7, 15, 40)):
         for length in range(context - 2, 60):
             left = window_start(length, context, room, first)

@@ -167,7 +167,7 @@ def test_a_draw_from_a_row_that_is_kept_is_the_draw_that_a_pass_gives(tiny_model
     assert step.logprob == pytest.approx(float(odds[step.token_id]), abs=1e-4), "another text has a row of its own"
 
 
-def test_where_a_kept_row_leaves_nothing_to_draw_from_that_is_told(cached: Model) -> None:
+def test_a_kept_row_in_which_no_token_is_allowed_raises_an_error(cached: Model) -> None:
     document = Document(cached, token_ids=IDS)
     next(document.stream(seed=1))
     with pytest.raises(ValueError, match="After 0 tokens the options rule every token out"):
@@ -236,7 +236,7 @@ def test_so_many_words_and_no_more(keeper: Model, words: int, end: str) -> None:
     assert written(keeper, "Old", max_new_tokens=60, max_words=words) == rest[: rest.find(end) + len(end)]
 
 
-def test_where_a_word_ends_with_its_own_token_nothing_more_is_asked_for() -> None:
+def test_a_word_that_ends_with_its_own_token_needs_no_further_token() -> None:
     """Each of these characters is a word; so is what a line break ends."""
     model = parrot(["Go你好世界\nnow"], ["Go", "你", "好", "世", "界", "\n", "now"])
     for words, text in ((1, "你"), (2, "你好"), (3, "你好世"), (4, "你好世界")):
@@ -303,7 +303,7 @@ def test_what_is_drawn_depends_on_the_place_in_the_text_and_goes_on_after_accept
     assert [step.token_id for step in document.stream(max_new_tokens=7, seed=5)] == whole[5:]
 
 
-def test_drawing_begins_where_anything_of_drawing_is_asked_for(cached: Model) -> None:
+def test_any_sampling_option_makes_a_stream_sample(cached: Model) -> None:
     greedy = ids(cached, max_new_tokens=10)
     assert ids(cached, max_new_tokens=10, temperature=0, top_p=0.5, seed=3) == greedy
     for options in ({"seed": 3}, {"top_k": 50}, {"top_p": 0.99}, {"min_p": 0.001}, {"typical_p": 0.99}):
@@ -419,7 +419,7 @@ def test_two_streams_and_a_lookahead_grow_below_the_same_text_side_by_side(tiny_
     document.check()
 
 
-def test_options_that_rule_everything_out_are_told_in_a_sentence(cached: Model) -> None:
+def test_options_that_exclude_every_token_raise_an_error_with_a_sentence(cached: Model) -> None:
     with pytest.raises(ValueError, match=r"After \d+ tokens the options rule every token out"):
         ids(cached, max_new_tokens=200, no_repeat_ngram_size=1)
 

@@ -107,7 +107,7 @@ def test_logprobs_are_a_plain_forwards_at_every_token_the_template_included(call
             assert len(line["alternatives"]) == 3 + (line["id"] not in kept)
 
 
-def test_logprobs_asked_again_cost_nothing_and_say_the_same(calls: Calls, model: Model) -> None:
+def test_repeated_logprobs_cost_no_pass_and_are_the_same(calls: Calls, model: Model) -> None:
     first = calls.logprobs("The sea and the sky 🙂", k=5)
     passes = model.engine.passes
     assert calls.logprobs("The sea and the sky 🙂", k=5) == first
@@ -155,7 +155,7 @@ def test_a_turn_that_is_passed_on_reads_the_new_turn_only(calls: Calls, model: M
     assert tree.work.tokens - before < 60
 
 
-def test_what_others_asked_changes_no_answer(model: Model, calls: Calls) -> None:
+def test_the_calls_of_others_change_no_answer(model: Model, calls: Calls) -> None:
     for secret in ("The secret word is lighthouse", "The secret word is keeper"):
         calls.generate(secret, max_new_tokens=8)
         calls.next_token(secret, "Shorten.", secret)
@@ -323,7 +323,7 @@ def test_generate_and_beam_search_are_the_documents_own(calls: Calls, model: Mod
     assert [one["ids"] for one in found] == [list(beam.token_ids) for beam in beams]
 
 
-def test_revisions_are_as_many_as_asked_for_and_the_seed_decides(calls: Calls) -> None:
+def test_as_many_revisions_as_requested_are_returned_and_the_seed_decides(calls: Calls) -> None:
     ask = {"prompt": "Shorten it.", "doc": "The sea.", "n": 3, "max_length": 6}
     one, same, other = calls.gen_revisions(**ask), calls.gen_revisions(**ask), calls.gen_revisions(**ask, seed=5)
     assert one["ok"] and len(one["revised_docs"]) == 3
@@ -379,7 +379,7 @@ def test_revisions_are_streams_of_one_seed_drawn_as_the_prototype_drew_them(call
         assert one["ids"] == [step.token_id for step in stream]
 
 
-def test_a_start_token_is_told_of_by_its_name_and_stands_before_all_characters(fallback_tokenizer: Any) -> None:
+def test_a_start_token_is_reported_by_its_name_before_all_characters(fallback_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(fallback_tokenizer), eos_token_id=2), tokenizer=fallback_tokenizer)
     first, second, *_ = Calls(model).logprobs("the sea 🙂")["logprobs"]
     assert (first["token"], first["id"], first["start"], first["end"], first["message"]) == ("<s>", 1, 0, 0, None)
@@ -390,7 +390,7 @@ def test_a_start_token_is_told_of_by_its_name_and_stands_before_all_characters(f
     assert len(after["alternatives"]) == 5
 
 
-def test_a_text_that_nothing_stands_before_cannot_be_asked_about_where_it_is_empty() -> None:
+def test_an_empty_text_without_a_start_token_is_refused() -> None:
     bare = tiny_llama(400)
     model = load_model(bare, tokenizer=byte_level(CORPUS))
     model = replace(model, start_ids=())
@@ -411,7 +411,7 @@ def test_revisions_end_where_the_template_ends_a_message_in_plain_words() -> Non
 
 
 @pytest.mark.parametrize("n", [1, 20])
-def test_up_to_twenty_revisions_may_be_asked_for(calls: Calls, n: int) -> None:
+def test_up_to_twenty_revisions_may_be_requested(calls: Calls, n: int) -> None:
     found = calls.gen_revisions("Shorten it.", "The sea.", n=n, max_length=2)["revised_docs"]
     assert len(found) == n and all(one["doc_text"] == one["text"] for one in found)
     for wrong in (0, 21, -n, True, 2.0):
@@ -441,7 +441,7 @@ def test_up_to_twenty_revisions_may_be_asked_for(calls: Calls, n: int) -> None:
         ("continue_messages", {"messages": []}, "At least one message must be provided."),
     ],
 )
-def test_what_cannot_be_asked_is_told_in_a_sentence(calls: Calls, name: str, given: Any, sentence: str) -> None:
+def test_an_invalid_call_is_refused_with_a_sentence(calls: Calls, name: str, given: Any, sentence: str) -> None:
     with pytest.raises((ValueError, LookaheadError), match=sentence):
         getattr(calls, name)(**given)
 

@@ -148,7 +148,7 @@ def test_a_document_as_json_holds_its_text_ids_and_what_comes_next(tiny_model: M
     assert [top["probability"] for top in shown["top"]] == pytest.approx(odds)
 
 
-def test_a_next_token_is_told_with_its_text_where_that_is_whole_characters(tiny_model: Model) -> None:
+def test_a_next_token_has_its_text_if_that_is_whole_characters(tiny_model: Model) -> None:
     texts = {}
     for word in ("The", "sea", "🙂", "naïve", "1", "again and"):
         document = Document(tiny_model, word)
@@ -250,7 +250,7 @@ def test_a_tree_is_nested_two_hundred_levels_deep_and_no_deeper(tiny_model: Mode
 
 
 @pytest.mark.parametrize("kind", ["byte_tokenizer", "fallback_tokenizer"])
-def test_beyond_the_context_each_token_of_the_trunk_has_its_text_and_what_the_model_said_of_it(
+def test_beyond_the_context_each_token_of_the_trunk_has_its_text_and_its_probability(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
     tokenizer = request.getfixturevalue(kind)

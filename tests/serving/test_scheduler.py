@@ -217,7 +217,7 @@ def test_an_error_while_a_dropped_request_is_closed_is_logged_and_ends_nothing(
     until(lambda: any("could not be closed" in record.message for record in caplog.records))
 
 
-def test_a_mistake_in_a_step_reaches_who_asked_and_nobody_else(scheduler: Scheduler) -> None:
+def test_an_error_in_a_step_reaches_its_client_only(scheduler: Scheduler) -> None:
     def wrong() -> Iterator[int]:
         yield 1
         raise KeyError("mine")
@@ -313,7 +313,7 @@ def test_everything_that_an_engine_does_is_done_in_the_schedulers_thread(tiny_mo
     scheduler.close()
 
 
-def test_a_scheduler_that_was_never_asked_can_be_closed_and_one_can_be_closed_from_within(
+def test_an_unused_scheduler_can_be_closed_and_one_can_be_closed_from_within(
     scheduler: Scheduler, tiny_model: Model
 ) -> None:
     Scheduler(tiny_model.engine).close()
@@ -341,7 +341,7 @@ def test_an_error_of_the_engine_is_raised_where_the_scheduler_was_called(
         document.predict()
 
 
-def test_a_crowd_is_told_to_come_again(scheduler: Scheduler) -> None:
+def test_a_request_beyond_the_limit_of_clients_is_refused(scheduler: Scheduler) -> None:
     gate = Gate()
     hold(scheduler, gate)
     for index in range(MAX_WAITING - 1):

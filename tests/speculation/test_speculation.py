@@ -358,9 +358,7 @@ def test_if_the_draft_models_cache_is_full_the_text_continues_without_it(steady:
 
 
 @pytest.mark.parametrize("context", [1, MAX_DRAFT_DEPTH, MAX_DRAFT_DEPTH + 1, 12, 16])
-def test_a_draft_model_that_sees_little_says_little_and_changes_nothing(
-    steady: Model, byte_tokenizer: Any, context: int
-) -> None:
+def test_a_draft_model_with_a_short_context_changes_nothing(steady: Model, byte_tokenizer: Any, context: int) -> None:
     hf_model = tiny_llama(len(byte_tokenizer), max_position_embeddings=context)
     little = load_model(hf_model, tokenizer=byte_tokenizer)
     for way in ("greedy", "hot"):

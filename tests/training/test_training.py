@@ -144,7 +144,7 @@ def test_texts_end_at_an_end_token_while_others_continue(bird: Model) -> None:
     assert came == [sum(len(text.token_ids) > place for text in texts) for place in range(len(came))]
 
 
-def test_texts_stop_when_they_are_told_to(bird: Model) -> None:
+def test_texts_stop_when_the_given_function_returns_true(bird: Model) -> None:
     came: list[int] = []
     starts = [(0, Document(bird, "Bread is").token_ids)]
     texts = self_written_text.write_texts(

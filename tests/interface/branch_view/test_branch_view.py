@@ -407,7 +407,7 @@ def test_of_a_small_vocabulary_everything_is_known(bench: Bench) -> None:
     assert math.fsum(figure["p"] for figure in found) == pytest.approx(1, rel=2e-3)
 
 
-def test_tokens_that_cannot_be_told_apart_share_the_odds_at_temperature_zero(bench: Bench) -> None:
+def test_equally_likely_tokens_share_the_probability_at_temperature_zero(bench: Bench) -> None:
     row = [math.log(0.3), math.log(0.3), math.log(0.4) - 1e-9, math.log(0.4)]
     normal = [one - math.log(1.4) for one in row]
     assert [figure["p"] for figure in figures(bench, normal, 0, 1)] == [0, 0, 0.5, 0.5]
@@ -727,7 +727,7 @@ def test_touch_chooses_and_focuses_nothing(browser: Any, address: str) -> None:
         assert bench.page.evaluate("document.activeElement === document.body")
 
 
-def test_sliders_are_answered_from_the_data_that_is_there_and_nothing_is_told(bench: Bench) -> None:
+def test_sliders_redraw_from_known_data_and_send_no_request(bench: Bench) -> None:
     view = likely()
     bench.show(view)
     bench.set(k=3, depth=2, temperature=1, top_p=1, order="share", until="tokens")
@@ -997,7 +997,7 @@ def test_a_settled_view_is_announced_once(bench: Bench) -> None:
     assert len(announced) == 1 and announced[0].startswith("These 5 hold")
 
 
-def test_states_are_said(bench: Bench) -> None:
+def test_each_state_of_the_branch_view_has_a_sentence(bench: Bench) -> None:
     bench.show(None, state="thinking", reading=[512, 2000])
     assert "Reading: 512 of 2,000 tokens" in bench.note
     bench.show(likely(5, 3) | {"asked": ASKED | {"depth": 7}}, state="thinking")
@@ -1102,7 +1102,7 @@ def test_a_slider_repaints_the_elements_that_are_there_and_makes_none(bench: Ben
     assert made == 0
 
 
-def test_a_row_that_does_not_come_to_the_end_asked_for_says_so(bench: Bench) -> None:
+def test_a_row_that_does_not_reach_the_requested_boundary_says_so(bench: Bench) -> None:
     view = likely()
     for branch in view["branches"]:
         for piece in branch["pieces"]:
