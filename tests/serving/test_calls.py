@@ -14,6 +14,7 @@ import torch
 from lookahead_core import Document, LookaheadError, Model, load_model
 from lookahead_core.serving.calls import Calls
 from lookahead_core.serving.tree_pool import TreePool
+from lookahead_core.text.chat import tokenize_conversation
 from tests.conftest import CORPUS, byte_level, tiny_llama
 from tests.support.scripted_model import parrot
 from tests.text.test_chat import PLAIN, PLAIN_TEXT_TURNS
@@ -127,6 +128,55 @@ def test_alternatives_with_equal_texts_stay_apart_by_their_ids(calls: Calls) -> 
     for line in lines:
         ids = [one["id"] for one in line["alternatives"]]
         assert len(set(ids)) == len(ids)
+        for text, logprob in dict(line["logprobs"]).items():
+            assert logprob == max(one["logprob"] for one in line["alternatives"] if one["text"] == text)
+
+
+def test_all_tokens_are_evaluated_in_chunks_of_128_and_each_step_says_how_many_are_done(calls: Calls) -> None:
+    with calls.open_document("the sea and the sky " * 60) as opened:
+        total = len(opened.tokens)
+        assert total > 256
+        assert list(opened.evaluate_steps()) == [*range(128, total, 128), total]
+        assert list(opened.evaluate_steps()) == []
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_each_alternative_comes_once_and_a_tokens_own_is_added_only_if_it_is_not_among_them(
+    calls: Calls, model: Model, k: int
+) -> None:
+    start = model.tokenizer("The sea").input_ids
+    agreed = model.codec.bytes_of(int(plain_rows(model, start)[-1].argmax())).decode()
+    (first, *entries, last) = calls.logprobs(text=f"The sea{agreed} was grey", k=k)["logprobs"]
+    counts = {rank: [] for rank in ("first", "later")}
+    for entry in (*entries, last):
+        ids = [one["id"] for one in entry["alternatives"]]
+        assert len(set(ids)) == len(ids) == k + (entry["id"] is not None and entry["rank"] > k)
+        counts["first" if entry["rank"] == 1 else "later"].append(len(ids))
+    assert first["alternatives"][:-1] == [] and all(counts.values())
+
+
+def test_a_token_that_is_not_among_the_kept_ones_has_one_rank_with_those_of_equal_probability() -> None:
+    model = parrot(["the sea was grey"])
+    entries = Calls(model).logprobs(text=" grey the sea was")["logprobs"][:-1]
+    rows = plain_rows(model, [entry["id"] for entry in entries])
+    unseen = [place for place in range(1, len(entries)) if entries[place]["logprob"] < -10]
+    assert unseen
+    for place in unseen:
+        row, token_id = rows[place - 1], entries[place]["id"]
+        assert token_id > 100 and int((row == row[token_id]).sum()) > 100
+        assert entries[place]["rank"] == 1 + int((row > row[token_id]).sum())
+
+
+@pytest.mark.parametrize(("nodes", "left"), [(9, 9), (10, 10), (11, 10), (30, 10)])
+def test_after_a_call_its_tree_forgets_the_nodes_beyond_the_limit(
+    model: Model, nodes: int, left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lookahead_core.serving.call_document.MOST_NODES", 10)
+    with Calls(model).open_document("The sea") as opened:
+        opened.document.predict()
+        tree, length = opened.document.tree, len(opened.tokens)
+        tree.descend(opened.document.head, range(100, 100 + nodes))
+    assert tree.size == length + left
 
 
 def test_ten_clicks_read_the_source_once(calls: Calls, model: Model) -> None:
@@ -492,6 +542,38 @@ def test_a_text_near_the_end_of_the_context_is_read_once(
     assert getattr(calls, name)(text, **options)
     tree = calls.tree_pool.free_trees[0]
     assert 90 < tree.work.tokens < 128 + 2 * 20, "most of it, and what was made, once"
+
+
+def test_probabilities_of_all_tokens_are_there_up_to_the_whole_context(byte_tokenizer: Any) -> None:
+    calls = Calls(load_model(tiny_llama(len(byte_tokenizer), max_position_embeddings=32), tokenizer=byte_tokenizer))
+    text = next(text for text in ("z" * size for size in range(8, 99)) if len(byte_tokenizer(text).input_ids) == 32)
+    assert len(calls.logprobs(text=text)["logprobs"]) == 33
+    with pytest.raises(LookaheadError, match="There are 33 tokens, and this model sees 32 at once"):
+        calls.logprobs(text=text + "z")
+
+
+def test_earlier_messages_may_take_three_quarters_of_the_context_and_no_more(byte_tokenizer: Any) -> None:
+    made = copy.deepcopy(byte_tokenizer)
+    made.chat_template = PLAIN
+    small = load_model(tiny_llama(len(made), 0, max_position_embeddings=128), tokenizer=made)
+
+    def talk(letters: int) -> tuple[list[dict[str, str]], int]:
+        messages = [{"role": "user", "content": "z" * letters}, {"role": "assistant", "content": ""}]
+        return messages, tokenize_conversation(small.codec, messages).opening_length
+
+    template_length = talk(1)[1] - 1
+    fits, exceeds = talk(96 - template_length), talk(97 - template_length)
+    assert (fits[1], exceeds[1]) == (96, 97)
+    assert Calls(small).continue_messages(fits[0], n_branch_tokens=2)["continuations"]
+    with pytest.raises(LookaheadError, match="There are 97 tokens before the last message"):
+        Calls(small).continue_messages(exceeds[0], n_branch_tokens=2)
+
+
+def test_a_stop_string_of_the_caller_ends_a_text_by_stop_and_not_by_its_end() -> None:
+    calls = Calls(parrot(["the sea was grey"]))
+    stopped, ended = calls.generate("the", stop=[" was"]), calls.generate("the")
+    assert (stopped["text"], stopped["finish"], stopped["ended"]) == (" sea", "stop", False)
+    assert (ended["text"], ended["finish"], ended["ended"]) == (" sea was grey", "end", True)
 
 
 def test_what_writes_nothing_needs_no_room_behind_a_conversation(byte_tokenizer: Any) -> None:
