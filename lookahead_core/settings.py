@@ -63,7 +63,7 @@ class Settings:
 
 
 def _parse(name: str, raw: str, kind: str) -> object:
-    """The value of a variable as a field's type, which is one of the keys below or "bool"."""
+    """Return the value `raw` of the environment variable `name` as a `kind`: the name of a setting's type."""
     if kind == "bool":
         return _parse_bool(name, raw)
     parsers: dict[str, Callable[[str], Any]] = {"str": str, "Path": Path, "int": int, "float": float}

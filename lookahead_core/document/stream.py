@@ -22,7 +22,7 @@ SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class StreamAlternative:
-    """One of the likeliest tokens at a step of a stream."""
+    """One of the likeliest tokens at a step of a stream, with its text and probability."""
 
     token_id: int
     text: str

@@ -113,12 +113,12 @@ class FlatCache:
 
     @property
     def used(self) -> int:
-        """Slots assigned so far, holes included."""
+        """The number of slots assigned so far, holes included."""
         return len(self.nodes)
 
     @property
     def holes(self) -> int:
-        """Freed slots between slots in use."""
+        """The number of freed slots between slots in use."""
         return len(self.nodes) - len(self.slots)
 
     @property

@@ -127,7 +127,7 @@ class BeamSearch:
     def results(self) -> list[BeamPath]:
         """Return the best beams so far, best first, at most as many as the options request.
 
-        Ended beams come first into the result; running ones fill it up if there are too few.
+        Running beams are among them only if too few have ended.
         """
         found = [beam for group in self.groups for beam in group.finished]
         if self._by_seed_rules:

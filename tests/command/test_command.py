@@ -216,8 +216,8 @@ def test_what_is_not_given_is_not_passed_on_and_what_makes_a_method_is() -> None
         "num_beam_groups": 5,
         "diversity_penalty": 1.0,
     }
-    asked = parse_arguments([PROMPT, "--method", "diverse", "--num-beams", "4", "--diversity-penalty", "2"])
-    assert core_options(asked) == {"num_beams": 4, "num_beam_groups": 4, "diversity_penalty": 2.0}
+    requested = parse_arguments([PROMPT, "--method", "diverse", "--num-beams", "4", "--diversity-penalty", "2"])
+    assert core_options(requested) == {"num_beams": 4, "num_beam_groups": 4, "diversity_penalty": 2.0}
 
 
 @pytest.mark.parametrize(("methods", "option"), ROWS, ids=lambda row: getattr(row, "flag", ""))
@@ -265,46 +265,46 @@ def test_an_option_of_another_method_is_refused_in_a_sentence(
 def test_what_cannot_be_done_is_one_sentence_before_a_model_is_loaded(
     words: list[str], sentence: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lookahead_core.command.model_loading.load", lambda asked: pytest.fail("loaded"))
+    monkeypatch.setattr("lookahead_core.command.model_loading.load", lambda requested: pytest.fail("loaded"))
     ended = run(PROMPT, *words)
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.startswith(sentence) and ended.err.count("\n") == 1
 
 
 def test_options_of_the_model_go_to_load_model_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+    requested: list[Any] = []
 
     def load(source: str | None, **options: Any) -> Model:
         assert options.pop("report") is terminal.report
-        asked.append((source, options))
+        requested.append((source, options))
         raise ModelError("Not today.")
 
     monkeypatch.setattr(lookahead_core, "load_model", load)
     main([PROMPT])
     choices = ["--revision", "r", "--device", "cpu", "--dtype", "float32", "--engine", "cached"]
     main([PROMPT, "--model", "here", *choices])
-    told = {"revision": "r", "device": "cpu", "dtype": "float32", "engine": "cached"}
-    assert asked == [(None, {}), ("here", told)]
+    reported = {"revision": "r", "device": "cpu", "dtype": "float32", "engine": "cached"}
+    assert requested == [(None, {}), ("here", reported)]
     main([PROMPT, "--device-map", '{"": "cpu"}', "--trust-remote-code"])
-    assert asked[2:] == [(None, {"device_map": '{"": "cpu"}', "trust_remote_code": True})]
+    assert requested[2:] == [(None, {"device_map": '{"": "cpu"}', "trust_remote_code": True})]
 
 
 def test_a_model_that_drafts_is_put_beside_the_model_and_trusted_as_it_is(
     run: Run, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for words, trusted in (([], False), (["--trust-remote-code"], True)):
-        asked: list[Any] = []
+        requested: list[Any] = []
 
-        def load(source: Any, asked: list[Any] = asked, **options: Any) -> Model:
-            asked.append((source, options))
+        def load(source: Any, requested: list[Any] = requested, **options: Any) -> Model:
+            requested.append((source, options))
             return tiny_model
 
-        monkeypatch.setattr("lookahead_core.command.model_loading.load", lambda asked: tiny_model)
+        monkeypatch.setattr("lookahead_core.command.model_loading.load", lambda requested: tiny_model)
         monkeypatch.setattr(lookahead_core, "load_model", load)
         words = [PROMPT, "--method", "greedy", "--max-new-tokens", "2", "--draft-model", "little", *words]
         assert main(words) == 0
-        told = {"device": "cpu", "dtype": "float32", "trust_remote_code": trusted, "report": terminal.report}
-        assert asked == [("little", told)]
+        reported = {"device": "cpu", "dtype": "float32", "trust_remote_code": trusted, "report": terminal.report}
+        assert requested == [("little", reported)]
 
 
 def test_heads_and_texts_for_drafts_are_loaded_or_refused_with_a_sentence(
@@ -376,7 +376,7 @@ def test_without_a_prompt_a_terminal_gets_a_sentence(run: Run, monkeypatch: pyte
 def test_every_error_is_a_sentence(
     error: BaseException, status: int, sentence: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(asked: Any) -> Model:
+    def fail(requested: Any) -> Model:
         raise error
 
     monkeypatch.setattr("lookahead_core.command.model_loading.load", fail)
@@ -485,12 +485,12 @@ def test_the_first_of_several_samples_comes_as_it_grows_and_those_behind_it_wait
     seen: list[int] = []
     before: list[int] = []
 
-    def told() -> Iterator[Any]:
+    def reported() -> Iterator[Any]:
         for pair in pairs:
             before.append(len(seen))
             yield pair
 
-    for index, _ in text_output.in_order(told(), 3):
+    for index, _ in text_output.in_order(reported(), 3):
         seen.append(index)
     assert seen == [0, 0, 1, 1, 2]
     assert before == [0, 1, 1, 1, 4], "how many had come out when each went in"
@@ -530,8 +530,8 @@ def test_a_token_is_shown_by_its_text_its_bytes_its_end_or_its_number(tiny_model
 def test_verbose_tells_the_cost_and_why_it_is_over(words: list[str], reason: str, run: Run, wild: Model) -> None:
     ended = run(WILD[0], *words, "--verbose", model=wild)
     average = "; average token probability [0-9.]+ %" if "greedy" in words else ""
-    told = f"; {reason}" if reason else ""
-    assert re.fullmatch(rf"\d+ passes, \d+ tokens, \d+\.\d\d s{told}{average}\n", ended.err)
+    reported = f"; {reason}" if reason else ""
+    assert re.fullmatch(rf"\d+ passes, \d+ tokens, \d+\.\d\d s{reported}{average}\n", ended.err)
     assert run(WILD[0], *words, model=wild).err == ""
 
 
@@ -548,12 +548,12 @@ def test_beams_are_a_table_best_first(run: Run, tiny_model: Model) -> None:
 
 
 def test_tables_and_trees_mark_an_end_token(run: Run, wild: Model) -> None:
-    said = "' 中文🙂'"
+    message = "' 中文🙂'"
     ended = run("".join(WILD[:-1]), "--method", "beam", "--num-beams", "2", "--tree", model=wild)
-    assert re.search(f"{said}  end$", ended.lines[1])
+    assert re.search(f"{message}  end$", ended.lines[1])
     assert re.search(r"─ +-\d\.\d+  end  returned$", ended.out, re.M)
     tree = run("".join(WILD[:-1]), "-k", "2", "--depth", "3", model=wild)
-    assert re.search(f"├─ .* %  {said}  end$", tree.out, re.M)
+    assert re.search(f"├─ .* %  {message}  end$", tree.out, re.M)
 
 
 def test_the_tree_of_a_search_shows_why_paths_were_dropped_and_outscored_ones_on_request_only(
@@ -715,11 +715,11 @@ def test_a_stream_as_json(run: Run, tiny_model: Model) -> None:
     steps = list(stream)
     assert (found["prompt"], found["method"], found["text"]) == (PROMPT, "greedy", stream.text)
     assert (found["token_ids"], found["finish"]) == (stream.token_ids, stream.finish)
-    for step, told in zip(steps, found["steps"], strict=True):
-        assert [told[name] for name in ("token_id", "text", "rank")] == [step.token_id, step.text, step.rank]
+    for step, reported in zip(steps, found["steps"], strict=True):
+        assert [reported[name] for name in ("token_id", "text", "rank")] == [step.token_id, step.text, step.rank]
         odds = [step.logprob, step.chance, step.entropy]
-        assert [told[name] for name in ("logprob", "chance", "entropy")] == pytest.approx(odds)
-        assert told["alternatives"][0].keys() == {"token_id", "text", "logprob"}
+        assert [reported[name] for name in ("logprob", "chance", "entropy")] == pytest.approx(odds)
+        assert reported["alternatives"][0].keys() == {"token_id", "text", "logprob"}
     assert found["cost"]["passes"] == 5 and found["cost"].keys() == {field.name for field in fields(Cost)}
     assert found["model"]["dtype"] == "float32" and found["model"]["engine"] == "cached"
     assert (found["options"]["max_new_tokens"], found["options"]["stop"]) == (5, ["中"])
@@ -743,9 +743,13 @@ def test_describe_tells_which_model_is_loaded_and_how_it_computes(run: Run, tiny
 def test_beams_as_json(run: Run, tiny_model: Model) -> None:
     found = read(run(PROMPT, "--method", "beam", "--max-new-tokens", "4", "--early-stopping", "true", "--json"))
     beams = Document(tiny_model, PROMPT).beam_search(max_new_tokens=4, early_stopping=True)
-    for beam, told in zip(beams.branches, found["branches"], strict=True):
-        assert (told["text"], told["token_ids"], told["ended"]) == (beam.text, list(beam.token_ids), beam.ended)
-        assert [told["score"], told["logprob"]] == pytest.approx([beam.score, beam.logprob])
+    for beam, reported in zip(beams.branches, found["branches"], strict=True):
+        assert (reported["text"], reported["token_ids"], reported["ended"]) == (
+            beam.text,
+            list(beam.token_ids),
+            beam.ended,
+        )
+        assert [reported["score"], reported["logprob"]] == pytest.approx([beam.score, beam.logprob])
     assert [(node["parent"], node["fate"]) for node in found["tree"]] == [
         (node.parent, node.fate) for node in beams.tree
     ]
@@ -756,10 +760,14 @@ def test_beams_as_json(run: Run, tiny_model: Model) -> None:
 def test_a_lookahead_as_json(run: Run, tiny_model: Model) -> None:
     found = read(run(PROMPT, "-k", "3", "--ban", "9", "--ban", "7", "--json"))
     result = Document(tiny_model, PROMPT).lookahead(k=3, banned={7, 9})
-    for branch, told in zip(result.branches, found["branches"], strict=True):
-        assert (told["text"], told["token_ids"], told["ended"]) == (branch.text, list(branch.token_ids), branch.ended)
+    for branch, reported in zip(result.branches, found["branches"], strict=True):
+        assert (reported["text"], reported["token_ids"], reported["ended"]) == (
+            branch.text,
+            list(branch.token_ids),
+            branch.ended,
+        )
         odds = [*branch.logprobs, branch.share, branch.probability]
-        assert [*told["logprobs"], told["share"], told["probability"]] == pytest.approx(odds)
+        assert [*reported["logprobs"], reported["share"], reported["probability"]] == pytest.approx(odds)
     assert found["coverage"] == pytest.approx(result.coverage)
     assert found["options"]["banned"] == [7, 9] and found["cost"]["passes"] == result.cost.passes
 

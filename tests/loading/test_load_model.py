@@ -151,8 +151,8 @@ def test_a_models_own_code_runs_only_if_it_is_trusted(tmp_path: Path, monkeypatc
     config = (place / "config.json").read_text().replace('"model_type": "llama"', '"model_type": "own"')
     (place / "config.json").write_text(config)
     (place / "own.py").write_text(OWN)
-    for told in ({"trust_remote_code": True}, {"settings": Settings(trust_remote_code=True)}):
-        assert type(load_model(place, dtype="float32", **told).hf_model).__name__ == "OwnForCausalLM"
+    for message in ({"trust_remote_code": True}, {"settings": Settings(trust_remote_code=True)}):
+        assert type(load_model(place, dtype="float32", **message).hf_model).__name__ == "OwnForCausalLM"
     with pytest.raises(ModelError, match="runs code of its own: if you trust it, set trust_remote_code=True"):
         load_model(place, dtype="float32")
 
@@ -242,23 +242,23 @@ class Narrow(transformers.LlamaForCausalLM):
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "message"),
     [
         ("\n  The heads do not fit:\n  a trace", "(RuntimeError: The heads do not fit:)"),
         ("", "(RuntimeError)"),
     ],
 )
 def test_the_reason_for_the_uncached_engine_has_the_first_line_of_the_probes_error(
-    said: str, told: str, monkeypatch: pytest.MonkeyPatch
+    said: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Narrow, "said", said)
     hf_model = Narrow(tiny_llama(96).config).eval()
     model = load_model(hf_model, tokenizer=None)
-    assert model.engine_reason == f"a small model of its architecture fails with a cache {told}"
+    assert model.engine_reason == f"a small model of its architecture fails with a cache {message}"
     with pytest.raises(ModelError) as raised:
         load_model(hf_model, tokenizer=None, engine="cached")
     assert str(raised.value) == (
-        f"This model cannot use the cached engine: a small model of its architecture fails with a cache {told}; "
+        f"This model cannot use the cached engine: a small model of its architecture fails with a cache {message}; "
         'leave engine at "auto".'
     )
 

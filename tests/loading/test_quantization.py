@@ -53,8 +53,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, byte_tokenizer: Any) -> Pat
 
 def rounded_by_bitsandbytes(folder: Path, quantize: str, dtype: torch.dtype = torch.float32) -> Any:
     """A model in hand, as this library asks for it on a GPU; its kernels run on processors as well."""
-    asked = quantization_config(quantize, "cuda", dtype)
-    return transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, quantization_config=asked).eval()
+    requested = quantization_config(quantize, "cuda", dtype)
+    return transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, quantization_config=requested).eval()
 
 
 def grown(seed: int = 0, prompt: int = 20, nodes: int = 24) -> list[Node]:
@@ -207,7 +207,7 @@ def assert_unchanged(hf_model: Any, model: Model | None = None) -> None:
     start = [list(range(2, 30))]
     before = plain_rows(hf_model, start) if model is None else None
     held = {name: (id(value), type(value)) for name, value in hf_model.named_parameters()}
-    kinds, asked = [type(module) for module in hf_model.modules()], hf_model.config.quantization_config
+    kinds, requested = [type(module) for module in hf_model.modules()], hf_model.config.quantization_config
     document = Document(model or load_model(hf_model, tokenizer=None), token_ids=start[0])
     before = before or plain_rows(hf_model, start)
     document.accept(document.lookahead(k=3, depth=4).branches[1], 2)
@@ -215,7 +215,7 @@ def assert_unchanged(hf_model: Any, model: Model | None = None) -> None:
     assert torch.equal(before[0], plain_rows(hf_model, start)[0])
     assert {name: (id(value), type(value)) for name, value in hf_model.named_parameters()} == held
     assert [type(module) for module in hf_model.modules()] == kinds
-    assert hf_model.config.quantization_config is asked
+    assert hf_model.config.quantization_config is requested
 
 
 @pytest.mark.parametrize("quantize", QUANTIZE)
@@ -243,10 +243,10 @@ def test_a_model_copy_shares_what_bitsandbytes_keeps_beside_its_parameters(folde
 
 def test_a_quantized_model_describes_its_bits_and_takes_less_memory(folder: Path) -> None:
     sizes = {}
-    for quantize, told in {None: "", "8bit": " · 8 bit", "4bit": " · 4 bit"}.items():
+    for quantize, message in {None: "", "8bit": " · 8 bit", "4bit": " · 4 bit"}.items():
         model = load_model(str(folder), quantize=quantize, dtype="bfloat16")
-        assert model.describe() == f"tiny · CPU · bfloat16{told} · cached"
-        assert model.quantization == told.removeprefix(" · ")
+        assert model.describe() == f"tiny · CPU · bfloat16{message} · cached"
+        assert model.quantization == message.removeprefix(" · ")
         sizes[quantize] = sum(map(size, model.hf_model.model.layers.parameters()))
     assert sizes["4bit"] < 0.7 * sizes["8bit"] < 0.5 * sizes[None]
     assert load_model(str(folder), quantize="4bit").dtype == "bfloat16", "what such products are fastest in"
@@ -324,7 +324,7 @@ def test_a_model_whose_products_do_not_support_quantization_raises_an_error_at_l
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"quantize": "2bit"}, "quantize is '2bit', and must be one of None, 4bit, 8bit"),
         ({"quantize": True}, "quantize is True, and must be one of"),
@@ -338,9 +338,9 @@ def test_a_model_whose_products_do_not_support_quantization_raises_an_error_at_l
         ({"device_map": "auto", "device": "cpu"}, "device is 'cpu' and device_map is 'auto': give one of them"),
     ],
 )
-def test_a_wrong_value_is_named_in_the_error(folder: Path, given: dict[str, Any], told: str) -> None:
+def test_a_wrong_value_is_named_in_the_error(folder: Path, given: dict[str, Any], message: str) -> None:
     for source in (str(folder), llama()):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             load_model(source, **given)
 
 
@@ -357,16 +357,16 @@ def test_a_device_map_goes_to_transformers(
 ) -> None:
     if device_map in ("auto", "sequential") and torch.cuda.is_available():
         pytest.skip("there it means a GPU")
-    asked: list[Any] = []
+    requested: list[Any] = []
     load = transformers.PreTrainedModel.from_pretrained.__func__
 
-    def listening(cls: Any, *given: Any, **told: Any) -> Any:
-        asked.append(told.get("device_map"))
-        return load(cls, *given, **told)
+    def listening(cls: Any, *given: Any, **message: Any) -> Any:
+        requested.append(message.get("device_map"))
+        return load(cls, *given, **message)
 
     monkeypatch.setattr(transformers.PreTrainedModel, "from_pretrained", classmethod(listening))
     model = load_model(str(folder), device_map=device_map, quantize=quantize, dtype="float32")
-    assert asked == [device_map] and model.device == "cpu"
+    assert requested == [device_map] and model.device == "cpu"
     assert distance(model, grown(0)) <= LAW["float32"]
 
 

@@ -202,18 +202,18 @@ def sentence_for(source: str, settings: Settings) -> str:
     """What a person is told; and it is words, not a dump."""
     with pytest.raises(ModelError) as raised:
         load_weights(source, settings=settings)
-    told = str(raised.value)
-    assert told.endswith(".") and len(told) < 500
-    assert "\n" not in told and "Traceback" not in told
-    return told
+    message = str(raised.value)
+    assert message.endswith(".") and len(message) < 500
+    assert "\n" not in message and "Traceback" not in message
+    return message
 
 
-@pytest.mark.parametrize(("breakage", "told"), BROKEN, ids=[told for _, told in BROKEN])
+@pytest.mark.parametrize(("breakage", "message"), BROKEN, ids=[message for _, message in BROKEN])
 def test_a_damaged_folder_raises_an_error_that_says_what_to_do(
-    breakage: Callable[[Path], object], told: str, folder: Path, settings: Settings
+    breakage: Callable[[Path], object], message: str, folder: Path, settings: Settings
 ) -> None:
     breakage(folder)
-    assert re.search(told, sentence_for(str(folder), settings))
+    assert re.search(message, sentence_for(str(folder), settings))
 
 
 @pytest.mark.parametrize("share", [0.0001, 0.01, 0.5, 0.99])
@@ -234,7 +234,7 @@ def test_an_unknown_or_invalid_gguf_file_raises_an_error(tmp_path: Path, setting
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "message"),
     [
         ("/no/such/folder", "no folder or file /no/such/folder: check the path"),
         ("./models/mine", "check the path"),
@@ -248,8 +248,8 @@ def test_an_unknown_or_invalid_gguf_file_raises_an_error(tmp_path: Path, setting
         ("x" * 100, "check the spelling"),
     ],
 )
-def test_a_name_that_does_not_exist_raises_an_error(source: str, told: str, settings: Settings) -> None:
-    assert told in sentence_for(source, settings)
+def test_a_name_that_does_not_exist_raises_an_error(source: str, message: str, settings: Settings) -> None:
+    assert message in sentence_for(source, settings)
 
 
 @pytest.mark.parametrize("source", ["owner/model", "model"])

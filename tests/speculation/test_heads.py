@@ -261,8 +261,8 @@ def test_the_reported_accuracy_is_that_on_the_held_out_texts(bird: Model, monkey
     heads = train_heads(bird, texts=TAUGHT, tokens=1000, count=2, epochs=3)
     apart = [text for text in wrote if text.prompt_number % 12 == 0]
     assert 0 < len(apart) < len(wrote) and len({text.prompt_number for text in wrote}) > 1
-    told = [first for first, _ in heads.held_out]
-    assert told == pytest.approx(counted(HeadsDrafter(heads, bird), apart), abs=1e-3)
+    message = [first for first, _ in heads.held_out]
+    assert message == pytest.approx(counted(HeadsDrafter(heads, bird), apart), abs=1e-3)
 
 
 class Interrupting:
@@ -281,9 +281,9 @@ def test_an_interrupted_training_resumes_to_the_same_heads(
     bird: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trainer, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    asked: dict[str, Any] = {"texts": TAUGHT, "tokens": 1000, "count": 1, "epochs": 8, "seed": 7}
+    requested: dict[str, Any] = {"texts": TAUGHT, "tokens": 1000, "count": 1, "epochs": 8, "seed": 7}
     passes = bird.engine.passes
-    whole = train_heads(bird, **asked)
+    whole = train_heads(bird, **requested)
     alone, passes = bird.engine.passes - passes, bird.engine.passes
     for words, after in (
         ("writes training texts", 30),
@@ -292,11 +292,11 @@ def test_an_interrupted_training_resumes_to_the_same_heads(
         ("Measuring", 0),
     ):
         with pytest.raises(KeyboardInterrupt):
-            train_heads(bird, **asked, into=tmp_path / "bird", report=Interrupting(words, after))
+            train_heads(bird, **requested, into=tmp_path / "bird", report=Interrupting(words, after))
         assert not (tmp_path / "bird" / FILE).exists()
     assert bird.engine.passes - passes < alone + 24, "of the texts, only those that were interrupted are written again"
     passes = bird.engine.passes
-    heads = train_heads(bird, **asked, into=tmp_path / "bird")
+    heads = train_heads(bird, **requested, into=tmp_path / "bird")
     assert bird.engine.passes == passes
     assert same(heads, whole) and heads.held_out == whole.held_out and heads.notes == whole.notes
     assert os.listdir(tmp_path / "bird") in ([FILE], [".training.lock", FILE], [FILE, ".training.lock"])
@@ -308,14 +308,14 @@ def test_the_same_seed_gives_the_same_heads_and_another_one_others(bird: Model) 
 
 
 def test_an_unfinished_training_resumes_only_with_the_same_settings(bird: Model, tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"texts": TAUGHT, "tokens": 1600, "count": 2, "into": tmp_path}
+    requested: dict[str, Any] = {"texts": TAUGHT, "tokens": 1600, "count": 2, "into": tmp_path}
     with pytest.raises(KeyboardInterrupt):
-        train_heads(bird, **asked, report=Interrupting("Training the heads", 1))
+        train_heads(bird, **requested, report=Interrupting("Training the heads", 1))
     with pytest.raises(LookaheadError, match="holds an unfinished training of other heads: ask for the same"):
-        train_heads(bird, **{**asked, "count": 3})
+        train_heads(bird, **{**requested, "count": 3})
     (tmp_path / ".training" / "heads.pt").write_bytes(b"half")
     with pytest.raises(LookaheadError, match="is damaged, so the training cannot go on from it: delete"):
-        train_heads(bird, **asked)
+        train_heads(bird, **requested)
 
 
 def test_two_trainings_do_not_write_into_one_folder(bird: Model, tmp_path: Path) -> None:
@@ -367,10 +367,10 @@ def test_prompts_include_instructions_if_the_model_has_a_chat_template(byte_toke
     plain = self_written_text.make_prompts(model, None, 0)
     chatty = byte_level(CORPUS)
     chatty.chat_template = "<|start|>{% for one in messages %}{{ one['content'] }}{% endfor %}<|end|>"
-    asked = self_written_text.make_prompts(load_model(tiny_llama(len(chatty)), tokenizer=chatty), None, 0)
-    assert len(asked) - len(plain) == len(self_written_text.INSTRUCTIONS) * len(self_written_text.TOPICS)
-    assert any("Explain bees in simple words." in chatty.decode(start) for start in asked)
-    assert asked != self_written_text.make_prompts(load_model(tiny_llama(len(chatty)), tokenizer=chatty), None, 1)
+    requested = self_written_text.make_prompts(load_model(tiny_llama(len(chatty)), tokenizer=chatty), None, 0)
+    assert len(requested) - len(plain) == len(self_written_text.INSTRUCTIONS) * len(self_written_text.TOPICS)
+    assert any("Explain bees in simple words." in chatty.decode(start) for start in requested)
+    assert requested != self_written_text.make_prompts(load_model(tiny_llama(len(chatty)), tokenizer=chatty), None, 1)
 
 
 # Files.
@@ -532,9 +532,9 @@ def test_a_damaged_file_of_heads_raises_an_error_that_names_the_problem(
     random_heads(tiny_model).save(tmp_path / FILE)
     tensors, facts = spoilt(fault)
     with safe_open(tmp_path / FILE, "pt") as file:
-        told = {**file.metadata(), **facts}
+        message = {**file.metadata(), **facts}
         parts = {name: tensors.get(name, lambda part: part)(file.get_tensor(name)).contiguous() for name in TENSORS}
-    save_file(parts, tmp_path / FILE, {name: value for name, value in told.items() if value is not None})
+    save_file(parts, tmp_path / FILE, {name: value for name, value in message.items() if value is not None})
     with pytest.raises(ModelError, match=said) as raised:
         load_heads(tmp_path, tiny_model)
     assert str(raised.value).endswith(f"{TRAIN_HINT}.")
@@ -581,18 +581,18 @@ def test_a_hub_id_is_downloaded_or_raises_an_error(
     tiny_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
 ) -> None:
     random_heads(tiny_model).save(tmp_path / FILE)
-    asked: list[Any] = []
+    requested: list[Any] = []
 
     def download(name: str, file: str, local_files_only: bool) -> str:
-        asked.append((name, file, local_files_only))
-        if len(asked) > 1:
+        requested.append((name, file, local_files_only))
+        if len(requested) > 1:
             raise error
         return str(tmp_path / FILE)
 
     monkeypatch.setattr(heads_loading, "hub_answers", lambda *given: True)
     monkeypatch.setattr(heads_loading, "hf_hub_download", download)
     assert same(load_heads("owner/heads", tiny_model), random_heads(tiny_model))
-    assert asked == [("owner/heads", FILE, False)]
+    assert requested == [("owner/heads", FILE, False)]
     with pytest.raises(ModelError, match=said):
         load_heads("owner/heads", tiny_model)
 

@@ -147,14 +147,14 @@ def test_good_drafts_win_several_tokens_a_pass(steady: Model, way: str) -> None:
 def test_a_costly_drafter_is_used_only_where_the_others_are_uncertain(steady: Model) -> None:
     text = [*PROMPT, *plain(steady)]
     known = len(PROMPT) + 12
-    asked: list[int] = []
+    requested: list[int] = []
 
     class Dear(Oracle):
         name = "dear"
         dear = True
 
         def ways(self, state: Any) -> Sequence[Guess]:
-            asked.append(len(state))
+            requested.append(len(state))
             return super().ways(state)
 
     class HalfWay(Oracle):
@@ -163,7 +163,7 @@ def test_a_costly_drafter_is_used_only_where_the_others_are_uncertain(steady: Mo
 
     team = [HalfWay(text, steady.vocabulary), Dear(text, steady.vocabulary)]
     assert drafted(steady, team) == text[len(PROMPT) :]
-    assert asked and min(asked) >= known
+    assert requested and min(requested) >= known
 
 
 class Clock:
@@ -191,16 +191,16 @@ def test_the_payoff_of_a_drafter_counts_the_time_of_each_draft_alone(monkeypatch
         assert [way.token_id for way in pay.timed_ways(Slow(), ())] == [7]
         assert pay.seconds == pytest.approx(0.01)
         pay.note_gain(0.016)
-    asked = []
+    requested = []
     for _ in range(60):
-        asked.append(pay.begin_pass())
-        if asked[-1]:
+        requested.append(pay.begin_pass())
+        if requested[-1]:
             pay.timed_ways(Slow(), ())
             pay.timed_ways(Slow(), ())
             assert pay.seconds == pytest.approx(0.02)
         pay.note_gain(0.016)
     # With two guesses a draft it takes more than it wins: then it is asked in every sixth pass, the 40 before counted.
-    assert [place for place, one in enumerate(asked) if one] == [0, *range(1, 60, 6)]
+    assert [place for place, one in enumerate(requested) if one] == [0, *range(1, 60, 6)]
 
 
 def test_a_drafter_that_was_not_used_is_not_judged_by_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,14 +246,14 @@ def test_recent_passes_count_most_in_the_payoff_of_a_drafter(monkeypatch: pytest
 @pytest.mark.parametrize("wrong", [0.0, 1.0])
 def test_a_costly_drafter_is_rarely_used_while_its_guesses_are_rejected(steady: Model, wrong: float) -> None:
     text = [*PROMPT, *plain(steady, max_new_tokens=60)]
-    asked: set[int] = set()
+    requested: set[int] = set()
 
     class Dear(Oracle):
         name = "dear"
         dear = True
 
         def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
-            asked.add(len(path))
+            requested.add(len(path))
             return super().start(path, vector, min(reach, 2))
 
         def ways(self, state: Any) -> Sequence[Guess]:
@@ -265,7 +265,7 @@ def test_a_costly_drafter_is_rarely_used_while_its_guesses_are_rejected(steady: 
     assert [step.token_id for step in stream] == text[len(PROMPT) :]
     # At its end a text has no room for a draft.
     passes = len(stream.passes) - 1
-    assert len(asked) >= passes if not wrong else 2 <= len(asked) <= passes / DrafterPayoff.RETRY_INTERVAL + 3
+    assert len(requested) >= passes if not wrong else 2 <= len(requested) <= passes / DrafterPayoff.RETRY_INTERVAL + 3
 
 
 def test_the_same_model_drafting_with_the_same_dice_is_nearly_always_right(steady: Model, byte_tokenizer: Any) -> None:
@@ -306,13 +306,13 @@ def test_rows_of_padding_in_a_draft_model_are_never_drafted_and_cost_no_draft(
 
 
 def test_a_draft_model_renormalises_without_padding_ids(byte_tokenizer: Any) -> None:
-    size, told = len(byte_tokenizer), []
+    size, reported = len(byte_tokenizer), []
     for hf_model in (tiny_llama(size), padded(size, 24, 5.0)):
         drafter = choosing(load_model(hf_model, tokenizer=None), size)
         state = drafter.start(PROMPT, None, 4)
-        told.append(drafter.ways(state)[0])
-    assert told[0].token_id == told[1].token_id
-    assert told[0].odds == pytest.approx(told[1].odds, rel=1e-3)
+        reported.append(drafter.ways(state)[0])
+    assert reported[0].token_id == reported[1].token_id
+    assert reported[0].odds == pytest.approx(reported[1].odds, rel=1e-3)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -436,11 +436,11 @@ def test_rejected_drafts_leave_nothing_in_tree_or_cache(tiny_model: Model) -> No
 
 
 def test_drafters_learn_from_every_token_including_those_that_took_no_pass(steady: Model) -> None:
-    heard: list[int] = []
+    observed: list[int] = []
 
     class Hearing(Scripted):
         def hear(self, path: Sequence[int], new: int, scores: Any, nodes: Sequence[Any]) -> None:
-            heard.extend(path[-new:])
+            observed.extend(path[-new:])
 
     for way in ("greedy", "sampled"):
         expected = plain(steady, **WAYS[way])
@@ -448,9 +448,9 @@ def test_drafters_learn_from_every_token_including_those_that_took_no_pass(stead
             document = Document(steady, token_ids=PROMPT)
             steps = document.stream(**{"max_new_tokens": NEW, "speculate": False} | WAYS[way])
             assert len(list(itertools.islice(steps, known))) == known
-            heard.clear()
+            observed.clear()
             stream = document.stream(**{"max_new_tokens": NEW, "speculate": True, "drafters": [Hearing()]} | WAYS[way])
-            assert [step.token_id for step in stream] == heard == expected
+            assert [step.token_id for step in stream] == observed == expected
             assert len(stream.passes) == NEW - known
 
 
@@ -464,20 +464,20 @@ def test_a_text_that_needed_no_pass_is_used_for_later_drafts(steady: Model) -> N
 
 
 def test_nothing_is_drafted_for_a_stream_of_one_token(steady: Model) -> None:
-    asked: list[Sequence[int]] = []
+    requested: list[Sequence[int]] = []
 
     class Asked(Scripted):
         def read(self, token_ids: Sequence[int]) -> None:
-            asked.append(token_ids)
+            requested.append(token_ids)
 
     for speculate in (True, "rejection"):
         stream = Document(steady, token_ids=PROMPT).stream(
             max_new_tokens=1, temperature=1.0, speculate=speculate, drafters=[Asked()]
         )
         assert len(list(stream)) == len(stream.passes) == 1
-    assert not asked
+    assert not requested
     list(Document(steady, token_ids=PROMPT).stream(max_new_tokens=2, speculate=True, drafters=[Asked()]))
-    assert asked == [tuple(PROMPT)]
+    assert requested == [tuple(PROMPT)]
 
 
 def test_an_end_token_inside_a_draft_ends_the_text_there(byte_tokenizer: Any) -> None:
@@ -569,10 +569,10 @@ def test_branches_that_are_only_shown_are_not_indexed_as_text(steady: Model) -> 
 def test_branches_with_drafts_are_those_without_in_fewer_passes(steady: Model) -> None:
     # A text in which the branches stand already: it has seen its own continuations.
     found = Document(steady, token_ids=PROMPT).lookahead(k=5, depth=10)
-    told = [token_id for branch in found.branches for token_id in (*PROMPT, *branch.token_ids)]
+    reported = [token_id for branch in found.branches for token_id in (*PROMPT, *branch.token_ids)]
     results = []
     for speculate in (False, True):
-        document = Document(steady, token_ids=[*told, *PROMPT])
+        document = Document(steady, token_ids=[*reported, *PROMPT])
         results.append(document.lookahead(k=5, depth=10, speculate=speculate))
         document.check()
     plainly, result = results
@@ -904,15 +904,15 @@ def test_nothing_that_one_document_taught_a_drafter_is_offered_in_another(
     steady: Model, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     before = offers(steady, monkeypatch, USES[way])
-    told = [*PROMPT, *SECRET, *PROMPT, *SECRET[:2]]
-    taught = Document(steady, token_ids=told)
+    reported = [*PROMPT, *SECRET, *PROMPT, *SECRET[:2]]
+    taught = Document(steady, token_ids=reported)
     for use in USES.values():
         use(taught)
     assert steady.engine.cache_usage(taught.tree)[0], "the other document is still there"
     after = offers(steady, monkeypatch, USES[way])
     assert [token_id for token_id, _ in after] == [token_id for token_id, _ in before]
     assert [odds for _, odds in after] == pytest.approx([odds for _, odds in before], abs=1e-4)
-    own = offers(steady, monkeypatch, lambda _: [use(Document(steady, token_ids=told)) for use in USES.values()])
+    own = offers(steady, monkeypatch, lambda _: [use(Document(steady, token_ids=reported)) for use in USES.values()])
     assert SECRET[2] in {token_id for token_id, _ in own}, "where it stands, it is offered"
 
 

@@ -184,32 +184,32 @@ def test_sampled_streams_depend_on_their_seed_stream_and_position(
     model: Any, temperature: float, top_p: float, seed: int
 ) -> None:
     draws = Draws(model.hf_model, seed, temperature, top_p)
-    asked = {"mode": "sampled", "depth": 5, "temperature": temperature, "top_p": top_p, "seed": seed}
+    requested = {"mode": "sampled", "depth": 5, "temperature": temperature, "top_p": top_p, "seed": seed}
     expected = [draws.row(PROMPT, stream, 5, {7}) for stream in range(5)]
-    result = Document(model, token_ids=PROMPT).lookahead(k=5, **asked)
+    result = Document(model, token_ids=PROMPT).lookahead(k=5, **requested)
     assert paths(result) == expected
     assert result.cost.passes <= 5, "all streams grow in one pass a level"
-    single = Document(model, token_ids=PROMPT).lookahead(k=1, **asked)
+    single = Document(model, token_ids=PROMPT).lookahead(k=1, **requested)
     assert paths(single) == expected[:1]
     used = Document(model, token_ids=PROMPT)
     for other in ({"temperature": 1.9}, {"top_p": 0.3}, {"seed": 77}, {"banned": expected[0][:1]}):
-        used.lookahead(k=5, **(asked | other))
-    assert paths(used.lookahead(k=5, **asked)) == expected, "what was drawn otherwise is not taken for it"
+        used.lookahead(k=5, **(requested | other))
+    assert paths(used.lookahead(k=5, **requested)) == expected, "what was drawn otherwise is not taken for it"
     uncached = load_model(model.hf_model, tokenizer=None, engine="uncached")
-    assert paths(Document(uncached, token_ids=PROMPT).lookahead(k=5, **asked)) == expected
+    assert paths(Document(uncached, token_ids=PROMPT).lookahead(k=5, **requested)) == expected
 
 
 def test_a_sampled_branch_continues_the_same_way_after_any_part_of_it_is_accepted(model: Any) -> None:
-    asked = {"mode": "sampled", "k": 4, "temperature": 1.3, "top_p": 0.95, "seed": 5}
-    long = Document(model, token_ids=PROMPT).lookahead(depth=12, **asked).branches
+    requested = {"mode": "sampled", "k": 4, "temperature": 1.3, "top_p": 0.95, "seed": 5}
+    long = Document(model, token_ids=PROMPT).lookahead(depth=12, **requested).branches
     for stream in range(4):
         for taken in (1, 3, 6):
             document = Document(model, token_ids=PROMPT)
-            shown = document.lookahead(depth=7, **asked).branches[stream]
+            shown = document.lookahead(depth=7, **requested).branches[stream]
             if taken >= len(shown.token_ids):
                 continue
             document.accept(shown, taken)
-            after = document.lookahead(depth=6, **asked).branches[stream].token_ids
+            after = document.lookahead(depth=6, **requested).branches[stream].token_ids
             assert after == long[stream].token_ids[taken : taken + 6]
 
 
@@ -227,12 +227,12 @@ def test_samples_keep_their_position_in_a_text_longer_than_the_context(byte_toke
 
 def test_a_repeated_sampled_lookahead_needs_no_pass_and_keeps_no_memory(tiny_model: Model) -> None:
     document = Document(tiny_model, PROMPT_TEXT)
-    asked = {"mode": "sampled", "k": 6, "depth": 5, "temperature": 1.5}
-    first = document.lookahead(**asked, seed=1)
+    requested = {"mode": "sampled", "k": 6, "depth": 5, "temperature": 1.5}
+    first = document.lookahead(**requested, seed=1)
     assert first.cost.passes == 5
-    again = [document.lookahead(**asked, seed=seed) for seed in range(60)][1]
+    again = [document.lookahead(**requested, seed=seed) for seed in range(60)][1]
     assert again.branches == first.branches and again.cost.passes == 0
-    assert document.lookahead(**asked, seed=59).cost.passes == 0
+    assert document.lookahead(**requested, seed=59).cost.passes == 0
     assert len(document.head.memo or ()) <= 256, "the oldest of sixty times six go"
     document.text = "something else"
     gone = [weakref.ref(node) for node in document.tree.nodes() if node.memo and node is not document.head]
@@ -271,8 +271,8 @@ def test_a_healed_sample_is_drawn_among_tokens_that_begin_with_the_typed_text(ti
     again = document.lookahead(mode="sampled", k=6, depth=4, heal=True, seed=3, temperature=1.5)
     assert again.cost.passes == 0 and again.branches == result.branches
     for other in ({"seed": 4}, {"k": 9}, {"temperature": 0.7}, {"top_p": 0.5}):
-        asked = {"mode": "sampled", "k": 6, "depth": 4, "heal": True, "seed": 3, "temperature": 1.5} | other
-        assert paths(document.lookahead(**asked)) == paths(Document(tiny_model, text).lookahead(**asked))
+        requested = {"mode": "sampled", "k": 6, "depth": 4, "heal": True, "seed": 3, "temperature": 1.5} | other
+        assert paths(document.lookahead(**requested)) == paths(Document(tiny_model, text).lookahead(**requested))
 
 
 TALES = [
@@ -316,12 +316,12 @@ def test_a_branch_grows_to_the_first_boundary_and_no_further(teller: Model, unti
     cuts, plain = 0, re.compile(rb"[A-Za-z ,.\n]+")
     pieces = tokens_as_bytes(teller.tokenizer)
     banned = [i for i, piece in enumerate(pieces) if not plain.fullmatch(piece) and i not in teller.end_token_ids]
-    asked = {"mode": mode, "k": 8, "depth": 24, "seed": 2, "banned": banned}
+    requested = {"mode": mode, "k": 8, "depth": 24, "seed": 2, "banned": banned}
     for text in ("The old", "The old kee", "He saw the lamp", "A small ship came, then", "The sea was grey."):
         whole = Document(teller, text)
-        rows = whole.lookahead(**asked)
+        rows = whole.lookahead(**requested)
         document = Document(teller, text)
-        result = document.lookahead(until=until, **asked)
+        result = document.lookahead(until=until, **requested)
         needed = set()
         for row, branch in zip(rows.branches, result.branches, strict=True):
             expected, seen = cut_by_reading(teller, whole.token_ids, row.token_ids, until)
@@ -336,10 +336,10 @@ def test_a_branch_grows_to_the_first_boundary_and_no_further(teller: Model, unti
 
 @pytest.mark.parametrize("mode", ["every_level", "forks", "best_first"])
 def test_modes_with_a_tree_return_each_complete_path_once_and_nothing_below_it(tiny_model: Model, mode: str) -> None:
-    asked = {"mode": mode, "k": 4, "cutoff": 0.02, "branch_levels": 3, "budget": 40}
+    requested = {"mode": mode, "k": 4, "cutoff": 0.02, "branch_levels": 3, "budget": 40}
     for level, until in enumerate(ENDINGS, start=1):
         document = Document(tiny_model, PROMPT_TEXT)
-        result = document.lookahead(until=until, depth=8, **asked)
+        result = document.lookahead(until=until, depth=8, **requested)
         rows = paths(result)
         assert len(set(rows)) == len(rows) and result.coverage <= 1
         for branch in result.branches:
@@ -347,7 +347,7 @@ def test_modes_with_a_tree_return_each_complete_path_once_and_nothing_below_it(t
                 assert piece.ends < level, "nothing grows behind a boundary"
             complete = branch.pieces and branch.pieces[-1].ends >= level
             assert complete or branch.ended or mode == "best_first" or len(branch.token_ids) == 8
-        assert document.lookahead(until=until, depth=8, **asked).cost.passes == 0
+        assert document.lookahead(until=until, depth=8, **requested).cost.passes == 0
 
 
 def test_a_path_that_another_path_continues_is_covered_with_it() -> None:
@@ -371,9 +371,9 @@ def test_a_banned_token_has_no_share_and_odds_are_renormalised_without_it(
     """Of a vocabulary of 96, of which a prediction keeps 64: with 60 or 80 banned the full row has to tell."""
     banned = {token_id for _, token_id in odds.after(())[:count]}
     document = Document(model, token_ids=PROMPT)
-    asked = {"mode": mode, "k": 4, "depth": 4, "cutoff": 0.001, "temperature": 2}
-    document.lookahead(**asked)
-    result = document.lookahead(banned=banned, **asked)
+    requested = {"mode": mode, "k": 4, "depth": 4, "cutoff": 0.001, "temperature": 2}
+    document.lookahead(**requested)
+    result = document.lookahead(banned=banned, **requested)
     assert result.branches
     rows = paths(result)
     for branch in result.branches:
@@ -393,9 +393,9 @@ def test_a_banned_token_has_no_share_and_odds_are_renormalised_without_it(
         left = math.fsum(math.exp(other.logprobs[0]) for other in result.rest)
         firsts = math.fsum(odds.of((first,), banned) for first in {path[0] for path in rows})
         assert left + firsts == pytest.approx(1, abs=1e-3), "everything that is not banned is told"
-    again = document.lookahead(banned=list(banned), **asked)
+    again = document.lookahead(banned=list(banned), **requested)
     assert again.cost.passes == 0 and again.branches == result.branches
-    free = document.lookahead(**asked)
+    free = document.lookahead(**requested)
     assert free.cost.passes == 0, "what is known without bans stays known"
     for branch in free.branches:
         assert branch.probability == pytest.approx(odds.of(branch.token_ids), rel=1e-3)
@@ -410,8 +410,8 @@ def test_a_banned_token_has_no_share_and_odds_are_renormalised_without_it(
 @pytest.mark.parametrize("mode", ["likely", "sampled"])
 def test_odds_without_the_likeliest_token_can_be_reheated(model: Any, odds: Odds, mode: str) -> None:
     first = odds.after(())[0][1]
-    asked = {"mode": mode, "k": 3, "depth": 3, "banned": [first], "temperature": 0}
-    result = Document(model, token_ids=PROMPT).lookahead(**asked)
+    requested = {"mode": mode, "k": 3, "depth": 3, "banned": [first], "temperature": 0}
+    result = Document(model, token_ids=PROMPT).lookahead(**requested)
     view = lookahead_as_json(result)
     for branch, shown in zip(result.branches, view["branches"], strict=True):
         for place, said in enumerate(branch.said):
@@ -458,14 +458,14 @@ def test_a_sample_with_bans_is_drawn_from_the_renormalised_rest(model: Any) -> N
 @pytest.mark.parametrize("mode", MODES)
 def test_bans_apply_when_the_last_token_is_reopened_but_not_to_that_token(tiny_model: Model, mode: str) -> None:
     document = Document(tiny_model, "the old keep")
-    asked = {"mode": mode, "k": 5, "depth": 4, "heal": True, "cutoff": 0.0, "temperature": 2}
-    free = document.lookahead(**asked)
+    requested = {"mode": mode, "k": 5, "depth": 4, "heal": True, "cutoff": 0.0, "temperature": 2}
+    free = document.lookahead(**requested)
     banned = {branch.token_ids[0] for branch in free.branches} | {document.head.token_id}
     banned |= {branch.token_ids[1] for branch in free.branches}
     ids, head, hf_model = document.token_ids, document.head.token_id, tiny_model.hf_model
     spelled = tokens_as_bytes(tiny_model.tokenizer)
     for asked_banned in (banned, banned - {head}):
-        result = document.lookahead(**asked, banned=asked_banned)
+        result = document.lookahead(**requested, banned=asked_banned)
         assert result.branches and result.coverage <= 1 + 1e-6
         for branch in result.branches:
             through = branch.token_ids[0] == head
@@ -479,7 +479,7 @@ def test_bans_apply_when_the_last_token_is_reopened_but_not_to_that_token(tiny_m
             assert branch.logprob == pytest.approx(logprob, abs=1e-3)
         for other in result.rest:
             assert not asked_banned & set(other.token_ids[other.token_ids[0] == head :])
-        assert document.lookahead(**asked, banned=asked_banned).cost.passes == 0
+        assert document.lookahead(**requested, banned=asked_banned).cost.passes == 0
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -544,8 +544,8 @@ def test_pieces_are_runs_of_tokens_on_whole_characters_with_the_odds_of_their_to
     document = Document(tiny_model, "naïve 🙂 and the old keep")
     several = 0
     for seed in range(6):
-        asked = {"mode": "sampled", "k": 6, "depth": 8, "seed": seed, "temperature": 2, "heal": heal}
-        for branch in document.lookahead(**asked).branches:
+        requested = {"mode": "sampled", "k": 6, "depth": 8, "seed": seed, "temperature": 2, "heal": heal}
+        for branch in document.lookahead(**requested).branches:
             spelled, begun = tokens_as_bytes(tiny_model.tokenizer), 0
             typed = len(spelled[document.token_ids[-1]]) if branch.healed else 0
             shown = codecs.getincrementaldecoder("utf-8")("replace")
@@ -569,9 +569,9 @@ def test_an_end_token_completes_a_branch_in_every_unit_of_text(byte_tokenizer: A
     (letter,) = byte_tokenizer("k", add_special_tokens=False).input_ids
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
     banned = set(range(len(byte_tokenizer))) - {letter, 0}
-    asked = {"mode": "every_level", "k": 2, "branch_levels": 2, "depth": 2, "banned": banned}
+    requested = {"mode": "every_level", "k": 2, "branch_levels": 2, "depth": 2, "banned": banned}
     for until in ("tokens", "word", "line"):
-        branches = {b.token_ids: b for b in Document(model, "the sea").lookahead(until=until, **asked).branches}
+        branches = {b.token_ids: b for b in Document(model, "the sea").lookahead(until=until, **requested).branches}
         assert set(branches) == {(0,), (letter, 0), (letter, letter)}
         assert branches[letter, 0].ended and [piece.ends for piece in branches[letter, 0].pieces] == [4]
         assert [piece.ends for piece in branches[letter, letter].pieces] == [0, 0]

@@ -189,13 +189,13 @@ def test_accuracy_equals_a_count_guess_by_guess(tiny_model: Model) -> None:
     truth[5::7] = NO_TOKEN
     none = torch.empty(0)
     dataset = HeadDataset(none, none, none, none, none, vectors, came, truth)
-    told = accuracy(HeadsForward(heads, tiny_model), dataset)
-    for head, (first, four) in enumerate(told):
-        asked = [place for place in range(300) if int(truth[place, head]) != NO_TOKEN]
-        hits = [int(truth[place, head]) in guesses[place][head][:1] for place in asked]
-        among = [int(truth[place, head]) in guesses[place][head][:4] for place in asked]
-        assert first == pytest.approx(sum(hits) / len(asked))
-        assert four == pytest.approx(sum(among) / len(asked))
+    reported = accuracy(HeadsForward(heads, tiny_model), dataset)
+    for head, (first, four) in enumerate(reported):
+        requested = [place for place in range(300) if int(truth[place, head]) != NO_TOKEN]
+        hits = [int(truth[place, head]) in guesses[place][head][:1] for place in requested]
+        among = [int(truth[place, head]) in guesses[place][head][:4] for place in requested]
+        assert first == pytest.approx(sum(hits) / len(requested))
+        assert four == pytest.approx(sum(among) / len(requested))
         assert 0 < first < four < 1 or first < four
 
 
@@ -353,16 +353,16 @@ def test_too_few_training_or_held_out_rows_raise_an_error(bird: Model, seconds: 
 
 
 def test_a_training_resumes_only_with_the_same_model_texts_and_options(bird: Model, tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"texts": TAUGHT, "tokens": 800, "count": 1, "epochs": 2, "kept": 64, "seed": 3}
+    requested: dict[str, Any] = {"texts": TAUGHT, "tokens": 800, "count": 1, "epochs": 2, "kept": 64, "seed": 3}
     with pytest.raises(KeyboardInterrupt):
-        train_heads(bird, **asked, into=tmp_path, report=Interrupting("Training the heads", 0))
+        train_heads(bird, **requested, into=tmp_path, report=Interrupting("Training the heads", 0))
     others: dict[str, Any] = {"texts": TAUGHT[::-1], "tokens": 900, "count": 2, "epochs": 3, "kept": 65, "seed": 4}
     for name, other in others.items():
         with pytest.raises(LookaheadError, match="holds an unfinished training of other heads"):
-            train_heads(bird, **{**asked, name: other}, into=tmp_path)
+            train_heads(bird, **{**requested, name: other}, into=tmp_path)
     with pytest.raises(LookaheadError, match="holds an unfinished training of other heads"):
-        train_heads(parrot(CORPUS[:2]), **asked, into=tmp_path)
-    assert train_heads(bird, **asked, minutes=1e6, into=tmp_path).count == 1
+        train_heads(parrot(CORPUS[:2]), **requested, into=tmp_path)
+    assert train_heads(bird, **requested, minutes=1e6, into=tmp_path).count == 1
 
 
 # What is kept on disk.
@@ -434,18 +434,18 @@ def test_the_command_passes_its_options_on(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    asked: list[dict[str, Any]] = []
+    requested: list[dict[str, Any]] = []
 
     def interrupted(model: Model, **given: Any) -> None:
-        asked.append(given)
+        requested.append(given)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("lookahead_core.load_model", lambda *given, **more: tiny_model)
     monkeypatch.setattr(trainer, "train_heads", interrupted)
     assert main(["train-heads", *words, "--output", str(tmp_path / "out")]) == 130
-    assert len(asked) == 1
-    del asked[0]["report"]
-    assert asked[0] == {"texts": None, "into": tmp_path / "out"} | options
+    assert len(requested) == 1
+    del requested[0]["report"]
+    assert requested[0] == {"texts": None, "into": tmp_path / "out"} | options
 
 
 def test_the_error_for_texts_that_are_not_utf8_names_the_byte(
