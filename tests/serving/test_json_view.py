@@ -130,6 +130,18 @@ def test_each_node_is_sent_once(tiny_model: Model) -> None:
         assert shown["at"] == [known[tuple(shown["ids"][:place])] for place in range(len(shown["ids"]))]
 
 
+def test_only_predictions_behind_shown_tokens_are_sent(tiny_model: Model) -> None:
+    counts = set()
+    for text in ("After careful consideration of th", "The old keeper sa", "the s"):
+        result = Document(tiny_model, text).lookahead(k=1, depth=2, heal=True)
+        for rest in (0, 1, 64):
+            view = lookahead_as_json(result, kept=0, rest=rest)
+            shown = {0} | {index for path in (*view["branches"], *view["rest"]) for index in path["at"]}
+            assert shown == set(range(len(view["nodes"])))
+            counts.add((rest, len(shown)))
+    assert len(counts) > 3, "fewer predictions are sent with fewer other tokens"
+
+
 def test_a_view_while_the_text_is_read_has_no_branches(tiny_model: Model) -> None:
     document = Document(tiny_model, "the sea")
     context = ResultContext(document.head, document.passage.end, tiny_model.end_token_ids, LookaheadOptions())

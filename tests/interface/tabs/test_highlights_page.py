@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from interface import ModelLoader
-from interface.tabs.highlights.text_analysis import MOST_TEXT, HighlightsService
+from interface.tabs.highlights.text_analysis import MOST_TEXT, HighlightsRequest, HighlightsService
 from lookahead_core import Document, Model
 from lookahead_core.analysis.highlights import highlights
 from lookahead_core.analysis.replacements import drop_in
@@ -88,6 +88,13 @@ def test_with_an_instruction_the_prompt_holds_it_and_the_text(byte_tokenizer: An
     assert [entry["loss"] for entry in view_of(news)["entries"]] == pytest.approx(
         [entry.loss for entry in found.entries], rel=1e-4
     )
+
+
+def test_nothing_is_prefetched_for_an_analysed_text_and_accepted_tokens_are_ignored() -> None:
+    for given in ({}, {"ahead": True, "accepted": [[0, [5], False]]}):
+        payload = {"page": PAGE, "number": 1, "revision": 1, "text": "The sea", **given}
+        request = HighlightsRequest.from_json(payload)
+        assert not request.ahead and request.accepted == ()
 
 
 def test_bad_input_gets_a_sentence(service: HighlightsService) -> None:

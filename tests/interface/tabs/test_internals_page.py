@@ -122,10 +122,27 @@ def test_every_token_and_every_alternative_has_its_text_in_the_view(service: Pag
     assert {str(token_id) for token_id in ids | alternatives} == set(view["spelled"])
 
 
-def test_nothing_is_prefetched_for_the_tokens_of_a_text() -> None:
-    for given in ({}, {"ahead": True}):
+def test_nothing_is_prefetched_for_the_tokens_of_a_text_and_accepted_tokens_are_ignored() -> None:
+    for given in ({}, {"ahead": True, "accepted": [[0, [5], False]]}):
         payload = {"page": PAGE, "number": 1, "revision": 1, "text": TEXT, **given}
-        assert not InternalsRequest.from_json(payload).ahead
+        request = InternalsRequest.from_json(payload)
+        assert not request.ahead and request.accepted == ()
+
+
+def test_as_many_tokens_as_allowed_are_shown_and_one_more_is_refused(
+    service: PageService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    length = len(view_of(asyncio.run(ask(service, text=TEXT)))["tokens"]) - 1
+    monkeypatch.setattr("interface.tabs.internals.token_odds.MOST_TOKENS", length)
+    assert view_of(asyncio.run(ask(service, 2, text=TEXT)))["tokens"]
+    refused = asyncio.run(ask(service, 3, text=TEXT + "\n\t"))[-1]
+    assert refused["state"] == "error" and f"at most {length} are shown" in refused["sentence"]
+
+
+def test_entropies_are_rounded_to_four_digits_behind_the_point(service: PageService) -> None:
+    entropies = view_of(asyncio.run(ask(service, text=TEXT)))["entropies"]
+    assert entropies == [round(entropy, 4) for entropy in entropies]
+    assert entropies != [round(entropy, 3) for entropy in entropies]
 
 
 def test_a_common_prefix_is_not_evaluated_again(service: PageService) -> None:
