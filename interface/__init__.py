@@ -25,7 +25,11 @@ STATUS_INTERVAL = 0.5
 
 
 def build(loader: ModelLoader, address: str | None = None) -> gr.Blocks:
-    """The whole page; it can be used before the model is loaded. `address` is the base of shared links, or None."""
+    """Return the whole page, ready to launch; it can be opened before the model is loaded.
+
+    `address` is the URL at which other people reach the page, for the links that it makes; with None the page uses the
+    URL in its browser.
+    """
     with gr.Blocks(title="Lookahead", fill_width=True, analytics_enabled=False) as page:
         header = Header(loader.loading.as_json())
         service = PageService(loader)
@@ -59,7 +63,7 @@ def build(loader: ModelLoader, address: str | None = None) -> gr.Blocks:
 
 
 def launch_options(loader: ModelLoader) -> dict[str, Any]:
-    """Keyword arguments of the page's `launch`: theme, styles, scripts, HTTP routes and middleware."""
+    """Return keyword arguments for the page's `launch`: theme, styles, scripts, HTTP routes and middleware."""
     return {
         "theme": theme(),
         "css_paths": STYLE,

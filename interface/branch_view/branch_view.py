@@ -16,9 +16,9 @@ HINT = "Write something to see here how it could continue. Click a word to inser
 class BranchView(gr.HTML):
     """Rows of branches with their probabilities; components built inside appear between coverage bar and rows.
 
-    `value` is a view to show at first, or None. The template is static and the script inserts text as text nodes, so
-    no text of a model or a person becomes markup. The ids of its elements begin with `prefix`. `hint` is shown while
-    there are no rows.
+    `value` is the JSON of a view to show at first, or None. The ids of its elements begin with `prefix`. `hint` is
+    shown while there are no rows. The template is static and the script inserts text as text nodes, so no text of a
+    model or a person becomes markup. `options` are passed on to `gr.HTML`.
     """
 
     def __init__(

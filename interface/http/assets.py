@@ -20,39 +20,43 @@ FOLDER = Path(__file__).parents[1]
 PATH = "/lookahead"
 MEDIA_TYPE = "text/javascript"
 FOREVER = "public, max-age=31536000, immutable"
-"""The Cache-Control of a script: a year, and no question whether it has changed."""
+"""The Cache-Control header of a script: browsers keep it for a year and never ask whether it has changed."""
 UNKNOWN_SCRIPT = "There is no such script."
 OTHER_VERSION = "This script belongs to another version of the page. Reload the page."
 HASH_LENGTH = 16
-"""Hexadecimal digits of the hash that are part of an address."""
+"""Hexadecimal digits of the SHA-256 hash that are part of an address."""
 
 
 @dataclass(frozen=True)
 class ScriptFiles:
-    """The contents of a folder's scripts by their path, as they were when they were read."""
+    """The scripts of a folder, as they were when they were read."""
 
     contents: Mapping[str, bytes]
+    """The content of each script by its path relative to the folder, with forward slashes."""
 
     @classmethod
     def read(cls, folder: Path) -> ScriptFiles:
-        """Read every `.js` file below a folder."""
+        """Read every `.js` file in a folder and all folders below it."""
         files = sorted(folder.rglob("*.js"))
         return cls({file.relative_to(folder).as_posix(): file.read_bytes() for file in files})
 
     @cached_property
     def version(self) -> str:
-        """A hash of all paths and contents: it is another one when any script changes."""
+        """A hash of all paths and contents, of HASH_LENGTH hexadecimal digits; it changes with any script."""
         digest = sha256()
         for name, content in self.contents.items():
             digest.update(f"{name}\0{len(content)}\0".encode() + content)
         return digest.hexdigest()[:HASH_LENGTH]
 
     def address(self, name: str) -> str:
-        """The path of the URL under which a script is served."""
+        """Return the URL path of a script, from its path relative to the folder; does not check that it exists."""
         return f"{PATH}/{self.version}/{name}"
 
     def route(self) -> Route:
-        """A route that serves these scripts, and answers 404 with a sentence for everything else under `PATH`."""
+        """Return a route for `PATH`/version/name that serves these scripts.
+
+        It responds with 404 and a sentence for an unknown name, and for any other version.
+        """
 
         async def script(request: Request) -> Response:
             version, name = request.path_params["version"], request.path_params["name"]
@@ -76,18 +80,22 @@ def scripts() -> ScriptFiles:
 
 
 def on_load(module: str, function: str) -> str:
-    """A component's `js_on_load`: call a function of a script with Gradio's arguments as one object."""
+    """Return JavaScript for a component's `js_on_load`: import a script and call one of its exported functions.
+
+    `module` is the script's path below `interface/`. The function gets Gradio's `element`, `props`, `trigger`, `watch`
+    and `server` (null without server functions) as one object.
+    """
     arguments = "{element, props, trigger, watch, server: typeof server === 'undefined' ? null : server}"
     address = f".{scripts().address(module)}"
     return f"import(new URL('{address}', document.baseURI)).then(module => module.{function}({arguments}));"
 
 
 def head() -> str:
-    """Lines for the page's head that fetch all scripts early, so that buttons work as soon as they are seen."""
+    """Return HTML for the page's head: one `modulepreload` link per script, so that buttons work when first seen."""
     files = scripts()
     return "\n".join(f'<link rel="modulepreload" href=".{files.address(name)}">' for name in files.contents)
 
 
 def route() -> Route:
-    """The route of the interface's scripts, for the server that Gradio starts."""
+    """Return the route that serves the interface's scripts, for the server that Gradio starts."""
     return scripts().route()

@@ -1,4 +1,4 @@
-"""The calls over plain HTTP under /api, with the paths, parameters and fields of the teacher's prototype."""
+"""The calls over plain HTTP under /api. Paths, parameters and fields are those that clients of the prototype use."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from interface.server.model_loading import ModelLoader
 PATH = "/api"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "calls.md"
 SHOWN_ADDRESS = "http://127.0.0.1:7860"
-"""The address in the examples; it is replaced by the one that the visitor has used."""
+"""The base URL in the examples' text; it is replaced by the base URL of the request."""
 GET_CALLS = ("next_token", "highlights", "gen_revisions")
-"""Calls that the prototype makes with GET. They also take POST, since the length of a URL is limited."""
+"""Names of the calls that take GET, as in the prototype, and also POST, since the length of a URL is limited."""
 ALL_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 def routes(loader: ModelLoader) -> list[Route]:
-    """Routes for Gradio's server: one for each call, the examples, and sentences for every other path and method."""
+    """Return routes for Gradio's server: each call, the examples, and errors for all other paths and methods."""
     calls = [Route(f"{PATH}/{name}", _endpoint(loader.caller, name), methods=_methods(name)) for name in NAMES]
     others = [Route(path, _unknown, methods=ALL_METHODS) for path in (PATH, f"{PATH}/{{name:path}}")]
     return [Route(PATH, _examples, methods=["GET"]), *calls, *others]
@@ -38,13 +38,13 @@ def _methods(name: str) -> list[str]:
 
 
 async def _examples(request: Request) -> Response:
-    """docs/calls.md: all calls with examples to copy."""
+    """Respond with docs/calls.md as plain text: all calls with examples to copy."""
     text = EXAMPLES.read_text(encoding="utf-8").replace(SHOWN_ADDRESS, str(request.base_url).rstrip("/"))
     return PlainTextResponse(text, headers={"X-Content-Type-Options": "nosniff"})
 
 
 async def _unknown(request: Request) -> Response:
-    """404 for an unknown call, 405 for a wrong method, both with a sentence."""
+    """Respond to an unknown call with 404, to a wrong method with 405, and to `GET /api/` with the examples."""
     name = request.path_params.get("name", "").strip("/")
     if not name and request.method == "GET":
         return await _examples(request)
@@ -58,6 +58,8 @@ async def _unknown(request: Request) -> Response:
 
 
 def _endpoint(caller: CallRunner, name: str) -> Callable[[Request], Awaitable[Response]]:
+    """Return the handler of one call: its result, or an error's status and sentence, as JSON."""
+
     async def answer(request: Request) -> Response:
         try:
             require_own_page(request.headers)
@@ -74,7 +76,7 @@ def _endpoint(caller: CallRunner, name: str) -> Callable[[Request], Awaitable[Re
 
 
 async def _while_connected(request: Request, answer: Awaitable[dict[str, Any]]) -> dict[str, Any] | None:
-    """The answer; cancels it and returns None where the client disconnects first."""
+    """Return the result of `answer`; if the client disconnects first, cancel it and return None."""
     answering, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -91,7 +93,10 @@ async def _disconnected(request: Request) -> None:
 
 
 def _query(call: str, request: Request) -> dict[str, Any]:
-    """The arguments in a URL: strings, and int where the call's parameter is an int."""
+    """Return the arguments in a URL: int where the call's parameter may be an int, otherwise strings.
+
+    Raises Refused (400) if such a value is no whole number.
+    """
     kinds = {name: parameter.annotation for name, parameter in parameters_of(call).items()}
     whole = {name for name, kind in kinds.items() if int in (kind, *get_args(kind))}
     return {name: _whole(name, value) if name in whole else value for name, value in request.query_params.items()}

@@ -15,13 +15,16 @@ from interface.server.model_loading import ModelLoader
 
 
 def build(loader: ModelLoader) -> None:
-    """Add the calls as API endpoints to the page that is being laid out."""
+    """Add an API endpoint for each call to the `gr.Blocks` in whose context this runs."""
     for name in NAMES:
         gr.api(_endpoint(loader.caller, name), api_name=name, concurrency_limit=None)
 
 
 def _endpoint(caller: CallRunner, name: str) -> Callable[..., Awaitable[dict[str, Any]]]:
-    """A function for `gr.api` with the parameters, types and docstring of the call."""
+    """Return a coroutine function for `gr.api` with the name, parameters, types and docstring of the call.
+
+    It raises every error as `gr.Error` with a sentence.
+    """
     parameters = list(parameters_of(name).values())
     signature = inspect.Signature(parameters)
 

@@ -34,7 +34,10 @@ BODY_TIMEOUT = 5.0
 
 
 class RequestGate:
-    """Reads the whole body of an HTTP request, checks it, and calls the app; or answers with a 4xx."""
+    """ASGI middleware: reads and checks an HTTP request, then calls the app; or responds with an error and a sentence.
+
+    Does nothing if the client disconnects before the body ends. Other connections than HTTP go to the app unchecked.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -56,18 +59,21 @@ class RequestGate:
 
 
 def route_of(scope: Mapping[str, Any]) -> str:
-    """The path of a request without a proxy's prefix and without a final slash."""
+    """Return the path of a request without the prefix `root_path` and without final slashes; "/" if nothing is left."""
     path, root = scope["path"], scope.get("root_path", "").rstrip("/")
     return (path[len(root) :] if path.startswith(f"{root}/") else path).rstrip("/") or "/"
 
 
 def most_bytes(path: str) -> int:
-    """The largest body in bytes of a request to this path."""
+    """Return the largest allowed body, in bytes, of a request to this path."""
     return next(most for beginning, most in MOST_BYTES.items() if path.startswith(beginning))
 
 
 async def _read(headers: Headers, receive: Receive, most: int) -> bytes:
-    """The whole body. A too large one is refused after it, or MOST_DISCARDED bytes of it, were read."""
+    """Return the whole body; raise Refused (413) if it has more than `most` bytes.
+
+    A too large body is read to its end, or for MOST_DISCARDED bytes, before that; with an `Expect` header not at all.
+    """
     announced = headers.get("content-length", "0")
     if announced == "0" and "transfer-encoding" not in headers:
         return b""
@@ -87,7 +93,10 @@ async def _read(headers: Headers, receive: Receive, most: int) -> bytes:
 
 
 async def _next(receive: Receive) -> Message:
-    """The next part of the body; raises where it does not come in time or the client disconnects."""
+    """Return the next part of the body.
+
+    Raises Refused (408) after BODY_TIMEOUT seconds, and ClientDisconnect if the client disconnects.
+    """
     try:
         message = await asyncio.wait_for(receive(), BODY_TIMEOUT)
     except asyncio.TimeoutError:
@@ -100,7 +109,7 @@ async def _next(receive: Receive) -> Message:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """An ASGI `receive` that first returns a body that was already read, and then what `receive` returns."""
+    """Return an ASGI `receive` that first returns `body`, which was already read, and from then on calls `receive`."""
     unread = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
@@ -110,7 +119,10 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 def _check(path: str, headers: Headers, body: bytes, blocks: Blocks | None) -> None:
-    """Raise where Gradio would answer another site's page, or fail with a traceback."""
+    """Raise ForeignOrigin or Refused where Gradio would answer another site's page, or fail with a traceback.
+
+    `blocks` is the Gradio page; None for a path outside of Gradio's routes.
+    """
     if path in PAGE_ROUTES:
         require_own_page(headers)
     if blocks is None:
@@ -123,13 +135,13 @@ def _check(path: str, headers: Headers, body: bytes, blocks: Blocks | None) -> N
 
 
 def _require_json_type(headers: Headers) -> None:
-    """Raise for other content types: any page may send those without a preflight request."""
+    """Raise Refused (415) unless the type is JSON: other types can be sent by any page, without a preflight request."""
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "The request must have the content type application/json.")
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """The JSON object in a body; raises Refused where there is none."""
+    """Return the JSON object in a body; raise Refused (400) if the body is anything else."""
     try:
         parsed = json.loads(body)
     except (ValueError, RecursionError):
@@ -140,6 +152,7 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def _check_component(fields: dict[str, Any], blocks: Blocks) -> None:
+    """Raise Refused unless these fields call an existing server function of a component."""
     number, name = fields.get("component_id"), fields.get("fn_name")
     if not isinstance(fields.get("session_hash"), str) or "data" not in fields:
         raise Refused(400, "The request needs session_hash, a string, and data.")
@@ -150,6 +163,7 @@ def _check_component(fields: dict[str, Any], blocks: Blocks) -> None:
 
 
 def _check_function(path: str, fields: dict[str, Any], blocks: Blocks) -> None:
+    """Raise Refused (404) unless `fn_index`, or else the end of the path, names a function of the page."""
     number, names = fields.get("fn_index"), {function.api_name for function in blocks.fns.values()}
     if number is not None:
         known = type(number) is int and number in blocks.fns

@@ -9,19 +9,19 @@ from lookahead_core.errors import LookaheadError
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 NO_PAGE = (None, "none")
-"""`Sec-Fetch-Site` of a program's request, and of an address that a person has typed or bookmarked."""
+"""Values of `Sec-Fetch-Site` in requests that no page has caused: from programs, and typed or bookmarked URLs."""
 
 
 class ForeignOrigin(LookaheadError):
-    """Raised for a request that a page of another site has sent."""
+    """Raised for a request that a page of another site has sent; HTTP status 403."""
 
     status = 403
 
 
 def require_own_page(headers: Mapping[str, str]) -> None:
-    """Raise ForeignOrigin where a page of another site has sent the request.
+    """Raise ForeignOrigin if the headers say that a page of another site has sent the request.
 
-    Allowed are programs, pages of the same host, and pages of this computer where the server is on this computer.
+    Allowed are programs, pages of the same host on any port, and any pair of `localhost`, 127.0.0.1 and ::1.
     Browsers send `Origin` where the page may read the answer, and only `Sec-Fetch-Site` for images, frames and links.
     `Sec-Fetch-Site: same-origin` is believed even where a proxy has changed the host.
     """
@@ -34,6 +34,7 @@ def require_own_page(headers: Mapping[str, str]) -> None:
 
 
 def _same_host(origin: str, host: str) -> bool:
+    """Whether an `Origin` and a `Host` header name the same host, or both this computer; ports are ignored."""
     try:
         theirs, ours = urlsplit(origin).hostname, urlsplit(f"//{host}").hostname
     except ValueError:  # not a valid address

@@ -26,7 +26,10 @@ class _Answering(asyncio.Protocol):
     _refused = False
 
     def send_400_response(self, msg: str) -> None:
-        """Answer with 400 and close after LINGER seconds; uvicorn calls this for a malformed request."""
+        """Respond with 400 and close after LINGER seconds; uvicorn calls this for a malformed request.
+
+        If the response to it has begun already, the connection is closed without a 400.
+        """
         self._refused = True
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
@@ -41,12 +44,12 @@ class _Answering(asyncio.Protocol):
         self.loop.call_later(LINGER, self.transport.close)
 
     def data_received(self, data: bytes) -> None:
-        """Give received bytes to the HTTP parser, unless the request was refused already."""
+        """Pass received bytes on to the HTTP parser; drop them if a request was refused already."""
         if not self._refused:
             super().data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Refuse an incomplete body; the client, which sends no more, can still read the answer."""
+        """Refuse a request whose body is incomplete when the client stops sending; it can still read the 400."""
         cycle = self.cycle
         if not self._refused and cycle is not None and cycle.more_body and not cycle.response_started:
             self.send_400_response("")
@@ -54,6 +57,6 @@ class _Answering(asyncio.Protocol):
 
 
 def answer_unreadable_requests(server: Any) -> None:
-    """Make a running uvicorn server answer malformed requests on all connections from now on."""
+    """Make a uvicorn server respond to malformed requests with 400 and a sentence, on all new connections."""
     known = server.config.http_protocol_class
     server.config.http_protocol_class = type("Connection", (_Answering, known), {})

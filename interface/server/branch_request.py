@@ -17,17 +17,19 @@ MOST_CHARACTERS = 200_000
 MOST_SOURCE = 100_000
 """Characters of a source text; the model's context may allow fewer."""
 MOST_BRANCHES = 20
+"""The largest `k` of a request: branches of a view."""
 MOST_DEPTH = 40
-"""Tokens of a branch."""
+"""The largest `depth` of a request: tokens of a branch."""
 MOST_MESSAGES = 100
+"""Earlier messages of a conversation."""
 MOST_ROWS = 100
 """Rows of a view in mode `every_level`; with more, only the first level branches."""
 MOST_ACCEPTED = 10_000
-"""Accepted pieces in one request: a page sends all that it keeps after the server was restarted."""
+"""Accepted pieces of a request that are used, the last ones: after a restart of the server a page sends all of them."""
 MOST_NUMBER = 2**53
 """The largest integer that JavaScript represents exactly."""
 TURN_ROLES = ("user", "assistant")
-"""Roles in which a page can write a message."""
+"""Allowed roles of the message that is being written."""
 _PAGE_ID = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
@@ -42,7 +44,7 @@ class MessageContext:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """All messages for the chat template; the last one has the role of the new message and no content."""
+        """All messages for the chat template; the last one has the role of the new message and an empty content."""
         return [{"role": role, "content": content} for role, content in (*self.earlier, (self.role, ""))]
 
 
@@ -53,25 +55,27 @@ class BranchRequest:
     page: str
     """The page's id: a random secret that the page makes at its load."""
     number: int
-    """The request's number within its page: a higher one supersedes lower ones."""
+    """The request's number within its page: a request supersedes those with lower numbers."""
     revision: int
     """The text's revision in the page; every answer repeats it."""
     text: str
+    """The text before the caret."""
     accepted: tuple[AcceptedTokens, ...] = ()
-    """Parts of the text that were accepted from branches, with their token ids; new since the last answer."""
+    """Parts of the text that were accepted from branches since the last response, with their token ids."""
     instruction: str | None = None
+    """What the text shall do with the source; None if the request has none."""
     source: str | None = None
-    """The source text, if the text is a rewriting of it."""
+    """The source text, if the text is a rewriting of it; else None."""
     conversation: MessageContext | None = None
-    """The conversation, if the text is a message in one."""
+    """The conversation, if the text is a message in one; else None."""
     ahead: bool = True
     """Whether to compute the views after likely clicks once this request is answered."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of `Document.lookahead`."""
+    """Checked keyword arguments for `Document.lookahead`, `k` and `depth` among them."""
 
     @classmethod
     def from_json(cls, payload: object) -> BranchRequest:
-        """The request in a page's JSON; raises ValueError with a sentence where a field is invalid."""
+        """Return the request in a page's JSON; raise ValueError with a sentence if a field is invalid."""
         fields = payload if isinstance(payload, dict) else {}
         return cls(
             page=page_id(fields),
@@ -88,16 +92,17 @@ class BranchRequest:
 
     @property
     def message(self) -> MessageContext | None:
-        """The conversation whose last message the text is, or None for a plain text.
+        """The conversation whose last message is the text; None for a plain text.
 
-        An instruction and a source make a conversation of their own: the user sends both, and the text is the answer.
+        Without `conversation`, an instruction or a source makes one: the user's message is both, joined by an empty
+        line, and the text is the assistant's answer.
         """
         user_message = "\n\n".join(part for part in (self.instruction, self.source) if part is not None)
         return self.conversation or (MessageContext((("user", user_message),), "assistant") if user_message else None)
 
 
 def page_id(payload: object) -> str:
-    """The id of the page that sent this JSON; raises ValueError where there is none."""
+    """Return the page's id from the JSON that it sent; raise ValueError if that has no valid id."""
     page = payload.get("page") if isinstance(payload, dict) else None
     if not isinstance(page, str) or not _PAGE_ID.fullmatch(page):
         raise ValueError("The request lacks the id of its page: load the page again.")
@@ -105,7 +110,10 @@ def page_id(payload: object) -> str:
 
 
 def whole(name: str, value: object, low: int, high: int) -> int:
-    """`value` as an integer from `low` to `high`; raises ValueError with `name` in its sentence otherwise."""
+    """Return `value` as int; raise ValueError unless it is a whole number from `low` to `high`, both included.
+
+    A float without a fraction counts, a bool does not. `name` is the field's name in the error's sentence.
+    """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -114,7 +122,10 @@ def whole(name: str, value: object, low: int, high: int) -> int:
 
 
 def _options(fields: dict[str, Any]) -> dict[str, Any]:
-    """The checked options of the lookahead. Temperature, top-p and seed are passed on in mode `sampled` only."""
+    """Return checked options for `Document.lookahead`; raise ValueError for invalid ones.
+
+    Temperature, top-p and seed are passed on in mode `sampled` only.
+    """
     from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
     options = {
@@ -133,6 +144,7 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
+    """Return `value`; raise ValueError unless it is a string of at most MOST_CHARACTERS."""
     if not isinstance(value, str):
         raise ValueError("The text must be a string.")
     if len(value) > MOST_CHARACTERS:
@@ -144,7 +156,10 @@ def _text(value: object) -> str:
 
 
 def _optional_text(name: str, value: object, most: int) -> str | None:
-    """Return `value`, a text of at most `most` characters; None if it is missing or empty. Else raises ValueError."""
+    """Return `value`, or None if it is None or empty; raise ValueError if it is no string or too long.
+
+    At most `most` characters are allowed; `name` is the field's name in the error's sentence.
+    """
     if value is None or value == "":
         return None
     if not isinstance(value, str):
@@ -155,7 +170,7 @@ def _optional_text(name: str, value: object, most: int) -> str | None:
 
 
 def _conversation(role: object, messages: object) -> MessageContext | None:
-    """The earlier messages and the new message's role; None where the request has no role."""
+    """Return the earlier messages with the new message's role; None if `role` is None. Raises ValueError if invalid."""
     if role is None:
         return None
     if role not in TURN_ROLES:
@@ -177,7 +192,7 @@ def _conversation(role: object, messages: object) -> MessageContext | None:
 
 
 def _message(number: int, message: object) -> tuple[str, str]:
-    """Role and content of the message with this number, counted from 1."""
+    """Return role and content of a message; raise ValueError with its `number`, counted from 1, if it is invalid."""
     match message:
         case {"role": str(role), "content": str(content)} if role in chat.ROLES:
             return role, content
@@ -188,7 +203,10 @@ def _message(number: int, message: object) -> tuple[str, str]:
 
 
 def _accepted(value: object) -> tuple[AcceptedTokens, ...]:
-    """The newest accepted pieces that are valid; the others are ignored, so that no page is stuck with them."""
+    """Return the valid ones of the last MOST_ACCEPTED accepted pieces.
+
+    Others are ignored without an error: a page that sends one every time could otherwise never continue.
+    """
     from lookahead_core.document.document import AcceptedTokens
 
     pieces: list[AcceptedTokens] = []
@@ -202,5 +220,5 @@ def _accepted(value: object) -> tuple[AcceptedTokens, ...]:
 
 
 def _is_further(position: object, pieces: Sequence[AcceptedTokens]) -> bool:
-    """Whether this is a number of characters behind the position of the last piece."""
+    """Whether `position` is a non-negative int greater than the position, in characters, of the last piece."""
     return type(position) is int and position > (pieces[-1].before if pieces else -1)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class _NeedsModel(Exception):
-    """Raised where a call first needs the model: everything that can be checked before is valid."""
+    """Raised at a call's first use of the engine: all checks that come before it have passed."""
 
 
 class _NoEngine:
-    """An engine whose every use raises, except the count of its passes."""
+    """A stand-in for an engine: every attribute raises _NeedsModel, except `passes`, which is 0."""
 
     passes = 0
 
@@ -30,7 +30,7 @@ class _NoEngine:
 
 
 class CallCheck:
-    """Runs calls without a model, in its own thread and with its own copy of the tokenizer.
+    """Runs calls up to their first forward pass, in its own thread and with its own text codec.
 
     A tokenizer may be used by one thread at a time, and the model's tokenizer belongs to the scheduler's thread.
     """
@@ -40,7 +40,7 @@ class CallCheck:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="call-check")
 
     async def check(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Raise the error that the call would raise before its first pass, if any."""
+        """Raise the error that the call of this name would raise before its first pass; return None if there is none."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._run, name, arguments)
 
     def _run(self, name: str, arguments: Mapping[str, Any]) -> None:
@@ -52,7 +52,7 @@ class CallCheck:
 
     @cached_property
     def _calls(self) -> Calls:
-        """The calls on an engine that refuses every pass; made by the thread that uses them: it takes long."""
+        """The calls on `_NoEngine`; made at first use, in the checking thread, since that takes long."""
         from lookahead_core.serving.calls import Calls
         from lookahead_core.serving.tree_pool import TreePool
         from lookahead_core.text.codec import TextCodec

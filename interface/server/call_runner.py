@@ -1,4 +1,4 @@
-"""Run the calls of programs: check their arguments, queue their passes with everybody else's, and limit their time."""
+"""Run the calls of programs: check their arguments, queue their passes among all others, and limit their time."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ NAMES = (
     "beam_search",
 )  # fmt: skip
 SECONDS = 60.0
-"""Seconds of model time that one call may use, all its passes together."""
+"""Seconds of model time of one call, all its steps together, after which it is ended; waiting does not count."""
 AT_ONCE = 8
-"""Calls that may run at once: the pass of a person who writes waits for at most one pass of each."""
+"""Calls that may run at once: a page's pass waits for at most one pass of each."""
 MOST_CHECKED = 64
 """Calls that may wait to be checked; each holds its arguments in memory."""
 CAPS = {
     "k": 20, "n_branch_tokens": 20, "depth": 40, "n_future_tokens": 40, "max_new_tokens": 512, "max_length": 1024,
     "n": 10, "num_beams": 20,
 }  # fmt: skip
-"""Upper limits of arguments of calls from outside; the functions themselves allow more."""
+"""Upper limits of whole-number arguments of calls from programs; the methods of `Calls` allow more."""
 MOST_STOPS, LONGEST_STOP = 20, 200
-"""Number of stop strings and characters of each: they are searched for after every token."""
+"""The most stop strings of a call, and characters of each: they are searched for after every token."""
 
 
 class NotReady(LookaheadError):
-    """The model is not loaded, or could not be."""
+    """Raised while the model is not loaded yet, and for good if loading has failed; HTTP status 503."""
 
     status = 503
 
 
 class TooMany(LookaheadError):
-    """Too many calls are running already."""
+    """Raised if too many calls are running or waiting for their check; HTTP status 429."""
 
     status = 429
 
 
 class TooMuch(LookaheadError):
-    """A call has used up its model time."""
+    """Raised by a call that has used up its model time; HTTP status 413."""
 
     status = 413
 
 
 class CallRunner:
-    """Runs calls by name, once the model is loaded. At most AT_ONCE run at once."""
+    """Runs calls by name, once the model is loaded; at most AT_ONCE of them at once, each for at most `seconds`."""
 
     def __init__(self, loader: ModelLoader, seconds: float = SECONDS) -> None:
         self.loader = loader
@@ -64,7 +64,10 @@ class CallRunner:
         self._running = self._checking = 0
 
     async def answer(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of the call with that name; raises an error whose text is a sentence for the caller."""
+        """Return the result of the call with that name, as JSON values.
+
+        Raises NotReady, TooMany, TooMuch, ValueError for invalid arguments, and any error of the call itself.
+        """
         self._require_model()
         valid = checked(name, arguments)
         await self._check(name, valid)
@@ -91,7 +94,7 @@ class CallRunner:
         return CallCheck(self.loader.model)
 
     async def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Raise now the errors that the call would raise at its first turn."""
+        """Raise the errors that the call would raise before its first pass; raise TooMany if MOST_CHECKED calls wait."""
         if self._checking >= MOST_CHECKED:
             raise TooMany(f"{MOST_CHECKED} calls are waiting to be checked already: call again soon.")
         self._checking += 1
@@ -101,6 +104,7 @@ class CallRunner:
             self._checking -= 1
 
     def _require_model(self) -> None:
+        """Raise NotReady unless the model is loaded."""
         loading = self.loader.loading
         if loading.state == "error":
             raise NotReady(f"There is no model to answer. {loading.sentence}")
@@ -108,7 +112,7 @@ class CallRunner:
             raise NotReady(f"The model is not loaded yet ({loading.sentence}): try again soon.")
 
     def _limited_steps(self, name: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any] | None]:
-        """The steps of a call; raises TooMuch once they have used up the call's model time."""
+        """Yield the steps of a call: None for each pass, and results. Raises TooMuch when its model time is used up."""
         spent, began = 0.0, time.perf_counter()
         # Closing returns the call's tree to the pool at once, in the scheduler's thread.
         with closing(self._calls.steps(name, arguments)) as steps:
@@ -122,7 +126,7 @@ class CallRunner:
                 began = time.perf_counter()
 
     async def _run(self, steps: Iterator[dict[str, Any] | None]) -> dict[str, Any]:
-        """Run the steps in the scheduler's thread and return the last result; stops them when it is cancelled."""
+        """Run steps in the scheduler's thread and return the last one that is not None; cancelling this stops them."""
         loop, caller = asyncio.get_running_loop(), object()
         answer: asyncio.Future[dict[str, Any]] = loop.create_future()
         results: list[dict[str, Any]] = []
@@ -144,7 +148,7 @@ class CallRunner:
 
 
 def _settle(answer: asyncio.Future[dict[str, Any]], results: list[dict[str, Any]], error: Exception | None) -> None:
-    """Set the future to the last result or the error, unless its caller has hung up."""
+    """Set the future to the error, or to the last result if there is none; nothing if the future is done already."""
     if answer.done():
         return
     if error is not None:
@@ -154,22 +158,23 @@ def _settle(answer: asyncio.Future[dict[str, Any]], results: list[dict[str, Any]
 
 
 def function_of(name: str) -> Callable[..., dict[str, Any]]:
-    """The method of `Calls` with that name."""
+    """Return the method of `Calls` with that name, as a function whose first parameter is `self`."""
     from lookahead_core.serving.calls import Calls
 
     return getattr(Calls, name)  # type: ignore[no-any-return]
 
 
 def parameters_of(name: str) -> dict[str, inspect.Parameter]:
-    """The parameters of the call with that name, `self` left out, with their annotated types."""
+    """Return the parameters of the call with that name by their names, without `self`; annotations are types."""
     parameters = inspect.signature(function_of(name), eval_str=True).parameters
     return dict(list(parameters.items())[1:])
 
 
 def checked(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call from outside, with whole numbers as int.
+    """Return a program's arguments for the call with that name; those with a limit in CAPS as int.
 
-    Raises ValueError with a sentence for an unknown, missing or too large argument.
+    Raises ValueError with a sentence for an unknown or missing argument, a text of more than MOST_CHARACTERS, too many
+    or too long stop strings, and a number in CAPS that is not whole or not from 1 to its limit.
     """
     known = parameters_of(call)
     for name in arguments:
@@ -191,7 +196,7 @@ def checked(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_stops(stops: Any) -> None:
-    """Raise ValueError for too many or too long stop strings; the call itself refuses other types."""
+    """Raise ValueError for a list of too many or too long stop strings; the call itself refuses other types."""
     if not isinstance(stops, list):
         return
     if len(stops) > MOST_STOPS:

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse
 from lookahead_core.errors import LookaheadError
 
 UNEXPECTED = "Something went wrong on the server; your text is untouched. Change it a little to try again."
+"""The sentence for errors that are neither a LookaheadError nor a ValueError."""
 
 
 class Refused(LookaheadError):
@@ -20,7 +21,7 @@ class Refused(LookaheadError):
 
 
 def sentence(error: Exception) -> str:
-    """The text of an expected error; for any other, a general sentence, and its traceback in the log."""
+    """Return the text of a LookaheadError or ValueError; for any other error return UNEXPECTED and log the traceback."""
     if isinstance(error, LookaheadError | ValueError):
         return str(error)
     logging.getLogger(__name__).error("A request could not be answered.", exc_info=error)
@@ -28,12 +29,12 @@ def sentence(error: Exception) -> str:
 
 
 def status(error: Exception) -> int:
-    """The HTTP status of an error."""
+    """Return the HTTP status of an error: a LookaheadError's own, 400 for ValueError, and 500 for any other."""
     if isinstance(error, LookaheadError):
         return error.status
     return 400 if isinstance(error, ValueError) else 500
 
 
 def refusal(error: Exception, **headers: str) -> JSONResponse:
-    """The HTTP response for an error: its status, and its sentence as `detail`."""
+    """Return the HTTP response for an error: its `status`, and JSON with its `sentence` as `detail`."""
     return JSONResponse({"detail": sentence(error)}, status_code=status(error), headers=headers)

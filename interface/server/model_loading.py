@@ -18,17 +18,20 @@ if TYPE_CHECKING:
     from lookahead_core.serving.scheduler import Scheduler
 
 Report = Callable[[str, "float | None"], None]
-"""Takes a sentence about the progress, and the fraction that is done or None."""
+"""A function that takes a sentence about the progress, and the fraction that is done (0 to 1) or None."""
 UNEXPECTED = "The model could not be loaded because of an unexpected error ({}): see the terminal, or choose another."
 
 
 @dataclass(frozen=True)
 class LoadingState:
-    """The progress of loading. `state` is loading, downloading, ready or error; `fraction` is from 0 to 1, or None."""
+    """The progress of loading a model."""
 
     state: str
+    """"loading", "downloading", "ready" or "error"."""
     sentence: str
+    """The progress or the error; for "ready", `Model.describe()`."""
     fraction: float | None = None
+    """The share that is done, from 0 to 1; None if it is unknown."""
 
     @property
     def done(self) -> bool:
@@ -36,6 +39,7 @@ class LoadingState:
         return self.state in ("ready", "error")
 
     def as_json(self) -> dict[str, Any]:
+        """Return the fields as a dictionary."""
         return asdict(self)
 
 
@@ -43,9 +47,10 @@ class ModelLoader:
     """Loads a model in its own thread. `loading` is the progress; `model` is None until it is ready."""
 
     def __init__(self, load: Callable[[Report], Model]) -> None:
+        """`load` returns the model; it is called once, with a function to which it reports its progress."""
         self._load = load
         self.model: Model | None = None
-        """The model, its engine wrapped by the scheduler."""
+        """The model, with the scheduler as its engine; None until it is loaded and warmed up."""
         self.loading = LoadingState("loading", "Starting")
 
     def start(self) -> ModelLoader:
@@ -54,7 +59,10 @@ class ModelLoader:
         return self
 
     def run(self) -> None:
-        """Load the model and print how that ended. Raises nothing: without a model the server keeps running."""
+        """Load and warm up the model in this thread; print that it is ready, or the error.
+
+        Raises no Exception: without a model the server keeps running, and `loading` holds the error's sentence.
+        """
         try:
             model = _with_scheduler(self._load(self._report))
             self._report("Warming up", None)
@@ -70,7 +78,7 @@ class ModelLoader:
 
     @property
     def scheduler(self) -> Scheduler:
-        """The scheduler of the loaded model; only once `model` is set."""
+        """The scheduler of the loaded model; AssertionError while `model` is None."""
         assert self.model is not None
         return cast("Scheduler", self.model.engine)
 
@@ -91,14 +99,17 @@ class ModelLoader:
 
 
 def _with_scheduler(model: Model) -> Model:
-    """The same model, its engine wrapped by a scheduler."""
+    """Return a copy of the model whose engine is a new scheduler around the old engine."""
     from lookahead_core.serving.scheduler import Scheduler  # imported late, since it imports torch
 
     return replace(model, engine=Scheduler(model.engine))
 
 
 def _warm_up(model: Model) -> None:
-    """Build what is built at first use, the vocabulary's index and the first passes, before anybody waits for it."""
+    """Run a small lookahead, so that no visitor waits for work of the first use, such as the vocabulary's index.
+
+    Raises an error if the model has no tokenizer.
+    """
     from lookahead_core import Document  # imported late, since it imports torch
 
     model.codec.require_tokenizer()
