@@ -40,7 +40,7 @@ class CallCheck:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="call-check")
 
     async def check(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Raise the error that the call of this name would raise before its first pass; return None if there is none."""
+        """Raise the error, if any, that the call with this name would raise before its first pass."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._run, name, arguments)
 
     def _run(self, name: str, arguments: Mapping[str, Any]) -> None:

@@ -56,7 +56,7 @@ class TooMuch(LookaheadError):
 
 
 class CallRunner:
-    """Runs calls by name, once the model is loaded; at most AT_ONCE of them at once, each for at most `seconds`."""
+    """Runs calls by name, once the model is loaded: at most AT_ONCE at once, each for `seconds` of model time."""
 
     def __init__(self, loader: ModelLoader, seconds: float = SECONDS) -> None:
         self.loader = loader
@@ -94,7 +94,7 @@ class CallRunner:
         return CallCheck(self.loader.model)
 
     async def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Raise the errors that the call would raise before its first pass; raise TooMany if MOST_CHECKED calls wait."""
+        """Raise the error that the call would raise before its first pass, or TooMany if MOST_CHECKED calls wait."""
         if self._checking >= MOST_CHECKED:
             raise TooMany(f"{MOST_CHECKED} calls are waiting to be checked already: call again soon.")
         self._checking += 1

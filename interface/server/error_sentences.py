@@ -21,7 +21,7 @@ class Refused(LookaheadError):
 
 
 def sentence(error: Exception) -> str:
-    """Return the text of a LookaheadError or ValueError; for any other error return UNEXPECTED and log the traceback."""
+    """Return the text of a LookaheadError or ValueError; for others return UNEXPECTED and log the traceback."""
     if isinstance(error, LookaheadError | ValueError):
         return str(error)
     logging.getLogger(__name__).error("A request could not be answered.", exc_info=error)

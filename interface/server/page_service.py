@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from lookahead_core import Model
 
 AHEAD_AFTER = 0.15
-"""Seconds between the final view and the first prefetch: a pass for it would delay the answer to the next key."""
+"""Seconds between the final view and the first prefetch, whose pass would delay the answer to the next key."""
 
 
 class PageService:
-    """One session for each page. `ask` starts a request and returns its first news, `more` its further news.
+    """The server functions of one tab, and a session for each open page.
 
-    The functions are coroutines of the server's event loop, and none of them blocks it: passes run in the
-    scheduler's thread.
+    `ask` starts a request and returns its first news (state and results), `more` its further news. The functions are
+    coroutines of the server's event loop, and none of them blocks it: passes run in the scheduler's thread.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class PageService:
     ) -> None:
         """`parse` makes a request from a page's JSON; `session` makes the object that answers a page's requests.
 
-        At most `most` pages have a session at once.
+        At most `most` pages have a session at once. The model of `loader` may still be loading.
         """
         self.loader = loader
         self.open_pages = OpenPages(loader, session, most)
@@ -48,11 +48,15 @@ class PageService:
 
     @property
     def functions(self) -> list[Callable[[Any], Awaitable[Any]]]:
-        """The functions that a page's script may call, by their names."""
+        """The functions that a page's script may call by their names; they return errors as news with a sentence."""
         return [self._with_sentences(function) for function in (self.ask, self.more, self.stop, self.tree)]
 
     async def ask(self, payload: Any) -> News:
-        """Start the request in a page's JSON and return its first news, or the state of a model that still loads."""
+        """Start the request in a page's JSON and return its first news, see `RequestProgress.news`.
+
+        Without a model the state is `waiting`, with the progress or error of loading; it is `full` if all sessions are
+        in use. Raises ValueError for an invalid request.
+        """
         if self.loader.model is None:
             loading = self.loader.loading.as_json()
             return _request_id(payload) | {"state": "waiting", "over": True, "loading": loading}
@@ -63,14 +67,21 @@ class PageService:
             return _request_id(payload) | {"state": "full", "sentence": sentence(error), "over": True}
 
     async def more(self, payload: Any) -> News:
-        """Wait for a request's news after change number `seen` and return them; `unknown` if it is not the latest."""
+        """Wait for a request's news after change number `seen` and return them.
+
+        The payload has `page`, `number` and `seen`. The result has `unknown` if this is not the page's latest request,
+        or if the page has no session.
+        """
         page, number = self.open_pages.find(page_id(payload)), _request_number(payload)
         progress = None if page is None else page.progress_of(number)
         seen = whole("seen", payload.get("seen"), 0, MOST_NUMBER)
         return _request_id(payload) | {"unknown": True} if progress is None else await progress.news(seen)
 
     async def stop(self, payload: Any) -> None:
-        """Stop the request with this number and older ones, also one that arrives later."""
+        """Stop the page's request with the payload's `number` and older ones, also those that arrive later.
+
+        Does nothing if the page has no session.
+        """
         key, number = page_id(payload), _request_number(payload)
         page = self.open_pages.find(key)
         if page is None:
@@ -82,12 +93,15 @@ class PageService:
             progress.stop()
 
     async def tree(self, payload: Any) -> Any:
-        """The tree of a page's document as JSON, for an exported file; None where the page has no document."""
+        """Return the tree of a page's document as JSON, for an exported file; None without a session or a document."""
         page = self.open_pages.find(page_id(payload))
         return None if page is None else await self.loader.scheduler.turn(page.session.tree)
 
     def _progress_of(self, request: BranchRequest) -> RequestProgress:
-        """The progress of a request, which is started unless it is a duplicate, superseded or stopped."""
+        """Return the progress of a request; start it unless it is a duplicate, superseded or stopped.
+
+        Raises NoRoom if no further page can have a session.
+        """
         page = self.open_pages.get_or_make(request.page)
         latest, progress = page.progress, RequestProgress(request)
         if latest is not None and latest.request.number == request.number:
@@ -105,6 +119,8 @@ class PageService:
         return progress
 
     def _start(self, session: PageSession, progress: RequestProgress) -> None:
+        """Submit a request's steps to the scheduler."""
+
         def end(error: Exception | None) -> None:
             progress.call_in_loop(self._answered, session, progress, error)
 
@@ -112,7 +128,10 @@ class PageService:
         self.loader.scheduler.submit(steps, progress.request.page, on_step=progress.add, on_end=end)
 
     def _answered(self, session: PageSession, progress: RequestProgress, error: Exception | None) -> None:
-        """End a request after its last step: report an error, or begin to prefetch after `AHEAD_AFTER` seconds."""
+        """After the last step, end the request, with `error` if there is one; but first prefetch, if `ahead` is set.
+
+        Prefetching begins after `AHEAD_AFTER` seconds.
+        """
         if error is not None:
             progress.finish(state="error", sentence=sentence(error))
         elif progress.request.ahead and progress.settled:
@@ -121,6 +140,7 @@ class PageService:
             progress.finish()
 
     def _prefetch(self, session: PageSession, progress: RequestProgress) -> None:
+        """Submit the prefetching steps of a request that has not ended; it ends after them."""
         if progress.over:
             return
 
@@ -136,7 +156,7 @@ class PageService:
             progress.finish()  # the scheduler's queue is full: nothing is prefetched
 
     def _with_sentences(self, function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
-        """A server function of the same name that returns an error as a state with a sentence."""
+        """Return a server function of the same name that returns an error as news: state `error` with a sentence."""
 
         async def answer(payload: Any) -> Any:
             try:
@@ -149,11 +169,12 @@ class PageService:
 
 
 def _request_number(payload: Any) -> int:
+    """Return the request's number in a page's JSON object; raise ValueError if it is invalid."""
     return whole("number", payload.get("number"), 0, MOST_NUMBER)
 
 
 def _request_id(payload: Any) -> News:
-    """Number and revision of a request, each 0 where it is missing or invalid."""
+    """Return `number` and `revision` of a request's JSON, each 0 if it is missing or invalid."""
     fields = payload if isinstance(payload, dict) else {}
     return {name: fields[name] if _is_count(fields.get(name)) else 0 for name in ("number", "revision")}
 

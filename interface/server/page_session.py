@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from lookahead_core.text.chat import Conversation
 
 PAINT_INTERVAL = 0.03
-"""Seconds at least between two views of one request: a page paints no faster."""
+"""Least seconds between two views of one request, except before the final one: a page paints no faster."""
 AHEAD_BYTES = 64 * 1024
-"""Bytes of JSON of all prefetched views of one request."""
+"""The most bytes of JSON of all prefetched views of one request."""
 AHEAD_KEPT = 16
 """Tokens with log-probabilities that a prefetched view holds for each node, and entries of its list of other tokens."""
 AHEAD_NODES = 512
-"""Tokens that may be evaluated to prefetch views for one request."""
+"""The most tokens that are evaluated to prefetch views for one request."""
 AHEAD_FIRSTS = 300
-"""Nodes that all views after the first words may have together."""
+"""Nodes that the prefetched views after the first words of all branches may have together."""
 
 View = dict[str, Any]
 
@@ -45,9 +45,10 @@ class PageSession:
         self._shown: Lookahead | None = None
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Answer a request: a generator with one step for each pass.
+        """Answer a request: a generator of JSON values, one step for each pass and one at the end.
 
-        A step holds the progress of the prefill, or a view, or nothing new; the last one has the state `settled`.
+        A step holds the progress of the prefill, or a view, or nothing (`{}`); the last one has the state `settled` and
+        the final view. Without a text and a conversation the only step has the state `empty`.
         """
         if not request.text and request.message is None:
             yield {"state": "empty"}
@@ -60,7 +61,7 @@ class PageSession:
         yield from self._views(document.lookahead_steps(**options, heal=True), request)
 
     def _views(self, steps: Iterator[LookaheadStep], request: BranchRequest) -> Iterator[View]:
-        """The steps of a lookahead as JSON for the page."""
+        """Yield the steps of a lookahead as JSON for the page; remember its last view for `ahead_steps`."""
         step, next_paint, text = None, 0.0, "" if self.document is None else self.document.text
         for step in steps:
             if step.tokens_to_read:
@@ -77,10 +78,11 @@ class PageSession:
         yield {"state": "settled", "view": self._view(self._shown, request), "note": _note(request)}
 
     def ahead_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Prefetch the views after likely clicks on the last view: a generator with one step for each pass.
+        """Prefetch the views after likely clicks on the last view: a generator of passes and views.
 
-        A step is empty, or holds one view and its key, the ids of the tokens that the click accepts. It ends where
-        the nodes or the bytes of one request are spent.
+        Only after `answer_steps` has ended with a view. A step is `{}` after a pass, or holds a view, its key (the ids
+        of the tokens that the click accepts, with spaces between) and the number of tokens evaluated so far. It ends
+        when all likely clicks have a view, or AHEAD_NODES or AHEAD_BYTES is reached.
         """
         from lookahead_core.document.prefetch import prefetch_views
         from lookahead_core.serving.json_view import lookahead_as_json
@@ -107,13 +109,16 @@ class PageSession:
             yield {"ahead": (key, view), "tokens_ahead": document.tree.work.tokens - began}
 
     def tree(self) -> dict[str, Any] | None:
-        """The document's tree as JSON, for an exported file; None where the page has no document yet."""
+        """Return the document's tree as JSON, for an exported file; None if the page has no document yet."""
         from lookahead_core.serving.tree_export import tree_as_json
 
         return None if self.document is None else tree_as_json(self.document)
 
     def _document_for(self, request: BranchRequest) -> Document:
-        """The session's document with the request's text; a new one where the conversation has changed."""
+        """Return the session's document, set to the request's text; a new one if the conversation has changed.
+
+        Raises LookaheadError if a conversation leaves too little room for the text.
+        """
         if self.document is None or request.message != self._message:
             self.document = self._open_document(request)
             self._message = request.message
@@ -122,7 +127,10 @@ class PageSession:
         return self.document
 
     def _open_document(self, request: BranchRequest) -> Document:
-        """A document behind the conversation's prompt. It keeps the old tree, so a common prefix stays cached."""
+        """Return a document that begins after the prompt of the request's conversation, if it has one.
+
+        It keeps the old document's tree, so that a common prefix stays cached.
+        """
         from lookahead_core import Document
         from lookahead_core.text.chat import tokenize_conversation
 
@@ -136,7 +144,10 @@ class PageSession:
         return Document(model, opening=opening, tree=None if self.document is None else self.document.tree)
 
     def _require_room(self, prompt: Sequence[int], *, in_conversation: bool) -> None:
-        """Raise LookaheadError where a prompt leaves too little of the context for a text."""
+        """Raise LookaheadError if a prompt (token ids) leaves too little of the model's context for a text.
+
+        `in_conversation` chooses the advice in the sentence: earlier messages, or instruction and source.
+        """
         from lookahead_core.text.chat import max_opening_tokens
 
         context = self.model.context_length
@@ -153,7 +164,10 @@ class PageSession:
         )
 
     def _end_messages(self, result: Lookahead, text: str) -> Lookahead:
-        """In a conversation, branches cut where the chat template would end the message; otherwise `result` itself."""
+        """Return `result`; in a conversation, with branches cut where the chat template would end the message.
+
+        `text` is the text before the branches.
+        """
         if self._conversation is None:
             return result
 
@@ -162,6 +176,7 @@ class PageSession:
         return closed(result, self._conversation, text)
 
     def _view(self, result: Lookahead, request: BranchRequest) -> View:
+        """Return a lookahead as JSON, with the depth of the request in place of the depth with healing."""
         from lookahead_core.serving.json_view import lookahead_as_json
 
         view = lookahead_as_json(result)
@@ -170,22 +185,23 @@ class PageSession:
 
 
 def ahead_depth(options: Mapping[str, Any]) -> int:
-    """The depth of prefetched views: small enough that the first words of all branches fit into AHEAD_FIRSTS nodes.
+    """Return the depth, in tokens, of prefetched views for a request's options, of which k, depth and mode are used.
 
-    Modes whose rows depend on the depth keep theirs.
+    In the modes `likely` and `sampled` it is reduced so that k views with k branches each have about AHEAD_FIRSTS nodes
+    together, but not below 1. Other modes, whose rows depend on the depth, keep theirs.
     """
     k, depth = options["k"], options["depth"]
     return min(depth, 1 + AHEAD_FIRSTS // k**2) if options["mode"] in ("likely", "sampled") else depth
 
 
 def _inserted(result: Lookahead, token_ids: Sequence[int]) -> str:
-    """The text that the first tokens of one of the branches insert."""
+    """Return the text that accepting `token_ids` inserts; they must be the first tokens of one of the branches."""
     branch = next(one for one in result.branches if one.token_ids[: len(token_ids)] == tuple(token_ids))
     return "".join(piece.text for piece in branch.pieces if piece.tokens <= len(token_ids))
 
 
 def _note(request: BranchRequest) -> str | None:
-    """A sentence for the page about a limit that has changed the request; None where there is none."""
+    """Return a sentence for the page if only the first level branches because of MOST_ROWS; None otherwise."""
     if request.options.get("branch_levels") == 1:
         return f"With more than {math.isqrt(MOST_ROWS)} branches only the first level branches."
     return None

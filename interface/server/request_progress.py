@@ -11,17 +11,19 @@ from typing import Any
 from interface.server.branch_request import BranchRequest
 
 POLL_SECONDS = 20.0
-"""Seconds after which a waiting `news` returns without anything new; some networks cut connections that idle longer."""
+"""Seconds after which a waiting `news` returns without anything new: some networks cut connections that idle longer."""
 ABSENT = 30.0
-"""Seconds without a call of `news` after which the page is taken to be closed."""
+"""Seconds without a call of `news` after which the page is considered closed."""
 
 News = dict[str, Any]
 
 
 class RequestProgress:
-    """One request's state, views and prefetched views. `add` may be called from any thread, the rest from the server's.
+    """One request's state, latest view and prefetched views, which `news` returns to the page.
 
-    Made inside the server's event loop. `over` is whether nothing more will come.
+    Construct it inside the server's event loop; `clock` returns seconds. `add` and `call_in_loop` may be called from
+    any thread, everything else from that loop only. `over` is whether the request has ended, `superseded` whether by a
+    newer one.
     """
 
     def __init__(self, request: BranchRequest, clock: Callable[[], float] = time.monotonic) -> None:
@@ -42,18 +44,26 @@ class RequestProgress:
 
     @property
     def settled(self) -> bool:
-        """Whether the final view is there; prefetched views may still follow."""
+        """Whether the state is `settled`: the final view is there, or the page has stopped the request.
+
+        Prefetched views may still follow.
+        """
         return self._state["state"] == "settled"
 
     @property
     def wanted(self) -> bool:
-        """Whether the page still needs this request: it is open, and has not yet received the final view."""
+        """Whether the page still needs this request: it is open, and waits for more than prefetched views.
+
+        It is open if `news` is waiting, or was within the last ABSENT seconds. Once the request is over, its end must
+        not have been delivered yet.
+        """
         if self.over:
             return not self._end_delivered and self._is_present
         return self._is_present and not (self.settled and self._waiting)
 
     @property
     def _is_present(self) -> bool:
+        """Whether `news` is waiting, or has returned within the last ABSENT seconds."""
         return self._waiting > 0 or self._clock() - self._last_poll <= ABSENT
 
     def call_later(self, seconds: float, function: Any) -> None:
@@ -61,7 +71,10 @@ class RequestProgress:
         self._loop.call_later(seconds, function)
 
     def add(self, result: News) -> None:
-        """Add the result of one step; callable from any thread."""
+        """Add the result of one step, as `PageSession` yields it; callable from any thread.
+
+        Nothing happens if the result is empty or the request is over.
+        """
         self.call_in_loop(self._add, result)
 
     def finish(self, **state: Any) -> None:
@@ -76,12 +89,16 @@ class RequestProgress:
         self.finish()
 
     def stop(self) -> None:
-        """End the request because the page has stopped it; the page will not ask for its end."""
+        """End the request because the page has stopped it: state `settled`, and the end counts as delivered."""
         self._end_delivered = True
         self.finish(state="settled", stopped=True)
 
     async def news(self, seen: int) -> News:
-        """Everything newer than the change number `seen`; waits up to POLL_SECONDS for a change."""
+        """Wait up to POLL_SECONDS for a change after number `seen`; return the state, and views newer than that.
+
+        Returns at once if there is such a change or the request is over. The news hold number and revision of the
+        request, the last change's number as `seen`, and `over`; of a superseded request only `superseded`.
+        """
         self._waiting += 1
         try:
             await self._wait_for_change(seen)
@@ -92,6 +109,7 @@ class RequestProgress:
         return self._since(seen)
 
     async def _wait_for_change(self, seen: int) -> None:
+        """Wait until there is a change after number `seen`, the request is over, or POLL_SECONDS have passed."""
         while self._number <= seen and not self.over:
             changed = self._changed
             try:
@@ -100,6 +118,7 @@ class RequestProgress:
                 break
 
     def _since(self, seen: int) -> News:
+        """Return the news after change number `seen`, as `news` describes them."""
         news: News = {"number": self.request.number, "revision": self.request.revision, "seen": self._number}
         if self.superseded:
             return news | {"superseded": True}
@@ -124,11 +143,12 @@ class RequestProgress:
         self._change()
 
     def _change(self) -> None:
+        """Count a change and wake all waiting calls of `news`."""
         self._number += 1
         self._changed.set()
         self._changed = asyncio.Event()
 
     def call_in_loop(self, function: Any, *arguments: Any) -> None:
-        """Call `function` in the server's event loop; does nothing where the server has ended during a pass."""
+        """Schedule a call of `function` in the server's event loop, from any thread; nothing if the loop is closed."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, *arguments)

@@ -14,36 +14,37 @@ if TYPE_CHECKING:
     from lookahead_core import Model
 
 MOST_PAGES = 64
-"""Pages that have a session at once; where all of them wait for an answer, a further page is refused."""
+"""The most pages that have a session at once; if all of them wait for an answer, a further page is refused."""
 MAX_IDLE_SECONDS = 3600.0
 """Seconds without a request after which a session ends, with the text and the tree that it holds."""
 
 
 class OpenPage:
-    """A page with a session: the session, its latest request, and what the page has stopped."""
+    """A page with a session: the session, its latest request, and which requests the page has stopped."""
 
     def __init__(self, session: PageSession) -> None:
         self.session = session
         self.progress: RequestProgress | None = None
+        """The progress of the latest request; None before the first one."""
         self.stopped = -1
-        """The highest number of a request that the page has stopped."""
+        """The highest number of a request that the page has stopped; -1 if it has stopped none."""
 
     def progress_of(self, number: int) -> RequestProgress | None:
-        """Return the progress of the request with that number; None if it is not the latest."""
+        """Return the progress of the latest request if it has that number; None otherwise."""
         latest = self.progress
         return latest if latest is not None and latest.request.number == number else None
 
     @property
     def busy(self) -> bool:
-        """Whether the page still waits for an answer."""
+        """Whether the page still needs its latest request, see `RequestProgress.wanted`; False if it has none."""
         return self.progress is not None and self.progress.wanted
 
 
 class OpenPages(ExpiringStore[OpenPage]):
-    """The pages that have a session, by their ids.
+    """The pages that have a session, by their ids; `get_or_make` begins a session.
 
-    `get_or_make` begins a page's session. A session ends after `MAX_IDLE_SECONDS` without a request, or when another
-    page needs room and this one waits for no answer.
+    A session ends after `MAX_IDLE_SECONDS` without a request of the page. When a new page needs room, the session that
+    was unused for longest and is not `busy` ends; if all are busy, `get_or_make` raises NoRoom.
     """
 
     def __init__(self, loader: ModelLoader, make_session: Callable[[Model], PageSession], most: int) -> None:
@@ -63,7 +64,7 @@ class OpenPages(ExpiringStore[OpenPage]):
         return OpenPage(self._make_session(self._loader.model))
 
     def _end_session(self, page_id: str, page: OpenPage) -> None:
-        """End the work of a page whose session is dropped: stop its passes and finish its request."""
+        """End the work of a page whose session has ended: stop its passes and finish its request."""
         self._loader.scheduler.stop(page_id)
         if page.progress is not None and not page.progress.over:
             page.progress.finish()

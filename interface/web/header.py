@@ -13,7 +13,10 @@ FOLDER = Path(__file__).parent
 
 
 class Header(gr.HTML):
-    """Shows a `LoadingState` as JSON; its script sends an event to the page when the model is ready."""
+    """Shows the status of the model; its script sends an event to the page when the model is ready.
+
+    `value` is `LoadingState.as_json()`.
+    """
 
     def __init__(self, value: dict[str, Any]) -> None:
         super().__init__(

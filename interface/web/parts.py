@@ -19,21 +19,25 @@ and not saved. Branches are what a language model finds likely, not what is true
 
 
 def static_html(template: Path, *styles: Path, prefix: str = "") -> gr.HTML:
-    """A component of fixed markup and style sheets; `{prefix}` in the markup's ids is replaced."""
+    """Return a component of fixed markup and the contents of style sheets, both read from files.
+
+    Each `{prefix}` in the markup is replaced by `prefix`, so that ids differ between tabs.
+    """
     style = "\n".join(file.read_text(encoding="utf-8") for file in styles)
     markup = template.read_text(encoding="utf-8").replace("{prefix}", prefix)
     return gr.HTML(html_template=markup, css_template=style, apply_default_css=False)
 
 
 def branch_controls(prefix: str) -> gr.HTML:
-    """The controls of a tab: number of branches, depth, one word or several at a click. Ids begin with `prefix`."""
+    """Return a tab's controls: multi-word switch, number of branches, depth, stop, pause; ids begin with `prefix`."""
     return static_html(FOLDER / "controls.html", CONTROLS, prefix=prefix)
 
 
 def footer_and_script(script: str, functions: list[Callable[..., Any]], value: Any = None) -> None:
     """Add the end of a tab: the note about privacy and truth, and an empty component that starts the tab's script.
 
-    `script` is a path below `interface/`; its function `start` is called with the server functions and with `value`.
+    `script` is a path below `interface/`. Its function `start` gets Gradio's arguments as one object, with the server
+    functions and the JSON `value` in it.
     """
     gr.HTML(html_template=FOOTER_NOTE, apply_default_css=False)
     gr.HTML(

@@ -20,7 +20,7 @@ COLOURS = {
     "slider_color": ("#a64b26", "#e58e62"),
     "input_placeholder_color": ("#a49d93", "#7d766c"),
 }
-"""Each variable's colour in light and in dark mode."""
+"""By variable of Gradio's theme: its colour in light and in dark mode."""
 FONT = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONOSPACE = ["ui-monospace", "Consolas", "monospace"]
 

@@ -15,7 +15,10 @@ HINT = "How the message could begin or continue. Click a word to insert it."
 
 
 def build(service: PageService) -> None:
-    """Lay out the tab. Its script uses the server functions of the Write tab and adds the conversation."""
+    """Lay out the tab in the current `gr.Blocks` context.
+
+    Its script calls the same server functions as the Write tab; its requests also hold the conversation.
+    """
     with gr.Row(elem_classes="desk assisting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):
             static_html(FOLDER / "paper.html", SHEET, MOMENTS, FOLDER / "paper.css")

@@ -15,7 +15,10 @@ DIGITS = 6
 
 
 def as_json(highlights: Highlights) -> dict[str, Any]:
-    """Highlights as JSON: entries, indices of the marked ones, a sentence, the cost. Missing numbers are null."""
+    """Return highlights as JSON values: `entries`, `marks` (indices of the marked entries), `sentence` and `cost`.
+
+    Unknown and infinite numbers become None.
+    """
     index_of = {id(entry): index for index, entry in enumerate(highlights.entries)}
     return {
         "entries": [_entry_as_json(highlights, entry) for entry in highlights.entries],
@@ -30,7 +33,10 @@ def as_json(highlights: Highlights) -> dict[str, Any]:
 
 
 def fit_as_json(fit: ReplacementFit) -> dict[str, Any]:
-    """Return one `ReplacementFit` as JSON values."""
+    """Return whether an alternative fits, as JSON values: its token `id`, `drops_in`, and a `sentence` that says it.
+
+    `logprob` and `own` are log-probabilities of the `following` words after the alternative and after the text's word.
+    """
     return {
         "id": fit.alternative.token_id,
         "drops_in": fit.drops_in,
@@ -42,6 +48,7 @@ def fit_as_json(fit: ReplacementFit) -> dict[str, Any]:
 
 
 def _entry_as_json(highlights: Highlights, entry: HighlightEntry) -> dict[str, Any]:
+    """Return one entry and its alternatives as JSON values, each number with DIGITS significant digits."""
     return {
         "start": entry.start,
         "end": entry.end,

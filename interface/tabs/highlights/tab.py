@@ -16,7 +16,10 @@ HINT = "Click a word of the analysed text to see here how the text could have co
 
 
 def build(loader: ModelLoader) -> None:
-    """Lay out the tab and connect its script to the server functions. The script never changes the text."""
+    """Lay out the tab in the current `gr.Blocks` context and connect its script to new server functions.
+
+    The script never changes the text.
+    """
     with gr.Row(elem_classes="desk highlighting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):
             static_html(FOLDER / "text_field.html", SHEET, FOLDER / "text_field.css")

@@ -18,18 +18,22 @@ if TYPE_CHECKING:
     from lookahead_core.analysis.highlight_results import Highlights
 
 MOST_TEXT = 60_000
-"""Characters of a text: the page receives several numbers for each token."""
+"""The most characters of a text: the page receives several numbers for each token."""
 
 
 @dataclass(frozen=True)
 class HighlightsRequest(BranchRequest):
-    """A request to analyse a text; or, with `start`, for branches in place of the token at that character."""
+    """A request to analyse a text; or, with `start`, for branches in place of one of its tokens."""
 
     start: int | None = None
+    """The index of the character at which that token begins; None to analyse the text."""
 
     @classmethod
     def from_json(cls, payload: object) -> HighlightsRequest:
-        """The request in a page's JSON. With an instruction, a user message with it and the text precedes the text."""
+        """Return the request in a page's JSON; raise ValueError with a sentence if a field is invalid.
+
+        With an instruction, the text is analysed as the answer to a user message that holds instruction and text.
+        """
         fields = payload if isinstance(payload, dict) else {}
         text, start = fields.get("text"), fields.get("start")
         if isinstance(text, str) and len(text) > MOST_TEXT:
@@ -50,7 +54,10 @@ class HighlightsSession(PageSession):
         self._highlights: Highlights | None = None
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Analyse the text, or grow branches at its character `start`: a generator with one step for each pass."""
+        """Analyse the text, or grow branches at its character `start`: a generator of JSON values, one for each pass.
+
+        The last one has the state `settled` and the view: highlights, or branches.
+        """
         from lookahead_core.analysis.lookahead_within_text import lookahead_steps_at
 
         assert isinstance(request, HighlightsRequest)
@@ -61,10 +68,11 @@ class HighlightsSession(PageSession):
             yield from self._views(lookahead_steps_at(document, request.start, **request.options), request)
 
     def fit_steps(self, request: HighlightsRequest) -> Iterator[News | None]:
-        """Test which alternatives of the token at `start` fit the text behind it.
+        """Test which alternatives of the token at `start` fit the text after it.
 
-        A generator: None for each chunk of the prefill, then one answer. The answer is `{"unknown": True}` where this
-        text was not the last one to be analysed.
+        A generator: None for each chunk of the prefill, then one answer, `{"fits": [...]}`. The answer is
+        `{"unknown": True}` if the last analysis was of another text or instruction. Raises ValueError if no token
+        begins at `start`.
         """
         from lookahead_core.analysis.replacements import drop_in_steps
 
@@ -80,6 +88,7 @@ class HighlightsSession(PageSession):
             yield None if fits is None else {"fits": [fit_as_json(fit) for fit in fits]}
 
     def _analyse(self, document: Document, request: BranchRequest) -> Iterator[View]:
+        """Yield the progress after each pass, and at last the highlights, which are kept for `fit_steps`."""
         from lookahead_core.analysis.highlights import highlights_steps
 
         self._highlights = None
@@ -92,7 +101,7 @@ class HighlightsSession(PageSession):
 
 
 class HighlightsService(PageService):
-    """The server functions of the Highlights tab: those of every tab but `tree`, and `fit`."""
+    """The server functions of the Highlights tab: `ask`, `more`, `stop` and `fit`."""
 
     def __init__(self, loader: ModelLoader) -> None:
         super().__init__(loader, HighlightsRequest.from_json, HighlightsSession)
@@ -102,9 +111,10 @@ class HighlightsService(PageService):
         return [self._with_sentences(function) for function in (self.ask, self.more, self.stop, self.fit)]
 
     async def fit(self, payload: Any) -> News:
-        """Return which alternatives of one token fit the text after it, as JSON; `unknown` if the page has no session.
+        """Return which alternatives of the token at `start` fit the text after it, as JSON: see `fit_as_json`.
 
-        The scheduler runs the passes step by step between those of other pages.
+        The result is `{"unknown": True}` if the page has no session, or has not analysed this text last. The passes run
+        one by one between those of other pages.
         """
         request = HighlightsRequest.from_json(payload)
         page = self.open_pages.find(request.page)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from lookahead_core.serving.call_document import CallDocument
 
 MOST_TEXT = 20_000
-"""Characters of the text, or of all messages together."""
+"""The most characters of a text, or of all messages together."""
 MOST_TOKENS = 2_000
-"""Tokens of a text, each of which the page shows with its alternatives."""
+"""The most tokens of a text or conversation, each of which the page shows with its alternatives."""
 ALTERNATIVES = 10
 """Likely tokens that are listed at each position."""
 DIGITS = 6
@@ -33,10 +33,14 @@ class InternalsRequest(BranchRequest):
     """A request for the tokens of a text or of a conversation."""
 
     messages: Any = None
-    """The messages as the page has sent them; `Calls` checks them."""
+    """The messages of a conversation as the page has sent them, unchecked; None for a plain text."""
 
     @classmethod
     def from_json(cls, payload: object) -> InternalsRequest:
+        """Return the request in a page's JSON; raise ValueError if it is invalid or longer than MOST_TEXT.
+
+        With messages, the text is ignored. Errors in the messages are raised by `answer_steps`.
+        """
         fields = payload if isinstance(payload, dict) else {}
         messages = fields.get("messages")
         plain = {"role": None, "instruction": None, "source": None, "accepted": None, "ahead": False}
@@ -51,14 +55,14 @@ class InternalsRequest(BranchRequest):
 
     @property
     def length(self) -> int:
-        """Characters of the text and of all messages that are strings."""
+        """The characters of the text and of all messages, without contents that are no strings."""
         messages = self.messages if isinstance(self.messages, list) else []
         contents = [message.get("content") for message in messages if isinstance(message, dict)]
         return len(self.text) + sum(len(content) for content in contents if isinstance(content, str))
 
 
 class InternalsSession(PageSession):
-    """One page's last text or conversation, whose tree is kept: a common prefix is not evaluated again."""
+    """Evaluates the texts of one page. The last tree is kept, so that a common prefix is not evaluated again."""
 
     def __init__(self, model: Model) -> None:
         from lookahead_core.serving.calls import Calls
@@ -69,7 +73,11 @@ class InternalsSession(PageSession):
         self._calls = Calls(model, TreePool(capacity=1))
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Evaluate every token: a generator with one step a chunk, the last one with all tokens and predictions."""
+        """Evaluate every token: a generator of JSON values, with the progress after each chunk of tokens.
+
+        The last one has the state `settled` and the result of `as_json`. Raises LookaheadError if there are more than
+        MOST_TOKENS tokens, and ValueError for invalid messages.
+        """
         from lookahead_core.document.cost_meter import CostMeter
 
         assert isinstance(request, InternalsRequest)
@@ -86,9 +94,10 @@ class InternalsSession(PageSession):
 
 
 def as_json(call_document: CallDocument, cost: Cost) -> View:
-    """Every token and the position after the last one, each with alternatives as ids; and the text of those ids.
+    """Return every token of an evaluated text and the position after the last one as JSON values, and the cost.
 
-    `nodes[i]` are the predictions after token i, packed so that the page can apply a temperature itself.
+    `tokens` have their log-probability, and alternatives as pairs (id, log-probability); `spelled` has the text of each
+    of these ids. `nodes` are the predictions, packed so that the page can apply a temperature; `entropies` are in nats.
     """
     from lookahead_core.serving.packed_predictions import pack
 
@@ -104,7 +113,10 @@ def as_json(call_document: CallDocument, cost: Cost) -> View:
 
 
 def _token(entry: dict[str, Any], text: str) -> View:
-    """One token for the page; its alternatives are pairs of an id and a log-probability."""
+    """Return an entry of `token_entries` as JSON values for the page.
+
+    `text` is the whole text; alternatives become pairs of an id and a log-probability.
+    """
     return {
         "id": entry["id"],
         "text": text[entry["start"] : entry["end"]],

@@ -15,7 +15,10 @@ HINT = "Paste a source or write an instruction to see here how the new text coul
 
 
 def build(service: PageService) -> None:
-    """Lay out the tab. Its script uses the server functions of the Write tab and adds instruction and source."""
+    """Lay out the tab in the current `gr.Blocks` context.
+
+    Its script calls the same server functions as the Write tab; its requests also hold instruction and source.
+    """
     with gr.Row(elem_classes="desk rewriting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):
             static_html(FOLDER / "source.html", SHEET, FOLDER / "source.css")

@@ -17,7 +17,7 @@ TEXT = "The old lighthouse keeper climbed the stairs for the last time. At the t
 
 
 def example(model: Model) -> dict[str, Any]:
-    """The example for this model: the text, the model's name and the view as JSON."""
+    """Return the example, computed with this model: `text`, `model` (its name) and `view` (branches as JSON)."""
     from lookahead_core import Document
     from lookahead_core.serving.json_view import lookahead_as_json
 
@@ -28,6 +28,7 @@ def example(model: Model) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Compute the example with the default model in float32 and write it to example.json."""
     from lookahead_core import load_model
 
     text = json.dumps(example(load_model(dtype="float32")), ensure_ascii=False, indent=1)
