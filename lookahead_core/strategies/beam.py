@@ -1,7 +1,7 @@
 """Beam search: all running beams are evaluated in one forward pass per level; ended beams are kept aside.
 
 Two sets of rules score beams and stop the search. Those of transformers equal its `generate`, scores included. Those of
-the seed notebooks add up log-probabilities, and stop when enough sequences have ended.
+the prototype notebooks (`stopping="seed"`) add up log-probabilities, and stop when enough sequences have ended.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lookahead_core.strategies.rules import ModelRules, RuledOutError
 from lookahead_core.tree import Node
 
 PRUNE_INTERVAL = 16
-"""Number of levels after which the cache slots of abandoned beams are freed."""
+"""Every this many levels, the nodes of abandoned beams are removed and their cache slots freed."""
 GREW, RETURNED = "grew", "returned"
 OUTSCORED, OVERTAKEN = "outscored", "overtaken"
 ENDED_LOW, ENDED_OUT, UNFINISHED = "ended too low", "ended, outscored", "unfinished"
@@ -33,7 +33,7 @@ FATES = {
     ENDED_OUT: "it ended, and other results scored higher",
     UNFINISHED: "the search was over before it ended",
 }
-"""What can become of a path in a search, with an explanation for people."""
+"""The values of `BeamTrace.fate`, each with the sentence that explains it to users."""
 
 
 @dataclass(eq=False, slots=True)
@@ -41,24 +41,28 @@ class BeamTrace:
     """A path that the search considered: its last token, its score so far, and its fate."""
 
     parent: BeamTrace | None
+    """The path without its last token; None if that is the first token."""
     token_id: int
+    """The last token."""
     logprob: float
-    """The log-probability of the last token."""
+    """The log-probability that the model gives the last token, without rules and penalties."""
     total: float
     """The sum of the path's token scores: log-probabilities with the rules and penalties applied."""
     step: int
     """The level of the last token, from 1."""
     fate: str = OUTSCORED
-    """One of `FATES`."""
+    """One of the keys of `FATES`; it may change until the search is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeamPath:
-    """A beam: its leaf, the sum of its token scores, and its score if it ends here."""
+    """A beam: a path below the node where the search begins, with its scores."""
 
     leaf: BranchLeaf
     total: float
+    """The sum of its token scores, as in `BeamTrace`."""
     score: float
+    """The score that beams are ranked by: the total, with the length penalty applied by the rules of transformers."""
     trace: BeamTrace | None
     """None for the root of the search."""
 
@@ -68,10 +72,12 @@ class BeamCandidate:
     """A beam extended by one token: a candidate, of which the search keeps the best."""
 
     beam: BeamPath
+    """The beam before the extension."""
     trace: BeamTrace
+    """The extended path."""
 
     def path(self, score: float) -> BeamPath:
-        """Return the extended beam, with this score."""
+        """Return the extended beam with this score; its node is added to the token tree."""
         prediction = self.beam.leaf.node.prediction
         assert prediction is not None
         leaf = self.beam.leaf.extended(self.trace.token_id, self.trace.logprob, prediction)
@@ -83,13 +89,17 @@ class BeamGroup:
     """A group of a beam search: its running and ended beams, which compete within the group only."""
 
     size: int
+    """Maximum number of running beams."""
     running: list[BeamPath]
+    """The beams that can still grow, best first."""
     finished: list[BeamPath] = field(default_factory=list)
+    """The ended beams: the best `size` by the rules of transformers, all in order of their ends by the seed's."""
     over: bool = False
+    """Whether the group has stopped; its running beams then grow no more."""
 
 
 class BeamSearch:
-    """The state of one beam search below a head. `beam_search` feeds it rows level by level."""
+    """The state of one beam search below the node `head`. `beam_search` feeds it rows level by level."""
 
     def __init__(self, head: Node, options: BeamOptions, rules: ModelRules) -> None:
         self.head = head
@@ -100,7 +110,7 @@ class BeamSearch:
         self.traces: list[BeamTrace] = []
         """All paths considered so far."""
         self.error: RuledOutError | None = None
-        """Set if the search is over without a result because the options exclude every token."""
+        """Set if the search is over without a result because the options exclude every token; else None."""
         self._prompt_ids = head.tree.token_ids(head)
         size = options.num_beams // options.num_beam_groups
         root = BeamPath(BranchLeaf(head, (), ()), 0.0, 0.0, None)
@@ -109,25 +119,26 @@ class BeamSearch:
 
     @property
     def pending_nodes(self) -> list[Node]:
-        """The nodes to evaluate for the next level; empty if the search is over."""
+        """The nodes of all running beams, each once, to evaluate for the next level; empty if the search is over."""
         return list(dict.fromkeys(beam.leaf.node for group in self._growing_groups for beam in group.running))
 
     @property
     def frontier(self) -> list[Node]:
-        """The nodes whose paths the tree must keep: of running and finished beams, until the search is over."""
+        """The nodes whose paths the tree must keep: of running and finished beams; none once the search is over."""
         if not self._growing_groups:
             return []
         return [beam.leaf.node for group in self.groups for beam in (*group.running, *group.finished)]
 
     def snapshot(self) -> list[tuple[BeamTrace, str]]:
-        """Return all paths considered so far, each with its present fate."""
+        """Return all paths considered so far as (trace, fate) pairs, with the fates that they have now."""
         return [(trace, trace.fate) for trace in self.traces]
 
     @property
     def results(self) -> list[BeamPath]:
-        """Return the best beams so far, best first, at most as many as the options request.
+        """The beams to return at present, highest score first, at most as many as the options request.
 
-        Running beams are among them only if too few have ended.
+        They are the best ended beams (by the seed's rules those that ended first), and if there are too few of these
+        also the best running ones.
         """
         found = [beam for group in self.groups for beam in group.finished]
         if self._by_seed_rules:
@@ -142,7 +153,10 @@ class BeamSearch:
         return [group for group in self.groups if not group.over and group.running]
 
     def grow(self, rows: torch.Tensor) -> None:
-        """Grow one level from the rows of log-probabilities of `pending_nodes`, in the same order."""
+        """Grow one level. `rows` has one row of log-probabilities for each of `pending_nodes`, in the same order.
+
+        If that ends the search, the fates of the results and `error` are set.
+        """
         row_by_node = dict(zip(self.pending_nodes, rows, strict=True))
         self.step += 1
         chosen_before: list[int] = []
@@ -154,7 +168,10 @@ class BeamSearch:
             self._finish()
 
     def _grow_group(self, group: BeamGroup, rows: torch.Tensor, chosen_before: Sequence[int]) -> None:
-        """Replace a group's running beams by its best candidates, and keep those that end."""
+        """Replace a group's running beams by its best candidates, keep those that end, and set whether it is over.
+
+        `rows` are the running beams' log-probabilities; `chosen_before` are the tokens of earlier groups at this level.
+        """
         candidates_per_beam = 1 if self._by_seed_rules else max(2, 1 + len(self.rules.end_token_ids))
         candidates = self._candidates(group, rows, chosen_before, candidates_per_beam * group.size)
         if not candidates:
@@ -180,12 +197,13 @@ class BeamSearch:
         return self.options.stopping == "seed"
 
     def _completes(self, candidate: BeamCandidate, is_last: bool) -> bool:
-        """Whether a candidate ends: by an end token or, as transformers counts, by the maximum length."""
+        """Whether a candidate ends: by an end token, or by the rules of transformers at the last level (`is_last`)."""
         return candidate.trace.token_id in self.rules.end_token_ids or (is_last and not self._by_seed_rules)
 
     def _note_fates(
         self, group: BeamGroup, candidates: list[BeamCandidate], ended: list[BeamCandidate], grown: list[BeamCandidate]
     ) -> None:
+        """Set the fates of a level's candidates, of which some ended or grow on, and of the beams before them."""
         for one in candidates:
             if one.trace.token_id in self.rules.end_token_ids:
                 one.trace.fate = ENDED_LOW
@@ -201,9 +219,10 @@ class BeamSearch:
     def _candidates(
         self, group: BeamGroup, rows: torch.Tensor, chosen_before: Sequence[int], count: int
     ) -> list[BeamCandidate]:
-        """Return the `count` best extensions of all running beams of a group together, best first.
+        """Return the best extensions of all running beams of a group together, best first, and add them to `traces`.
 
-        `chosen_before` are the tokens that earlier groups chose at this level; the diversity penalty applies to them.
+        There are at most `count`; excluded tokens are not among them. `chosen_before` are the tokens that earlier
+        groups chose at this level; the diversity penalty applies to them.
         """
         scores = self._ruled_scores(group, rows)
         if chosen_before and self.options.diversity_penalty:
@@ -225,7 +244,7 @@ class BeamSearch:
         return found
 
     def _ruled_scores(self, group: BeamGroup, rows: torch.Tensor) -> torch.Tensor:
-        """Return the log-probabilities with the rules applied; they are not renormalised."""
+        """Return the rows of a group's running beams with the rules applied; they are not renormalised."""
         if self.rules.changes_nothing:
             return rows
         paths = [[*self._prompt_ids, *beam.leaf.token_ids] for beam in group.running]
@@ -233,11 +252,16 @@ class BeamSearch:
         return torch.stack(ruled)
 
     def _scored_path(self, candidate: BeamCandidate) -> BeamPath:
+        """Return the extended beam, with the score that the options' rules give it."""
         length = 1 if self._by_seed_rules else self.step**self.options.length_penalty
         return candidate.path(candidate.trace.total / length)
 
     def _is_over(self, group: BeamGroup) -> bool:
-        """Whether no running beam can, or by `early_stopping` is likely to, score higher than the ended ones."""
+        """Whether a group stops by the rules of transformers: no beam runs, or enough beams have ended.
+
+        In the latter case `early_stopping` must be True, or the best running beam's score, at its present length or
+        with "never" at its best, must be no higher than that of the worst ended beam.
+        """
         options = self.options
         if not group.running:
             return True
@@ -263,9 +287,10 @@ class BeamSearch:
 
 
 def beam_search(engine: Engine, searches: Sequence[BeamSearch]) -> Iterator[None]:
-    """Run several searches side by side until all are over; a generator that yields after each level.
+    """Run several searches side by side until all are over; a generator that yields None after each level.
 
-    Each level is one forward pass for all searches. At the end the first search's RuledOutError is raised, if any.
+    Each level is one `Engine.evaluate` for all searches. Afterwards `BeamSearch.results` has the results; if searches
+    have none because their options exclude every token, the first one's RuledOutError is raised.
     """
     while pending := [(search, nodes) for search in searches if (nodes := search.pending_nodes)]:
         rows = engine.evaluate([node for _, nodes in pending for node in nodes])

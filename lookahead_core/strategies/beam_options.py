@@ -11,7 +11,7 @@ from lookahead_core.validation import check_choice, check_integer, check_number
 
 @dataclass(frozen=True)
 class BeamOptions(LogitRules):
-    """The checked options of a beam search; `BeamKeywords` explains each. A ValueError names a wrong one."""
+    """The options of a beam search; `BeamKeywords` explains each. Making them raises a ValueError for a wrong one."""
 
     num_beams: int = 5
     num_return_sequences: int | None = None
@@ -53,5 +53,5 @@ class BeamOptions(LogitRules):
 
     @property
     def returned(self) -> int:
-        """The number of beams to return."""
+        """The number of beams to return: `num_return_sequences`, or `num_beams` if that is None."""
         return self.num_beams if self.num_return_sequences is None else self.num_return_sequences

@@ -19,22 +19,23 @@ from lookahead_core.tree import Node
 CompletedSize = Callable[[Sequence[int], bytes], int | None]
 """A function that says where a path completes its unit of text (a word, clause, sentence or line).
 
-It takes the path's token ids and the bytes of its first token that the person typed already. It returns how many tokens
-reach the end of the unit, or None if the path does not reach it.
+It takes the path's token ids, and the bytes at the start of its first token that are in the text already (empty without
+token healing). It returns how many tokens from the first on reach the end of the unit; None if the path does not.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthContext:
-    """What the document knows about the text, which the strategies need and do not see."""
+    """Facts about the text that only the document knows and the strategies need."""
 
     unread_tokens: int = 0
     """Number of tokens at the start of the text that the model does not read. A node's depth plus this number is its
     position in the text."""
     completed_size: CompletedSize | None = None
-    """None where branches end by number of tokens alone."""
+    """Finds where a branch ends at a word, clause, sentence or line; None where number of tokens decides alone."""
     drafted_continuation: Callable[[Node, int], Continuation] | None = None
-    """Makes the greedy continuation after a node, of at most this many tokens, with drafts; None to draft nothing."""
+    """A function from a node and a maximum number of tokens to the greedy continuation after it, with drafts; None to
+    draft nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,11 @@ class BranchLeaf:
 
     node: Node
     token_ids: tuple[int, ...]
+    """The tokens from below the base node down to `node`."""
     logprobs: tuple[float, ...]
+    """The log-probability of each token after those before it."""
     predictions: tuple[Prediction, ...] = ()
-    """The prediction that each log-probability comes from: without banned tokens, and conditioned on `typed`."""
+    """The prediction that each log-probability comes from: without banned tokens, the first conditioned on `typed`."""
     typed: bytes = b""
     """The text of the last typed token, if the path's first token replaces it; else empty."""
     complete: bool = False
@@ -64,7 +67,10 @@ class BranchLeaf:
         return math.fsum(self.logprobs)
 
     def extended(self, token_id: int, logprob: float, prediction: Prediction) -> BranchLeaf:
-        """Return the leaf one token further; `prediction` is where its log-probability comes from."""
+        """Return the leaf one token further; its node is added to the tree if it is missing there.
+
+        `logprob` is the token's log-probability, and `prediction` is where it comes from.
+        """
         return BranchLeaf(
             self.node.tree.expand(self.node, token_id),
             (*self.token_ids, token_id),
@@ -78,7 +84,7 @@ class BranchLeaf:
         return bool(self.token_ids) and self.token_ids[-1] in end_token_ids
 
     def completed(self, size: int) -> BranchLeaf:
-        """Return the complete leaf that has only the first `size` tokens of this path."""
+        """Return the complete leaf with the first `size` tokens of this path; the others are its `tokens_past_end`."""
         node = self.node
         for _ in self.token_ids[size:]:
             assert node.parent is not None
@@ -108,13 +114,14 @@ class BranchStart:
 
 @dataclass(frozen=True, slots=True)
 class GrowthStep:
-    """The state of a lookahead after a forward pass."""
+    """The state of a lookahead: after a forward pass, when its first tokens are known, or when it is finished."""
 
     leaves: tuple[BranchLeaf, ...]
+    """The leaves of all branches so far; empty while the prompt is prefilled."""
     tokens_to_read: int = 0
     """How many tokens of the prompt still need prefill."""
     start: BranchStart | None = None
-    """None until the node where branches begin is evaluated."""
+    """The predictions where branches begin; None while the prompt is prefilled."""
 
 
 class Growth:
@@ -133,7 +140,7 @@ class Growth:
 
     @property
     def is_greedy_to_depth(self) -> bool:
-        """Whether each leaf follows the model's most probable token down to the full depth."""
+        """Whether greedy growth ends at the full depth or an end token only, and no tokens are banned."""
         return not self.banned and self.context.completed_size is None
 
     def can_grow(self, leaf: BranchLeaf) -> bool:
@@ -141,9 +148,10 @@ class Growth:
         return not leaf.complete and len(leaf.token_ids) < self.options.depth and not leaf.ended(self.end_token_ids)
 
     def extended(self, leaf: BranchLeaf, token_id: int, logprob: float, prediction: Prediction) -> BranchLeaf:
-        """Return the leaf one token further, or shortened to the end of its unit of text if the token shows that end.
+        """Return the leaf one token further; if it then reaches the end of its unit of text, shortened and complete.
 
-        `prediction` is where the log-probability comes from.
+        `logprob` is the token's log-probability, and `prediction` is where it comes from. An end token completes no
+        unit.
         """
         grown = leaf.extended(token_id, logprob, prediction)
         if self.context.completed_size is None or token_id in self.end_token_ids:
@@ -152,7 +160,7 @@ class Growth:
         return grown if size is None else grown.completed(size)
 
     def evaluate(self, leaves: Sequence[BranchLeaf]) -> bool:
-        """Make the predictions after these leaves known; return whether that took a forward pass."""
+        """Make the predictions (without banned tokens) after these leaves known; return whether that took a pass."""
         nodes = list(dict.fromkeys(leaf.node for leaf in leaves if self.prediction_after(leaf.node) is None))
         if nodes:
             for node, row in zip(nodes, self.engine.evaluate(nodes), strict=True):
@@ -160,7 +168,10 @@ class Growth:
         return bool(nodes)
 
     def note_without_banned(self, node: Node, row: torch.Tensor) -> torch.Tensor:
-        """Note the prediction after a node without banned tokens; return the row renormalised without them."""
+        """Store the prediction without banned tokens in a node's memo, and return the row renormalised without them.
+
+        `row` holds the log-probabilities after the node. If no tokens are banned, it is returned unchanged.
+        """
         if not self.banned:
             return row
         allowed = exclude_tokens(torch.zeros_like(row), self.banned).isfinite().nonzero()[:, 0]
@@ -173,9 +184,10 @@ class Growth:
         return (node.memo or {}).get(self.banned) if self.banned else node.prediction
 
     def children(self, leaf: BranchLeaf, count: int, prediction: Prediction | None = None) -> list[BranchLeaf]:
-        """Return the leaf extended by each of the `count` most probable tokens, without those of probability 0.
+        """Return the leaf extended by each of its `count` most probable next tokens, the most probable first.
 
-        The tokens come from `prediction`, or from the known prediction after the leaf if it is None.
+        The tokens come from `prediction`, or from the prediction after the leaf, which must be known, if it is None.
+        Tokens of probability 0 are left out.
         """
         prediction = prediction or self.prediction_after(leaf.node)
         assert prediction is not None
@@ -185,7 +197,7 @@ class Growth:
         ]
 
     def follow_known(self, leaf: BranchLeaf) -> BranchLeaf:
-        """Return the leaf extended by the most probable tokens as far as predictions are known, without a pass."""
+        """Return the leaf extended by the most probable tokens while it can grow and predictions are known: no pass."""
         while self.can_grow(leaf) and self.prediction_after(leaf.node) is not None:
             children = self.children(leaf, 1)
             if not children:
@@ -194,7 +206,10 @@ class Growth:
         return leaf
 
     def distinct(self, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:
-        """Return the leaves without duplicates: shortening to the end of a word can make two paths equal."""
+        """Return the leaves, of equal paths the first only: shortening to the end of a word can make paths equal.
+
+        If branches end by number of tokens alone, paths are not compared, and all leaves are returned.
+        """
         if self.context.completed_size is None:
             return list(leaves)
         by_path: dict[tuple[int, ...], BranchLeaf] = {}
@@ -204,10 +219,10 @@ class Growth:
 
 
 def renormalised_among(row: torch.Tensor, token_ids: torch.Tensor) -> tuple[torch.Tensor, Prediction]:
-    """Renormalise a row of log-probabilities over these tokens; return the new row and its prediction.
+    """Renormalise a row of log-probabilities over these token ids; return the new row and its prediction.
 
-    All other tokens have log-probability -inf in the new row. The prediction is empty if the model gives all of these
-    tokens probability 0.
+    All other tokens have log-probability -inf in the new row. If the model gives all of these tokens probability 0,
+    the whole row is -inf and the prediction is empty.
     """
     possible = token_ids[row[token_ids].isfinite()]
     renormalised = torch.full_like(row, -math.inf)

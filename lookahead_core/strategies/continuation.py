@@ -27,9 +27,9 @@ class ChosenToken:
     logprob: float
     """The log-probability that the model gives it."""
     chance: float
-    """Its log-probability with all options applied; 0 where the most probable token is taken."""
+    """Its log-probability with all options applied; 0 at temperature 0."""
     rank: int
-    """Its rank by the model's probabilities; 1 is the most probable token."""
+    """1 plus the number of tokens that the model gives a higher probability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class GeneratedToken:
     prediction: Prediction
     """The model's prediction that the token was chosen from."""
     finish: str
-    """Why it is the last token: "end" or "length"; empty if it is not."""
+    """Why it is the last token: "end" (it is an end token) or "length" (`max_new_tokens`); empty if it is not."""
 
 
 class Continuation:
@@ -61,21 +61,23 @@ class Continuation:
         self.unread_tokens = unread_tokens
         """Number of tokens at the start of the text that the model does not read."""
         self.speculation = speculation
-        """Makes and verifies drafts; None to evaluate one token per pass."""
+        """Makes drafts and learns from their verification; None to evaluate one token per pass."""
         self.path = head.tree.token_ids(head)
         """All token ids down to `node`."""
         self.new_tokens = 0
+        """Number of tokens taken."""
         self._start = head
         self._drafters_know = len(self.path)
         """How many tokens of the path the drafters have learned from."""
         self.over = False
+        """Whether it takes no more tokens: after an end token, at `max_new_tokens`, or with `error` set."""
         self.error: RuledOutError | None = None
-        """Set if the options exclude every next token."""
+        """Set if the options exclude every next token; else None."""
         self.passes: list[Pass] = []
         """What each forward pass gained."""
         head.tree.growers.add(self)
         self.is_greedy = rules.changes_nothing and not options.applied_temperature
-        """Whether the model's most probable token is always taken."""
+        """Whether the model's most probable token is always taken: no rules, and temperature 0."""
         # The choice after a node depends on the node, on where the continuation began, and on these options alone.
         self._note_key: Hashable = (options.for_choice, unread_tokens, head.depth)
         self._chosen: dict[Node, ChosenToken] = {}
@@ -83,38 +85,45 @@ class Continuation:
 
     @property
     def frontier(self) -> list[Node]:
-        """The nodes whose paths the tree must keep for this continuation."""
+        """The nodes whose paths the tree must keep for this continuation: its last node; none once it is over."""
         return [] if self.over else [self.node]
 
     @property
     def position(self) -> int:
-        """The position of the next token in the whole text."""
+        """The position of the next token in the whole text: the number of tokens before it."""
         return self.node.depth + self.unread_tokens
 
     @property
     def uses_rejection(self) -> bool:
-        """Whether drafts are accepted by rejection sampling instead of by agreement."""
+        """Whether drafts are accepted by rejection sampling: the options request it, and the temperature is above 0."""
         return self.options.speculate == REJECTION and self.options.applied_temperature > 0
 
     @property
     def next_token(self) -> ChosenToken | None:
-        """The next token; None if it needs a forward pass."""
+        """The token chosen after `node`; None while it is not known."""
         return self._known_after(self.node)
 
     def choose_from_kept_row(self) -> None:
-        """Choose the next token from the row that the tree keeps for this node, if it keeps it."""
+        """Choose the next token, unless it is known, from the row of log-probabilities that the tree keeps for `node`.
+
+        Does nothing if the tree does not keep that row.
+        """
         row = self.node.tree.row_of(self.node)
         if row is not None and self.next_token is None:
             self._choose(self.node, list(self.path), row)
 
     def _known_after(self, node: Node) -> ChosenToken | None:
+        """Return the token that is chosen after a node; None while it is not known."""
         prediction = node.prediction
         if self.is_greedy:
             return None if prediction is None else ChosenToken(prediction.token_ids[0], prediction.logprobs[0], 0.0, 1)
         return self._chosen.get(node) or (None if self.uses_rejection else (node.memo or {}).get(self._note_key))
 
     def nodes_to_evaluate(self, load: PassLoad) -> list[Node]:
-        """Return the continuation's node and its draft below it; `load` counts what the pass holds and is updated."""
+        """Draft tokens if there is a `speculation`; return the continuation's node and the draft nodes below it.
+
+        `load` counts the nodes of all continuations in the pass; the draft nodes are added to it.
+        """
         if self.speculation is None:
             return [self.node]
         depth = self.options.max_new_tokens - self.new_tokens - 1
@@ -123,13 +132,13 @@ class Continuation:
         return self.speculation.draft(self.node, self.path, depth, load, adjust)
 
     def accepted_greedily(self, scores: NodeScores) -> list[Node]:
-        """Return the node and the draft nodes below it that equal the model's most probable tokens."""
+        """Return the continuation's node and the path of draft nodes below it that are the model's likeliest tokens."""
         return list(accepted_path(self.node, scores.best_token, self._is_drafted))
 
     def choose_and_accept(self, scores: NodeScores) -> list[Node]:
-        """Choose the next tokens from the pass's rows as far as they were drafted.
+        """Choose a token after the continuation's node and after each accepted draft node, from the pass's rows.
 
-        Returns the node and the draft nodes below it that equal the chosen tokens.
+        Returns the continuation's node and the accepted draft nodes: the path of those that equal the chosen tokens.
         """
         path = list(self.path)
         return list(
@@ -137,7 +146,11 @@ class Continuation:
         )
 
     def note_pass(self, accepted: Sequence[Node], scores: NodeScores, seconds: float) -> None:
-        """Record how many tokens a pass has gained, and let the drafters learn from its scores."""
+        """Record what a pass of this many seconds has gained, and let the drafters learn from its scores.
+
+        `accepted` are the continuation's node and the accepted draft nodes. Does nothing if no token may follow the
+        last of them.
+        """
         last = self._known_after(accepted[-1])
         if last is None:
             return
@@ -150,7 +163,7 @@ class Continuation:
         self._drafters_know = len(path)
 
     def take_next(self) -> GeneratedToken:
-        """Take the next token, which must be known, and return it."""
+        """Move `node` to the next token, which must be known, and return that token; the last one sets `over`."""
         chosen, prediction = self.next_token, self.node.prediction
         assert chosen is not None
         assert prediction is not None
@@ -172,9 +185,10 @@ class Continuation:
         return self.speculation is not None and self.speculation.has_drafted(node)
 
     def _choose(self, node: Node, path: list[int], row: torch.Tensor) -> int | None:
-        """Choose from the row after a node; None if the options exclude every token.
+        """Choose the token after a node from its row, store the choice, and return it.
 
-        `path` leads to the node, or to its parent if it is a draft node; then the node's token is appended to it.
+        Returns None if the options exclude every token; if `node` is the continuation's own, it is then over, with
+        `error` set. `path` leads to the node, or to its parent if it is a draft node, whose token is then appended.
         """
         if node is not self.node:
             path.append(node.token_id)
@@ -198,6 +212,7 @@ class Continuation:
         return token_id
 
     def _sample(self, logprobs: torch.Tensor, node: Node) -> int:
+        """Sample the token after a node: with seeded noise, or by rejection of the tokens drafted below it."""
         position, seed = node.depth + self.unread_tokens, self.options.seed or 0
         if not self.uses_rejection or self.speculation is None:
             return sample_token(logprobs, seed=seed, stream=self.options.stream, position=position)
@@ -207,14 +222,14 @@ class Continuation:
         return accept_by_rejection(logprobs.exp(), drafted, uniforms, generator.random()).token_id
 
     def _noise(self, depth: int, token_id: int) -> float:
-        """Return the noise of a token that follows a node `depth` below the continuation's node."""
+        """Return the Gumbel noise of a token that follows a node `depth` below the continuation's node."""
         return gumbel_noise_by_token(self.options.seed or 0, self.options.stream, self.position + depth)(token_id)
 
 
 def model_scores(node: Node, row: torch.Tensor) -> torch.Tensor:
-    """Return a node's row of log-probabilities as the model's logits, which a repetition penalty needs.
+    """Return the model's logits after a node, which a repetition penalty needs, from its row of log-probabilities.
 
-    Where the engine does not know the logits, the row is returned unchanged.
+    The row is returned unchanged if the node has no prediction or the prediction has no `log_total`.
     """
     prediction = node.prediction
     return row if prediction is None or prediction.log_total is None else row + prediction.log_total

@@ -15,10 +15,11 @@ from lookahead_core.tree import Node
 
 
 def decode(engine: Engine, continuations: Sequence[Continuation]) -> Iterator[list[tuple[int, GeneratedToken]]]:
-    """Grow all continuations until they are over; a generator of (index, token) lists, one token per continuation.
+    """Grow all continuations until they are over; a generator of lists of (index in `continuations`, token) pairs.
 
-    A forward pass is made only when no continuation knows its next token. If a continuation's options exclude every
-    token, the others go on, and its RuledOutError is raised when all are over.
+    Each list has one token of each continuation that knows its next token; a forward pass is made only when none does.
+    If a continuation's options exclude every token, the others go on; when all are over, the first RuledOutError is
+    raised.
     """
     for continuation in continuations:
         continuation.choose_from_kept_row()
@@ -35,7 +36,8 @@ def decode(engine: Engine, continuations: Sequence[Continuation]) -> Iterator[li
 def advance_in_one_pass(continuations: Sequence[Continuation], engine: Engine) -> None:
     """Make one forward pass for all continuations and their drafts.
 
-    Afterwards each knows its next token, and often further ones; the nodes of rejected drafts are removed.
+    Afterwards each knows its next token, and often further ones, or is over because its options exclude every token.
+    The nodes of rejected drafts are removed. Raises CacheFull if the cache has no room even without drafts.
     """
     rejected: list[Node] = []
     try:
@@ -48,7 +50,11 @@ def advance_in_one_pass(continuations: Sequence[Continuation], engine: Engine) -
 
 
 def _evaluate_and_accept(continuations: Sequence[Continuation], engine: Engine) -> list[Node]:
-    """Evaluate nodes and drafts; return the older pending nodes that were drafted and rejected."""
+    """Evaluate the continuations' nodes and drafts, let each continuation accept drafts, and record the pass.
+
+    Returns the rejected draft nodes that the tree had before as pending nodes and the pass has put into the cache: they
+    stay in the tree, and the caller frees their slots.
+    """
     started = time.perf_counter()
     # A pass that prefills a prompt says nothing about the cost of a pass.
     is_decoding_pass = all(len(engine.nodes_to_prefill(one.node)) <= 1 for one in continuations)
@@ -80,7 +86,10 @@ def _evaluate_and_accept(continuations: Sequence[Continuation], engine: Engine) 
 
 
 def _max_draft_nodes(engine: Engine, continuations: Sequence[Continuation]) -> float:
-    """Return how many draft nodes a pass may have without a change in the bits of the continuations' own rows."""
+    """Return how many draft nodes a pass may have without a change in the bits of the continuations' own rows.
+
+    Infinite if the engine has no such limit; may be negative if the continuations alone exceed it.
+    """
     if engine.batch_invariant_rows is None:
         return math.inf
     return engine.batch_invariant_rows - sum(max(1, len(engine.nodes_to_prefill(one.node))) for one in continuations)
@@ -91,7 +100,10 @@ def _speculations(continuations: Sequence[Continuation]) -> list[Speculation]:
 
 
 def _score(engine: Engine, continuations: Sequence[Continuation], nodes: list[Node]) -> NodeScores:
-    """Make the pass over all nodes; if the cache is full, make it without drafts."""
+    """Make the pass over `nodes` and return its scores; if the cache is full, discard all drafts and make it without.
+
+    CacheFull is raised if there are no drafts to discard.
+    """
     speculations = _speculations(continuations)
     hidden = any(speculation.needs_hidden for speculation in speculations)
     try:
@@ -104,7 +116,10 @@ def _score(engine: Engine, continuations: Sequence[Continuation], nodes: list[No
 
 
 def _remove(engine: Engine, draft_nodes: Sequence[Node]) -> None:
-    """Remove draft nodes from their trees and the cache, except those that were accepted."""
+    """Remove those draft nodes from tree and cache that have no prediction and no children and are no path's end.
+
+    Accepted nodes have a prediction, so they stay.
+    """
     for tree, nodes in group_by_tree(draft_nodes).items():
         if removed := tree.prune_unevaluated(nodes):
             engine.free(removed)

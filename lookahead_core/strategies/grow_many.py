@@ -13,8 +13,8 @@ def grow_together(
 ) -> Iterator[None]:
     """Grow the k most probable tokens after each origin, and their greedy continuations down to `depth` tokens.
 
-    A generator that yields after each forward pass. Afterwards a lookahead in mode "likely" with these options needs no
-    forward pass at any of the origins.
+    A continuation also ends after an end token. A generator that yields None after each forward pass. Afterwards a
+    lookahead below any origin, with this `k` and `depth` and otherwise default options, needs no forward pass.
     """
     if _evaluate(engine, origins):
         yield

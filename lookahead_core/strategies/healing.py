@@ -20,10 +20,10 @@ class ReopenedToken:
 
 
 def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
-    """Return the k most probable leaves below the head's parent whose text begins with the typed text.
+    """Return the k most probable leaves below the parent of `head` (the typed token) whose text begins with its text.
 
     Probabilities are conditioned on the typed text. The typed token itself inserts nothing, so the tokens after it
-    compete in its stead; it is allowed even if it is banned.
+    compete in its stead; it is allowed even if it is banned. Takes at most one forward pass, and sets `growth.start`.
     """
     assert head.parent is not None
     start = known_healed_start(growth, head, typed)
@@ -39,7 +39,7 @@ def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken) -> list[Bran
 
 
 def known_healed_start(growth: Growth, head: Node, typed: ReopenedToken) -> BranchStart | None:
-    """Return the predictions conditioned on the typed text; None if they need a forward pass."""
+    """Return the predictions conditioned on the typed text from the memo of the parent of `head`; None if not there."""
     assert head.parent is not None
     return (head.parent.memo or {}).get(_note_key(growth, head, typed))
 
@@ -47,10 +47,10 @@ def known_healed_start(growth: Growth, head: Node, typed: ReopenedToken) -> Bran
 def evaluate_healed_start(
     growth: Growth, head: Node, typed: ReopenedToken
 ) -> tuple[BranchStart, torch.Tensor, torch.Tensor]:
-    """Compute and note the predictions conditioned on the typed text, in one forward pass.
+    """Compute the predictions conditioned on the typed text, in one forward pass, and store them in the parent's memo.
 
-    Returns them with two rows of log-probabilities: of the first token, conditioned on the typed text, and of the token
-    after the typed token.
+    Returns them with two rows of log-probabilities without banned tokens: of the first token, conditioned on the typed
+    text (-inf for tokens that do not begin with it), and of the token after the typed token.
     """
     assert head.parent is not None
     parent_row, head_row = growth.engine.evaluate([head.parent, head])
