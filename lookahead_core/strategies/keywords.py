@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def takes_options(kind: type) -> Callable[[F], F]:
-    """Return a decorator: `help` and `inspect.signature` then list the fields of a dataclass instead of `**options`.
+    """Return a decorator: `help` and `inspect.signature` then list the fields of the dataclass `kind`, not `**options`.
 
     The function still gets its options as a dictionary, and checks their names and values itself.
     """
@@ -51,7 +51,7 @@ class LookaheadKeywords(TypedDict, total=False):
     mode: Mode
     """How branches are chosen. `likely`: the k likeliest first tokens, each continued greedily. `every_level`: k tokens
     at each of the first `branch_levels` levels. `forks`: a new branch wherever another token has at least `cutoff`.
-    `best_first`: always extend the most probable paths, up to `budget` nodes. `sampled`: k independent samples."""
+    `best_first`: extend the most probable paths first, up to `budget` nodes. `sampled`: k independent samples."""
     until: Until
     """Where a branch ends if it gets there within `depth` tokens: at the end of a word, clause, sentence or line."""
     branch_levels: int
@@ -63,7 +63,7 @@ class LookaheadKeywords(TypedDict, total=False):
     split_limit: int
     """`forks` only: maximum number of branches at one node, 1 to 20."""
     budget: int
-    """`best_first` only: maximum number of evaluated nodes, 1 to 4,096."""
+    """`best_first` only: maximum number of nodes whose next tokens are looked at, 1 to 4,096."""
     width: int
     """`best_first` only: nodes per forward pass, 1 to 256. Sixteen cost little more than one."""
     temperature: float
@@ -71,7 +71,7 @@ class LookaheadKeywords(TypedDict, total=False):
     top_p: float
     """`sampled` only: sample among the likeliest tokens that together have this probability, above 0 and up to 1."""
     seed: int
-    """`sampled` only: the same seed draws the same branches."""
+    """`sampled` only: the same seed, 0 to 2**53, draws the same branches."""
     banned: Collection[int]
     """Token ids that no branch may contain, at most 1,000. All probabilities are renormalised without them."""
     heal: bool
@@ -84,7 +84,7 @@ class RuleKeywords(TypedDict, total=False):
     """Options that streams and beam searches share. `LogitRules` holds their defaults."""
 
     max_new_tokens: int
-    """Maximum number of new tokens, an end token included."""
+    """Maximum number of new tokens, an end token included, 1 to 65,536."""
     min_new_tokens: int
     """Number of new tokens before an end token is allowed. Stop strings do not wait for it."""
     repetition_penalty: float
@@ -161,4 +161,5 @@ class BeamKeywords(RuleKeywords, total=False):
     diversity_penalty: float
     """Subtracted from a token's score for each beam of an earlier group that took the token at this level."""
     stopping: Literal["transformers", "seed"]
-    """Whose stopping rules apply: those of transformers, or those of the seed's prototype."""
+    """The rules that score beams and stop the search: "transformers" equals its `generate`. "seed", as in the project's
+    prototype notebooks, adds up log-probabilities and stops when enough beams have ended."""

@@ -18,7 +18,7 @@ from lookahead_core.tree import Node
 __all__ = ["BranchLeaf", "GrowthContext", "GrowthStep", "LookaheadOptions", "ReopenedToken", "lookahead"]
 
 NO_CONTEXT = GrowthContext()
-"""The context of a text that the model reads completely, with branches that end by number of tokens."""
+"""The default context: the model reads the whole text, branches end by number of tokens, and nothing is drafted."""
 
 
 def lookahead(
@@ -29,9 +29,11 @@ def lookahead(
     typed: ReopenedToken | None = None,
     context: GrowthContext = NO_CONTEXT,
 ) -> Iterator[GrowthStep]:
-    """Grow branches below `head`; a generator of one step per forward pass, prefill included.
+    """Grow branches below the node `head`, the end of the text; a generator of steps, of which the last is the result.
 
-    With `typed`, the head is the last typed token and is re-opened: branches hang below its parent.
+    There is a step after each chunk of prefill, when the first tokens are known, after each further forward pass, and
+    at the end, also if no pass was needed. With `typed`, `head` is the last typed token and is re-opened: branches
+    begin below its parent.
     """
     for tokens_to_read in prefill_in_chunks(engine, head):
         yield GrowthStep((), tokens_to_read)
@@ -41,7 +43,7 @@ def lookahead(
 
 
 def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
-    """Grow the most probable first tokens by the mode; yield all leaves after each pass."""
+    """Grow branches in any mode but "sampled"; yield the leaves of the first tokens, then those that the mode yields."""
     options = growth.options
     leaves = _first_leaves(growth, head) if typed is None else healed_leaves(growth, head, typed)
     if options.mode == "forks":
@@ -53,6 +55,7 @@ def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[S
 
 
 def _first_leaves(growth: Growth, head: Node) -> list[BranchLeaf]:
+    """Return the leaves of the k most probable tokens after `head`, in one forward pass if it has no prediction yet."""
     base = BranchLeaf(head, (), ())
     growth.evaluate([base])
     prediction = growth.prediction_after(head)
@@ -62,8 +65,11 @@ def _first_leaves(growth: Growth, head: Node) -> list[BranchLeaf]:
 
 
 def _grow_likely(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """Extend each leaf by its most probable tokens until it is complete or at full depth."""
-    # Without bans and with depth as the only end, an engine may have a faster way than one pass per level.
+    """Extend each leaf by its most probable tokens until it can grow no more; yield all leaves after each pass.
+
+    They are also yielded at the end.
+    """
+    # Without bans and with depth as the only end, an engine may be faster than with one pass per level.
     grow = _grow_level_by_level
     if growth.is_greedy_to_depth:
         grow = _roll_out if growth.context.drafted_continuation is None else _grow_with_drafts
@@ -71,7 +77,7 @@ def _grow_likely(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[Seque
 
 
 def _roll_out(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
-    """Let the engine extend all leaves greedily; yield all leaves after each pass."""
+    """Let `Engine.roll_out` extend all leaves greedily; yield all leaves after each pass and at the end."""
     bottom = leaves[0].node.depth - len(leaves[0].token_ids) + growth.options.depth
     for _ in growth.engine.roll_out([leaf.node for leaf in leaves], bottom, growth.end_token_ids):
         leaves = [growth.follow_known(leaf) for leaf in leaves]
@@ -80,7 +86,10 @@ def _roll_out(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[Bra
 
 
 def _grow_with_drafts(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
-    """Extend leaves greedily with speculation: several tokens per pass where drafts are accepted; yield after each."""
+    """Extend leaves greedily with drafts, so that a pass may add several tokens to a leaf.
+
+    Yields all leaves after each pass and at the end.
+    """
     continuation_after = growth.context.drafted_continuation
     assert continuation_after is not None
     leaves = [growth.follow_known(leaf) for leaf in leaves]
@@ -98,7 +107,7 @@ def _grow_with_drafts(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[
 
 
 def _grow_level_by_level(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
-    """Extend leaves greedily, one forward pass per level; yield all leaves after each pass."""
+    """Extend leaves greedily, at most one forward pass per level; yield all leaves after each pass and at the end."""
     leaves = growth.distinct([growth.follow_known(leaf) for leaf in leaves])
     while growth.evaluate([leaf for leaf in leaves if growth.can_grow(leaf)]):
         leaves = growth.distinct([growth.follow_known(leaf) for leaf in leaves])
@@ -107,7 +116,10 @@ def _grow_level_by_level(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterat
 
 
 def _grow_every_level(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """Split every leaf into k at each of the first `branch_levels` levels, then continue greedily."""
+    """Split every leaf that can grow into k, up to level `branch_levels`, then extend all leaves greedily.
+
+    The leaves passed in are level 1. Yields all leaves after each pass and at the end.
+    """
     options = growth.options
     for _ in range(min(options.branch_levels, options.depth) - 1):
         passed = growth.evaluate([leaf for leaf in leaves if growth.can_grow(leaf)])
@@ -119,11 +131,15 @@ def _grow_every_level(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequ
 
 
 def _children_or_self(growth: Growth, leaf: BranchLeaf, count: int) -> list[BranchLeaf]:
+    """Return the leaf's `count` most probable children, or the leaf itself if it can grow no more."""
     return growth.children(leaf, count) if growth.can_grow(leaf) else [leaf]
 
 
 def _grow_forks(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """Split a leaf where more than one token passes the cutoff; keep the k most probable paths at each level."""
+    """Split a leaf where more than one token passes the cutoff; keep the k most probable paths at each level.
+
+    Yields the kept leaves after each pass and at the end.
+    """
     options = growth.options
     for level in range(1, options.depth):
         growing = [leaf for leaf in leaves if growth.can_grow(leaf)]
@@ -139,7 +155,10 @@ def _grow_forks(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[B
 
 
 def _split(growth: Growth, leaf: BranchLeaf, cutoff: float) -> list[BranchLeaf]:
-    """Return the leaf's most probable child, and up to `split_limit` - 1 further children that pass the cutoff."""
+    """Return the leaf's most probable child, and up to `split_limit` - 1 others of at least the probability `cutoff`.
+
+    Returns the leaf itself if it can grow no more.
+    """
     if not growth.can_grow(leaf):
         return [leaf]
     prediction, children = growth.prediction_after(leaf.node), growth.children(leaf, growth.options.split_limit)
@@ -156,9 +175,10 @@ def _most_probable(leaves: Sequence[BranchLeaf], count: int) -> list[BranchLeaf]
 
 
 def _grow_best_first(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """Evaluate the `width` most probable leaves per pass, until `budget` nodes are evaluated or none can grow.
+    """Split the `width` most probable leaves at a time into k, until `budget` nodes are split or no leaf can grow.
 
-    Yields the k most probable leaves after each pass, and at the end once more, the most probable first.
+    Yields the k most probable leaves after each pass, and at the end once more, then with the most probable first.
+    Nodes that need no pass count for the budget too.
     """
     options, spent = growth.options, 0
     while spent < options.budget:

@@ -19,7 +19,7 @@ MAX_BRANCHES = 400
 MAX_BANNED = 1000
 """Maximum number of token ids in `banned`."""
 MAX_SEED = 2**53
-"""Highest seed: the largest range of integers that JavaScript represents exactly."""
+"""Highest seed: up to here JavaScript represents all integers exactly."""
 INTEGER_RANGES = {
     "k": (1, 20),
     "depth": (1, 100),
@@ -29,14 +29,14 @@ INTEGER_RANGES = {
     "width": (1, 256),
     "seed": (0, MAX_SEED),
 }
-"""Lowest and highest value of each integer option."""
+"""Lowest and highest value of each integer option, both allowed."""
 NUMBER_RANGES = {"cutoff": (0.0, 1.0), "slope": (1.0, 100.0), "temperature": (0.0, 2.0), "top_p": (0.0, 1.0)}
-"""Lowest and highest value of each number option."""
+"""Lowest and highest value of each number option, both allowed, except that `top_p` must be more than 0."""
 
 
 @dataclass(frozen=True)
 class LookaheadOptions:
-    """The checked options of a lookahead; `LookaheadKeywords` explains each. A ValueError names a wrong one."""
+    """The options of a lookahead; `LookaheadKeywords` explains each. Making them raises a ValueError for a wrong one."""
 
     k: int = 5
     depth: int = 5
@@ -81,11 +81,14 @@ class LookaheadOptions:
 
     @property
     def is_plain(self) -> bool:
-        """Whether branches are the k most probable tokens with greedy continuations to `depth`, without bans."""
+        """Whether the mode is "likely", branches end by number of tokens alone, and no tokens are banned.
+
+        `heal` and `speculate` do not count.
+        """
         return self.mode == "likely" and self.until == "tokens" and not self.banned
 
     def check_vocabulary(self, vocabulary: int) -> None:
-        """Raise a ValueError if a banned id is not below `vocabulary`, or if all ids are banned."""
+        """Raise a ValueError if a banned id is not below `vocabulary`, the number of ids, or if all ids are banned."""
         unknown = [token_id for token_id in self.banned if token_id >= vocabulary]
         if unknown:
             raise ValueError(f"banned holds {unknown[0]}, and must hold whole numbers from 0 to {vocabulary - 1}.")
@@ -94,7 +97,7 @@ class LookaheadOptions:
 
 
 def _checked_ban(banned: object) -> frozenset[int]:
-    """Return the banned ids as a set; a ValueError says what is wrong with them."""
+    """Return the option `banned` as a set; raise a ValueError unless it is a collection of at most MAX_BANNED ids."""
     if isinstance(banned, str | bytes) or not isinstance(banned, Collection):
         raise ValueError(f"banned is {banned!r}, and must be a list of token ids.")
     if len(banned) > MAX_BANNED:

@@ -27,20 +27,20 @@ from lookahead_core.validation import as_token_id, check_integer, check_number
 Phrase: TypeAlias = "str | int | Sequence[int]"
 """A string, a token id, or a sequence of token ids."""
 CheckedPhrase: TypeAlias = "str | tuple[int, ...]"
-"""What options hold once they are checked: a string, or a sequence of token ids."""
+"""A phrase in checked options: a string, or a tuple of token ids; a single id becomes a tuple of one."""
 MAX_GENERATED_TOKENS = 65_536
-"""Highest value of `max_new_tokens` and of the other counts of tokens or words."""
+"""Highest value of the options `max_new_tokens`, `min_new_tokens`, `no_repeat_ngram_size` and `max_words`."""
 MAX_PHRASES = 1000
-"""Highest number of entries in `forbidden`, `forced`, `stop` or `stop_ids`."""
+"""Highest number of entries in each of the options `forbidden`, `forced`, `stop` and `stop_ids`."""
 _ID_BYTES = 8
 """Bytes per token id in the arrays that are searched for runs of ids."""
 
 
 @dataclass(frozen=True)
 class LogitRules:
-    """The checked options that streams and beam searches share; `RuleKeywords` explains each.
+    """The options that streams and beam searches share; `RuleKeywords` explains each.
 
-    A ValueError names a wrong one.
+    Making them raises a ValueError for a wrong one.
     """
 
     max_new_tokens: int = 40
@@ -100,12 +100,14 @@ def _checked_phrase(name: str, phrase: Any) -> CheckedPhrase:
 
 
 class ModelRules:
-    """The rules of `LogitRules` for one model: its tokenizer, its end tokens and its vocabulary.
-
-    A ValueError is raised when the rules contradict each other or name a token that the model does not have.
-    """
+    """The rules of `LogitRules` for one model: its tokenizer, its end tokens and its vocabulary."""
 
     def __init__(self, rules: LogitRules, end_token_ids: frozenset[int], codec: TextCodec, vocabulary: int) -> None:
+        """Prepare the rules for a model with `vocabulary` token ids.
+
+        A ValueError is raised if the rules contradict each other or name a token that the model does not have, and a
+        TextError if they hold strings and the codec has no tokenizer.
+        """
         self.rules = rules
         self.end_token_ids = end_token_ids
         self.codec = codec
@@ -121,7 +123,7 @@ class ModelRules:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether `apply` returns every row unchanged."""
+        """Whether all rules are off, so that `apply` returns every row unchanged."""
         rules = self.rules
         penalties = (rules.repetition_penalty != 1, rules.frequency_penalty, rules.presence_penalty)
         return not any((*penalties, rules.no_repeat_ngram_size, rules.min_new_tokens, rules.forbidden, self.forced))
@@ -129,7 +131,8 @@ class ModelRules:
     def apply(self, scores: torch.Tensor, path: Sequence[int], new: int) -> torch.Tensor:
         """Return the scores after `path` with all rules applied; excluded tokens have the score -inf.
 
-        `path` holds all token ids of the text so far, of which the last `new` were generated.
+        `scores` has one logit or log-probability per token id; a repetition penalty is exact on logits only. `path`
+        holds all token ids of the text so far, of which the last `new` were generated.
         """
         rules, missing = self.rules, self.missing_phrases(path[len(path) - new :])
         if rules.repetition_penalty != 1:
@@ -145,7 +148,7 @@ class ModelRules:
         return scores
 
     def may_end(self, new: Sequence[int]) -> bool:
-        """Whether an end token may follow these generated tokens."""
+        """Whether an end token may follow these generated tokens: at least `min_new_tokens`, with all forced phrases."""
         return len(new) >= self.rules.min_new_tokens and not self.missing_phrases(new)
 
     def missing_phrases(self, new: Sequence[int]) -> list[tuple[int, ...]]:
@@ -154,7 +157,10 @@ class ModelRules:
         return [phrase for phrase in self.forced if not _contains_run(packed, phrase)]
 
     def _excluded_after(self, path: Sequence[int], new: int, missing: Sequence[tuple[int, ...]]) -> set[int]:
-        """Return the tokens that must not follow this path in particular."""
+        """Return the tokens that must not follow this path, besides those that are excluded everywhere.
+
+        `missing` are the forced phrases that the last `new` tokens of the path lack.
+        """
         rules = self.rules
         excluded = ngram_completions(path, rules.no_repeat_ngram_size) if rules.no_repeat_ngram_size else set()
         excluded |= {ids[-1] for ids in self.forbidden_ids if tuple(path[len(path) - len(ids) + 1 :]) == ids[:-1]}
@@ -165,7 +171,10 @@ class ModelRules:
         return excluded
 
     def _required(self, new: Sequence[int], missing: Sequence[tuple[int, ...]]) -> set[int] | None:
-        """Return the only tokens after which all missing phrases still fit, one after the other; None if all do."""
+        """Return the tokens after which all missing phrases still fit into `max_new_tokens`, one after the other.
+
+        None if they fit after any token. `new` are the generated tokens so far.
+        """
         total, left = sum(map(len, missing)), self.rules.max_new_tokens - len(new) - 1
         if total <= left:
             return None
@@ -196,6 +205,7 @@ class ModelRules:
         return tuple(token.token_id for token in self.codec.encode(text, continuing=True))
 
     def _check(self, vocabulary: int) -> None:
+        """Raise the errors of the constructor."""
         if self.forbidden_texts:
             self.codec.require_tokenizer()
         for token_id in (one for ids in (*self.forbidden_ids, *self.forced) for one in ids):
@@ -227,7 +237,7 @@ def _contains_run(packed: bytes, ids: tuple[int, ...]) -> bool:
 
 
 class RuledOutError(ValueError):
-    """The options exclude every token after `new` generated tokens."""
+    """The error that the options exclude every token after `new` generated tokens."""
 
     def __init__(self, new: int) -> None:
         super().__init__(

@@ -15,9 +15,10 @@ from lookahead_core.tree import Node
 
 
 def grow_sampled(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
-    """Grow k sampled streams, one token each per forward pass; yield all leaves after each pass and at the end.
+    """Grow k sampled streams, one token each per forward pass, with one leaf per stream in the order of streams.
 
-    Streams that draw the same tokens stay separate leaves. With `typed`, the first token replaces the head.
+    Yields all leaves after the first token, after each further pass, and at the end. Streams that draw the same tokens
+    stay separate leaves. With `typed`, the first token replaces `head`, the last typed token.
     """
     streams = SampledGrowth(growth)
     leaves = streams.first_leaves(head) if typed is None else streams.first_healed_leaves(head, typed)
@@ -33,12 +34,12 @@ def grow_sampled(growth: Growth, head: Node, typed: ReopenedToken | None) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class SampledGrowth:
-    """Samples a token after a node for each stream, and notes it at the node: sampling needs the full row."""
+    """Samples a token after a node for each stream, and stores it in the node's memo, since rows are not kept."""
 
     growth: Growth
 
     def first_leaves(self, head: Node) -> list[BranchLeaf]:
-        """Return the leaf of each stream after its first token."""
+        """Return the leaf of each stream after its first token, and set `growth.start`; at most one forward pass."""
         streams = range(self.growth.options.k)
         self.evaluate([(head, stream) for stream in streams])
         prediction = self.growth.prediction_after(head)
@@ -47,7 +48,10 @@ class SampledGrowth:
         return [self.extended(BranchLeaf(head, (), ()), stream) for stream in streams]
 
     def evaluate(self, draws: Sequence[tuple[Node, int]]) -> bool:
-        """Sample after each (node, stream) pair that has no sample yet; return whether that took a forward pass."""
+        """Sample a token for each (node, stream number) pair that has none yet; return whether that took a pass.
+
+        Afterwards the prediction after each of these nodes is known as well.
+        """
         missing = [(node, stream) for node, stream in draws if not self._is_known(node, stream)]
         nodes = list(dict.fromkeys(node for node, _ in missing))
         if nodes:
@@ -58,7 +62,7 @@ class SampledGrowth:
         return bool(nodes)
 
     def extended(self, leaf: BranchLeaf, stream: int) -> BranchLeaf:
-        """Return the leaf extended by the token that this stream sampled after it."""
+        """Return the leaf extended by the token that this stream sampled after it with `evaluate`."""
         prediction = self.growth.prediction_after(leaf.node)
         assert prediction is not None
         return self._extended(leaf, stream, prediction)
@@ -66,7 +70,8 @@ class SampledGrowth:
     def first_healed_leaves(self, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
         """Return the leaf of each stream after its first token, sampled among tokens that begin with the typed text.
 
-        A stream that samples the typed token, which inserts nothing, samples the token after it at once.
+        A stream that samples the typed token, which inserts nothing, samples the token after it at once. Sets
+        `growth.start`; at most one forward pass.
         """
         assert head.parent is not None
         streams = range(self.growth.options.k)

@@ -9,10 +9,10 @@ Options are always applied in this order, which is the order of transformers whe
 1. repetition penalty (on logits), 2. no_repeat_ngram_size, forbidden phrases, min_new_tokens, forced phrases,
 3. frequency and presence penalties, 4. temperature, 5. top-k, 6. top-p, 7. min-p, 8. typical.
 
-Seed 003 swaps steps 3 and 4: it divides by the temperature first and subtracts the frequency penalty afterwards, and at
-temperature 0 it takes the most probable token without any penalty. Here penalties come first, as in vLLM, and apply at
-temperature 0 too. To reproduce the seed's probabilities above temperature 0, multiply its frequency penalty by the
-temperature.
+One of the project's prototype notebooks, seed 003, swaps steps 3 and 4: it divides by the temperature first and
+subtracts the frequency penalty afterwards, and at temperature 0 it takes the most probable token without any penalty.
+Here penalties come first, as in vLLM, and apply at temperature 0 too. To reproduce that notebook's probabilities above
+temperature 0, multiply its frequency penalty by the temperature.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def keep_only(row: torch.Tensor, token_ids: Iterable[int]) -> torch.Tensor:
 
 
 def apply_repetition_penalty(row: torch.Tensor, token_ids: Sequence[int], penalty: float) -> torch.Tensor:
-    """Return the row with the scores of `token_ids` divided by the penalty, or multiplied where they are negative."""
+    """Return the row with the scores of `token_ids` divided by the penalty, or multiplied where they are negative.
+
+    Repeated ids count once, and ids that the row has no score for are ignored.
+    """
     used = _unique_in_vocabulary(token_ids, row)
     scores = row[used]
     return row.index_copy(0, used, torch.where(scores < 0, scores * penalty, scores / penalty))
@@ -55,7 +58,10 @@ def apply_repetition_penalty(row: torch.Tensor, token_ids: Sequence[int], penalt
 def apply_count_penalties(
     row: torch.Tensor, token_ids: Sequence[int], frequency: float, presence: float
 ) -> torch.Tensor:
-    """Return the row less `frequency` per occurrence in `token_ids`, and less `presence` once per occurring token."""
+    """Return the row less `frequency` per occurrence in `token_ids`, and less `presence` once per occurring token.
+
+    Ids that the row has no score for are ignored.
+    """
     counts = torch.bincount(torch.tensor(token_ids, dtype=torch.int64), minlength=len(row))[: len(row)].to(row)
     return row - frequency * counts - presence * (counts > 0)
 
@@ -67,7 +73,7 @@ def _unique_in_vocabulary(token_ids: Sequence[int], row: torch.Tensor) -> torch.
 
 
 def ngram_completions(token_ids: Sequence[int], size: int) -> set[int]:
-    """Return the tokens that would end `token_ids` with an n-gram of this size that already occurs in it."""
+    """Return the tokens that, appended to `token_ids`, would repeat an n-gram of `size` tokens (1 or more) in it."""
     if len(token_ids) < size:
         return set()
     windows = torch.tensor(token_ids, dtype=torch.int64).unfold(0, size, 1)
@@ -76,7 +82,10 @@ def ngram_completions(token_ids: Sequence[int], size: int) -> set[int]:
 
 
 def apply_temperature(row: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Return log-probabilities at this temperature; at 0 the most probable token has log-probability 0."""
+    """Return normalised log-probabilities at this temperature.
+
+    Below MIN_TEMPERATURE the most probable token has log-probability 0, and all others -inf.
+    """
     if temperature < MIN_TEMPERATURE:
         greedy = torch.full_like(row, -math.inf)
         greedy[row.argmax()] = 0.0
@@ -85,9 +94,9 @@ def apply_temperature(row: torch.Tensor, temperature: float) -> torch.Tensor:
 
 
 def apply_top_k(row: torch.Tensor, count: int, keep: int = 1) -> torch.Tensor:
-    """Keep the `count` most probable tokens and those tied with the last of them; exclude the others.
+    """Keep the `count` most probable tokens, at least `keep`, and those tied with the last of them; exclude the others.
 
-    At least `keep` tokens are kept.
+    Returns the row, with the excluded tokens at -inf.
     """
     count = max(count, keep)
     if count >= len(row):
@@ -111,7 +120,7 @@ def apply_top_p(row: torch.Tensor, top_p: float, keep: int = 1) -> torch.Tensor:
 
 
 def _most_probable(row: torch.Tensor, mass: float, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return probabilities and token ids, most probable first: at least `count` of them, with at least this mass."""
+    """Return probabilities and token ids, most probable first: at least `count`, with `mass` in total or all tokens."""
     total = row.logsumexp(-1)
     for size in PARTIAL_SORT_SIZES:
         if count <= size < len(row):
@@ -136,9 +145,9 @@ def apply_min_p(row: torch.Tensor, min_p: float, keep: int = 1) -> torch.Tensor:
 
 
 def apply_typical_p(row: torch.Tensor, mass: float, keep: int = 1) -> torch.Tensor:
-    """Keep the tokens whose surprisal is closest to the entropy, until they have this mass; exclude the others.
+    """Keep the tokens whose surprisal is closest to the entropy, until their probabilities add up to `mass`.
 
-    At least `keep` tokens are kept.
+    Tokens tied with the last of them are kept too, and at least `keep` tokens; the others are excluded.
     """
     if mass >= 1:
         return row
@@ -153,10 +162,11 @@ def apply_typical_p(row: torch.Tensor, mass: float, keep: int = 1) -> torch.Tens
 
 
 def gumbel_noise(seed: int, stream: int, position: int, token_ids: torch.Tensor) -> torch.Tensor:
-    """Return Gumbel noise for these token ids, in float64: the same numbers on every machine.
+    """Return Gumbel noise for these token ids (int64, on the CPU), of the same shape in float64.
 
-    The argmax of log-probabilities plus this noise is an exact sample. The noise depends on the arguments alone, so a
-    repeated draw gives the same token, with or without a cache and in any batch.
+    The argmax of log-probabilities plus this noise is an exact sample. The noise depends on the arguments alone and is
+    the same on every machine, so a repeated draw gives the same token, with or without a cache and in any batch.
+    `stream` numbers independent draws of one seed; `position` is the sampled token's position in the text.
     """
     state = torch.zeros(1, dtype=torch.int64)
     for part in (seed, stream, position):
@@ -168,7 +178,10 @@ def gumbel_noise(seed: int, stream: int, position: int, token_ids: torch.Tensor)
 
 
 def gumbel_noise_by_token(seed: int, stream: int, position: int) -> Callable[[int], float]:
-    """Return a function that gives the noise of `gumbel_noise` for one token id in one or two microseconds."""
+    """Return a function from one token id to its Gumbel noise: that of `gumbel_noise` with the same arguments.
+
+    It takes one or two microseconds, which is less than `gumbel_noise` takes for a few tokens.
+    """
     state = 0
     for part in (seed, stream, position):
         state = _splitmix_int((state ^ part) + SPLITMIX_GAMMA)
@@ -189,7 +202,7 @@ def _splitmix_int(state: int) -> int:
 
 
 def _splitmix(state: torch.Tensor) -> torch.Tensor:
-    """Mix the bits of 64-bit integers as SplitMix64 does: each output bit depends on all input bits."""
+    """Return int64 values with their bits mixed as SplitMix64 does: each output bit depends on all input bits."""
     state = (state ^ _logical_right_shift(state, 30)) * SPLITMIX_FACTORS[0]
     state = (state ^ _logical_right_shift(state, 27)) * SPLITMIX_FACTORS[1]
     return state ^ _logical_right_shift(state, 31)
@@ -211,10 +224,11 @@ def apply_temperature_and_cuts(
     typical_p: float = 1.0,
     keep: int = 1,
 ) -> torch.Tensor:
-    """Return the scores to sample from: temperature, then top-k, top-p, min-p and typical sampling.
+    """Return the scores to sample from: temperature, then top-k, top-p, min-p and typical sampling, for one row.
 
-    Each cut keeps at least `keep` tokens. `top_k=0` means no top-k. The result is float64 on the CPU, where the noise
-    is the same on every machine. It is not normalised after the cuts.
+    Each cut keeps at least `keep` tokens; below MIN_TEMPERATURE only the most probable one is left. `top_k=0` means no
+    top-k. The result is float64 on the CPU, where the noise is the same on every machine. It has -inf for excluded
+    tokens, and is not normalised after the cuts.
     """
     scores = apply_temperature(row.detach().cpu().double(), temperature)
     if temperature < MIN_TEMPERATURE:
@@ -225,9 +239,9 @@ def apply_temperature_and_cuts(
 
 
 def sample_token(scores: torch.Tensor, *, seed: int, stream: int, position: int) -> int:
-    """Return the token that a stream draws at a position of the text, from `apply_temperature_and_cuts` scores.
+    """Return the token id that a stream draws at a position of the text, from `apply_temperature_and_cuts` scores.
 
-    The same arguments give the same token.
+    The same arguments give the same token; seed, stream and position are those of `gumbel_noise`.
     """
     allowed = scores.isfinite().nonzero()[:, 0]
     if len(allowed) == 1:

@@ -32,12 +32,15 @@ REJECTION = "rejection"
 NOT_FOR_CHOICE = (
     "stop", "stop_ids", "stop_when", "max_words", "speculate", "drafters", "draft_model", "heads", "corpus", "source",
 )  # fmt: skip
-"""Options that do not influence which token is chosen: they end the text or save forward passes."""
+"""Options that do not influence which token is chosen: they end the text or save forward passes.
+
+The exception is `speculate="rejection"`, whose choices are therefore never reused.
+"""
 
 
 @dataclass(frozen=True)
 class StreamOptions(LogitRules):
-    """The checked options of a stream; `StreamKeywords` explains each. A ValueError names a wrong one."""
+    """The options of a stream; `StreamKeywords` explains each. Making them raises a ValueError for a wrong one."""
 
     temperature: float | None = None
     top_k: int = 0
@@ -95,7 +98,10 @@ class StreamOptions(LogitRules):
 
     @property
     def applied_temperature(self) -> float:
-        """The temperature in force: the given one, else 1 if a cut or a seed is given, else 0."""
+        """The temperature in force: the option `temperature` unless it is None.
+
+        Then 1 if `seed`, `top_k`, `top_p`, `min_p` or `typical_p` has another value than its default, and 0 otherwise.
+        """
         if self.temperature is not None:
             return float(self.temperature)
         asks_for_sampling = (self.top_k, self.top_p < 1, self.min_p, self.typical_p < 1, self.seed is not None)
@@ -103,15 +109,15 @@ class StreamOptions(LogitRules):
 
     @property
     def for_choice(self) -> StreamOptions:
-        """These options with `NOT_FOR_CHOICE` at their defaults: equal ones choose the same tokens."""
+        """These options with those of `NOT_FOR_CHOICE` at their defaults: streams with equal ones choose equal tokens."""
         defaults: dict[str, Any] = {each.name: each.default for each in fields(self) if each.name in NOT_FOR_CHOICE}
         return replace(self, **defaults)
 
     def sampling_logprobs(self, scores: torch.Tensor, rules: ModelRules, path: Sequence[int], new: int) -> torch.Tensor:
-        """Return the log-probabilities to sample from, with all options applied, from the model's scores after `path`.
+        """Return the log-probabilities to sample from, with all options applied: float64 on the CPU, one per token id.
 
-        `path` holds all token ids so far, of which the last `new` were generated. A RuledOutError is raised if the
-        rules exclude every token.
+        `scores` are the model's logits after `path`, which holds all token ids so far; the last `new` were generated.
+        A RuledOutError is raised if the rules exclude every token.
         """
         if not rules.changes_nothing:
             scores = rules.apply(scores, path, new)
@@ -119,7 +125,10 @@ class StreamOptions(LogitRules):
         return self.cut_logprobs(scores)
 
     def cut_logprobs(self, scores: torch.Tensor) -> torch.Tensor:
-        """Return the log-probabilities to sample from, given scores to which the rules were applied."""
+        """Return the log-probabilities to sample from: temperature and cuts applied to scores after the rules.
+
+        They are normalised, float64 on the CPU.
+        """
         return apply_temperature_and_cuts(
             scores,
             temperature=self.applied_temperature,
