@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 @takes_options(StreamOptions)
 def stream_batch(documents: Iterable[Document], **options: Unpack[StreamKeywords]) -> Streams:
-    """Return an iterator over one continuation of each document, side by side: pairs of a document's index and a step.
+    """Return an iterator over one continuation of each document, side by side: pairs of its index and a step.
 
     A document may be listed several times: `stream_batch([document] * 5, temperature=0.8)` draws the streams 0 to 4 of
-    the seed. If the options rule out every token for one document, the others go on; its error is raised at the end.
-    The options are those of `Document.stream`.
+    the seed. If the options exclude every token for one document, the others go on, and a ValueError is raised at the
+    end. All documents must be of one model, else a ValueError is raised. The options are those of `Document.stream`.
     """
     checked_options = parse_options(StreamOptions, options, "stream_batch")
     documents = _listed(documents)
@@ -53,9 +53,10 @@ def stream_batch(documents: Iterable[Document], **options: Unpack[StreamKeywords
 
 @takes_options(BeamOptions)
 def beam_search_batch(documents: Iterable[Document], **options: Unpack[BeamKeywords]) -> list[Beams]:
-    """Return one beam search result per document; each level of all searches is one forward pass.
+    """Return one beam search result per document, in order; at each level all searches share their forward passes.
 
-    The options are those of `Document.beam_search`.
+    Raises ValueError if the documents are of several models, or if the options exclude every token for one of them. The
+    options are those of `Document.beam_search`.
     """
     checked_options = parse_options(BeamOptions, options, "beam_search_batch")
     documents = _listed(documents)
@@ -68,9 +69,10 @@ def beam_search_batch(documents: Iterable[Document], **options: Unpack[BeamKeywo
 
 @takes_options(LookaheadOptions)
 def lookahead_batch(documents: Iterable[Document], **options: Unpack[LookaheadKeywords]) -> list[Lookahead]:
-    """Return one lookahead result per document; with the mode `likely`, all branches grow in the same forward passes.
+    """Return one lookahead result per document, in order. Raises ValueError if the documents are of several models.
 
-    The options are those of `Document.lookahead`.
+    With the mode "likely", and without `until`, `banned` and `heal`, all documents share their forward passes; with any
+    other options, one document is computed after the other. The options are those of `Document.lookahead`.
     """
     checked_options = parse_options(LookaheadOptions, options, "lookahead_batch")
     documents = _listed(documents)
@@ -84,7 +86,10 @@ def lookahead_batch(documents: Iterable[Document], **options: Unpack[LookaheadKe
 
 
 def _listed(documents: Iterable[Document]) -> list[Document]:
-    """Return the documents as a list; raise ValueError if one is no document, or if they have different models."""
+    """Return the documents as a list; a single document counts as a list of one.
+
+    Raises ValueError if an entry is no `Document`, or if the documents are of several models.
+    """
     listed: list[Document] = [documents] if isinstance(documents, Document) else list(documents)
     for document in listed:
         if not isinstance(document, Document):
@@ -95,7 +100,7 @@ def _listed(documents: Iterable[Document]) -> list[Document]:
 
 
 def _starts(documents: Sequence[Document], rules: LogitRules) -> list[GenerationStart]:
-    """Return each document's generation start; a document that is listed several times has one, shared."""
+    """Return each document's generation start, in order; a document that is listed several times has one, shared."""
     starts: dict[int, GenerationStart] = {}
     for document in documents:
         if id(document) not in starts:
@@ -109,7 +114,11 @@ def _distinct(starts: Sequence[GenerationStart]) -> list[GenerationStart]:
 
 
 def _cost_of(documents: Sequence[Document], starts: Sequence[GenerationStart]) -> Callable[[], Cost]:
-    """Return a function that returns what the batch has cost so far: its passes, and the sums over all documents."""
+    """Return a function that returns the cost of the batch so far.
+
+    Passes are all passes of the engine since this call; tokens, slots and bytes are sums over the documents, each
+    counted once; seconds are wall-clock time.
+    """
     engine = documents[0].model.engine if documents else None
     before = engine.passes if engine else 0
 

@@ -11,7 +11,7 @@ from lookahead_core.tree import TokenTree
 
 
 class CostMeter:
-    """Measures passes, tokens and seconds that one tree has cost since the meter was made."""
+    """Measures the forward passes and tokens of one tree, and the wall-clock time, since the meter was made."""
 
     def __init__(self, engine: Engine, tree: TokenTree) -> None:
         self._engine = engine

@@ -14,7 +14,10 @@ B = TypeVar("B", bound=Branch)
 
 
 def distinguishing_lengths(paths: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
-    """Return, for each path, the length of its shortest prefix that no other path has; its whole length if none."""
+    """Return, by path of token ids, the length of its shortest prefix that no other path has; its whole length if none.
+
+    Lengths are in tokens and at least 1. Equal paths count as one path.
+    """
     order = sorted(set(paths))
     lengths = dict.fromkeys(order, 1)
     for first, second in itertools.pairwise(order):
@@ -25,7 +28,7 @@ def distinguishing_lengths(paths: Sequence[tuple[int, ...]]) -> dict[tuple[int, 
 
 
 def with_new_shares(branches: Sequence[B]) -> tuple[B, ...]:
-    """Return the branches with shares and probabilities computed anew, after their tokens have changed."""
+    """Return copies of the branches, in order, with `share` and `probability` computed anew from their tokens."""
     lengths = distinguishing_lengths([branch.token_ids for branch in branches])
     return tuple(
         replace(
@@ -38,7 +41,10 @@ def with_new_shares(branches: Sequence[B]) -> tuple[B, ...]:
 
 
 def coverage_of(branches: Sequence[Branch]) -> float:
-    """Return the probability that the branches cover together: that of the union of their distinguishing prefixes."""
+    """Return the probability, 0 to 1, of all texts that begin with one of the branches.
+
+    Of each branch only the shortest prefix counts that no other branch has; see `distinguishing_lengths`.
+    """
     logprobs = {branch.token_ids: branch.logprobs for branch in branches}
     return covered_probability(logprobs, distinguishing_lengths(list(logprobs)))
 
@@ -53,7 +59,11 @@ def _common_length(first: Sequence[int], second: Sequence[int]) -> int:
 def covered_probability(
     logprobs: dict[tuple[int, ...], tuple[float, ...]], lengths: dict[tuple[int, ...], int]
 ) -> float:
-    """Return the probability of the union of the paths' prefixes of these lengths: no text counts twice."""
+    """Return the probability, 0 to 1, of all texts that begin with a prefix of one of the paths; no text counts twice.
+
+    Both dicts have the paths of token ids as keys: `logprobs` has the log-probability of each token of the path,
+    `lengths` the number of tokens of its prefix.
+    """
     masses: list[float] = []
     counted: tuple[int, ...] | None = None
     for path in sorted(logprobs):

@@ -1,4 +1,4 @@
-"""`Document`: a person's text, the token tree of its possible continuations, and an engine that evaluates the tree."""
+"""`Document`: a text, the token tree of its possible continuations, and an engine that evaluates the tree."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedTokens:
-    """Tokens that a client accepted, for a document that gets only the client's text; see `Document.follow`."""
+    """Tokens that a client has accepted into its own copy of the text, so that `Document.follow` can keep their ids."""
 
     before: int
     """Number of characters before these tokens."""
@@ -51,12 +51,13 @@ class AcceptedTokens:
 
 
 MOST_NODES = 4000
-"""Maximum number of nodes off the trunk that a document keeps: some tens of megabytes of predictions."""
+"""Number of nodes off the trunk from which on a new result removes hidden ones: some tens of MB of predictions."""
 
 
 class Document:
-    """A text with its continuations: look ahead, accept, rewind and edit without evaluating any token twice.
+    """A text with its continuations: look ahead, stream, search, accept, rewind and edit.
 
+    Predictions stay in the token tree, so that these reuse them; prefer one document to a new one for each text.
     A document may be used by one thread at a time; several documents of one model may be used in several threads.
     """
 
@@ -115,28 +116,30 @@ class Document:
 
     @property
     def token_ids(self) -> list[int]:
-        """The token ids of the text, start tokens included."""
+        """A new list of all token ids of the text: start tokens or opening included, unread ones too."""
         return self.passage.token_ids
 
     @property
     def reopens(self) -> str:
         """The characters of the last token that `heal=True` re-opens, so that branches may continue it within the word.
 
-        Empty if the last token was accepted and not typed, or if the text ends neither in a word nor in spaces.
+        Empty if it cannot be re-opened: it was accepted and not typed, the model reads no token before it, it does not
+        spell exactly its characters, or the text ends neither in a word, an apostrophe, a tab nor spaces.
         """
         head = self.tree.head
         return self.passage.reopened_bytes().decode() if head.parent is not None and head.parent.depth else ""
 
     @property
     def head(self) -> Node:
-        """The tree's node of the last token: branches grow below it."""
+        """The tree's node at the end of the text, below which branches grow; the root if there is no token."""
         return self.tree.head
 
     @takes_options(LookaheadOptions)
     def lookahead(self, **options: Unpack[LookaheadKeywords]) -> Lookahead:
-        """Return several continuations of the text at once: `k` branches of at most `depth` tokens.
+        """Return several continuations of the text at once: about `k` branches of at most `depth` tokens, by the mode.
 
-        The text stays as it is. `LookaheadKeywords` explains each option, `LookaheadOptions` holds the defaults.
+        The text stays as it is. `LookaheadKeywords` explains each option, `LookaheadOptions` holds the defaults. Raises
+        ValueError for a wrong option, and LookaheadError if there is no token to start from.
         """
         step = None
         for step in self.lookahead_steps(**options):  # noqa: B007
@@ -146,10 +149,11 @@ class Document:
 
     @takes_options(LookaheadOptions)
     def lookahead_steps(self, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
-        """Yield one step per forward pass of a lookahead; the last step has the result that `lookahead` returns.
+        """Yield a step after each forward pass of a lookahead, and up to two at its start and end without a pass.
 
-        The options are those of `lookahead`. The generator may be abandoned at any step: the tree keeps the predictions
-        made so far. It raises LookaheadError if the text changes meanwhile.
+        The last step has the result that `lookahead` returns; the options are the same. The generator may be abandoned
+        at any step: the tree keeps the predictions made so far. It raises LookaheadError if `text` is set, or another
+        lookahead, stream or beam search of this document begins, between its steps.
         """
         return self._steps(LookaheadOptions.of(options))
 
@@ -158,9 +162,10 @@ class Document:
         """Return an iterator over one continuation, token by token, greedy or sampled; the text stays as it is.
 
         `for step in document.stream(...)`, or `document.stream(...).write()` to print it. It may be abandoned at any
-        step. It ends with an end token, a stop condition, `max_new_tokens`, or where the model's context is full, and
-        raises LookaheadError if the text changes meanwhile. `StreamKeywords` explains each option, `StreamOptions`
-        holds the defaults.
+        step. It ends with an end token, a stop condition, `max_new_tokens`, or where the model's context is full. It
+        raises LookaheadError if the text up to its start changes meanwhile (accepting tokens does not count), and
+        ValueError if the options exclude every token. `StreamKeywords` explains each option, `StreamOptions` holds the
+        defaults.
         """
         checked_options = parse_options(StreamOptions, options, "stream")
         start = self.generation_start(checked_options)
@@ -171,15 +176,19 @@ class Document:
 
     @takes_options(StreamOptions)
     def odds(self, **options: Unpack[StreamKeywords]) -> torch.Tensor:
-        """Return the log-probabilities, by token id, that `stream` with these options draws its first token from."""
+        """Return the log-probabilities that `stream` with these options draws its first token from.
+
+        The tensor is one-dimensional, indexed by token id, float64 and on the CPU; excluded tokens have -inf.
+        """
         checked_options = parse_options(StreamOptions, options, "odds")
         return self.generation_start(checked_options).odds(checked_options)
 
     @takes_options(BeamOptions)
     def beam_search(self, **options: Unpack[BeamKeywords]) -> Beams:
-        """Return the results of a beam search after the text, best first; the text stays as it is.
+        """Return the result of a beam search after the text: its beams, best first, and the tree of its candidates.
 
-        `BeamKeywords` explains each option, `BeamOptions` holds the defaults.
+        The text stays as it is. Raises ValueError if the options leave no result, and LookaheadError if there is no
+        token to start from. `BeamKeywords` explains each option, `BeamOptions` holds the defaults.
         """
         step = None
         for step in self.beam_search_steps(**options):  # noqa: B007
@@ -189,10 +198,11 @@ class Document:
 
     @takes_options(BeamOptions)
     def beam_search_steps(self, **options: Unpack[BeamKeywords]) -> Iterator[BeamStep]:
-        """Yield one step per level of a beam search, which is one forward pass; the last step has the final result.
+        """Yield one step per level of a beam search; the last step has the final result.
 
-        The options are those of `beam_search`. The generator may be abandoned at any step. It raises LookaheadError if
-        the text changes meanwhile.
+        A level takes one forward pass; the first one takes several if it has to prefill a long text. The options are
+        those of `beam_search`. The generator may be abandoned at any step. It raises LookaheadError if the text up to
+        its start changes meanwhile; accepting tokens does not count.
         """
         checked_options = parse_options(BeamOptions, options, "beam_search")
         start = self.generation_start(checked_options)
@@ -201,9 +211,9 @@ class Document:
         return while_text_stays([start], steps, lambda: not search.pending_nodes)
 
     def generation_start(self, rules: LogitRules) -> GenerationStart:
-        """Return the end of the text as a start for streams and beam searches.
+        """Return the end of the text as a start for streams and beam searches, and begin a new view of the tree.
 
-        Reserves room in the context for `rules.max_new_tokens`, or a quarter of the context if that is less. Raises
+        Keeps room in the context for `rules.max_new_tokens`, or for a quarter of the context if that is less. Raises
         LookaheadError if there is no token to start from.
         """
         context = self.model.context_length
@@ -224,9 +234,10 @@ class Document:
         )
 
     def predict(self, *, row: bool = False) -> Prediction:
-        """Return the model's prediction of the next token; with `row=True`, its field `row` has all log-probabilities.
+        """Return the model's prediction of the token after the text, before any options.
 
-        Evaluates nothing if the prediction is known, unless `row` is true.
+        With `row=True`, its field `row` is a tensor of all natural log-probabilities by token id. Makes no forward pass
+        if the prediction is known and `row` is false. Raises LookaheadError if there is no token to start from.
         """
         self._update_head()
         self._require_tokens()
@@ -241,8 +252,9 @@ class Document:
     def accept(self, branch: Branch | Sequence[int], tokens: int | None = None) -> str:
         """Append the first `tokens` tokens of a branch, or of any token ids, to the text; with None, all of them.
 
-        Stops before an end token. A healed branch replaces the last typed token. Returns the inserted characters.
-        Raises LookaheadError if the branch was grown below another text.
+        Stops before an end token. A healed branch replaces the last typed token. Returns the inserted characters, which
+        may be none. Raises LookaheadError if a branch was not grown from the present end of the text, and ValueError
+        for a wrong number or id.
         """
         healed = isinstance(branch, Branch) and branch.healed
         token_ids = self._ids_of(branch)
@@ -261,8 +273,8 @@ class Document:
     def follow(self, text: str, accepted: Sequence[AcceptedTokens] = ()) -> None:
         """Set the text to one that a client has continued; tokens that the client accepted keep their ids.
 
-        `accepted` is in the order of the text. Accepted tokens that do not spell the text where they claim to be are
-        ignored: those characters count as typed.
+        `accepted` is in the order of the text. Accepted tokens are ignored if they do not spell the text at `before`,
+        are unknown to the model, or hold an end token: those characters count as typed.
         """
         for part in accepted:
             self._follow(text, part)
@@ -284,7 +296,10 @@ class Document:
             self.passage.pop(len(token_ids))
 
     def rewind(self, tokens: int = 1) -> None:
-        """Remove the last `tokens` tokens from the text; a typed token that a healed branch had replaced comes back."""
+        """Remove the last `tokens` tokens from the text; a typed token that a healed branch had replaced comes back.
+
+        Raises ValueError if the text has fewer tokens; start tokens and an opening are never removed.
+        """
         most = len(self.token_ids) - self.passage.start_count
         if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens <= most:
             raise ValueError(f"tokens is {tokens!r}, and must be a whole number from 0 to {most}.")
@@ -292,7 +307,7 @@ class Document:
         self._update_head()
 
     def prune(self) -> None:
-        """Forget every node that is neither on the trunk nor in the latest result."""
+        """Remove every node that is neither on the trunk, nor in the latest result, nor in use by a running stream."""
         self.model.engine.free(self.tree.prune())
 
     def compact(self) -> None:
@@ -319,18 +334,20 @@ class Document:
 
     @takes_options(LookaheadOptions)
     def steps_after(self, branch: Branch, tokens: int, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
-        """Yield the steps that `lookahead_steps` would yield after accepting this many tokens of a branch.
+        """Yield the steps that `lookahead_steps` would yield after accepting the first `tokens` tokens of a branch.
 
-        The text stays as it is. Yields nothing where `after` returns None.
+        The text stays as it is, and no new view begins; `heal` has no effect. Yields nothing if accepting would move
+        the context window. Raises LookaheadError if the branch was not grown from the present end of the text.
         """
         checked_options, after = LookaheadOptions.of(options), self.after(branch, tokens)
         if after is not None:
             yield from self.grow_branches(checked_options, *after, self._seen_from)
 
     def after(self, branch: Branch, tokens: int) -> tuple[Node, TextEnd] | None:
-        """Return the head, and the end of the text, as they would be after accepting this many tokens of a branch.
+        """Return the node at the end of the text, and the `TextEnd`, after the first `tokens` tokens of a branch.
 
-        None if accepting them would move the context window: the model would then read another text.
+        The text stays as it is; missing nodes are created. None if accepting these tokens would move the context
+        window: the model would then read another text. Raises LookaheadError for a branch of another text.
         """
         length = len(self.token_ids)
         if self._tokens_left_out(length) != self._tokens_left_out(length + tokens - branch.healed):
@@ -358,7 +375,7 @@ class Document:
 
         With `reopened`, `origin` is the last typed token and branches replace it: they hang below its parent.
         `text_end` is the end of the text at `origin`. `seen_from` is the index of the first character inside the
-        context window and is only reported. Raises LookaheadError once another view of the tree has begun.
+        context window and is only reported. Raises LookaheadError between two steps if another view has begun.
         """
         meter = CostMeter(self.model.engine, self.tree)
         options.check_vocabulary(self.model.vocabulary)
@@ -377,7 +394,10 @@ class Document:
                 raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
 
     def new_view(self) -> None:
-        """Begin a new result: nodes of earlier ones may be forgotten, the oldest first, if there are too many."""
+        """Begin a new view of the tree; if more than `MOST_NODES` nodes lie off the trunk, remove hidden ones.
+
+        Those are removed first that no result has shown for longest.
+        """
         self.tree.new_view()
         over = self.tree.size - self.tree.head.depth - MOST_NODES
         if over > 0:
@@ -391,7 +411,10 @@ class Document:
         return branch.token_ids
 
     def _update_head(self, reserved: int = 0) -> int:
-        """Move the tree's head to the end of the text; return the character from which on the model reads."""
+        """Move the tree's head to the end of the text; return the index of the first character that the model reads.
+
+        `reserved` is the number of tokens to keep free in the context; the largest one so far counts.
+        """
         self._reserved = max(self._reserved, reserved)
         token_ids, start = self._tokens_read()
         self.tree.move_head(self.tree.descend(self.tree.root, token_ids))
@@ -399,17 +422,23 @@ class Document:
         return self._seen_from
 
     def _tokens_read(self) -> tuple[list[int], int]:
-        """Return the ids that the model reads, and the index of the first text token among them; 0 if it reads all."""
+        """Return the ids that the model reads, and the index in `token_ids` of the first text token among them.
+
+        The index is 0 if the model reads all tokens. Start tokens are always read.
+        """
         token_ids = self.token_ids
         start = self._tokens_left_out(len(token_ids))
         return ([*token_ids[: self.passage.start_count], *token_ids[start:]] if start else token_ids), start
 
     def _tokens_left_out(self, length: int) -> int:
-        """Return the index of the first text token that the model would read of a text of this many tokens."""
+        """Return the index of the first text token that the model would read of a text of `length` tokens; 0 if all.
+
+        `length` and the index count start tokens, which are always read.
+        """
         return window_start(length, self.model.context_length, self._reserved, self.passage.start_count)
 
     def _reopened_token(self) -> ReopenedToken | None:
-        """Return the last token with the candidates that begin as it does; None if nothing is to be healed."""
+        """Return the last typed token with all tokens that begin with its text; None if it cannot be re-opened."""
         head, text = self.tree.head, self.reopens.encode()
         if not text:
             return None

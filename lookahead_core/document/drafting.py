@@ -1,4 +1,4 @@
-"""The drafters of one document, with what they have learned from it; no other document uses them."""
+"""The drafters of one document and what they have learned from its text; no other document uses them."""
 
 from __future__ import annotations
 
@@ -40,9 +40,11 @@ class DocumentDrafting:
         self._drafters = {name: make(self._index) for name, make in DRAFTERS.items()}
 
     def speculation(self, options: StreamOptions, token_ids: Sequence[int], unread: int) -> Speculation | None:
-        """Return the speculation of a stream after these tokens; `unread` of them lie before the context window.
+        """Return the speculation of a stream after the tokens `token_ids`, of which the model does not read `unread`.
 
-        None if the stream is not to speculate, or is to have one token only, after which nothing can be drafted.
+        None if `speculate` is false, or is None and the engine is the uncached one, or if the stream has one token
+        only, after which nothing can be drafted. The drafters read the tokens. Raises an error if heads, a corpus or a
+        draft model do not fit this model.
         """
         self._check(options)
         wanted = not self.model.engine_reason if options.speculate is None else options.speculate
@@ -68,7 +70,7 @@ class DocumentDrafting:
         return Continuation(node, options, rules, 0, speculation)
 
     def read(self, token_ids: Sequence[int]) -> None:
-        """Bring the n-gram index up to date with the whole text."""
+        """Update the n-gram index to `token_ids`, all tokens of the text."""
         self._drafters["suffix"].read(token_ids)
 
     def _speculation(self, drafters: Sequence[Drafter], **options: Any) -> Speculation:
@@ -76,7 +78,10 @@ class DocumentDrafting:
         return Speculation(drafters, self.accuracy, costs, model.end_token_ids, model.vocabulary, **options)
 
     def _check(self, options: StreamOptions) -> None:
-        """Raise if heads, a corpus or a draft model do not fit this model, or if no drafter would use a given text."""
+        """Raise an error if heads, a corpus or a draft model do not fit this model.
+
+        ValueError if `corpus` or `source` is set and the drafter "suffix", the only one that uses them, is not listed.
+        """
         heads, corpus = options.heads, options.corpus
         if heads is not None:
             if not isinstance(heads, Heads):
@@ -93,7 +98,7 @@ class DocumentDrafting:
                 raise ValueError(f"{name} is given, and only the drafter suffix looks into it: add it to drafters.")
 
     def _listed(self, options: StreamOptions) -> list[Drafter]:
-        """Return the drafters of the option `drafters`, with this document's own for the names of the library's."""
+        """Return the drafters of the option `drafters`; a name of the library's drafters stands for this document's."""
 
         def of_this_document(drafter: str | Drafter) -> Drafter:
             if not isinstance(drafter, str):
@@ -104,7 +109,7 @@ class DocumentDrafting:
         return [of_this_document(drafter) for drafter in options.drafters]
 
     def _quotable(self, options: StreamOptions) -> list[NgramIndex]:
-        """Return n-gram indexes of the options `source` and `corpus`: texts to draft from beside the document's own."""
+        """Return the n-gram indexes of the options `source` and `corpus`; empty if neither is set."""
         indexes = []
         if options.source:
             source = NgramIndex()
@@ -115,7 +120,10 @@ class DocumentDrafting:
         return indexes
 
     def _learned(self, options: StreamOptions, unread: int) -> list[Drafter]:
-        """Return the drafters of the options `heads` and `draft_model`."""
+        """Return the drafters of the options `heads` and `draft_model`; empty if neither is set.
+
+        `unread` is the number of tokens that the model does not read.
+        """
         drafters: list[Drafter] = []
         if options.heads is not None:
             drafters.append(HeadsDrafter(options.heads, self.model))
@@ -126,7 +134,11 @@ class DocumentDrafting:
 
 
 def require_same_tokens(model: Model, smaller: Any) -> None:
-    """Raise an error unless `smaller` is a model whose token ids mean the same as those of `model`."""
+    """Raise an error unless `smaller` is a model whose token ids mean the same as those of `model`.
+
+    ValueError if it is no `Model`; ModelError if the vocabularies of the tokenizers differ, if only one of the models
+    has a tokenizer, or if neither has one and their vocabularies have different sizes.
+    """
     if not isinstance(smaller, Model):
         raise ValueError(f"draft_model is {type(smaller).__name__}, and must be a model that load_model has loaded.")
     ours, theirs = model.tokenizer, smaller.tokenizer
@@ -143,10 +155,11 @@ def require_same_tokens(model: Model, smaller: Any) -> None:
 
 
 def _chooser(options: StreamOptions, unread: int) -> Choose:
-    """Return the rule by which a draft model chooses tokens: with the noise that the bigger model will choose with.
+    """Return a function that chooses a draft model's token from its row of log-probabilities and the path of token ids.
 
-    With rejection sampling it draws random numbers of its own at each position: drafts must be independent of the
-    numbers that accept them.
+    It returns the token and None, or with rejection sampling the token and the probabilities that it was drawn from.
+    It takes the likeliest token at temperature 0, else samples with the noise that the bigger model will choose with;
+    with rejection sampling it has noise of its own, since drafts must be independent of the numbers that accept them.
     """
     if not options.applied_temperature:
         return lambda row, path: (int(row.argmax()), None)

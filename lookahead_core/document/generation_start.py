@@ -57,7 +57,7 @@ class GenerationStart:
         self._removals = self.removals()
 
     def cost(self) -> Cost:
-        """Return passes, tokens and seconds that the document has cost since this start was made."""
+        """Return what the document has cost since this start was made, and the cache that it uses now."""
         return self.meter.cost()
 
     def require_unchanged(self) -> None:
@@ -68,17 +68,26 @@ class GenerationStart:
         self._removals = now
 
     def model_rules(self, rules: LogitRules) -> ModelRules:
-        """Return the rules with their words as token ids of this model."""
+        """Return the rules for this model, with phrases as token ids.
+
+        Raises ValueError if they contradict each other, or name a token that the model does not have.
+        """
         return ModelRules(rules, self.model.end_token_ids, self.model.codec, self.model.vocabulary)
 
     def odds(self, options: StreamOptions) -> torch.Tensor:
-        """Return the log-probabilities, by token id, that a stream with these options draws its first token from."""
+        """Return the log-probabilities that a stream with these options draws its first token from.
+
+        The tensor is one-dimensional, indexed by token id, float64 and on the CPU; excluded tokens have -inf.
+        """
         row = self.model.engine.evaluate([self.head])[0]
         path = self.head.tree.token_ids(self.head)
         return options.sampling_logprobs(model_scores(self.head, row), self.model_rules(options), path, 0)
 
     def stream_reader(self, options: StreamOptions) -> StreamReader:
-        """Return a new continuation that starts here, with the reader of its text."""
+        """Return the reader of a new continuation that starts here; at most as many tokens as fit the context.
+
+        Raises TextError if there are stop strings or a word limit and the model has no tokenizer.
+        """
         if options.stop or options.max_words:
             self.model.codec.require_tokenizer()
         options = self._fitted(options)
@@ -88,18 +97,18 @@ class GenerationStart:
         return StreamReader(continuation, self.text_end, self.text)
 
     def beam_search(self, options: BeamOptions) -> BeamSearch:
-        """Return a new beam search that starts here."""
+        """Return a new beam search that starts here; at most as many tokens as fit the context."""
         options = self._fitted(options)
         return BeamSearch(self.head, options, self.model_rules(options))
 
     def beam_step(self, search: BeamSearch) -> BeamStep:
-        """Return the search's state now as a step; the search may go on meanwhile."""
+        """Return a step with the state of `search`, a search from here, as it is now; the search may go on later."""
         context = ResultContext(self.head, self.text_end, self.model.end_token_ids)
         step, cost, results, traces = search.step, self.cost(), search.results, search.snapshot()
         return BeamStep(step, lambda: make_beams(results, traces, step, cost, search.options, context))
 
     def _fitted(self, options: R) -> R:
-        """Return the options with `max_new_tokens` reduced to what the model's context has room for."""
+        """Return the options; with `max_new_tokens` reduced if the model's context has room for fewer."""
         context = self.model.context_length
         if context is None or self.head.depth + options.max_new_tokens <= context:
             return options

@@ -45,9 +45,10 @@ def prefetch_views(
 ) -> Iterator[PrefetchedView | None]:
     """Prefetch the lookahead that would follow each possible click in `result`: a generator, likeliest click first.
 
-    Yields None after each forward pass, and a `PrefetchedView` for each finished lookahead. Ends once `most_nodes`
-    tokens went through the model. The document's text must be the one that `result` was computed for. The options are
-    those of `Document.lookahead`.
+    Yields None after each forward pass and at some steps without one, and a `PrefetchedView` for each finished
+    lookahead; a click that would move the context window has none. Ends soon after `most_nodes` tokens went through the
+    model. Raises LookaheadError unless the text is the one that `result` was computed for. The options are those of
+    `Document.lookahead`; `heal` has no effect.
     """
     checked_options, work, model = LookaheadOptions.of(options), document.tree.work, document.model
     limit = work.tokens + most_nodes
@@ -69,7 +70,10 @@ def prefetch_views(
 def _prepared(
     document: Document, click: _Click, options: LookaheadKeywords, limit: int
 ) -> Iterator[PrefetchedView | None]:
-    """Yield None after each pass, and the view at the end; no view if it takes the tree's tokens beyond the limit."""
+    """Yield None after each step of a click's lookahead, and its view at the end.
+
+    Stops without a view if more steps are needed once the tree's number of computed tokens has reached `limit`.
+    """
     work, last, over = document.tree.work, None, False
     began = work.tokens
     for step in document.steps_after(click.branch, click.tokens, **options):
@@ -82,7 +86,10 @@ def _prepared(
 
 
 def _clicks(result: Lookahead) -> list[_Click]:
-    """Return a click for each piece of each branch, once per path: first pieces first, then the likeliest paths."""
+    """Return a click for each piece of each branch, once per path of token ids.
+
+    Clicks on first pieces come first, then all others; each of the two from the likeliest path to the least likely.
+    """
     found: dict[tuple[int, ...], tuple[bool, float, _Click]] = {}
     for branch in result.branches:
         for index, piece in enumerate(branch.pieces):

@@ -26,7 +26,7 @@ B = TypeVar("B", bound=Branch)
 
 @dataclass(frozen=True, slots=True)
 class ResultContext:
-    """The facts about a lookahead that stay the same while its branches grow."""
+    """The facts about a lookahead or a beam search that stay the same while it grows."""
 
     origin: Node
     """The node below which the branches grow."""
@@ -42,7 +42,10 @@ class ResultContext:
 
     @property
     def before(self) -> str:
-        """The last characters of the text: as many as the rules for the ends of words and sentences look at."""
+        """The text of the last tokens down to `origin`, at most `CONTEXT_CHARACTERS` of them, without half characters.
+
+        The rules for the ends of words and sentences look at no more.
+        """
         spelled: list[bytes] = []
         node: Node | None = self.origin
         while node is not None and node.depth and len(spelled) < CONTEXT_CHARACTERS:
@@ -54,7 +57,7 @@ class ResultContext:
         """Return a function that finds where a path reaches the end of the word, clause, sentence or line in `until`.
 
         The function takes a path's token ids and the re-opened bytes, and returns the number of tokens up to that end,
-        or None if there is none yet. The result is None for `until="tokens"`.
+        or None if there is none yet. The result is None for `until="tokens"`. Raises TextError without a tokenizer.
         """
         if self.options.until == "tokens":
             return None
@@ -74,7 +77,7 @@ def make_lookahead(
 ) -> Lookahead:
     """Return the lookahead result of these leaves, in their order.
 
-    `start` has the predictions of the first tokens; without it the result has no `rest` and no `said`.
+    `start` has the predictions of the first tokens; without it, or without leaves, `rest` is empty and `said` None.
     """
     paths = [leaf.token_ids for leaf in leaves]
     lengths, before = distinguishing_lengths(paths), context.before if leaves else ""
@@ -99,7 +102,10 @@ def make_beams(
     options: BeamOptions,
     context: ResultContext,
 ) -> Beams:
-    """Return the result of a beam search: `found` are its best paths, `traces` all candidates, each with its fate."""
+    """Return the result of a beam search of `steps` levels.
+
+    `found` are its best paths, best first; `traces` all candidates, each with its fate, parents before children.
+    """
     before = context.before
     lengths = distinguishing_lengths([beam.leaf.token_ids for beam in found])
     branches = [_branch(beam.leaf, lengths[beam.leaf.token_ids], before, context) for beam in found]
@@ -111,7 +117,7 @@ def make_beams(
 
 
 def _beam_nodes(traces: Sequence[tuple[BeamTrace, str]], context: ResultContext) -> tuple[BeamNode, ...]:
-    """Return a node for each candidate of a search; parents come before their children."""
+    """Return a node for each candidate of a search, in order; parents must come before their children."""
     indexes: dict[int, int] = {}
     text_ends: dict[int | None, TextEnd] = {None: context.text_end}
     nodes: list[BeamNode] = []
@@ -140,14 +146,17 @@ def _branch(leaf: BranchLeaf, distinguishing_length: int, before: str, context: 
 
 
 def _rest(paths: Sequence[tuple[int, ...]], context: ResultContext, start: BranchStart) -> tuple[Other, ...]:
-    """Return the first tokens that no path begins with, likeliest first; after a re-opened token itself, the second."""
+    """Return at most `TOP_TOKENS` first tokens that no path begins with, likeliest first.
+
+    The re-opened token inserts nothing alone: in its stead there are pairs of it and a token after it.
+    """
     begun = {path[:length] for path in paths for length in (1, 2)}
     found = [other for other in _first_tokens(context, start) if other.token_ids not in begun]
     return tuple(sorted(found, key=lambda other: -math.fsum(other.logprobs))[:TOP_TOKENS])
 
 
 def _first_tokens(context: ResultContext, start: BranchStart) -> Iterator[Other]:
-    """Yield each possible first token that the predictions keep."""
+    """Yield each first token that the predictions keep with a probability above 0, and the pairs as in `_rest`."""
     first, after_typed, typed_id = start.prediction, start.prediction_after_typed, context.origin.token_id
     for token_id, logprob in _possible(first):
         if after_typed is None or token_id != typed_id:

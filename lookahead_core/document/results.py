@@ -15,7 +15,7 @@ from lookahead_core.tree import Node
 
 
 def average_probability(logprobs: Sequence[float]) -> float:
-    """Return the geometric mean of the tokens' probabilities; there must be at least one token."""
+    """Return the geometric mean of probabilities, 0 to 1, from their natural logarithms; there must be at least one."""
     return math.exp(math.fsum(logprobs) / len(logprobs))
 
 
@@ -80,13 +80,16 @@ class Branch:
 
     @property
     def origin(self) -> Node | None:
-        """The node below which it was grown; None once the tree is gone: a branch does not keep its tree alive."""
+        """The node of the end of the text that it was grown from; None once the tree is gone.
+
+        A branch does not keep its tree alive.
+        """
         return self._origin() if self._origin is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A likely first token that no branch of the lookahead begins with."""
+    """A likely first token that no branch of the lookahead begins with; or such a pair of tokens, see `token_ids`."""
 
     token_ids: tuple[int, ...]
     """One token; or two, if the first is the re-opened typed token itself and inserts nothing alone."""
@@ -122,7 +125,7 @@ class BeamNode:
     logprob: float
     """The model's natural log-probability of the token, before any rules."""
     total: float
-    """Sum of the path's log-probabilities after all rules."""
+    """Sum of the path's log-probabilities after all rules and penalties."""
     step: int
     """Level of the search at which it was a candidate, from 1: the length of the path in tokens."""
     ended: bool
@@ -145,7 +148,7 @@ class Cost:
     tokens: int
     """Number of tokens that went through the model."""
     seconds: float
-    """Wall-clock time, waiting included."""
+    """Seconds of wall-clock time, waiting included."""
     live_slots: int
     """Number of tokens whose keys and values the document's cache holds now."""
     cache_bytes: int
@@ -206,13 +209,13 @@ class BeamStep:
 
     @property
     def result(self) -> Beams:
-        """The best beams so far; built anew at each access."""
+        """The result as it was at this step, with the best beams so far; built anew at each access."""
         return self._build()
 
 
 @dataclass(frozen=True, slots=True)
 class LookaheadStep:
-    """A step of a lookahead: its state after one more forward pass, with the result so far."""
+    """A step of a lookahead: its state after a forward pass or at its end, with the result so far."""
 
     tokens_read: int
     """Number of the text's tokens prefilled by this lookahead so far."""
@@ -222,5 +225,5 @@ class LookaheadStep:
 
     @property
     def result(self) -> Lookahead:
-        """The branches so far, none while the text is being prefilled; built anew at each access."""
+        """The result as it was at this step, built anew at each access; no branches while the text is prefilled."""
         return self._build()

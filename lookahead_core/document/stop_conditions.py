@@ -20,9 +20,9 @@ class StopStrings:
         self._held = ""
 
     def add(self, more: str) -> str:
-        """Add new characters; return those that are now certain to come before any stop string.
+        """Add new characters; return those, held ones included, that are now certain to come before any stop string.
 
-        Of several stop strings the one that is complete first counts.
+        Sets `found` if a stop string is complete; of several, the one that is complete first counts.
         """
         text, known = self._shown + self._held + more, len(self._shown)
         found = [(self._end(text, stop, known), stop) for stop in self._stops]
@@ -38,12 +38,12 @@ class StopStrings:
         return certain
 
     def rest(self) -> str:
-        """Return the held characters, at the end of the text."""
+        """Return the characters still held back, and hold none; to be called at the end of the text."""
         held, self._held = self._held, ""
         return held
 
     def _end(self, text: str, stop: str, known: int) -> int:
-        """Return where the stop string first ends after the `known` characters; 0 if it does not."""
+        """Return the index after the stop string where it first ends behind `known` characters; 0 if it does not."""
         start = text.find(stop, max(0, known - len(stop) + 1))
         return start + len(stop) if start >= 0 else 0
 
@@ -61,7 +61,10 @@ class WordLimit:
         self._count = 0
 
     def add(self, piece: str) -> bool:
-        """Add a piece; return whether the last allowed word has ended, with or before this piece."""
+        """Add a piece; return whether the last allowed word has ended, with or before this piece.
+
+        False without a limit, and for an empty piece. Runs without a letter or digit do not count as words.
+        """
         if self._limit is None or not piece:
             return False
         former, self._piece = self._piece, piece

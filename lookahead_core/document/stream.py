@@ -33,7 +33,7 @@ class StreamAlternative:
 
 @dataclass(frozen=True, slots=True)
 class StreamStep:
-    """One token of a stream."""
+    """One token of a stream, with the text that it completes, its probabilities, and whether the stream ends here."""
 
     token_id: int
     text: str
@@ -47,7 +47,9 @@ class StreamStep:
     entropy: float
     """Entropy of the model's prediction, in nats."""
     finish: str
-    """Why the stream ends with this token: "end" (an end token), "length", "stop" or "words"; empty if it goes on."""
+    """Why the stream ends with this token; empty if it goes on. "end": an end token. "length": `max_new_tokens`, or the
+    context is full. "stop": a stop string, `stop_ids` or `stop_when`. "words": `max_words`. If several apply, "stop"
+    counts, then "words"."""
     said: Prediction = field(repr=False, compare=False)
     """The model's prediction of this token, before any options."""
     _text_end: TextEnd = field(repr=False, compare=False)
@@ -75,7 +77,7 @@ class StreamReader:
         self._words = WordLimit(options.max_words, before)
 
     def step(self, pick: GeneratedToken) -> StreamStep:
-        """Return the step of the continuation's next token."""
+        """Return the step of the token that the continuation has just taken; at a stop condition, end it."""
         chosen, before, options, finish = pick.chosen, self._text_end, self.continuation.options, pick.finish
         raw = ""
         if finish != "end":
@@ -96,14 +98,18 @@ class StreamReader:
 
 
 def stream_steps(engine: Engine, readers: Sequence[StreamReader]) -> Iterator[tuple[int, StreamStep]]:
-    """Grow all continuations side by side, one forward pass per round; yield each step with its reader's index."""
+    """Grow all continuations side by side until all are over; yield each step with the index of its reader.
+
+    A forward pass, for all together, is made only when no continuation knows its next token. If the options exclude
+    every token of one continuation, the others go on, and its RuledOutError, a ValueError, is raised at the end.
+    """
     for picks in decode(engine, [reader.continuation for reader in readers]):
         for index, pick in picks:
             yield index, readers[index].step(pick)
 
 
 class Streams(Iterator[tuple[int, StreamStep]]):
-    """An iterator over the steps of several streams, each with its stream's index. Results so far are kept."""
+    """An iterator over the steps of several streams: pairs of a stream's index and a step. Steps so far are kept."""
 
     def __init__(
         self, steps: Iterator[tuple[int, StreamStep]], cost: Callable[[], Cost], passes: Sequence[Sequence[Pass]]
@@ -122,12 +128,12 @@ class Streams(Iterator[tuple[int, StreamStep]]):
 
     @property
     def texts(self) -> list[str]:
-        """The text generated so far by each stream."""
+        """The text generated so far by each stream, without held-back characters of a possible stop string."""
         return ["".join(step.text for step in steps) for steps in self.steps]
 
     @property
     def cost(self) -> Cost:
-        """The cost so far of all streams together."""
+        """What all streams together have cost since they were created, and the cache that they use now."""
         return self._cost()
 
 
@@ -164,23 +170,31 @@ class Stream(Iterator[StreamStep]):
 
     @property
     def finish(self) -> str:
-        """Why it has ended: "end", "length", "stop" or "words"; empty while it goes on."""
+        """Why the stream has ended; empty while it goes on, and if it was abandoned or ended with an error.
+
+        "end": with an end token. "length": at `max_new_tokens`, or the context is full. "stop": at a stop string, at
+        `stop_ids`, or because `stop_when` returned True. "words": at `max_words`. If several apply, "stop" counts,
+        then "words".
+        """
         return self.steps[-1].finish if self.steps else ""
 
     @property
     def average_probability(self) -> float | None:
-        """The geometric mean of the probabilities of all tokens so far; None before the first token."""
+        """The geometric mean of the model's probabilities of all tokens so far, 0 to 1; None before the first token."""
         return average_probability([step.logprob for step in self.steps]) if self.steps else None
 
     @property
     def cost(self) -> Cost:
-        """The cost so far."""
+        """What the document has cost since the stream was created, and the cache that it uses now."""
         return self._cost()
 
     @property
     def statistics(self) -> dict[str, list[float]]:
-        """Figures of each pass under the names of seed 001: tokens won (`edls`), tokens evaluated (`dls`), seconds of
-        the forward pass (`fts`), and seconds of drafting (`qts`)."""
+        """Lists with one number per forward pass so far, by a short name.
+
+        `edls`: number of tokens known after the pass and not before, at least 1. `dls`: number of tokens evaluated,
+        drafts included; 1 if nothing was drafted. `fts`: seconds of the pass. `qts`: seconds of drafting before it.
+        """
         return {
             "edls": [each.won for each in self.passes],
             "dls": [each.evaluated for each in self.passes],
@@ -189,7 +203,10 @@ class Stream(Iterator[StreamStep]):
         }
 
     def write(self, file: IO[str] | None = None) -> str:
-        """Run to the end and write the text as it comes, to standard output or to `file`; return the whole text."""
+        """Run to the end and write the text of all further steps as it comes, to standard output or to `file`.
+
+        Returns the whole text, that of earlier steps included.
+        """
         out = file or sys.stdout
         for step in self:
             out.write(step.text)

@@ -15,10 +15,11 @@ R = TypeVar("R", Lookahead, Beams)
 
 
 def closed(result: R, conversation: Conversation, text: str) -> R:
-    """Return the result with each branch cut where the template's message ending begins, maybe already in `text`.
+    """Return the result with each branch cut where the template's message ending begins; itself if none has one.
 
-    Cut branches have `ended` set. Shares, probabilities and coverage are computed anew. Branches that have become equal
-    are merged, except samples.
+    `text` is the text before the branches, whose last characters may belong to the ending. Cut branches have `ended`
+    set. Shares, probabilities and a lookahead's coverage are computed anew. Branches that have become equal are merged,
+    except samples.
     """
     before = text[max(0, len(text) - len(conversation.turn_end_text) + 1) :] if conversation.turn_end_text else ""
     branches = [_cut(branch, conversation, before) for branch in result.branches]
@@ -40,7 +41,11 @@ def _distinct(branches: list[B]) -> list[B]:
 
 
 def _cut(branch: B, conversation: Conversation, before: str) -> B:
-    """Return the branch without the text from the message ending on; its last tokens then stand for the end token."""
+    """Return the branch without the text from the message ending on; itself if there is none, or if it has no text.
+
+    `before` are the characters before the branch. The tokens of the piece in which the ending begins stay in
+    `token_ids`, without a piece: they stand for the end token.
+    """
     end = conversation.find_turn_end(before + branch.text)
     if end is None or not branch.pieces:
         return branch
