@@ -860,3 +860,18 @@ def test_a_pipe_that_is_closed_before_anything_comes_leaves_no_complaint_at_the_
     ended = subprocess.run(words, cwd=ROOT, env=buffered, stdout=writing, stderr=subprocess.PIPE, timeout=300)
     os.close(writing)
     assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("method", "options"), [("greedy", StreamOptions), ("beam", BeamOptions), ("lookahead", LookaheadOptions)]
+)
+def test_the_defaults_that_the_help_names_are_those_of_the_library(method: str, options: Any) -> None:
+    defaults = {field.name: field.default for field in fields(options)} | {"early_stopping": "false"}
+    named = [
+        (option.key, option.default)
+        for methods, listed in CORE_OPTIONS.items()
+        for option in listed
+        if method in methods and option.default is not None
+    ]
+    assert len(named) > 5
+    assert named == [(name, defaults[name]) for name, _ in named]
