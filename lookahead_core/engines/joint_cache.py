@@ -64,9 +64,9 @@ def joint_cache(caches: Sequence[FlatCache], rows: tuple[int, ...]) -> Cache:
     return Cache(layers=[JointLayer(layers, rows) for layers in columns])
 
 
-def caches_of(hf_cache: Cache, first: int, last: int, rows: int) -> tuple[list[list[SlotLayer]], list[int]]:
-    """For each cache in `hf_cache`: its layers from `first` to before `last`, and its number of the pass's rows."""
-    layers: list[Any] = hf_cache.layers[first:last]
+def caches_of(hf_cache: Cache, rows: int) -> tuple[list[list[SlotLayer]], list[int]]:
+    """For each cache in `hf_cache`: its layers, and its number of the pass's rows; `rows` is their sum."""
+    layers: list[Any] = hf_cache.layers
     if not isinstance(layers[0], JointLayer):
         return [layers], [rows]
     return [list(column) for column in zip(*(layer.layers for layer in layers), strict=True)], list(layers[0].rows)

@@ -258,4 +258,4 @@ def test_the_first_odds_rise_with_the_length_of_a_match_and_stay_below_1(kind: s
 def test_the_first_odds_of_copied_tokens_grow_with_the_length_of_the_match() -> None:
     assert INITIAL_ODDS.keys() == {"run", "near", "astray"}
     for odds in INITIAL_ODDS.values():
-        assert 0 <= odds[0] and odds[-1] < 1 and list(odds) == sorted(odds)
+        assert odds[0] >= 0 and odds[-1] < 1 and list(odds) == sorted(odds)

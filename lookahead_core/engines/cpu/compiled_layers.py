@@ -272,7 +272,8 @@ class CompiledLayers:
     def __call__(self, rows: torch.Tensor, rope: torch.Tensor, trees: Sequence[TreeRows]) -> torch.Tensor:
         """The hidden states of a pass's rows after all layers, in float32; each tree's cache gets keys and values.
 
-        `rows` are hidden states, one tree after the other; `rope` is what `rope_of` gives for each row. Raises
+        `rows` are hidden states, one tree after the other; `rope` holds for each row the cosines
+        of its rotary embedding, then the sines with the first half negated. Raises
         ValueError if the arguments do not fit together, before anything is written.
         """
         shape, count, threads = self.shape, len(rows), torch.get_num_threads()

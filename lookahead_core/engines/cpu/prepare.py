@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from lookahead_core.engines.cpu.compiled_layers import ROWS
-from lookahead_core.engines.cpu.llama_layers import LayerRun, use_compiled_layers
+from lookahead_core.engines.cpu.llama_layers import use_compiled_layers
 from lookahead_core.engines.cpu.output_head import CompiledHead, Float32Head
 from lookahead_core.engines.cpu.packed_matrix import PackedLinear, is_plain, packs
 
@@ -68,15 +68,15 @@ def _prepared(model_copy: Any, compute: str) -> Computation:
     not_packed = _why_not_packed(linears)
     not_compiled = _why_not_compiled(linears, model_copy.dtype, compute) or use_compiled_layers(model_copy)
     head = model_copy.get_output_embeddings()
-    layers = [module.compiled for module in model_copy.modules() if isinstance(module, LayerRun)]
-    exact = bool(layers) and layers[0].takes(head)
-    if exact:
-        model_copy.set_output_embeddings(CompiledHead(head.weight, layers[0]))
+    layers = None if not_compiled else model_copy.forward.compiled
+    exact_rows = 0
+    if layers is not None and layers.takes(head):
+        model_copy.set_output_embeddings(CompiledHead(head.weight, layers))
+        exact_rows = ROWS
     else:
         use_float32_head(model_copy)
     few = COMPILED if layers else PLAIN if not_packed else PACKED
-    exact_rows = ROWS if exact else 0
-    if layers and layers[0].dtype is torch.float32:
+    if layers and layers.dtype is torch.float32:
         return Computation(COMPILED, COMPILED, exact_rows)
     if not_packed:
         return Computation(few, PLAIN, exact_rows, not_packed)

@@ -24,7 +24,7 @@ from lookahead_core.engines.cache import FlatCache
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.cpu import compiled_layers, prepare
 from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, aligned, compile_layers, paired, registers
-from lookahead_core.engines.cpu.llama_layers import LayerRun, float32_reference, use_compiled_layers
+from lookahead_core.engines.cpu.llama_layers import CompiledForward, float32_reference, use_compiled_layers
 from lookahead_core.engines.cpu.output_head import CompiledHead
 from lookahead_core.engines.cpu.packed_matrix import packs
 from lookahead_core.engines.uncached import UncachedEngine
@@ -255,7 +255,7 @@ def test_layers_that_the_kernels_would_change_are_not_compiled(change: Any) -> N
     change(hf_model)
     engine = CachedEngine(hf_model, cache_bytes=1 << 30)
     assert re.search(REASONS[change], use_compiled_layers(engine.model_copy))
-    assert not any(isinstance(one, LayerRun) for one in engine.model_copy.modules())
+    assert not isinstance(engine.model_copy.forward, CompiledForward)
     _, nodes = random_tree(8, 1)
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
 
@@ -407,7 +407,7 @@ def test_a_loaded_model_says_how_it_computes(dtype: torch.dtype) -> None:
     engine: Any = load_model(hf_model, tokenizer=None).engine
     assert engine.computation.few_rows == "layers compiled by LLVM" and engine.computation.exact_rows == ROWS
     assert engine.batch_invariant_rows == (ROWS if dtype is torch.bfloat16 else None)
-    assert any(isinstance(one, LayerRun) for one in engine.model_copy.modules())
+    assert isinstance(engine.model_copy.forward, CompiledForward)
     assert isinstance(engine.model_copy.get_output_embeddings(), CompiledHead)
     _, nodes = random_tree(8, 1)
     plain = copy.deepcopy(hf_model).float()
