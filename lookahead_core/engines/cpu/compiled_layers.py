@@ -126,10 +126,9 @@ def functions_for(shape: LayerShape) -> CompiledFunctions:
         binding.add_symbol(name, ctypes.cast(getattr(_openmp(), name), ctypes.c_void_p).value)
     # LLVM uses 256-bit registers on some AVX-512 processors unless told otherwise.
     long = "-prefer-256-bit" if shape.lanes == REGISTERS[0][1] else "-avx512f"
-    target = binding.Target.from_default_triple()
-    machine = target.create_target_machine(
-        cpu=binding.get_host_cpu_name(), features=f"{binding.get_host_cpu_features().flatten()},{long}", opt=3
-    )
+    features = f"{binding.get_host_cpu_features().flatten()},{long}"
+    target, processor = binding.Target.from_default_triple(), binding.get_host_cpu_name()
+    machine = target.create_target_machine(cpu=processor, features=features, opt=3)
     module = binding.parse_assembly(llvm_ir_of(shape))
     module.verify()
     tuning = binding.create_pipeline_tuning_options(speed_level=3)
@@ -272,9 +271,9 @@ class CompiledLayers:
     def __call__(self, rows: torch.Tensor, rope: torch.Tensor, trees: Sequence[TreeRows]) -> torch.Tensor:
         """The hidden states of a pass's rows after all layers, in float32; each tree's cache gets keys and values.
 
-        `rows` are hidden states, one tree after the other; `rope` holds for each row the cosines
-        of its rotary embedding, then the sines with the first half negated. Raises
-        ValueError if the arguments do not fit together, before anything is written.
+        `rows` are hidden states, one tree after the other; `rope` holds for each row the cosines of its
+        rotary embedding, then the sines with the first half negated. Raises ValueError if the arguments do not fit
+        together, before anything is written.
         """
         shape, count, threads = self.shape, len(rows), torch.get_num_threads()
         counts = [tree.count for tree in trees]
@@ -285,9 +284,8 @@ class CompiledLayers:
         residual = rows.to(torch.float32, copy=True).contiguous()
         rope = rope.to(torch.float32).contiguous()
         masks = [tree.mask.to(self.dtype).contiguous() for tree in trees]
-        firsts = itertools.accumulate(counts, initial=0)
         records, caches = [], []
-        for first, tree, mask in zip(firsts, trees, masks, strict=False):
+        for first, tree, mask in zip(itertools.accumulate(counts, initial=0), trees, masks, strict=False):
             records.append((first, tree.count, tree.start, tree.capacity, mask.shape[3], mask.data_ptr()))
         for layer in range(len(self)):
             caches += [states.data_ptr() for tree in trees for states in tree.cache[layer]]

@@ -44,7 +44,7 @@ class Computation:
         passes = [f"{few}: {self.few_rows}", f"larger passes: {self.many_rows}"]
         if self.few_rows == self.many_rows:
             passes = [f"all passes: {self.few_rows}"]
-        return [*passes, *filter(None, [self.reason])]
+        return passes + [self.reason] * bool(self.reason)
 
 
 PLAIN, PACKED, COMPILED = "as transformers computes them", "packed matrices", "layers compiled by LLVM"
@@ -75,13 +75,13 @@ def _prepared(model_copy: Any, compute: str) -> Computation:
         exact_rows = ROWS
     else:
         use_float32_head(model_copy)
-    few = COMPILED if layers else PLAIN if not_packed else PACKED
     if layers and layers.dtype is torch.float32:
         return Computation(COMPILED, COMPILED, exact_rows)
-    if not_packed:
-        return Computation(few, PLAIN, exact_rows, not_packed)
-    _pack_matrices(model_copy)
-    return Computation(few, PACKED, exact_rows, not_compiled and f"layers are not compiled: {not_compiled}")
+    if not not_packed:
+        _pack_matrices(model_copy)
+    many = PLAIN if not_packed else PACKED
+    reason = not_packed or (not_compiled and f"layers are not compiled: {not_compiled}")
+    return Computation(COMPILED if layers else many, many, exact_rows, reason)
 
 
 def _why_not_compiled(linears: list[nn.Linear], dtype: torch.dtype, compute: str) -> str:
