@@ -43,7 +43,7 @@ def lookahead(
 
 
 def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
-    """Grow branches in any mode but "sampled"; yield the leaves of the first tokens, then those that the mode yields."""
+    """Grow branches in any mode but "sampled"; yield the leaves of the first tokens, then those of the mode."""
     options = growth.options
     leaves = _first_leaves(growth, head) if typed is None else healed_leaves(growth, head, typed)
     if options.mode == "forks":

@@ -36,7 +36,7 @@ NUMBER_RANGES = {"cutoff": (0.0, 1.0), "slope": (1.0, 100.0), "temperature": (0.
 
 @dataclass(frozen=True)
 class LookaheadOptions:
-    """The options of a lookahead; `LookaheadKeywords` explains each. Making them raises a ValueError for a wrong one."""
+    """The options of a lookahead; `LookaheadKeywords` explains each. A wrong value raises a ValueError."""
 
     k: int = 5
     depth: int = 5

@@ -109,7 +109,7 @@ class StreamOptions(LogitRules):
 
     @property
     def for_choice(self) -> StreamOptions:
-        """These options with those of `NOT_FOR_CHOICE` at their defaults: streams with equal ones choose equal tokens."""
+        """These options with those of `NOT_FOR_CHOICE` at their defaults: equal ones choose equal tokens."""
         defaults: dict[str, Any] = {each.name: each.default for each in fields(self) if each.name in NOT_FOR_CHOICE}
         return replace(self, **defaults)
 
