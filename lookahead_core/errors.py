@@ -29,12 +29,18 @@ class TextError(LookaheadError):
 def is_caused_by(
     error: BaseException | None, kind: type[BaseException] | tuple[type[BaseException], ...], message: str = ""
 ) -> bool:
-    """Whether the error, or one in its chain of causes and contexts, has this type and contains this message."""
+    """Whether the error, or one in its chain of causes and contexts, has this type and a text that contains `message`.
+
+    False for None.
+    """
     while error is not None and not (isinstance(error, kind) and message in str(error)):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out; torch on a CPU raises a RuntimeError that says so only in its message."""
+    """Whether the error, or one in its chain of causes, is a MemoryError or says "allocate memory".
+
+    Torch on a CPU raises a RuntimeError that says so only in its message.
+    """
     return is_caused_by(error, MemoryError) or is_caused_by(error, Exception, "allocate memory")

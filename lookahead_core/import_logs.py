@@ -14,10 +14,10 @@ QUIET_PACKAGES = ("torch", "torchao", "transformers", "accelerate", "bitsandbyte
 
 
 def quiet_import_logs() -> None:
-    """Hide log records and warnings below errors, of torch and the packages built on it.
+    """Hide log records below errors, and Python warnings, of torch and the packages built on it, from now on.
 
-    For programs, which call it before torch is imported; importing this package as a library hides nothing. `python -W`
-    and torch's own environment variables still show what they ask for.
+    For programs, which call it before torch is imported; importing this package as a library hides nothing. With
+    `python -W` no Python warning is hidden, and torch's own environment variables keep their values if they are set.
     """
     for name in NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)

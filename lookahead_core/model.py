@@ -39,18 +39,18 @@ class Model:
 
     @property
     def dtype(self) -> str:
-        """The dtype of the weights, as "bfloat16"."""
+        """The name of the dtype of the weights, such as "bfloat16"."""
         return str(self.hf_model.dtype).removeprefix("torch.")
 
     @property
     def device(self) -> str:
-        """The device of the weights, as "cpu" or "cuda:0"."""
+        """The name of the device of the weights, such as "cpu" or "cuda:0"."""
         return str(self.hf_model.device)
 
     def describe(self, *, details: bool = False) -> str:
-        """Return one line for people: name, device, dtype, quantization if any, and engine.
+        """Return one line to be shown: name, device, dtype, quantization if any, and engine ("cached" or "uncached").
 
-        With `details`, further lines say how passes are computed, and why not faster.
+        With `details`, further lines say why the engine is uncached, how passes are computed, and why not faster.
         """
         engine = "uncached" if self.engine_reason else "cached"
         facts = (self.name.rstrip("/").rsplit("/")[-1], self.device.upper(), self.dtype, self.quantization, engine)
@@ -62,9 +62,9 @@ class Model:
 
 
 def model_and_source(first: Any, second: Any, function: str) -> tuple[Model, Any]:
-    """Return the model and the source among two arguments in either order.
+    """Return two arguments in the order model, other: the one that is a `Model` first.
 
-    A ValueError that names the called function is raised unless exactly one of them is a `Model`.
+    Raises a ValueError, with the name `function` in its message, unless exactly one of the two is a `Model`.
     """
     if isinstance(first, Model) == isinstance(second, Model):
         raise ValueError(f"{function} takes a model that load_model gave, and a source: give one of each.")

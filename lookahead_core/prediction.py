@@ -14,7 +14,7 @@ class Prediction:
     token_ids: tuple[int, ...]
     """The most likely tokens, most likely first."""
     logprobs: tuple[float, ...]
-    """Their log-probabilities."""
+    """Their natural log-probabilities."""
     entropy: float
     """The entropy of the whole distribution, in nats."""
     tail: tuple[int, ...] = ()

@@ -12,7 +12,7 @@ MIN_TAIL_PROBABILITY = 1e-3
 
 
 def reheat(logprobs: Sequence[float], tail: Sequence[int], temperature: float) -> tuple[tuple[float, ...], float]:
-    """Return the probabilities of the kept tokens at a temperature, and that of all other tokens together.
+    """Return the probabilities of the kept tokens at a temperature, and the sum of those of all other tokens.
 
     `logprobs` are the kept tokens' log-probabilities at temperature 1, most likely first; `tail` counts the other
     tokens by their distance to the most likely one, in bins of `TAIL_BIN` nats. Raises ValueError unless the
@@ -36,7 +36,10 @@ def _tail_weight(tail: Sequence[int], temperature: float) -> float:
 
 
 def _tail_scale(logprobs: Sequence[float], tail: Sequence[int]) -> float:
-    """Return the factor that makes the tail's weight exact at temperature 1: 1 less the kept probabilities."""
+    """Return the factor with which the tail gets its exact probability at temperature 1: 1 less the kept ones.
+
+    1 if that probability is below `MIN_TAIL_PROBABILITY`.
+    """
     exact = 1 - math.fsum(map(math.exp, logprobs))
     if exact < MIN_TAIL_PROBABILITY:
         return 1.0

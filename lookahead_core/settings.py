@@ -18,7 +18,7 @@ def _default_cache_dir() -> Path:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user may set without code; each field has the environment variable that its docstring names."""
+    """The settings that a user makes without code; each field has the environment variable that its docstring names."""
 
     model: str = ""
     """The model: a Hub id, a folder or a .gguf file; empty for the default. LOOKAHEAD_MODEL"""
@@ -50,9 +50,9 @@ class Settings:
 
     @classmethod
     def from_env(cls) -> Settings:
-        """The settings from environment variables, with defaults for those that are not set.
+        """Return the settings from environment variables, with defaults for those that are not set or blank.
 
-        Raises ValueError for a value of the wrong type.
+        Raises ValueError for a value that is no number or no yes or no where one is needed, and for numbers up to 0.
         """
         values: dict[str, Any] = {}
         for each in fields(cls):
@@ -63,7 +63,10 @@ class Settings:
 
 
 def _parse(name: str, raw: str, kind: str) -> object:
-    """Return the value `raw` of the environment variable `name` as a `kind`: the name of a setting's type."""
+    """Return the value `raw` of the environment variable `name`, converted to the type that is named `kind`.
+
+    Raises ValueError if it cannot be converted, or is a number that is not above 0.
+    """
     if kind == "bool":
         return _parse_bool(name, raw)
     parsers: dict[str, Callable[[str], Any]] = {"str": str, "Path": Path, "int": int, "float": float}

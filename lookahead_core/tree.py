@@ -74,8 +74,8 @@ class TreeGrower(Protocol):
 class TokenTree:
     """All nodes below one root. The root is no token: the first tokens of all paths are its children.
 
-    A view is one look of the user at the branches. Nodes outside of the current view are hidden and may be pruned,
-    unless they are on the path to the head or in use by a grower.
+    A view is the nodes that one result shows, such as a lookahead's. Nodes outside of the current view are hidden and
+    may be pruned, unless they are on the path to the head or in use by a grower.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class TokenTree:
         self._row: tuple[weakref.ref[Node], Any] | None = None
 
     def expand(self, parent: Node, token_id: int) -> Node:
-        """The child of `parent` for this token, created if it does not exist; marks it as visible."""
+        """Return the child of `parent` for this token, created if it does not exist; it becomes visible."""
         child = parent.children.get(token_id)
         if child is None:
             child = parent.children[token_id] = Node(self, parent, token_id)
@@ -104,7 +104,7 @@ class TokenTree:
         return child
 
     def descend(self, start: Node, token_ids: Iterable[int]) -> Node:
-        """The node at the end of a path of tokens below `start`; missing nodes are created."""
+        """Return the node at the end of a path of tokens below `start`; missing nodes are created, all visible."""
         node = start
         for token_id in token_ids:
             node = self.expand(node, token_id)
@@ -119,7 +119,7 @@ class TokenTree:
             del node.memo[next(iter(node.memo))]
 
     def keep_row(self, node: Node, row: Any) -> None:
-        """Keep the full row of log-probabilities after a node. Rows are large: a tree keeps one and drops the last."""
+        """Keep the full row of log-probabilities after a node. Rows are large: a tree keeps the latest one only."""
         self._row = weakref.ref(node), row
 
     def row_of(self, node: Node) -> Any | None:
@@ -127,9 +127,9 @@ class TokenTree:
         return self._row[1] if self._row is not None and self._row[0]() is node else None
 
     def path(self, node: Node, below: Node | None = None) -> list[Node]:
-        """The nodes from below the root (or below `below`) down to `node`.
+        """Return the nodes on the path from the root, or from `below`, to `node`: the first excluded, `node` included.
 
-        Raises ValueError if `node` is not below `below`.
+        Empty if the two are the same node. Raises ValueError if `node` is not below `below`.
         """
         nodes: list[Node] = []
         top = below or self.root
@@ -142,7 +142,7 @@ class TokenTree:
         return nodes
 
     def token_ids(self, node: Node) -> list[int]:
-        """The token ids of the path to `node`."""
+        """Return the token ids of the path from below the root down to `node`."""
         return [each.token_id for each in self.path(node)]
 
     def move_head(self, node: Node) -> None:
@@ -150,7 +150,7 @@ class TokenTree:
         self.head = node
 
     def new_view(self) -> None:
-        """Begin a view, which shows only the trunk at first."""
+        """Begin a view, in which only the trunk is visible at first: all other nodes are now hidden."""
         self.view += 1
         self.mark_visible(self.head)
 
@@ -174,7 +174,7 @@ class TokenTree:
             waiting.extend(node.children.values())
 
     def _path_ends(self) -> list[Node]:
-        """The ends of all paths that must not be pruned: the head, and the nodes from which growers continue."""
+        """Return the ends of all paths that must not be pruned: the head, and the frontiers of growers."""
         return [self.head, *(node for grower in self.growers for node in grower.frontier)]
 
     def _protected(self) -> set[Node]:
@@ -182,7 +182,10 @@ class TokenTree:
         return {node for end in self._path_ends() for node in self.path(end)}
 
     def prune_new(self, top: Node) -> list[Node]:
-        """Remove the nodes below `top` that the current view created and no grower needs; return them."""
+        """Remove the nodes below `top` that were created in the current view, and return them, children first.
+
+        The trunk, paths to growers' frontiers, and nodes with a child that stays are kept.
+        """
         protected = self._protected()
         below = list(self._below(top))
         removed = []
@@ -196,7 +199,10 @@ class TokenTree:
         return removed
 
     def prune_unevaluated(self, nodes: Iterable[Node]) -> list[Node]:
-        """Remove those of `nodes` that have no prediction, have no children and are no path's end; return them."""
+        """Remove those of `nodes` that have no prediction and no children that stay; return them, deepest first.
+
+        The head and the frontiers of growers are kept.
+        """
         ends = set(self._path_ends())
         removed = []
         for node in sorted(nodes, key=lambda node: -node.depth):
@@ -208,7 +214,10 @@ class TokenTree:
         return removed
 
     def prune(self, count: int | None = None) -> list[Node]:
-        """Remove hidden nodes, least recently visible first, and return them: all, or at most `count`."""
+        """Remove hidden nodes, least recently visible first, and return them: all, or at most `count`.
+
+        The trunk and the paths to growers' frontiers are kept.
+        """
         protected = self._protected()
         hidden = [node for node in self.nodes() if node.last_view < self.view and node not in protected]
         # A parent is visible whenever its child is, so this order never removes a parent before its children.
@@ -221,7 +230,7 @@ class TokenTree:
         return removed
 
     def check(self) -> None:
-        """Raise AssertionError if an invariant is violated."""
+        """Raise AssertionError if an invariant of the tree is violated; for tests."""
         count = 0
         for node in self.nodes():
             count += 1

@@ -15,9 +15,10 @@ T = TypeVar("T", bound="DataclassInstance")
 
 
 def parse_options(kind: type[T], keywords: Mapping[str, Any], function: str) -> T:
-    """An instance of the options dataclass `kind` from the keyword arguments of a function.
+    """Return an instance of the options dataclass `kind` with these keyword arguments.
 
-    Raises ValueError if a name is not a field of `kind`; the dataclass itself checks the values.
+    Raises ValueError if a name is not a field of `kind`; the dataclass itself checks the values. `function` is the
+    name of the called function, for the message.
     """
     known = [field.name for field in fields(kind)]
     for name in keywords:
@@ -27,13 +28,16 @@ def parse_options(kind: type[T], keywords: Mapping[str, Any], function: str) -> 
 
 
 def check_integer(name: str, value: object, low: int, high: int) -> None:
-    """Raise ValueError unless `value` is an integer from `low` to `high`."""
+    """Raise ValueError, with the option's `name`, unless `value` is an int from `low` to `high`, inclusive; no bool."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ValueError(f"{name} is {value!r}, and must be a whole number from {low} to {high:,}.")
 
 
 def check_number(name: str, value: object, low: float, high: float, *, above: bool = False) -> None:
-    """Raise ValueError unless `value` is a number from `low` to `high`; with `above`, `low` itself is refused."""
+    """Raise ValueError, with the option's `name`, unless `value` is an int or float from `low` to `high`, inclusive.
+
+    Bools and NaN are refused; with `above`, `low` itself too.
+    """
     fits = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
     if not fits or (above and value == low):
         most = "" if high == math.inf else f", and at most {high:g}"
@@ -42,7 +46,10 @@ def check_number(name: str, value: object, low: float, high: float, *, above: bo
 
 
 def as_token_id(value: Any) -> int:
-    """A value as a token id, also if it is an integer of an array library; -1 if it is no integer."""
+    """Return a value as an int, also if it is an integer of an array library; -1 if it is a bool or no integer.
+
+    A negative integer is returned as it is; there is no upper limit.
+    """
     try:
         return -1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -50,6 +57,9 @@ def as_token_id(value: Any) -> int:
 
 
 def check_choice(name: str, value: object, allowed: tuple[Any, ...]) -> None:
-    """Raise ValueError unless `value` is one of `allowed`; strings are compared by value, all else by identity."""
+    """Raise ValueError, with the option's `name`, unless `value` is one of `allowed`.
+
+    Strings are compared by value, all else by identity, so that 1 is not True.
+    """
     if not any(value is one or (isinstance(one, str) and value == one) for one in allowed):
         raise ValueError(f"{name} is {value!r}, and must be one of {', '.join(map(str, allowed))}.")

@@ -33,7 +33,7 @@ class Check:
 
     @property
     def stands(self) -> bool:
-        """Whether the bigger model agrees with the whole continuation."""
+        """Whether the bigger model agrees with all tokens of the continuation, an end token included."""
         return self.agreed == len(self.token_ids)
 
 
@@ -42,9 +42,10 @@ def generate_and_check(
 ) -> list[Check]:
     """Continue each prompt greedily with the smaller model, and check all of it in one pass of the bigger model.
 
-    Prompts are texts or lists of token ids; a single text counts as a list of one. Returns one check per prompt. A
-    continuation ends with an end token, after `max_new_tokens`, or where the bigger model's context would be full.
-    Raises ModelError if the models have different tokens.
+    Prompts are texts or lists of token ids; a single text counts as a list of one. Returns one check per prompt, in
+    order. A continuation ends with an end token, after `max_new_tokens`, or where either model's context would be full;
+    the fullest context of the bigger model limits all continuations. Long prompts take further passes. Raises
+    ModelError if the models have different tokens.
     """
     require_same_tokens(big, little)
     listed, rules = _listed(prompts), LogitRules(max_new_tokens=max_new_tokens)
@@ -67,7 +68,10 @@ def generate_and_check(
 
 
 def agreement_length(big: Model, little: Model, prompt: str | Sequence[int], *, most: int = 40) -> int:
-    """Return for how many tokens, at most `most`, the smaller model's continuation is the bigger model's own."""
+    """Return how many tokens of the smaller model's greedy continuation the bigger model would have written as well.
+
+    The continuation has at most `most` tokens; tokens after the first difference do not count.
+    """
     return generate_and_check(big, little, [prompt], max_new_tokens=most)[0].agreed
 
 
@@ -80,7 +84,10 @@ def _listed(prompts: Any) -> list[str | Sequence[int]]:
 
 
 def _unknown_ids(big: Model, little: Model) -> range:
-    """Return the ids that only the smaller model has. They are padding, and it must not write them."""
+    """Return the ids that only the smaller model has. They are padding, and it must not write them.
+
+    Raises ModelError if there are more than `MAX_PHRASES`.
+    """
     unknown = range(big.vocabulary, max(big.vocabulary, little.vocabulary))
     if len(unknown) > MAX_PHRASES:
         raise ModelError(

@@ -101,12 +101,15 @@ class Highlights:
         return max(_finite_losses(self.entries[1:]) or _finite_losses(self.entries[:1]), default=0.0)
 
     def relative_loss(self, entry: HighlightEntry) -> float | None:
-        """Return an entry's loss divided by the highest loss; above 1 only for the first entry, None without a loss."""
+        """Return an entry's loss divided by the highest loss; None if it has no loss, or if the highest loss is 0.
+
+        Above 1 only for the first entry and for an infinite loss.
+        """
         return entry.loss / self.highest_loss if entry.loss is not None and self.highest_loss else None
 
     @property
     def message(self) -> str:
-        """A sentence for people if there is no candidate; empty otherwise."""
+        """A sentence to show if there is no candidate; empty otherwise."""
         return "" if any(entry.differs for entry in self.entries) else NONE_FOUND
 
 
@@ -116,7 +119,7 @@ def _finite_losses(entries: Sequence[HighlightEntry]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class HighlightsStep:
-    """The progress of highlights after one more forward pass."""
+    """The progress of highlights, after a forward pass or at the end."""
 
     read: int
     """Number of tokens with a known prediction so far."""

@@ -35,9 +35,9 @@ MAX_LOGITS = 40_000_000
 
 
 def highlights(document: Document, k: int = 5) -> Highlights:
-    """Return the model's prediction at every token of the text, each with its `k` likeliest tokens, at most 20.
+    """Return the model's prediction at every token of the text, each with its `k` likeliest tokens, 1 to 20.
 
-    The text stays as it is.
+    The text stays as it is. Raises LookaheadError if it is empty.
     """
     result = None
     for step in highlights_steps(document, k):
@@ -47,7 +47,7 @@ def highlights(document: Document, k: int = 5) -> Highlights:
 
 
 def highlights_steps(document: Document, k: int = 5) -> Iterator[HighlightsStep]:
-    """Yield one step per forward pass of `highlights`, and a last one with the result.
+    """Yield a step without a result after each forward pass of `highlights`, and a last one with the result.
 
     The generator may be abandoned at any step: the tree keeps what was computed. It raises LookaheadError if the text
     is empty or changes meanwhile. A text longer than the model's context is read in windows, see `reading_windows`.
@@ -73,7 +73,10 @@ def highlights_steps(document: Document, k: int = 5) -> Iterator[HighlightsStep]
 
 
 def _evaluate(document: Document, window: ReadingWindow, k: int, facts: dict[int, TokenFacts]) -> Iterator[int]:
-    """Add the facts of a window's tokens to `facts`; yield after each pass how many of its tokens are done."""
+    """Evaluate a window; yield after each forward pass how many of its tokens are done.
+
+    At the end the facts of its tokens are added to `facts`, by index in `document.token_ids`.
+    """
     engine, tree, token_ids = document.model.engine, document.tree, document.token_ids
     path = tree.path(node_before(document, window.end - 1, window.start))
     # The facts of a token come from the logits of the node before it.
@@ -99,7 +102,7 @@ def _known_facts(node: Node, token_id: int, k: int) -> TokenFacts | None:
 
 
 def _chunks(nodes: list[Node], vocabulary: int) -> Iterator[list[Node]]:
-    """Yield the nodes in chunks for one forward pass each."""
+    """Yield the nodes, in order, in chunks for one forward pass each, with at most `MAX_LOGITS` logits."""
     most = max(1, MAX_LOGITS // vocabulary)
     while nodes:
         size = min(most, len(nodes) if len(nodes) <= MAX_LAST_CHUNK else PREFILL_CHUNK)
@@ -108,7 +111,10 @@ def _chunks(nodes: list[Node], vocabulary: int) -> Iterator[list[Node]]:
 
 
 def _entries(document: Document, facts: dict[int, TokenFacts], read_from: dict[int, int]) -> Iterator[HighlightEntry]:
-    """Yield the entries of the text."""
+    """Yield the entries of the text, in order.
+
+    `facts` has the facts of a token, and `read_from` the first text token that was read for them, both by token index.
+    """
     spans = list(token_spans(document))
     words = word_spans([document.text[start:end] for _, _, start, end in spans])
     for (first, after, start, end), word in zip(spans, words, strict=True):

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def lookahead_steps_at(document: Document, start: int, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
     """Yield the steps of a lookahead from the middle of the text, as if it ended before the token at character `start`.
 
-    The text stays as it is. The options are those of `Document.lookahead`.
+    The text stays as it is. The options are those of `Document.lookahead`; `heal` has no effect. Raises ValueError if
+    no token begins at `start`, and LookaheadError if no token precedes it.
     """
     checked_options = LookaheadOptions.of(options)
     token = token_at(document, start)

@@ -31,8 +31,8 @@ class ReplacementFit:
     following: str
     """The next words of the text, whose probability is compared."""
     logprob: float | None
-    """Natural log-probability of these words after the alternative; None if the alternative has no text or nothing
-    follows."""
+    """Natural log-probability of these words after the alternative; None if the alternative has no text or is an end
+    token, or if nothing follows."""
     own_logprob: float | None
     """Their natural log-probability after the text's own word; None if nothing follows."""
 
@@ -58,9 +58,9 @@ def drop_in(
 ) -> list[ReplacementFit]:
     """Return, for each alternative of a highlight entry, whether it fits; one forward pass for all alternatives.
 
-    The alternative replaces the rest of the word from its token on. It fits if the next `words` words of the text, at
-    most 8, are at most `MAX_LIKELIHOOD_RATIO` times less likely after it than after the text's own word. Raises
-    LookaheadError if the text has changed since the entry was made.
+    The alternative replaces the rest of the word from its token on. It fits if the next `words` words of the text, 1 to
+    8, of which at most 8 tokens are compared, are at most `MAX_LIKELIHOOD_RATIO` times less likely after it than after
+    the text's own word. Raises LookaheadError if the text has changed since the entry was made.
     """
     return next(fits for fits in drop_in_steps(document, entry, alternatives, words) if fits is not None)
 
@@ -102,7 +102,10 @@ def _fits(
 
 
 def _origin(document: Document, entry: HighlightEntry) -> Node:
-    """Return the node before the token that the entry's alternatives replace."""
+    """Return the node before the token that the entry's alternatives replace.
+
+    Raises LookaheadError if the text has changed since the entry was made.
+    """
     token_ids = tuple(document.token_ids[entry.first_token : entry.first_token + len(entry.token_ids)])
     if token_ids != entry.token_ids or document.text[entry.start : entry.end] != entry.token:
         raise LookaheadError("The text has changed since it was read; read it again.")
@@ -116,7 +119,7 @@ def _rest_of_word(document: Document, entry: HighlightEntry) -> list[int]:
 
 
 def _following(document: Document, entry: HighlightEntry, words: int) -> tuple[str, list[int]]:
-    """Return the next words of the text after the entry's word, and their first token ids."""
+    """Return the next `words` words of the text after the entry's word, and their ids, at most 8."""
     runs = itertools.islice(_WORD.finditer(document.text, entry.word[1]), words)
     following = "".join(run[0] for run in runs)
     tokens = document.model.codec.encode(following, continuing=True)

@@ -46,9 +46,10 @@ def reading_windows(document: Document) -> list[ReadingWindow]:
 
 
 def token_spans(document: Document) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the text in runs of tokens that add at least one whole character.
+    """Yield the text in the shortest runs of tokens that add at least one whole character; often a single token.
 
-    Each run is (first token, index after the last token, first character, index after the last character).
+    Each run is (first token, index after the last token, first character, index after the last character). Start
+    tokens, and tokens at the end that add no whole character, are in none.
     """
     tokens, first = document.passage.tokens, document.passage.start_count
     start = 0
@@ -60,7 +61,7 @@ def token_spans(document: Document) -> Iterator[tuple[int, int, int, int]]:
 
 
 def word_spans(pieces: Sequence[str]) -> list[tuple[int, int]]:
-    """Return, for each piece of a text, the first character and the end of the word that the piece is part of."""
+    """Return, for each piece of a text, the word that it is part of: first character, and index after the last one."""
     words: list[tuple[int, int]] = []
     end, start, count = 0, 0, 0
     for piece, complete in zip(pieces, _completes_word(pieces), strict=True):
@@ -104,7 +105,10 @@ def first_character(document: Document, token: int) -> int:
 
 
 def token_at(document: Document, start: int) -> int:
-    """Return the index of the token that begins at a character; raise ValueError if none does."""
+    """Return the index of the token that begins at character `start`; raise ValueError if none does.
+
+    If several tokens make that character together, the first of them.
+    """
     token = next((first for first, _, begins, _ in token_spans(document) if begins == start), None)
     if token is None:
         raise ValueError(f"start is {start!r}, and must be the character at which a token of the text begins.")

@@ -29,9 +29,10 @@ class TokenFacts:
 
 
 def observe(logits: torch.Tensor, token_ids: Sequence[int], k: int) -> Iterator[TokenFacts]:
-    """Yield the facts about each token; `logits` has one row per token, and `k` likeliest tokens are listed.
+    """Yield the facts about each of `token_ids`, with the `k` likeliest tokens.
 
-    Passes over each row only a few times, and never computes log-probabilities of whole rows.
+    `logits` has shape (tokens, vocabulary): a row predicts the token of the same index. Passes over each row only a few
+    times, and never computes log-probabilities of whole rows.
     """
     ids = torch.tensor(token_ids, device=logits.device)[:, None]
     top_ids = top_k_sorted(logits, min(k, logits.shape[-1]))
@@ -50,7 +51,10 @@ def observe(logits: torch.Tensor, token_ids: Sequence[int], k: int) -> Iterator[
 def _first_and_mean(
     logits: torch.Tensor, top_ids: torch.Tensor, buffer: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return, per row, the probability of the likeliest token and the expected logit. `buffer` is overwritten."""
+    """Return, per row, the probability of the likeliest token and the expected logit, both of shape (rows).
+
+    `logits` has shape (rows, vocabulary), and `top_ids` the likeliest ids first. `buffer` is overwritten.
+    """
     probabilities = torch.softmax(logits, -1, out=buffer[: len(logits)])
     first = probabilities.gather(1, top_ids[:, :1])[:, 0]
     mean = probabilities.mul_(logits).sum(-1)
@@ -60,7 +64,10 @@ def _first_and_mean(
 
 
 def _count_larger(logits: torch.Tensor, own: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """Return, for each of these rows, the number of logits that are larger than the row's own token's."""
+    """Return, for each row index in `rows`, the number of logits in that row that are larger than the one in `own`.
+
+    `logits` has shape (tokens, vocabulary), `own` (tokens, 1), and the int64 result that of `rows`.
+    """
     # Summing uint8 is about 10x faster than summing bool here.
     counts = [(logits[some] > own[some]).view(torch.uint8).sum(-1, dtype=torch.int64) for some in rows.split(SLICE)]
     return torch.cat(counts)

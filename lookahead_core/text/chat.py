@@ -73,7 +73,10 @@ class Conversation:
         return tuple(token.token_id for token in self.tokens[: self.opening_length])
 
     def find_turn_end(self, text: str) -> int | None:
-        """The index in a continuation at which the template's text for the end of a message begins, or None."""
+        """Return the index in `text` at which the template's plain text for the end of a message begins; else None.
+
+        Also found is such a text without its last colons, at the end of `text`. None if a control token ends messages.
+        """
         if not self.turn_end_text:
             return None
         name = re.escape(self.turn_end_text.rstrip(":"))
@@ -82,7 +85,7 @@ class Conversation:
 
 
 def tokenize_conversation(codec: TextCodec, messages: Sequence[Mapping[str, str]]) -> Conversation:
-    """Tokenize messages `{"role": …, "content": …}` for a model that is to continue the last one.
+    """Return messages `{"role": …, "content": …}` as the tokens of a conversation whose last message is continued.
 
     Without a chat template, messages are laid out as in `LAYOUT`. If the template takes no system message, that is put
     at the beginning of the first user message. Templates may trim white space of all messages but the last. Raises
@@ -94,10 +97,10 @@ def tokenize_conversation(codec: TextCodec, messages: Sequence[Mapping[str, str]
 
 
 def instruction_opening(tokenizer: Any, instruction: str) -> tuple[int, ...]:
-    """The ids of one user message with this instruction, up to where the model's answer begins.
+    """Return the ids of one user message with this instruction, up to where the model's answer begins.
 
     Special tokens that the instruction spells are encoded as plain text. Raises LookaheadError if there is no chat
-    template, or if it cannot be used.
+    template, or if it cannot be used; ValueError if the instruction is no string or too long.
     """
     if not getattr(tokenizer, "chat_template", None):
         raise LookaheadError(
@@ -110,12 +113,15 @@ def instruction_opening(tokenizer: Any, instruction: str) -> tuple[int, ...]:
 
 
 def max_opening_tokens(context: int) -> int:
-    """How many tokens may come before a text in a context of this size: three quarters, rounded up."""
+    """Return how many tokens may come before a text in a context of `context` tokens: three quarters, rounded up."""
     return context - context // 4
 
 
 def _parse_messages(messages: object) -> tuple[list[str], list[str]]:
-    """The roles and the contents of messages. Raises ValueError or TextError if they are malformed."""
+    """Return the roles and the contents of messages, one of each per message.
+
+    Raises ValueError if they are malformed, too many or too long, and TextError for half of a surrogate pair.
+    """
     if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
         raise ValueError('messages must be a list of {"role": …, "content": …}.')
     if not messages:
@@ -172,14 +178,15 @@ def _conversation(tokenizer: _ChatTokenizer, roles: list[str], contents: list[st
 
 
 def _placeholder(number: int) -> str:
-    """Three private-use characters that stand for message `number` while the template is rendered."""
+    """Return three private-use characters that stand for message `number` while the template is rendered."""
     return chr(0xE000 + number) * 3
 
 
 def _split_template(tokenizer: Any, roles: list[str]) -> tuple[str, str]:
-    """What the template puts before the last message, with placeholders for the others, and what it puts after it.
+    """Return the rendered template before the content of the last message, and after it.
 
-    If the template refuses a system message, it is rendered within the first user message.
+    All other contents are placeholders. If the template refuses the messages and the first is a system message, that is
+    rendered within the first user message. Raises LookaheadError if the template cannot be used.
     """
     contents = [f"{BLANK}{_placeholder(number)}{BLANK}" for number in range(len(roles) - 1)]
     contents.append(_placeholder(len(roles) - 1))
@@ -194,7 +201,10 @@ def _split_template(tokenizer: Any, roles: list[str]) -> tuple[str, str]:
 
 
 def _without_system(messages: Messages) -> Messages:
-    """The messages with the system message put at the beginning of the first user message."""
+    """Return the messages with the first, a system message, put at the beginning of the user message after it.
+
+    If no user message follows, it becomes a user message of its own.
+    """
     first, *others = messages
     if others and others[0]["role"] == "user":
         return [{"role": "user", "content": f"{first['content']}\n\n{others[0]['content']}"}, *others[1:]]
@@ -202,9 +212,10 @@ def _without_system(messages: Messages) -> Messages:
 
 
 def _split_at_last(tokenizer: Any, messages: Messages) -> tuple[str, str]:
-    """Render the messages and split the result at the last one's placeholder.
+    """Render the messages; return the text before and after the last one's placeholder.
 
-    Raises LookaheadError if the template changes, drops or repeats a placeholder.
+    If the template puts only white space after it, the second text is what it would put before a next message. Raises
+    LookaheadError if the template changes, drops or repeats a placeholder.
     """
     expected = _PLACEHOLDERS.findall("".join(message["content"] for message in messages))
     placeholder = expected[-1] * 3
@@ -221,9 +232,10 @@ def _split_at_last(tokenizer: Any, messages: Messages) -> tuple[str, str]:
 
 
 def _split_at_answer(tokenizer: Any, messages: Messages, placeholder: str) -> tuple[str, str]:
-    """Split at an answer: where the generation prompt ends, or where the template puts an answer if it has no prompt.
+    """Return the rendered text before and after an answer, the last message.
 
-    White space that the template puts before an answer is left to the model.
+    The answer begins where the generation prompt ends, or where the template puts it if it has no such prompt. White
+    space that the template puts before an answer is left to the model.
     """
     earlier = messages[:-1]
     bare, prompted = _render(tokenizer, earlier), _render(tokenizer, earlier, generation_prompt=True)
@@ -239,7 +251,7 @@ def _split_at_answer(tokenizer: Any, messages: Messages, placeholder: str) -> tu
 
 
 def _next_turn(tokenizer: Any, messages: Messages, placeholder: str) -> str:
-    """What the template puts between the last message and a next one; "" if it refuses a next one."""
+    """Return what the template puts between the last message and a next one; "" if it refuses a next one."""
     other = "assistant" if messages[-1]["role"] == "user" else "user"
     following = _placeholder(MAX_MESSAGES)
     try:
@@ -258,7 +270,10 @@ def _unusable_template() -> LookaheadError:
 
 
 def _render(tokenizer: Any, messages: Messages, *, generation_prompt: bool = False) -> str:
-    """The messages in the model's template, or in `LAYOUT` if it has none. Raises LookaheadError if that fails."""
+    """Return the messages in the model's template, or in `LAYOUT` if it has none.
+
+    With `generation_prompt`, the header of an answer follows. Raises LookaheadError if the template fails.
+    """
     if not getattr(tokenizer, "chat_template", None):
         shown = "".join(LAYOUT.format(role=one["role"].capitalize(), content=one["content"]) for one in messages)
         return shown + (LAYOUT.partition("{content}")[0].format(role="Assistant") if generation_prompt else "")
@@ -272,7 +287,7 @@ def _render(tokenizer: Any, messages: Messages, *, generation_prompt: bool = Fal
 
 
 def _reason(error: Exception) -> str:
-    """The message of an error that the template raised itself, else the error's type."""
+    """Return the message of an error that the template raised itself, at most 200 characters; else the error's type."""
     message = str(error) if type(error).__name__ == "TemplateError" else ""
     return message.strip(" .!")[:200] or type(error).__name__
 
@@ -314,7 +329,10 @@ def _opening_tokens(tokenizer: _ChatTokenizer, parts: list[_Part]) -> list[ChatT
 
 
 def _encode_template(tokenizer: _ChatTokenizer, text: str) -> list[tuple[int, int]]:
-    """The ids of a text in which special tokens are control tokens, each with the index of its first character."""
+    """Return the ids of a text, each with the index of its first character.
+
+    Special tokens that the text spells become control tokens, and no start token is added.
+    """
     options = {"add_special_tokens": False, "split_special_tokens": False, "verbose": False}
     if tokenizer.tokenizer.is_fast:
         encoded = tokenizer.tokenizer(text, return_offsets_mapping=True, **options)
@@ -325,7 +343,7 @@ def _encode_template(tokenizer: _ChatTokenizer, text: str) -> list[tuple[int, in
 
 
 def _starts_by_bytes(tokenizer: _ChatTokenizer, ids: list[int], text: bytes) -> Iterator[int]:
-    """Yield the index of each token's first character, for tokenizers without offsets, by matching the tokens' bytes.
+    """Yield the index in characters at which each token begins, for tokenizers without offsets, by the tokens' bytes.
 
     Tokens that share a character all begin with it. A leading space that the text does not have is dropped, and white
     space that no token spells belongs to the token before it.
@@ -349,12 +367,15 @@ def _starts_by_bytes(tokenizer: _ChatTokenizer, ids: list[int], text: bytes) -> 
 
 
 def _spelled(tokenizer: _ChatTokenizer, token_id: int) -> bytes:
-    """The bytes of a token in a template: its text, or the name of a control token."""
+    """Return the bytes of a token in a template: those of its text, or of the name of a control token."""
     return tokenizer.codec.bytes_of(token_id) or str(tokenizer.tokenizer.convert_ids_to_tokens(token_id)).encode()
 
 
 def _encode_by_part(tokenizer: _ChatTokenizer, parts: list[_Part]) -> list[tuple[int, int]]:
-    """Ids and first characters as `_encode_template` returns them, with messages encoded as plain text."""
+    """Return the ids of all parts, each with the index of its first character; messages are encoded as plain text.
+
+    So only special tokens of the template become control tokens.
+    """
     tokens: list[tuple[int, int]] = []
     length = 0
     for part in parts:
@@ -371,7 +392,11 @@ def _encode_by_part(tokenizer: _ChatTokenizer, parts: list[_Part]) -> list[tuple
 
 
 def _turn_end(tokenizer: _ChatTokenizer, after: str) -> tuple[frozenset[int], str]:
-    """The control token, or else the plain text, with which the template ends a message; one of the two is empty."""
+    """Return the control token, or else the plain text, with which the template ends a message.
+
+    `after` is what the template puts after the last message. At least one of the two is empty; both are if the template
+    puts nothing there.
+    """
     text = after.partition(_placeholder(MAX_MESSAGES))[0].replace(BLANK, "")
     special = special_ids(tokenizer.tokenizer)
     first = [token_id for token_id, _ in _encode_template(tokenizer, text.lstrip())[:1] if token_id in special]

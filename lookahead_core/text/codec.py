@@ -30,14 +30,17 @@ class TypedToken:
 
 
 def split_bytes(partial: bytes, more: bytes) -> tuple[str, bytes]:
-    """Decode `partial + more` as UTF-8: the complete characters, and the bytes of an incomplete one at the end."""
+    """Decode `partial + more` as UTF-8; return the complete characters, and the bytes of an incomplete one at the end.
+
+    Bytes that are no UTF-8 become replacement characters.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     text = decoder.decode(partial + more)
     return text, decoder.getstate()[0]
 
 
 def is_complete_utf8(spelled: bytes) -> bool:
-    """Whether these bytes are valid UTF-8 without an incomplete character."""
+    """Whether these bytes are valid UTF-8 without an incomplete character; True for no bytes."""
     try:
         spelled.decode()
     except UnicodeDecodeError:
@@ -48,8 +51,8 @@ def is_complete_utf8(spelled: bytes) -> bool:
 class TextCodec:
     """A tokenizer as a map between bytes and ids.
 
-    Special tokens have no text, and text is never encoded as a special token. The tokenizer may be None: then
-    everything that needs text raises TextError.
+    Special tokens have no text, and text is never encoded as a special token. The tokenizer may be None: then encoding
+    a text raises TextError, and tokens have no bytes.
     """
 
     def __init__(self, tokenizer: Any | None) -> None:
@@ -73,9 +76,10 @@ class TextCodec:
         self.start_ids = self._find_start_ids()
 
     def encode(self, text: str, continuing: bool = False) -> list[TypedToken]:
-        """The tokens of a text, whose spans cover it without gaps. Raises TextError for half of a surrogate pair.
+        """Return the tokens of a text, whose spans cover it without gaps; no start tokens, and none for an empty text.
 
-        With `continuing`, the text follows other text, so that no space is put before it.
+        With `continuing`, the text follows other text, so that the tokenizer puts no space before it. Raises TextError
+        for half of a surrogate pair.
         """
         if half := SURROGATE.search(text):
             raise TextError(f"Character {half.start()} of the text is half of a surrogate pair; remove it.")
@@ -86,7 +90,7 @@ class TextCodec:
         return _tiled(self._encode_with_spans(text), text)
 
     def bytes_of(self, token_id: int) -> bytes:
-        """The bytes that a token adds within a text; b"" for special tokens and unknown ids."""
+        """Return the bytes that a token adds within a text; b"" for special tokens and unknown ids."""
         if self.tokenizer is None or token_id in self._special or not 0 <= token_id < self._size:
             return b""
         spelled = self._spelled_by.get(token_id)
@@ -95,21 +99,21 @@ class TextCodec:
         return spelled
 
     def first_bytes_of(self, token_id: int) -> bytes:
-        """The bytes that a token adds to an empty text, where some tokenizers drop a leading space."""
+        """Return the bytes that a token adds to an empty text, where some tokenizers drop a leading space."""
         spelled = self.bytes_of(token_id)
         if not spelled:
             return b""
         return spelled[1:] if self.adds_space and spelled.startswith(b" ") else spelled
 
     def tokens_starting_with(self, prefix: bytes) -> Sequence[int]:
-        """The ids of all tokens whose bytes begin with `prefix`."""
+        """Return the ids of all tokens whose bytes begin with `prefix`, sorted by their bytes."""
         spelled, token_ids = self._vocabulary
         low = bisect.bisect_left(spelled, prefix)
         high = bisect.bisect_left(spelled, prefix + b"\xff" * 8)
         return token_ids[low:high]
 
     def tokens_containing(self, text: bytes) -> frozenset[int]:
-        """The ids of all tokens whose bytes contain `text`."""
+        """Return the ids of all tokens whose bytes contain the bytes `text`."""
         found = self._containing.get(text)
         if found is None:
             if len(self._containing) >= MAX_SEARCHES:
@@ -134,7 +138,7 @@ class TextCodec:
         return self._decode([*self._anchor, token_id])[len(self._anchor_text) :].encode()
 
     def require_tokenizer(self) -> Any:
-        """The tokenizer; raises TextError if there is none."""
+        """Return the tokenizer; raise TextError if there is none."""
         if self.tokenizer is None:
             raise TextError("This model was loaded without a tokenizer, so there are token ids and no text.")
         return self.tokenizer
@@ -156,7 +160,10 @@ class TextCodec:
         return ()
 
     def _encode_with_spans(self, text: str) -> list[TypedToken]:
-        """Tokens with the tokenizer's own offsets, or by their bytes if the tokenizer has no offsets."""
+        """Return the tokens of a text with the tokenizer's own offsets, or with spans by their bytes if it has none.
+
+        The spans may have gaps and overlaps.
+        """
         if self.require_tokenizer().is_fast:
             encoded = self.require_tokenizer()(
                 text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True, verbose=False
@@ -166,9 +173,9 @@ class TextCodec:
         return self._spans_by_bytes(self._encode_plain(text), text)
 
     def _spans_by_bytes(self, token_ids: list[int], text: str) -> list[TypedToken]:
-        """Tokens with the spans that follow from their bytes.
+        """Return these tokens with the spans that follow from their bytes.
 
-        If these do not spell the text (the tokenizer normalises it), the last token gets the whole text.
+        If these are longer or shorter than the text (the tokenizer normalises it), each span is the whole text.
         """
         tokens: list[TypedToken] = []
         end, partial = 0, b""
@@ -182,7 +189,7 @@ class TextCodec:
         return [TypedToken(token.token_id, 0, len(text)) for token in tokens]
 
     def _encode_continuation(self, text: str) -> list[TypedToken]:
-        """The tokens of a text that follows other text, for a tokenizer that would put a space before it."""
+        """Return the tokens of a text that follows other text, for a tokenizer that would put a space before it."""
         if text.startswith(" ") and len(text) > 1:
             tokens = [TypedToken(t.token_id, t.start + 1, t.end + 1) for t in self._encode_with_spans(text[1:])]
             return _tiled(tokens, text)
@@ -193,7 +200,10 @@ class TextCodec:
 
 
 def _spell_byte_level(token: str) -> bytes:
-    """The bytes of a token in a byte-level vocabulary, in which each printable character stands for a byte."""
+    """Return the bytes of a token in a byte-level vocabulary, in which each character stands for a byte.
+
+    A token with another character is returned in UTF-8.
+    """
     table = _byte_table()
     if all(character in table for character in token):
         return bytes(table[character] for character in token)
@@ -202,14 +212,17 @@ def _spell_byte_level(token: str) -> bytes:
 
 @functools.cache
 def _byte_table() -> dict[str, int]:
-    """GPT-2's table: printable Latin-1 characters stand for themselves, other bytes for characters from 256 on."""
+    """Return GPT-2's table from characters to bytes.
+
+    Printable Latin-1 characters stand for their own byte, and characters from 256 on for the other bytes.
+    """
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + index): byte for index, byte in enumerate(others)}
 
 
 def special_ids(tokenizer: Any) -> frozenset[int]:
-    """The ids of all special tokens, in whichever way the tokenizer declares them."""
+    """Return the ids of all special tokens: `all_special_ids`, and added tokens that are marked as special."""
     added = getattr(tokenizer, "added_tokens_decoder", {})
     return frozenset(tokenizer.all_special_ids) | {index for index, token in added.items() if token.special}
 
@@ -220,7 +233,7 @@ def _decoder_of(tokenizer: Any) -> str:
 
 
 def _tiled(tokens: list[TypedToken], text: str) -> list[TypedToken]:
-    """The tokens with spans that cover the text without gaps or overlaps.
+    """Return the tokens with spans that cover the text without gaps or overlaps.
 
     If several tokens share a character, the last one gets it; a gap goes to the token after it.
     """

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 
 def window_start(length: int, context: int | None, room: int, first: int) -> int:
-    """The index of the first token in the window, or 0 if all `length` tokens fit the context.
+    """Return the index of the first token in the window; 0 if all `length` tokens, and `room` more, fit the context.
 
-    The model reads the first `first` tokens and those from the returned index on, with `room` tokens left free behind
-    them. The window moves by a quarter of the context at a time, so that a cache serves many steps.
+    The model reads the first `first` tokens and those from the returned index on, with at least `room` tokens left free
+    behind them. None for `context` means no limit. The window moves by at most a quarter of the context at a time, so
+    that a cache serves many steps.
     """
     if context is None or length + room <= context:
         return 0

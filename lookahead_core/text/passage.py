@@ -42,7 +42,10 @@ class TextEnd:
     """Whether the text is empty; some tokenizers drop a leading space there."""
 
     def decode(self, token_id: int, skip: int = 0) -> tuple[str, TextEnd]:
-        """The complete characters that a token adds here, and the new end; drops the token's first `skip` bytes."""
+        """Return the complete characters that a token adds here, and the new end; this object does not change.
+
+        The token's first `skip` bytes are left out.
+        """
         spelled = self.codec.first_bytes_of(token_id) if self.at_start else self.codec.bytes_of(token_id)
         text, partial = split_bytes(self.partial, spelled[skip:])
         return text, TextEnd(self.codec, partial, self.at_start and not (text or partial))
@@ -69,12 +72,12 @@ class Passage:
 
     @property
     def token_ids(self) -> list[int]:
-        """The ids of all tokens; those that an empty text starts from if there are none."""
+        """A new list of the ids of all tokens; if there are none, of those that an empty text starts from."""
         return [token.token_id for token in self.tokens] or list(self.start_ids)
 
     @property
     def start_count(self) -> int:
-        """The number of tokens before the text."""
+        """The number of start tokens or opening tokens before the text; 0 if the token ids begin with others."""
         count = len(self.start_ids)
         return count if tuple(self.token_ids[:count]) == self.start_ids else 0
 
@@ -85,7 +88,7 @@ class Passage:
         return TextEnd(self.codec, partial, at_start=not (self.text or partial))
 
     def edit(self, text: str) -> int:
-        """Replace the text; return the number of tokens that were kept.
+        """Replace the text; return the number of tokens that were kept, those before the text included.
 
         Kept are the tokens before the first changed character, except the last of them and the typed tokens of the word
         that the change is in: a word typed letter by letter must end as the tokens that the model knows it by.
@@ -104,7 +107,7 @@ class Passage:
         return keep
 
     def _encode(self, text: str, start: int) -> list[PassageToken]:
-        """The tokens of a typed text that begins at character `start`. A token may end within a character."""
+        """Return the tokens of a typed text that begins at character `start`. A token may end within a character."""
         tokens, end = [], TextEnd(self.codec, b"", at_start=not start)
         encoded = self.codec.encode(text, continuing=start > 0)
         for token in encoded:
@@ -114,9 +117,10 @@ class Passage:
         return tokens
 
     def _unchanged_tokens(self, unchanged: int) -> int:
-        """The number of tokens within the first `unchanged` characters that end on a whole character, less one.
+        """Return the number of tokens within the first `unchanged` characters, less one; at least 0.
 
-        The last token is dropped because new text may merge with it.
+        Tokens at the end that end within a character do not count. One token less is kept because new text may merge
+        with it.
         """
         keep = len(self.tokens)
         while keep and (self.tokens[keep - 1].end > unchanged or self.tokens[keep - 1].partial):
@@ -124,7 +128,10 @@ class Passage:
         return max(keep - 1, 0)
 
     def _word_start(self, keep: int, text: str) -> int:
-        """Go back from `keep` over typed tokens to the beginning of a word; accepted tokens are kept."""
+        """Return the number of the first `keep` tokens that are left without the typed tokens of the last word.
+
+        It goes back over at most `LONGEST_WORD` typed tokens, and stops at an accepted one.
+        """
         for _ in range(LONGEST_WORD):
             if not keep or not self.tokens[keep - 1].typed or _begins_word(text, self.tokens[keep - 1].end):
                 break
@@ -134,7 +141,10 @@ class Passage:
         return keep
 
     def accept(self, token_ids: Sequence[int], *, replace_last: bool) -> str:
-        """Append tokens, or replace the last token by them; return the characters that this inserts."""
+        """Append tokens, or with `replace_last` replace the last token by them; return the inserted characters.
+
+        If there are no tokens yet, those that an empty text starts from come first.
+        """
         if not self.tokens:
             self.tokens = _tokens_before_text(self.start_ids)
         before, skip = len(self.text), 0
@@ -146,7 +156,10 @@ class Passage:
         return self.text[before:]
 
     def append(self, token_ids: Sequence[int], skip: int = 0, replaced: PassageToken | None = None) -> None:
-        """Append tokens and their text, without start tokens; the first token's first `skip` bytes are in the text."""
+        """Append tokens and their text; adds no start tokens.
+
+        The first token's first `skip` bytes are in the text already; `replaced` is the token that it replaces.
+        """
         end = self.end
         for token_id in token_ids:
             piece, end = end.decode(token_id, skip)
@@ -155,7 +168,7 @@ class Passage:
             skip, replaced = 0, None
 
     def pop(self, count: int) -> None:
-        """Remove the last tokens; a typed token that a removed one had replaced comes back."""
+        """Remove the last `count` tokens and their text; a typed token that a removed one had replaced comes back."""
         text = self.text
         self.removals += count > 0
         for _ in range(count):
@@ -166,13 +179,14 @@ class Passage:
 
     @property
     def _decoded_length(self) -> int:
-        """Return the number of complete characters that the tokens decode to."""
+        """The number of complete characters that the tokens decode to."""
         return self.tokens[-1].end if self.tokens else 0
 
     def reopened_bytes(self) -> bytes:
-        """The bytes of the last token if healing may re-open it, else b"".
+        """Return the bytes of the last token if healing may re-open it, else b"".
 
-        It may if the token was typed, spells exactly its characters, and the text ends inside a word or in spaces.
+        It may if the token was typed, spells exactly its characters, and the text ends in a letter, mark, digit, space,
+        tab or apostrophe.
         """
         if not self.text or not self.tokens or not self.tokens[-1].typed or self.tokens[-1].partial:
             return b""
@@ -184,24 +198,24 @@ class Passage:
         return typed if spelled == typed else b""
 
     def check(self) -> None:
-        """Raise AssertionError if an invariant is violated."""
+        """Raise AssertionError if an invariant of the tokens and the text is violated; for tests."""
         ends = [token.end for token in self.tokens]
         assert ends == sorted(ends), "tokens are in order"
         assert self._decoded_length == len(self.text) or not self.tokens, "the last token reaches the end of the text"
 
 
 def _tokens_before_text(token_ids: Sequence[int]) -> list[PassageToken]:
-    """Tokens that come before the text and have no characters in it, whatever they spell."""
+    """Return tokens that come before the text and have no characters in it, whatever they spell."""
     return [PassageToken(token_id, 0, typed=True) for token_id in token_ids]
 
 
 def _begins_word(text: str, index: int) -> bool:
-    """Whether a word, with the white space before it, begins at this character."""
+    """Whether a word, with the white space before it, begins at this character: at white space after none."""
     return 0 < index < len(text) and text[index].isspace() and not text[index - 1].isspace()
 
 
 def common_prefix_length(one: Sequence[T], other: Sequence[T]) -> int:
-    """The length of the longest common prefix of two texts, or two lists of ids, found by bisection."""
+    """Return the length of the longest common prefix of two texts, or two lists of ids, found by bisection."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
