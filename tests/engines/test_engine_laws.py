@@ -242,3 +242,11 @@ def test_only_the_first_model_of_an_architecture_is_probed() -> None:
     biased.config.rms_norm_eps = 0.1
     fit(biased)
     assert probe.difference.cache_info().misses == once + 1
+
+
+@pytest.mark.parametrize(("key_heads", "small"), [(8, 4), (1, 1), (2, 2), (4, 2)])
+@pytest.mark.parametrize("name", ["num_key_value_heads", "num_kv_heads"])
+def test_the_probes_model_shares_key_heads_as_the_model_does(name: str, key_heads: int, small: int) -> None:
+    config = transformers.LlamaConfig(num_attention_heads=8, num_key_value_heads=8)
+    setattr(config, name, key_heads)
+    assert getattr(probe.small_config(config), name) == small

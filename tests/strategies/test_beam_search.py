@@ -407,3 +407,9 @@ def test_a_full_cache_raises_an_error() -> None:
     small = load_model(hf_model, engine="cached", settings=Settings(cache_mb=1))
     with pytest.raises(CacheFull, match="The cache is full"):
         Document(small, token_ids=PROMPT * 1000).beam_search(num_beams=100, max_new_tokens=9)
+
+
+def test_beams_that_no_token_may_follow_are_complete() -> None:
+    document = Document(load_model(make("llama"), tokenizer=None), token_ids=PROMPT)
+    found = document.beam_search(num_beams=2, max_new_tokens=200, no_repeat_ngram_size=1)
+    assert [sorted(beam.token_ids) for beam in found.branches] == [sorted(set(range(96)) - set(PROMPT))] * 2

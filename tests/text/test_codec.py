@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lookahead_core import Document, LookaheadError, Model, TextError, load_model
-from lookahead_core.text.codec import TextCodec
+from lookahead_core.text.codec import TextCodec, is_complete_utf8
 from tests.conftest import CORPUS, byte_fallback, byte_level, tiny_llama
 from tests.support.families import plain_rows
 from tests.support.scripted_model import parrot
@@ -379,3 +379,8 @@ def test_a_codec_tiles_any_text_with_the_spans_of_its_tokens(first: str, second:
 def byte_codec() -> TextCodec:
     """Cached: it is trained, and Hypothesis calls the test many times."""
     return TextCodec(byte_level(CORPUS))
+
+
+def test_bytes_are_complete_if_they_end_with_a_whole_character() -> None:
+    assert is_complete_utf8(b"") and is_complete_utf8("é🙂".encode())
+    assert not is_complete_utf8("é🙂".encode()[:-1]) and not is_complete_utf8(b"\xff")
