@@ -23,9 +23,10 @@ T = TypeVar("T")
 def accepted_path(
     head: Node, choose: Callable[[Node], int | None], is_drafted: Callable[[Node], bool]
 ) -> Iterator[Node]:
-    """Yield `head` and the accepted nodes below it: acceptance by agreement.
+    """Yield `head`, the last node of the text, and then the accepted nodes below it: acceptance by agreement.
 
-    `choose` gives the token chosen after a node, or None to stop. A chosen token is accepted while its node is drafted.
+    `choose` returns the token id chosen after a node, or None to stop. The path goes on while the tree has a node for
+    the chosen token and `is_drafted` is True for it.
     """
     node: Node | None = head
     while node is not None:
@@ -40,7 +41,7 @@ class Acceptance:
     """The result of rejection sampling at one node of a draft."""
 
     token_id: int
-    """The next token: an accepted drafted token, or a sample from the residual probabilities."""
+    """The next token's id: an accepted drafted token, or a sample from the residual probabilities."""
     accepted: bool
     """Whether a drafted token was accepted."""
 
@@ -53,9 +54,9 @@ def accept_by_rejection(
 ) -> Acceptance:
     """Accept one of the drafted tokens or sample another, so that every token keeps its probability.
 
-    `probabilities` are the model's and add up to 1. Each drafted token comes with the probabilities that it was sampled
-    from, given that the drafted tokens before it were rejected; None means that it was certain to be drafted.
-    `uniforms` has a number from 0 to 1 per drafted token; `last_uniform` samples from the residual probabilities.
+    `probabilities` are the model's, one per token id, and add up to 1. `drafted` has pairs of a token id and the
+    probabilities that it was sampled from if those before it were rejected; None means that it was certain to be
+    drafted. `uniforms` has a random number from 0 to 1 per pair; `last_uniform` samples from what is left.
     """
     remaining = probabilities
     for (token_id, source), uniform in zip(drafted, uniforms, strict=False):
@@ -69,7 +70,8 @@ def accept_by_rejection(
 def residual(probabilities: torch.Tensor, token_id: int, source: torch.Tensor | None) -> torch.Tensor:
     """Return the probabilities to sample from after a drafted token was rejected: max(0, p - q), normalised.
 
-    `source` are the probabilities that it was sampled from; None means that it was certain to be drafted.
+    p are `probabilities`, and q those in `source`, that the token was sampled from; None means that it was certain to
+    be drafted. If nothing is left, p is returned.
     """
     if source is None:
         remaining = probabilities.clone()
@@ -82,7 +84,10 @@ def residual(probabilities: torch.Tensor, token_id: int, source: torch.Tensor | 
 
 
 def sample_at(probabilities: torch.Tensor, uniform: float) -> int:
-    """Return the token whose interval of the cumulative probabilities contains `uniform`, a number from 0 to 1."""
+    """Return the token id whose interval of the cumulative probabilities contains `uniform`, a number from 0 to 1.
+
+    The probabilities need not add up to 1. A token of probability 0 is never returned.
+    """
     cumulative = probabilities.cpu().double().cumsum(-1)  # not all devices have float64
     token_id = int(torch.searchsorted(cumulative, uniform * float(cumulative[-1]), right=True))
     possible = probabilities.nonzero()[:, 0]
@@ -90,7 +95,10 @@ def sample_at(probabilities: torch.Tensor, uniform: float) -> int:
 
 
 def matching_prefix_length(first: Sequence[T], second: Sequence[T], ends: Collection[T] = ()) -> int:
-    """Return how many items two sequences share from the beginning; items after an end token are not compared."""
+    """Return how many items two sequences share from the beginning.
+
+    The first shared item that is in `ends` is counted, and items after it are not compared.
+    """
     for index, (one, other) in enumerate(zip(first, second, strict=False)):
         if one != other:
             return index

@@ -17,11 +17,11 @@ from lookahead_core.speculation.ngram_index import NgramIndex
 from lookahead_core.text.codec import TextCodec, special_ids
 
 MAX_TOKENS = 1_000_000
-"""Default for the number of tokens that a corpus stores: about sixty megabytes."""
+"""Default of `most`, the number of tokens that a corpus stores: about sixty megabytes."""
 CHUNK = 65_536
 """Number of characters read at once, so that a file may be larger than memory."""
 CUT_RANGE = 1000
-"""A chunk is cut between two words within this many characters of its end, if there is a space."""
+"""Text is cut at the last single space between words in this many characters before its end, or else at its end."""
 _SINGLE_SPACE = re.compile(r"(?<=\S) (?=\S)")
 Source = str | os.PathLike[str] | Iterable[str]
 
@@ -30,6 +30,10 @@ class Corpus:
     """Texts as token ids of one vocabulary, in an n-gram index that the drafter "suffix" searches."""
 
     def __init__(self, model: Model, name: str, *, most: int = MAX_TOKENS) -> None:
+        """Make an empty corpus for the model's vocabulary, of at most `most` tokens; `name` is for messages.
+
+        Use `load_corpus` or `of_ids` instead.
+        """
         self.name = name
         self.index = NgramIndex(most)
         self.tokens = 0
@@ -41,7 +45,11 @@ class Corpus:
     def of_ids(
         cls, model: Model, texts: Iterable[Sequence[int]], *, most: int = MAX_TOKENS, name: str = "ids"
     ) -> Corpus:
-        """Return a corpus of texts given as token ids, which also works for a model without a tokenizer."""
+        """Return a corpus of texts that are sequences of token ids, for models with or without a tokenizer.
+
+        The latest `most` tokens are kept. Raises a ValueError if an id is not in the vocabulary, or a LookaheadError if
+        there are no tokens.
+        """
         corpus = cls(model, name, most=most)
         for token_ids in texts:
             corpus._add([token_ids])
@@ -51,7 +59,10 @@ class Corpus:
         return corpus._checked()
 
     def require(self, model: Model) -> None:
-        """Raise a LookaheadError unless this model has the vocabulary that the corpus was tokenized with."""
+        """Raise a LookaheadError unless this model has the corpus's vocabulary, special tokens not compared.
+
+        Without a tokenizer only the vocabularies' sizes are compared.
+        """
         if model.codec in self._matching_codecs:
             return
         if _vocabulary_hash(model) != self._vocabulary:
@@ -62,25 +73,26 @@ class Corpus:
         self._matching_codecs.add(model.codec)
 
     def _add(self, parts: Iterable[Sequence[int]]) -> None:
-        """Store one text, given as its parts in order."""
+        """Store one text, whose token ids come in `parts`, in order."""
         self.index.begin_text()
         for token_ids in parts:
             self.index.add(token_ids)
             self.tokens += len(token_ids)
 
     def _checked(self) -> Corpus:
-        """Return the corpus; a LookaheadError is raised if it is empty."""
+        """Return this corpus; a LookaheadError is raised if it is empty."""
         if not self.tokens:
             raise LookaheadError(f"There is no text in {self.name}; give a corpus that has some.")
         return self
 
 
 def load_corpus(model: Model | Source, source: Source | Model, *, most: int = MAX_TOKENS) -> Corpus:
-    """Return a corpus to draft from: the texts of a file, of a folder, or of a collection of strings.
+    """Return a corpus to draft from. The source is the path of a file or of a folder, or an iterable of texts.
 
     In a folder, hidden files and files that are not UTF-8 text are skipped. Each text is tokenized separately with this
     model's tokenizer; the latest `most` tokens are kept. Model and source may come in either order. Raises a
-    LookaheadError if there is no text, or a TextError if the model has no tokenizer.
+    LookaheadError if there is no text or a file cannot be read, a TextError if the model has no tokenizer, or a
+    ValueError for a source of another type.
     """
     model, source = model_and_source(model, source, "load_corpus")
     if model.tokenizer is None:
@@ -93,7 +105,10 @@ def load_corpus(model: Model | Source, source: Source | Model, *, most: int = MA
 
 
 def _open_source(source: object) -> tuple[str, Iterator[Iterator[str]]]:
-    """Return the name of a source and its texts, each as an iterator of chunks."""
+    """Return a source's name for messages, and its texts, each as an iterator of chunks.
+
+    A ValueError is raised unless the source is a path or an iterable; texts are read when they are iterated.
+    """
     if source == "" or not isinstance(source, str | os.PathLike | Iterable):
         raise ValueError(f"source is {source!r}, and must be a file, a folder, or several strings.")
     if isinstance(source, str | os.PathLike):
@@ -108,7 +123,10 @@ def _shortened(name: str) -> str:
 
 
 def _texts_at(path: Path) -> Iterator[Iterator[str]]:
-    """Yield the texts of a file or folder, each as an iterator of chunks."""
+    """Yield the texts of a file or folder, each as an iterator of chunks.
+
+    A LookaheadError is raised if nothing is there, if something cannot be read, or if the file is not UTF-8 text.
+    """
     # These two return False for a string that is too long for a path; methods of Path raise an error.
     if os.path.isdir(path):
         yield from (_read(file) for file in _files_in(path) if _is_text(file))
@@ -123,7 +141,10 @@ def _texts_at(path: Path) -> Iterator[Iterator[str]]:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield all files below a folder in the order of their names, without hidden ones."""
+    """Yield all files in a folder and its subfolders, sorted by name in each folder, subfolders last.
+
+    Names that begin with a dot are left out. A LookaheadError is raised if a folder cannot be read.
+    """
     for parent, folders, files in os.walk(folder, onerror=partial(_raise_unreadable, folder)):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         found = (Path(parent, name) for name in sorted(files) if not name.startswith("."))
@@ -131,7 +152,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _is_text(file: Path) -> bool:
-    """Whether the whole file is UTF-8 without zero bytes."""
+    """Whether the whole file is UTF-8 without zero bytes; a LookaheadError is raised if it cannot be read."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with file.open("rb") as opened:
@@ -147,7 +168,7 @@ def _is_text(file: Path) -> bool:
 
 
 def _read(file: Path) -> Iterator[str]:
-    """Yield the file's text in chunks."""
+    """Yield a file's text in chunks of CHUNK characters, without a byte order mark."""
     # A byte order mark is not part of the text.
     with file.open(encoding="utf-8-sig") as opened:
         while chunk := opened.read(CHUNK):
@@ -155,19 +176,23 @@ def _read(file: Path) -> Iterator[str]:
 
 
 def _raise_unreadable(path: Path, error: OSError) -> None:
+    """Raise a LookaheadError that says why a file or folder cannot be read."""
     reason = error.strerror or type(error).__name__
     raise LookaheadError(f"{path.name} cannot be read: {reason}; make it readable, or leave it out.") from error
 
 
 def _chunks(text: object) -> Iterator[str]:
-    """Return a string in chunks."""
+    """Return an iterator of a string's chunks of CHUNK characters; a ValueError is raised for another type."""
     if not isinstance(text, str):
         raise ValueError(f"source holds {type(text).__name__}, and must hold strings.")
     return (text[start : start + CHUNK] for start in range(0, len(text), CHUNK))
 
 
 def _cut_between_words(chunks: Iterable[str]) -> Iterator[str]:
-    """Yield the same text in parts that end between words, so that their tokens equal those of the whole text."""
+    """Yield the same text in parts that end between words where possible: so their tokens equal the whole text's.
+
+    A part has at least CHUNK characters less CUT_RANGE, except the last one, which may be empty.
+    """
     held = ""
     for chunk in chunks:
         held += chunk
@@ -179,21 +204,25 @@ def _cut_between_words(chunks: Iterable[str]) -> Iterator[str]:
 
 
 def _cut_position(text: str) -> int:
-    """Return the position of the last single space between words; the end of the text if there is none near it."""
+    """Return the index of the last single space between words in the last CUT_RANGE characters.
+
+    If there is none, the length of the text.
+    """
     spaces = [found.start() for found in _SINGLE_SPACE.finditer(text, max(0, len(text) - CUT_RANGE))]
     return spaces[-1] if spaces else len(text)
 
 
 def _tokenized(codec: TextCodec, parts: Iterable[str]) -> Iterator[list[int]]:
-    """Yield the token ids of each part of a text."""
+    """Yield the token ids of each of a text's consecutive parts; only the first is encoded as the start of a text."""
     for number, part in enumerate(parts):
         yield [token.token_id for token in codec.encode(part, continuing=number > 0)]
 
 
 def _vocabulary_hash(model: Model) -> str:
-    """Return a hash of a vocabulary: of each token's name and id, without special tokens.
+    """Return a string that is equal for equal vocabularies: a hash of each token's name and id.
 
-    Special tokens have no text. So a corpus also serves a model that was derived by adding some.
+    Special tokens do not count, so a corpus also serves a model that was derived by adding some. For a model without a
+    tokenizer only the number of ids counts.
     """
     if model.tokenizer is None:
         return f"{model.vocabulary} ids"

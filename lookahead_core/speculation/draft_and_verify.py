@@ -26,7 +26,7 @@ MAX_DRAFT_NODES = 64
 MAX_GUESSES_PER_NODE = 64
 """Maximum number of guesses taken from one drafter per node."""
 MAX_UNPAID_GUESSES = 12
-"""Number of guesses tried beyond the best draft so far: a pass's cost grows in steps, so a larger draft may pay."""
+"""Maximum number of guesses added beyond the best draft so far: cost grows in steps, so a larger draft may pay."""
 ALL_DRAFTERS = "together"
 """The name under which the accuracy of all drafters' merged guesses is counted."""
 CERTAIN_ENOUGH = 0.6
@@ -37,16 +37,16 @@ MAX_ODDS = 0.995
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One forward pass of a continuation: the tokens it gained, and the time it took."""
+    """What one forward pass gained for one continuation, and what it cost."""
 
     won: int
-    """Number of tokens known after the pass and not before: at least 1."""
+    """Number of tokens known after the pass and not before: the accepted draft tokens and one more."""
     evaluated: int
     """Number of tokens of this text in the pass; 1 if nothing was drafted, also for a prompt."""
     seconds: float
-    """Duration of the pass."""
+    """Duration of the pass, with all texts in it."""
     drafting: float
-    """Seconds that building the draft took."""
+    """Seconds that building the draft took; 0 without speculation."""
     drafters: tuple[str, ...]
     """For each accepted draft token, the names of the drafters that guessed it, joined with "+"."""
 
@@ -55,7 +55,9 @@ class MergedGuess(NamedTuple):
     """The equal guesses of one or several drafters at a node."""
 
     odds: float
+    """The highest of their probabilities of being right, after correction by `GuessAccuracy`."""
     drafters: tuple[str, ...]
+    """The names of the drafters."""
     token_id: int
     source: torch.Tensor | None
     """The probabilities that the token was sampled from; None if it was not sampled."""
@@ -67,8 +69,9 @@ class Candidate(NamedTuple):
     negative_odds: float
     """Minus the probability that the whole path down to the guess is accepted."""
     number: int
-    """A running number."""
+    """A running number, by which candidates of equal odds keep the order in which they were found."""
     parent: DraftNode
+    """The draft node that it would follow."""
     guess: MergedGuess
 
 
@@ -86,9 +89,10 @@ class Speculation:
         separate_duplicates: bool = False,
         min_odds: float = 0.0,
     ) -> None:
-        """Guesses with odds below `min_odds` are left out.
+        """`end_token_ids` are drafted only if they were sampled for rejection; `vocabulary` is the number of token ids.
 
-        With `separate_duplicates`, a token that two drafters guess is drafted twice: acceptance by rejection needs the
+        A guess is not drafted if its whole path is accepted with less than the probability `min_odds`. With
+        `separate_duplicates`, a token that two drafters guess is drafted twice: acceptance by rejection needs the
         probabilities that each was sampled from.
         """
         self.drafters = list(drafters)
@@ -106,9 +110,9 @@ class Speculation:
         self._vocabulary = vocabulary
         self._draft: DraftTree | None = None
         self.created_nodes: list[Node] = []
-        """The nodes that were created for the latest draft."""
+        """The nodes that the latest draft created in the token tree, until `discard_draft`."""
         self.reused_nodes: list[Node] = []
-        """The pending nodes of the latest draft that the tree had already."""
+        """The nodes without a prediction in the latest draft that the token tree had already."""
         self._hidden: torch.Tensor | None = None
         """The hidden state of the last accepted node."""
         self._drafting_seconds = 0.0
@@ -120,15 +124,18 @@ class Speculation:
 
     @property
     def drafted(self) -> list[Node]:
-        """The nodes of the current draft, including the continuation's own node."""
+        """The nodes of the current draft, the continuation's own node first; empty if there is no draft."""
         return list(self._draft.by_node) if self._draft else []
 
     def has_drafted(self, node: Node) -> bool:
-        """Whether the current draft contains this node."""
+        """Whether the current draft contains this node; its root, the continuation's own node, counts."""
         return self._draft is not None and node in self._draft.by_node
 
     def drafted_below(self, node: Node) -> list[tuple[int, torch.Tensor | None]]:
-        """Return the tokens drafted below a node, in order, with the probabilities each was sampled from."""
+        """Return the tokens drafted right below a node, in order, as (token id, probabilities it was sampled from).
+
+        The probabilities are None for a token that was not sampled. Empty if the node is not in the draft.
+        """
         if self._draft is None or node not in self._draft.by_node:
             return []
         return self._draft.by_node[node].drafted
@@ -136,10 +143,10 @@ class Speculation:
     def draft(
         self, head: Node, path: Sequence[int], max_depth: int, load: PassLoad, adjust: NoiseAdjustment | None
     ) -> list[Node]:
-        """Build a draft below `head` and return the nodes to evaluate, `head` first.
+        """Build a draft below `head`, the continuation's last node, and return the nodes to evaluate, `head` first.
 
-        `path` holds all token ids down to `head`. `load` counts what the pass holds, and is updated. `adjust` gives a
-        guess's odds given the sampling noise; None where there is no such noise.
+        `path` holds all token ids down to `head`; the draft is at most `max_depth` tokens deep. `load` counts the nodes
+        in the pass; those of the draft are added. `adjust` corrects odds by the sampling noise; None if there is none.
         """
         started = time.perf_counter()
         hidden, self._hidden = self._hidden, None
@@ -154,7 +161,10 @@ class Speculation:
         return draft.nodes
 
     def _grow(self, draft: DraftTree, max_depth: int, load: PassLoad, adjust: NoiseAdjustment | None) -> None:
-        """Add the most probable guesses one by one; keep the draft with the most expected tokens per second."""
+        """Add guesses one by one, the most probable first, and keep the draft with the most expected tokens per cost.
+
+        Nodes added after that are removed from the draft again.
+        """
         candidates: list[Candidate] = []
         added: list[tuple[DraftNode, DraftNode | None, float]] = []
         best_size, best_value, min_cost = 0, load.tokens_per_second(self.costs), self.costs.min_node_cost
@@ -203,7 +213,10 @@ class Speculation:
         return child
 
     def _push_candidates(self, parent: DraftNode, candidates: list[Candidate], adjust: NoiseAdjustment | None) -> None:
-        """Push the guesses of all drafters after a draft node on the heap of candidates."""
+        """Push the guesses of all drafters after a draft node on the heap of candidates, with the odds of their paths.
+
+        `adjust` corrects a guess's odds by the sampling noise; None if there is none.
+        """
         merged = self._merged_guesses(parent)
         highest = max((guess.odds for guess in merged), default=0.0)
         others = sum(guess.odds for guess in merged) - highest
@@ -220,7 +233,10 @@ class Speculation:
             heapq.heappush(candidates, Candidate(-parent.odds * odds, next(self._numbers), parent, guess))
 
     def _merged_guesses(self, parent: DraftNode) -> list[MergedGuess]:
-        """Return what all drafters guess after a draft node, each token once unless duplicates are kept apart."""
+        """Return what all drafters guess after a draft node, each token once unless `separate_duplicates` is set.
+
+        All guesses are also recorded in the draft node, so that `learn_from_pass` can count which were right.
+        """
         merged: dict[Any, MergedGuess] = {}
         highest = 0.0
         for drafter, valid, payoff, state in zip(
@@ -255,8 +271,8 @@ class Speculation:
         """Let drafters and accuracies learn from a pass, forget the draft, and return what the pass gained.
 
         `accepted` are the continuation's node and the accepted draft nodes. `path` holds all token ids, down to the
-        token after the last accepted node; the drafters have not learned from its last `new` tokens yet. These are the
-        tokens of this pass, and of earlier ones that taught them nothing.
+        token after the last accepted node; the drafters have not learned from its last `new` tokens yet. `scores` and
+        `seconds` are the pass's scores and duration. A draft must have been built with `draft`.
         """
         draft, self._draft = self._draft, None
         assert draft is not None
@@ -275,9 +291,9 @@ class Speculation:
         return Pass(len(accepted), len(draft.by_node), seconds, self._drafting_seconds, names)
 
     def discard_draft(self) -> list[Node]:
-        """Empty the current draft, and return the nodes that were created for it.
+        """Reduce the draft to its root, if there is one, and return the nodes created for the latest draft.
 
-        Accepted nodes are among them; the caller's tree keeps these when the others are cut.
+        They stay in the token tree, and accepted nodes are among them: the caller removes those that were rejected.
         """
         if self._draft is not None:
             self._draft = DraftTree(DraftNode(self._draft.root.node, 1.0, (), [], 0))

@@ -13,37 +13,43 @@ from lookahead_core.tree import Node
 
 @dataclass(eq=False, slots=True)
 class DraftNode:
-    """A guessed token of a draft: its node in the token tree, its probability, and the drafters' states after it."""
+    """A node of a draft: a guessed token, or as the root the continuation's last token."""
 
     node: Node
+    """Its node in the token tree."""
     odds: float
-    """The probability that the whole path down to it is accepted."""
+    """The estimated probability that the whole path down to it is accepted; 1 for the root."""
     drafters: tuple[str, ...]
-    """The names of the drafters that guessed it."""
+    """The names of the drafters that guessed it; empty for the root."""
     states: list[Any]
     """The state of each drafter at this node; None for a drafter without guesses here."""
     depth: int
-    """Its depth below the root of the draft."""
+    """Its depth below the root of the draft, which has depth 0."""
     guesses: list[tuple[str, Guess]] = field(default_factory=list)
     """All guesses of what follows it, with the drafter's name, whether they became part of the draft or not."""
     drafted: list[tuple[int, torch.Tensor | None]] = field(default_factory=list)
-    """The tokens drafted below it, in order, with the probabilities that each was sampled from."""
+    """The tokens drafted right below it, in order, with the probabilities that each was sampled from (or None).
+
+    There may be more than children: an end token gets no node, and a token that is drafted twice gets one.
+    """
     children: list[DraftNode] = field(default_factory=list)
+    """The draft nodes right below it, in the order in which they were added."""
 
 
 class DraftTree:
-    """The draft of one pass: guessed tokens as a tree below the last node of a continuation."""
+    """The draft of one pass: guessed tokens as a tree below the last node of a continuation, which is the root."""
 
     def __init__(self, root: DraftNode) -> None:
         self.root = root
         self.by_node: dict[Node, DraftNode] = {root.node: root}
+        """All draft nodes, by their node in the token tree; the root first."""
         self.created: list[Node] = []
-        """The nodes of the token tree that were created for this draft."""
+        """The nodes of the token tree that were created for this draft, also if removed from it again."""
         self.reused: list[Node] = []
-        """The pending nodes of this draft that the token tree had already."""
+        """The nodes without a prediction that the token tree had before and this draft used, also if removed again."""
 
     def add(self, parent: DraftNode, child: DraftNode, *, created: bool) -> None:
-        """Add a draft node; `created` says whether its node is new in the token tree."""
+        """Add `child` below `parent`; `created` says whether its node is new in the token tree."""
         self.by_node[child.node] = child
         parent.children.append(child)
         if created:
@@ -52,13 +58,13 @@ class DraftTree:
             self.reused.append(child.node)
 
     def remove(self, parent: DraftNode, child: DraftNode) -> None:
-        """Remove a draft node without children. Its node stays in the token tree until the pass is over."""
+        """Remove `child`, which has no children, from below `parent`. Its node stays in the token tree."""
         parent.children.remove(child)
         del self.by_node[child.node]
 
     @property
     def nodes(self) -> list[Node]:
-        """All nodes, depth first, in the order in which children were added.
+        """The nodes in the token tree of all draft nodes, depth first, children in the order in which they were added.
 
         An accepted path therefore tends to lie in adjacent cache slots.
         """

@@ -22,6 +22,7 @@ class PassLoad:
     """
 
     def __init__(self, continuations: int, spare: float = math.inf) -> None:
+        """Begin with one node, which gains one token, for each of so many continuations."""
         self.nodes = continuations
         self.expected = float(continuations)
         self.spare = spare
@@ -39,7 +40,10 @@ class PassLoad:
         self.expected -= odds
 
     def tokens_per_second(self, costs: PassCosts) -> float:
-        """Return the expected number of tokens divided by the cost of the pass."""
+        """Return the expected number of tokens divided by the cost of the pass, in the unit of `costs`: for comparison.
+
+        The unit is not seconds before a pass was measured.
+        """
         return self.expected / costs.cost(self.nodes)
 
 
@@ -57,7 +61,7 @@ class DrafterPayoff:
         self._gained = self._spent = 0.0
         self._passes = 0
         self.seconds = 0.0
-        """How long the drafter has taken for the current draft."""
+        """How long `timed_ways` has taken for the current draft."""
 
     def begin_pass(self) -> bool:
         """Count a pass and return whether to use the drafter in it."""
@@ -66,14 +70,17 @@ class DrafterPayoff:
         return self._gained >= self.REQUIRED_RATIO * self._spent or self._passes % self.RETRY_INTERVAL == 0
 
     def timed_ways(self, drafter: Drafter, state: Any) -> Sequence[Guess]:
-        """Return the drafter's guesses and add the time that they took."""
+        """Return `drafter.ways(state)`, and add the time that it took to `seconds`."""
         started = time.perf_counter()
         guesses = drafter.ways(state)
         self.seconds += time.perf_counter() - started
         return guesses
 
     def note_gain(self, seconds: float) -> None:
-        """Note the value of the accepted tokens of this pass that no other drafter guessed, in seconds."""
+        """Add to the averages what the drafter gained and took in this pass, unless it took no time.
+
+        `seconds` is the value of the accepted tokens that no other drafter guessed: the pass's duration per token.
+        """
         if self.seconds:
             self._gained += self.DECAY * (seconds - self._gained)
             self._spent += self.DECAY * (self.seconds - self._spent)
@@ -82,9 +89,9 @@ class DrafterPayoff:
 def noise_adjustment(noise: Callable[[int, int], float]) -> NoiseAdjustment:
     """Return the function (depth, token id, odds) -> odds that corrects a guess's odds by its Gumbel noise.
 
-    `noise(depth, token_id)` gives that noise. Odds of 0 and 1 are returned unchanged. Sampling takes the largest sum of
-    log-probability and noise; the largest sum of all other tokens is distributed like noise shifted by the logarithm of
-    their total probability.
+    `noise(depth, token_id)` returns that noise; depth 0 is the token after the draft's root. Odds of 0 and 1 are
+    returned unchanged. Sampling takes the largest sum of log-probability and noise; the largest sum of all other tokens
+    is distributed like noise shifted by the logarithm of their total probability.
     """
 
     def adjusted(depth: int, token_id: int, odds: float) -> float:
@@ -99,5 +106,5 @@ _LOG_ODDS_STEPS = tuple(round(2 * math.log(max(each, 1) / max(1000 - each, 1))) 
 
 
 def log_odds_step(odds: float) -> int:
-    """Return a probability's log-odds, rounded to steps of half a nat."""
+    """Return the log-odds of a probability from 0 to 1, in whole steps of half a nat: from -14 to 14."""
     return _LOG_ODDS_STEPS[int(1000 * odds)]

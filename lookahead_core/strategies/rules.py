@@ -148,7 +148,7 @@ class ModelRules:
         return scores
 
     def may_end(self, new: Sequence[int]) -> bool:
-        """Whether an end token may follow these generated tokens: enough of them, and all forced phrases."""
+        """Whether an end token may follow these generated tokens: `min_new_tokens` or more, with all forced phrases."""
         return len(new) >= self.rules.min_new_tokens and not self.missing_phrases(new)
 
     def missing_phrases(self, new: Sequence[int]) -> list[tuple[int, ...]]:
