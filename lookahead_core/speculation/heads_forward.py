@@ -1,8 +1,8 @@
 """The forward pass of draft heads, which predict several tokens ahead from one hidden state, after Medusa.
 
-A model's output matrix turns its last hidden state into logits of the next token. Head j transforms that hidden
-state, so that the same matrix gives logits of the token j positions after the next one. Unlike Medusa's heads, it also
-sees the embedding of the next token, which is known when a draft begins. The model itself is not changed.
+A model's output matrix turns its last hidden state into logits of the next token. Head j (from 1) transforms that
+hidden state, so that the same matrix gives logits of the token j positions after the next one. Unlike Medusa's heads,
+it also sees the embedding of the next token, which is known when a draft begins. The model itself is not changed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def transformed_states(
 ) -> torch.Tensor:
     """Return the hidden states that the heads predict from, of shape (heads, rows, hidden size).
 
-    Each row has a hidden state and the embedding of the token that followed it. `inward`, `biases` and `outward` are
-    those of `Heads`.
+    `states` has shape (rows, hidden size), and `embeddings` (rows, embedding size): the token that followed each state.
+    `inward`, `biases` and `outward` are those of `Heads`. All have the same device and dtype.
     """
     inputs = _inputs(states, embeddings)
     inner = torch.baddbmm(biases[:, None], inputs.expand(len(inward), -1, -1), inward.transpose(1, 2))
@@ -31,11 +31,12 @@ def transformed_states(
 
 
 def _inputs(states: torch.Tensor, embeddings: torch.Tensor) -> torch.Tensor:
-    """Return the heads' inputs: both vectors normalised by RMS, whose size differs much between models."""
+    """Return the heads' inputs, (rows, hidden size + embedding size): both parts divided by their root mean square."""
     return torch.cat([functional.rms_norm(part, part.shape[-1:]) for part in (states, embeddings)], -1)
 
 
 def _rms(states: torch.Tensor) -> torch.Tensor:
+    """Return the root mean square of each row, of shape (rows, 1)."""
     return states.float().pow(2).mean(-1, keepdim=True).sqrt().to(states.dtype)
 
 
@@ -43,6 +44,10 @@ class HeadsForward:
     """The forward pass of draft heads on one model: from hidden states to logits of the heads' vocabulary."""
 
     def __init__(self, heads: Heads, model: Model) -> None:
+        """Copy the heads to the model's device and dtype (on a CPU float32 instead of float16), packed where possible.
+
+        A ModelError is raised if the model's output matrix is quantized in a way that cannot be undone.
+        """
         matrix, bias = output_matrix(model)
         device = matrix.device
         # float16 is slow on processors.
@@ -64,9 +69,10 @@ class HeadsForward:
 
     @torch.inference_mode()
     def __call__(self, states: torch.Tensor, token_ids: torch.Tensor, count: int | None = None) -> torch.Tensor:
-        """Return logits of shape (heads, rows, kept tokens), in float32.
+        """Return logits of shape (heads, rows, kept tokens), in float32 on the device of the model's output matrix.
 
-        Each row has a hidden state and the token that followed it. `count` limits the number of heads; None is all.
+        `states` has shape (rows, hidden size), on any device; `token_ids` (rows,) are the tokens that followed them.
+        Only the first `count` heads are returned; None returns all. The model must still exist.
         """
         device = self.matrix.device
         layer = self._embeddings()
@@ -87,7 +93,8 @@ class HeadsForward:
 def _transformed_state(
     state: torch.Tensor, embedding: torch.Tensor, inward: PackedLinear, outward: PackedLinear
 ) -> torch.Tensor:
-    """Return `transformed_states` of one row, with one product each for the inward and outward matrices of all heads.
+    """Return `transformed_states` of one row for all heads, with one product for all inward and one for all outward
+    matrices.
 
     The outward product also computes each head with the others' matrices; only the diagonal is used.
     """

@@ -20,10 +20,11 @@ Source = str | os.PathLike[str]
 
 
 def load_heads(source: Source | Model, model: Model | Source, *, settings: Settings | None = None) -> Heads:
-    """Return the draft heads from a file, a folder, the name they were trained under, or a Hub id.
+    """Return the draft heads of a file, a folder, a name they were trained under, or a Hub id, tried in this order.
 
-    Source and model may come in either order. A ModelError is raised if there are none or if
-    they belong to another model.
+    Source and model may come in either order; None for `settings` means those of the environment. A ModelError is
+    raised if there are no heads, if their file is invalid, or if they belong to another model; a ValueError if the
+    source is no string or path.
     """
     model, source = model_and_source(source, model, "load_heads")
     if not isinstance(source, str | os.PathLike):
@@ -35,7 +36,10 @@ def load_heads(source: Source | Model, model: Model | Source, *, settings: Setti
 
 
 def home_of(name: str, settings: Settings) -> Path:
-    """Return the folder for heads trained under a plain name; a ValueError is raised if it has slashes."""
+    """Return the folder for heads trained under a plain name, which need not exist yet.
+
+    A ValueError is raised if the name is empty, "." or "..", or has a slash, a backslash or a colon.
+    """
     if not name or name in (".", "..") or set(name) & set("/\\:"):
         raise ValueError(
             f"name is {name!r}, and must be a plain name, without slashes; give a folder for any other place."
@@ -44,7 +48,11 @@ def home_of(name: str, settings: Settings) -> Path:
 
 
 def _locate(name: str, settings: Settings) -> Path:
-    """Return the path of the heads' file, which is downloaded from the Hub if necessary."""
+    """Return the path of the heads' file; `name` is a path, a name that heads were trained under, or a Hub id.
+
+    The file is downloaded from the Hub if nothing of this name is on the machine. A ModelError is raised if there is no
+    such file.
+    """
     path = Path(name).expanduser()
     candidates = [path, path / FILE]
     if not set(name) & set("/\\:") and name not in ("", ".", ".."):
@@ -60,7 +68,10 @@ def _locate(name: str, settings: Settings) -> Path:
 
 
 def _download(name: str, timeout: float) -> Path:
-    """Return the path of the file from the Hub, or from the Hub's cache on this machine."""
+    """Return the path of the heads' file of a Hub repository, downloaded or in the Hub's cache on this machine.
+
+    The cache alone is used if the Hub does not answer in `timeout` seconds. A ModelError says why there is no file.
+    """
     try:
         local_only = not hub_answers(name, None, timeout)
         return Path(hf_hub_download(name, FILE, local_files_only=local_only))
@@ -69,7 +80,7 @@ def _download(name: str, timeout: float) -> Path:
 
 
 def _download_error(name: str, error: Exception) -> str:
-    """Return the error message for a failed download."""
+    """Return the sentence that says why a download failed and what to do."""
     if is_caused_by(error, hub.GatedRepoError):
         return f"{name} is gated: ask for access on its page on the Hub, then run `hf auth login`."
     if is_caused_by(error, hub.RepositoryNotFoundError):

@@ -14,6 +14,7 @@ import numpy as np
 RUN_LENGTHS = (1, 2, 4, 8, 16)
 """The lengths of the n-grams that are indexed, in tokens. Here they are called runs."""
 MAX_RUN = RUN_LENGTHS[-1]
+"""The length of the longest run, in tokens."""
 MAX_MATCH = 2 * MAX_RUN
 """Maximum number of tokens compared to measure a match."""
 MAX_ID = 2**31 - 1
@@ -24,9 +25,9 @@ BREAK = -1
 MAX_SINGLE_ADDS = 24
 """Up to this many tokens are added one by one, which is faster than NumPy for few tokens."""
 BATCH_SIZE = 65_536
-"""Number of tokens added at once; it bounds the temporary memory."""
+"""Maximum number of tokens that NumPy adds at once; it bounds the temporary memory."""
 INITIAL_CAPACITY = 64
-"""Number of tokens that a new index has room for; it doubles up to the maximum."""
+"""Number of tokens that a new index has room for, if its maximum is not lower; the room doubles up to the maximum."""
 
 HASH_BASE, HASH_MULTIPLIER, UINT64_MASK = 0x9E6C_63D0_876A_68E5, 0x9E37_79B9_7F4A_7C15, 2**64 - 1
 """A run's hash is a polynomial in HASH_BASE modulo 2**64; its slot is the high bits of hash times multiplier."""
@@ -36,24 +37,27 @@ _BASE_POWERS = [pow(HASH_BASE, exponent, 2**64) for exponent in range(MAX_RUN)]
 class NgramIndex:
     """A bounded store of token ids, indexed by runs of 1, 2, 4, 8 and 16 tokens.
 
-    A position counts everything that was ever added, breaks between texts included. When the store is full, the oldest
-    tokens are overwritten.
+    The position of a token is the number of tokens and breaks between texts that were ever added before it. When the
+    store is full, the oldest tokens are overwritten.
     """
 
     max_run = MAX_RUN
     """Length of the longest indexed run."""
     max_steps = 32
-    """Maximum number of positions visited per run length in `find`; usually only hash collisions are skipped."""
+    """Maximum number of positions visited per run length in `find`, hash collisions included."""
 
     def __init__(self, most: int = 65_536) -> None:
-        """Make an empty index that keeps the latest `most` tokens; raise ValueError if `most` is invalid."""
+        """Make an empty index that keeps the latest `most` tokens.
+
+        A ValueError is raised unless `most` is a whole number from 1 to MAX_ID.
+        """
         if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MAX_ID:
             raise ValueError(f"most is {most!r}, and must be a whole number of tokens from 1 to {MAX_ID}.")
         self.max_tokens = most
         self._end = 0
         """The position of the next token."""
         self._tail: list[int] = []
-        """The last tokens of the current text, at most MAX_RUN."""
+        """The last tokens of the current text, at most MAX_RUN, also those that were overwritten."""
         self._tokens = array("i")
         """The tokens, as a ring buffer: position modulo capacity."""
         self._tables: list[_RunTable] = []
@@ -73,7 +77,7 @@ class NgramIndex:
     def add(self, token_ids: Sequence[int]) -> None:
         """Append tokens to the current text; if the store is full, the oldest tokens are overwritten.
 
-        A ValueError is raised if one is no token id.
+        A ValueError is raised, and nothing is added, unless all are whole numbers from 0 to MAX_ID.
         """
         tokens = _as_int32(token_ids)
         if len(tokens) <= MAX_SINGLE_ADDS:
@@ -85,16 +89,20 @@ class NgramIndex:
             self._add_many(tokens[start : start + piece])
 
     def begin_text(self) -> None:
-        """Begin a new text: no run spans the two texts, and no token follows the end of the last one."""
+        """Begin a new text: no run spans the two texts, and `find` proposes no first token of a text.
+
+        Does nothing while the current text is empty.
+        """
         if self._tail:
             self._append(BREAK)
             self._tail.clear()
 
     def find(self, path: Sequence[int], count: int = 4) -> tuple[list[int], int]:
-        """Return positions that follow the path's longest known suffix, and the length of the match at the first.
+        """Return positions at which the text before equals the path's last tokens, and the first one's match length.
 
-        These are at most `count` of the latest positions, the longest match first, and each holds a token. If no suffix
-        is known, the result is `([], 0)`.
+        All follow the longest indexed run (1, 2, 4, 8 or 16 tokens) that ends the path: at most `count` (1 or more) of
+        the latest ones, sorted by match length (up to MAX_MATCH tokens), then the latest first. Each holds a token. If
+        no run is found, the result is `([], 0)`. A ValueError is raised unless `path` holds token ids.
         """
         if count < 1:
             raise ValueError(f"count is {count!r}, and must be 1 or more.")
@@ -124,9 +132,9 @@ class NgramIndex:
         return len(self._tokens)
 
     def _matching_positions(self, table: _RunTable, value: int, tail: array[int], count: int) -> list[int]:
-        """Return at most `count` positions that follow this run: the last tokens of `tail`, with the hash `value`.
+        """Return at most `count` positions that follow the run at the end of `tail`, of the table's length.
 
-        The latest come first; at most `max_steps` positions are visited.
+        `value` is the run's hash. The latest come first; at most `max_steps` positions are visited.
         """
         tokens, capacity, last = self._tokens, len(self._tokens), tail[-1]
         run, found = tail[-table.length :], []
@@ -153,6 +161,7 @@ class NgramIndex:
         return self._tokens[start:stop] if start >= 0 else self._tokens[start:] + self._tokens[:stop]
 
     def _add_one(self, token_id: int) -> None:
+        """Append a token, and link its position to the runs before it."""
         position, tail = self._end, self._tail
         self._append(token_id)
         for table, value in zip(self._tables, _run_hashes(tail), strict=False):
@@ -162,7 +171,7 @@ class NgramIndex:
             del tail[0]
 
     def _add_many(self, tokens: array[int]) -> None:
-        """Append at most BATCH_SIZE tokens with NumPy."""
+        """Append tokens with NumPy: at most BATCH_SIZE, and at most as many as the index keeps."""
         self._reserve(self._end + len(tokens))
         start = self._end % self._capacity
         fits = min(len(tokens), self._capacity - start)
@@ -173,13 +182,18 @@ class NgramIndex:
         self._tail = (self._tail + tokens[-MAX_RUN:].tolist())[-MAX_RUN:]
 
     def _append(self, token_id: int) -> None:
+        """Store a token id or BREAK at the next position, without linking it to the runs before it."""
         if self._end >= self._capacity < self.max_tokens:
             self._reserve(self._end + 1)
         self._tokens[self._end % self._capacity] = token_id
         self._end += 1
 
     def _reserve(self, wanted: int) -> None:
-        """Grow the capacity, in tokens, to at least `wanted` or to the maximum; rebuild the tables if it grows."""
+        """Make room for `wanted` tokens: the next power of two, at least INITIAL_CAPACITY, at most `max_tokens`.
+
+        If the index is empty, or its room is less than that, the buffer and the tables are made anew with the stored
+        tokens; else nothing changes.
+        """
         capacity = min(self.max_tokens, max(INITIAL_CAPACITY, 1 << (wanted - 1).bit_length()))
         held = self._tokens if self._end else array("i")
         if capacity <= len(held):
@@ -224,13 +238,19 @@ class NgramIndex:
             table.check(self._expected_positions(known, table.length), self._oldest)
 
     def _expected_positions(self, known: list[int], length: int) -> dict[int, int]:
-        """Return each position that follows a whole run of this length, with the run's hash."""
+        """Return the hash of the run of this length before each position, for all positions with a whole run before.
+
+        `known` are the stored tokens and breaks, the oldest first.
+        """
         windows = ((stop, known[stop - length : stop]) for stop in range(length, len(known)) if known[stop] != BREAK)
         return {self._oldest + stop: _run_hashes(window)[-1] for stop, window in windows if BREAK not in window}
 
 
 class _RunTable:
-    """A hash table from runs of one length to the positions after them, chained from the latest to the oldest."""
+    """A hash table from runs of one length to the positions after them, chained from the latest to the oldest.
+
+    A run's slot is made of its hash, so the runs of several hashes may share one. `capacity` is the index's, in tokens.
+    """
 
     def __init__(self, length: int, capacity: int) -> None:
         self.length = length
@@ -253,7 +273,7 @@ class _RunTable:
         return (value * HASH_MULTIPLIER & UINT64_MASK) >> self._shift
 
     def positions(self, slot: int, oldest: int) -> Iterator[int]:
-        """Yield the positions in a slot, the latest first, until a run begins before the position `oldest`."""
+        """Yield the positions in a slot, the latest first, until the run before one begins before position `oldest`."""
         position = self._latest[slot]
         while position - self.length >= oldest:
             yield position
@@ -263,14 +283,17 @@ class _RunTable:
             position -= gap
 
     def link(self, value: int, position: int) -> None:
-        """Add a position after the run with this hash."""
+        """Add the position after the run that has the hash `value`; it must be later than all positions added before."""
         slot, latest, capacity = (value * HASH_MULTIPLIER & UINT64_MASK) >> self._shift, self._latest, self._capacity
         before = latest[slot]
         latest[slot] = position
         self._gaps[position % capacity] = position - before if before and position - before < capacity else 0
 
     def link_many(self, values: Any, positions: Any) -> None:
-        """Add positions after the runs with these hashes: ascending, and at most as many as the capacity."""
+        """Add the positions after the runs that have the hashes `values`, as NumPy arrays of uint64 and int64.
+
+        Positions ascend, are later than those added before, and are at most as many as the capacity.
+        """
         if not len(positions):
             return
         latest, gaps = np.frombuffer(self._latest, np.int64), np.frombuffer(self._gaps, np.int32)
@@ -299,13 +322,16 @@ class _RunTable:
 
 
 def _run_hashes(tokens: Sequence[int]) -> list[int]:
-    """Return the hashes of the last 1, 2, 4, 8 and 16 tokens, as many as there are; only the low 64 bits count."""
+    """Return the hashes of the last 1, 2, 4, 8 and 16 tokens, without lengths that `tokens` does not have.
+
+    Hashes are integers of any size, of which only the low 64 bits count.
+    """
     sums = list(accumulate(map(mul, reversed(tokens), _BASE_POWERS)))
     return [sums[length - 1] for length in RUN_LENGTHS if length <= len(sums)]
 
 
 def _as_int32(token_ids: Sequence[int]) -> array[int]:
-    """Return the ids in an array of four bytes each; a ValueError is raised if one does not fit."""
+    """Return the ids in an array of four bytes each; raise a ValueError unless all are integers from 0 to MAX_ID."""
     try:
         tokens = array("i", list(token_ids))
         is_valid = not tokens or min(tokens) >= 0
