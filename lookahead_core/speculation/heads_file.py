@@ -24,17 +24,20 @@ FORMAT = "lookahead heads 1"
 DIMENSIONS = {"inward": 3, "biases": 2, "outward": 3, "kept": 1, "sample": 2}
 """The tensors in the file, and the number of dimensions of each."""
 TENSORS = tuple(DIMENSIONS)
+"""The names of the tensors, which are fields of `Heads`."""
 PLAIN_FIELDS = ("name", "vocabulary", "fingerprint", "notes")
 """The fields of `Heads` that are not tensors and take part in comparisons."""
 FLOAT_DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
+"""The dtypes that the tensors in a file may have, except `kept`, which is int64."""
 METADATA = ("count", "hidden_size", "vocabulary", "fingerprint")
-"""Keys of the file's metadata that must be there."""
+"""Keys of the file's metadata that must be there, besides "format"."""
 MAX_INNER_SIZE = 1024
-"""Maximum inner size of a head."""
+"""Maximum inner size of a head that `untrained` makes; it is the hidden size if that is smaller."""
 SAMPLE_ROWS = 32
 """Number of rows of the output matrix that identify the model of the heads."""
 MIN_SIMILARITY = 0.9
-"""Minimum cosine similarity of those rows: higher for the same model rounded or trained further, near 0 for others."""
+"""Cosine similarity that those rows must exceed: more for the same model rounded or trained further, near 0 for others.
+"""
 TRAIN_HINT = "train some with `python -m lookahead_core train-heads`"
 
 
@@ -42,10 +45,11 @@ TRAIN_HINT = "train some with `python -m lookahead_core train-heads`"
 class Heads:
     """Trained draft heads: two matrices and a bias per head, and the tokens that they guess among.
 
-    Heads are equal if their names, notes and all tensors are equal.
+    Heads are equal if their names, vocabularies, fingerprints, notes and all tensors are equal.
     """
 
     name: str
+    """Names the heads in messages."""
     inward: torch.Tensor
     """Of shape (heads, inner size, hidden size + embedding size)."""
     biases: torch.Tensor
@@ -53,19 +57,20 @@ class Heads:
     outward: torch.Tensor
     """Of shape (heads, hidden size, inner size)."""
     kept: torch.Tensor
-    """The ids of the tokens that heads guess among, ascending: the most frequent ones of the training texts."""
+    """The ids of the tokens that heads guess among, ascending, of shape (tokens,): the most frequent ones of the
+    training texts."""
     sample: torch.Tensor
-    """SAMPLE_ROWS rows of the output matrix of the model that they belong to."""
+    """SAMPLE_ROWS rows of the output matrix of the model that they belong to, or all if it has fewer."""
     vocabulary: int
     """The number of rows of that output matrix."""
     fingerprint: str
     """A hash of that model's weights, which does not depend on the dtype they were loaded in."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What they were trained on and how accurate they were, for people."""
+    """Descriptions as strings, for users: "model", "trained_on", "steps", and "held_out", which `held_out` reads."""
     checked_models: MutableSet[Any] = field(default_factory=WeakSet, init=False, repr=False, compare=False)
-    """The transformers models that they were found to belong to."""
+    """The transformers models that `check_heads` has found them to belong to."""
     prepared: MutableMapping[Any, Any] = field(default_factory=WeakKeyDictionary, init=False, repr=False, compare=False)
-    """By transformers model, the `HeadsForward` of these heads: packing its matrices takes longer than a draft."""
+    """By transformers model, the `HeadsForward` of these heads. It is kept, as packing its matrices takes long."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Heads):
@@ -89,11 +94,17 @@ class Heads:
 
     @property
     def held_out(self) -> list[tuple[float, float]]:
-        """By head, the accuracy of its first guess and of its first four on held-out texts; may be empty."""
+        """By head, the share of held-out tokens that its first guess hit, and the share that its first four hit.
+
+        Empty if the notes do not have them.
+        """
         return [(first, four) for first, four in json.loads(self.notes.get("held_out", "[]"))]
 
     def save(self, path: Path) -> None:
-        """Write one safetensors file."""
+        """Write the heads into one safetensors file that all users may read; an existing file is overwritten.
+
+        `name` is not written.
+        """
         tensors = {name: getattr(self, name).contiguous() for name in TENSORS}
         facts = {"format": FORMAT, "count": str(self.count), "hidden_size": str(self.width)}
         facts |= {"vocabulary": str(self.vocabulary), "fingerprint": self.fingerprint}
@@ -107,9 +118,10 @@ def _are_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def untrained(model: Model, count: int, kept: torch.Tensor | None = None) -> Heads:
-    """Return `count` heads of zeros, which predict what the model itself predicts as the next token.
+    """Return `count` heads for this model whose matrices are zero, in bfloat16 on the CPU.
 
-    `kept` are the ids that they guess among; None keeps all.
+    They predict what the model itself predicts as the next token. `kept` are the ids that they guess among, ascending;
+    None is all. A ModelError is raised if the model's output matrix is quantized in a way that cannot be undone.
     """
     matrix, _ = output_matrix(model)
     width = matrix.shape[1]
@@ -128,7 +140,10 @@ def untrained(model: Model, count: int, kept: torch.Tensor | None = None) -> Hea
 
 
 def read_heads(path: Path, name: str) -> Heads:
-    """Return the heads in a file; a ModelError says what is wrong with it. `name` is for messages."""
+    """Return the heads in a safetensors file, on the CPU; a ModelError says what is wrong if it is invalid.
+
+    `name` becomes their name, and is used in the message. Whether they belong to a model is not checked here.
+    """
     try:
         with safe_open(path, "pt") as file:
             facts = dict(file.metadata() or {})
@@ -147,11 +162,16 @@ def read_heads(path: Path, name: str) -> Heads:
 
 
 def _unreadable(name: str, why: str) -> str:
+    """Return the error message for an invalid file; `why` is a phrase that says what is wrong."""
     return f"{name} cannot be read as heads ({why}): fetch the file again, or {TRAIN_HINT}."
 
 
 def _problem(heads: Heads, metadata: Mapping[str, str]) -> str:
-    """Return a phrase that says what is wrong with heads that were read from a file; empty if they are valid."""
+    """Return a phrase that says what is wrong with heads that were read from a file; empty if they are valid.
+
+    Checked are the tensors' shapes, dtypes and finiteness, the order and range of `kept`, and that the file's
+    `metadata` fits them.
+    """
     for key, dimensions in DIMENSIONS.items():
         tensor = getattr(heads, key)
         if tensor.dim() != dimensions or not tensor.numel():
@@ -181,9 +201,10 @@ def _problem(heads: Heads, metadata: Mapping[str, str]) -> str:
 
 
 def check_heads(heads: Heads, model: Model) -> None:
-    """Raise ModelError if the heads were trained on another model.
+    """Raise a ModelError if the heads were trained on another model, and remember the model if not.
 
-    The same model is accepted in another precision, quantized, or trained further.
+    Compared are the output matrix's shape, rows of it, and the size of the embeddings. So the same model is accepted in
+    another precision, quantized, or trained further; but not if its output matrix's quantization cannot be undone.
     """
     if model.hf_model in heads.checked_models:
         return
@@ -213,12 +234,16 @@ def check_heads(heads: Heads, model: Model) -> None:
 
 
 def _input_size(model: Model, width: int) -> int:
-    """Return the input size of a head: hidden size plus embedding size."""
+    """Return the input size of a head: the hidden size `width` plus the model's embedding size."""
     return width + embeddings_of(model, torch.zeros(1, dtype=torch.int64)).shape[1]
 
 
 def fingerprint(model: Model) -> str:
-    """Return a short hash of a model's weights, which does not depend on the dtype they were loaded in."""
+    """Return 16 hexadecimal digits that identify a model: a hash of its output matrix's shape and SAMPLE_ROWS rows,
+    rounded to bfloat16, and its number of layers.
+
+    It is equal for a model loaded in bfloat16 and in float32. A ModelError is raised as by `output_matrix`.
+    """
     matrix, _ = output_matrix(model)
     layers = getattr(model.hf_model.config.get_text_config(decoder=True), "num_hidden_layers", 0)
     digest = hashlib.sha256(f"{tuple(matrix.shape)} {layers}".encode())
@@ -227,9 +252,10 @@ def fingerprint(model: Model) -> str:
 
 
 def output_matrix(model: Model) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Return the matrix and the bias (or None) of the model's output layer, in the dtype they are held in.
+    """Return the matrix (vocabulary, hidden size) and the bias (or None) of the model's output layer, detached.
 
-    A ModelError is raised if they are quantized in a way that cannot be undone.
+    They are in the dtype and on the device that the model holds them in; a quantized matrix is dequantized. A
+    ModelError is raised if that cannot be done, or if the model has no output layer.
     """
     layer = model.hf_model.get_output_embeddings()
     weight = getattr(layer, "weight", None)
@@ -241,18 +267,21 @@ def output_matrix(model: Model) -> tuple[torch.Tensor, torch.Tensor | None]:
 
 
 def _sample_rows(matrix: torch.Tensor) -> torch.Tensor:
-    """Return SAMPLE_ROWS evenly spaced rows, in bfloat16 on the CPU."""
+    """Return SAMPLE_ROWS evenly spaced rows of a matrix, or all if it has fewer, in bfloat16 on the CPU."""
     rows = torch.linspace(0, len(matrix) - 1, min(SAMPLE_ROWS, len(matrix))).long()
     return matrix[rows.to(matrix.device)].cpu().bfloat16()
 
 
 def embeddings_of(model: Model, token_ids: torch.Tensor) -> torch.Tensor:
-    """Return the model's input embeddings of these tokens."""
+    """Return the model's input embeddings of these token ids, one row per id, without gradients.
+
+    The ids may be on any device; the rows are on that of the model's embedding layer.
+    """
     return embed(model.hf_model.get_input_embeddings(), token_ids)
 
 
 def embed(layer: nn.Module, token_ids: torch.Tensor) -> torch.Tensor:
-    """Return an embedding layer's output for these tokens, without gradients."""
+    """Return an embedding layer's output for these token ids, on the layer's device and without gradients."""
     weight = layer.weight
     assert isinstance(weight, torch.Tensor)
     with torch.no_grad():

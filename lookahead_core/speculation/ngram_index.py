@@ -283,7 +283,7 @@ class _RunTable:
             position -= gap
 
     def link(self, value: int, position: int) -> None:
-        """Add the position after the run that has the hash `value`; it must be later than all positions added before."""
+        """Add the position after the run that has the hash `value`; it must be later than all added before."""
         slot, latest, capacity = (value * HASH_MULTIPLIER & UINT64_MASK) >> self._shift, self._latest, self._capacity
         before = latest[slot]
         latest[slot] = position

@@ -27,23 +27,26 @@ own noise.
 MAX_DRAFT_DEPTH = 8
 """Maximum number of tokens that the draft model runs ahead: each takes a forward pass of its own."""
 MIN_PATH_ODDS = 0.3
-"""The draft model stops when the whole draft is accepted with less than this probability."""
+"""The draft model stops when the estimated probability that all tokens chosen so far are accepted is below this."""
 ALTERNATIVES = 3
-"""Number of the draft model's most probable tokens that are guessed beside the chosen one."""
+"""Number of the draft model's most probable tokens that are guessed too; the chosen token may be one of them."""
 SAMPLED_ODDS = 0.7
 """Odds of a sampled guess. They are the same for all tokens: if they depended on the token, sampled tokens would enter
 the draft with other probabilities than they were sampled with."""
 
 
 class DraftModelDrafter:
-    """Guesses by running ahead with a smaller model. The state is a node of its own token tree."""
+    """Guesses by running ahead with a smaller model. The state is a node of the drafter's own token tree."""
 
     name = "model"
     hidden = False
     guesses_are_valid = True
 
     def __init__(self, draft_model: Model, vocabulary: int, choose: Choose, accuracy: GuessAccuracy) -> None:
-        """`vocabulary` is that of the big model, which may have more or fewer padding ids at its end."""
+        """`vocabulary` is the big model's number of ids, which may have more or fewer padding ids at its end.
+
+        `choose` chooses tokens as the stream does; `accuracy` are the stream's counts, used to decide when to stop.
+        """
         self.draft_model = draft_model
         self._vocabulary = vocabulary
         self._choose = choose
@@ -53,13 +56,17 @@ class DraftModelDrafter:
         """The token chosen after each node of the current draft, its odds, and what it was sampled from."""
 
     def read(self, token_ids: Sequence[int]) -> None:
-        """Do nothing: `start` gets the whole path."""
+        """Do nothing: this drafter learns from no text, and `start` gets the whole path."""
 
     def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
-        """Do nothing: `start` gets the whole path."""
+        """Do nothing: this drafter learns from no pass, and `start` gets the whole path."""
 
     def start(self, path: Sequence[int], vector: object, reach: int) -> Node | None:
-        """Run ahead of the path; None if the draft model's context or vocabulary is too small for it."""
+        """Run the draft model ahead of the path by at most `reach` and MAX_DRAFT_DEPTH tokens; return the path's node.
+
+        None if the draft model's context is too short to run ahead, or if the path has ids that it does not have.
+        `vector` is not used.
+        """
         window = self._window(path)
         if not window or max(window) >= self.draft_model.vocabulary:
             return None
@@ -73,7 +80,10 @@ class DraftModelDrafter:
         return head
 
     def _window(self, path: Sequence[int]) -> Sequence[int]:
-        """Return the part of a path that fits the draft model's context with room to run ahead; empty if none does."""
+        """Return the path, or its start tokens and end that fit the draft model's context with room to run ahead.
+
+        Empty if the context has no such room.
+        """
         context, start_ids = self.draft_model.context_length, self.draft_model.start_ids
         first = len(start_ids) if tuple(path[: len(start_ids)]) == start_ids else 0
         if context is not None and context <= first + MAX_DRAFT_DEPTH:
@@ -82,7 +92,10 @@ class DraftModelDrafter:
         return [*path[:first], *path[start:]] if start else path
 
     def _run_ahead(self, node: Node, path: list[int], max_depth: int) -> None:
-        """Choose token after token, until the draft as a whole is unlikely to be accepted."""
+        """Choose up to `max_depth` tokens, one pass each, until the draft is unlikely to be accepted as a whole.
+
+        Stops early if the draft model's cache is full. `path` ends at `node`, and is extended.
+        """
         path_odds = 1.0
         for _ in range(max_depth):
             try:
@@ -98,14 +111,20 @@ class DraftModelDrafter:
             path.append(token_id)
 
     def _chosen_token(self, row: torch.Tensor, path: Sequence[int]) -> tuple[int, float, torch.Tensor | None]:
-        """Return the token chosen from a row, its odds, and the probabilities it was sampled from."""
+        """Return the token chosen from a row of log-probabilities after `path`, its odds, and what it was sampled from.
+
+        The last is a tensor of probabilities for the big model's ids; None if the token was not sampled for rejection.
+        """
         # Padding ids have no text; one model may have more of them than the other.
         row = functional.pad(row, (0, self._vocabulary - len(row)), value=-math.inf).log_softmax(-1)
         token_id, source = self._choose(row, path)
         return token_id, SAMPLED_ODDS if source is not None else float(row[token_id].exp()), source
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        """Return the chosen token first, then the draft model's most probable other tokens."""
+        """Return the token chosen after this node first, then others of the draft model's ALTERNATIVES likeliest.
+
+        Empty if none was chosen; the chosen token alone if it was sampled for acceptance by rejection.
+        """
         if state not in self._chosen:
             return ()
         token_id, odds, source = self._chosen[state]
@@ -123,13 +142,16 @@ class DraftModelDrafter:
         return [first, *others]
 
     def follow(self, state: Any, token_id: int) -> Node | None:
-        """Return the child node for this token; None if the draft model did not choose it."""
+        """Return the child of the state's node for this token; None if the draft model has not got there."""
         child: Node | None = state.children.get(token_id)
         return child
 
 
 def _first_guess(token_id: int, odds: float, source: torch.Tensor | None) -> Guess:
-    """Return the guess of the chosen token: the models agree more often than the draft model's odds say."""
+    """Return the guess of a chosen token with the draft model's `odds`, raised: the models agree more often than that.
+
+    With `source`, the probabilities that it was sampled from, the odds are SAMPLED_ODDS.
+    """
     if source is not None:
         return Guess(token_id, SAMPLED_ODDS, "drawn", source)
     return Guess(token_id, 0.4 + 0.6 * odds, ("first", decile(odds)))

@@ -17,11 +17,11 @@ from lookahead_core.speculation.heads_forward import HeadsForward
 from lookahead_core.tree import Node
 
 GUESSES = 6
-"""Number of tokens that each head guesses."""
+"""Number of tokens that each head guesses, or all of its vocabulary if that is smaller."""
 
 
 class HeadsDrafter:
-    """Guesses with trained draft heads. The state is a `HeadGuesses` and the number of the next head."""
+    """Guesses with trained draft heads. The state is a `HeadGuesses`, and the index of the head that guesses next."""
 
     name = "heads"
     hidden = True
@@ -29,6 +29,7 @@ class HeadsDrafter:
     dear = True
 
     def __init__(self, heads: Heads, model: Model) -> None:
+        """Prepare the heads for the model; a ModelError is raised if they belong to another one."""
         self.heads = heads
         check_heads(heads, model)
         if model.hf_model not in heads.prepared:
@@ -42,18 +43,21 @@ class HeadsDrafter:
         """Do nothing: heads are trained beforehand."""
 
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> tuple[HeadGuesses, int] | None:
-        """Return the guesses of as many heads as the draft is deep, and head 0; None without a hidden state."""
+        """Return the guesses of as many heads as the draft may be deep, and the index of the first head, 0.
+
+        None without a hidden state (`vector`), or if `reach` is 0.
+        """
         if vector is None or reach < 1:
             return None
         return HeadGuesses(self._forward, vector, path[-1], min(reach, self.heads.count)), 0
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        """Return the guesses of the state's head."""
+        """Return the guesses of the state's head, the most probable first; the first call runs the heads."""
         guesses: HeadGuesses = state[0]
         return guesses.by_head[state[1]]
 
     def follow(self, state: Any, token_id: int) -> tuple[HeadGuesses, int] | None:
-        """Return the next head, whose guesses do not depend on the token; None after the last head."""
+        """Return the state of the next head, whose guesses do not depend on the token; None after the last head."""
         guesses, head = state
         return (guesses, head + 1) if head + 1 < guesses.count else None
 
@@ -62,6 +66,7 @@ class HeadGuesses:
     """The guesses of all heads from one hidden state, computed when they are first needed."""
 
     def __init__(self, forward: HeadsForward, state: torch.Tensor, token_id: int, count: int) -> None:
+        """`state` is the hidden state, `token_id` the token that followed it, `count` the number of heads to use."""
         self.count = count
         self._forward, self._state, self._token_id = forward, state, token_id
 

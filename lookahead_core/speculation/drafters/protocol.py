@@ -14,7 +14,7 @@ from lookahead_core.engines.engine import NodeScores
 from lookahead_core.tree import Node
 
 MAX_KINDS = 4096
-"""Maximum number of kinds of guesses whose accuracy is kept; the one tested least recently is dropped."""
+"""Maximum number of (drafter, kind of guess) pairs whose accuracy is kept; the least recently learned is dropped."""
 PROBABILITY_TOLERANCE = 1e-3
 """How far from 1 the probabilities in `Guess.source` may add up, because of rounding."""
 
@@ -26,13 +26,13 @@ class Guess(NamedTuple):
     odds: float
     """The probability that it is right if all guesses above it are: an estimate, which `GuessAccuracy` corrects."""
     sign: Hashable
-    """The kind of guess. The accuracy of guesses is counted per drafter and kind."""
+    """The kind of guess: any hashable value. The accuracy of guesses is counted per drafter and kind."""
     source: torch.Tensor | None = None
-    """The probabilities of all tokens that it was sampled from; None if it was not sampled."""
+    """The probabilities of all tokens, of shape (vocabulary,), that it was sampled from; None if it was not sampled."""
 
 
 Way = Guess
-"""The name of `Guess` in earlier versions."""
+"""`Guess` under its name in earlier versions, for drafters written for them."""
 
 
 class Drafter(Protocol):
@@ -43,12 +43,12 @@ class Drafter(Protocol):
     """
 
     name: str
-    """Names the drafter in results and in error messages."""
+    """The drafter's name in results and in error messages."""
     hidden: bool
     """Whether `start` needs the model's last hidden states, the input of its output matrix."""
 
     def read(self, token_ids: Sequence[int]) -> None:
-        """Learn the text: called with all its token ids before each stream."""
+        """Learn the text: called with all its token ids before each stream, also if they have not changed."""
         ...
 
     def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
@@ -63,21 +63,28 @@ class Drafter(Protocol):
         """Return the state at the end of `path` for a draft of at most `reach` tokens; None to guess nothing.
 
         `path` holds all token ids of the text. `vector` is the hidden state of its last token but one, the last token
-        that the model has evaluated; None if `hidden` is False or the engine does not have it.
+        that the model has evaluated; None if the last pass gave none: before the first pass, where no drafter sets
+        `hidden`, and in engines without hidden states.
         """
         ...
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        """Return guesses of the next token in this state, the most probable first; empty if there are none."""
+        """Return guesses of the next token in this state, the most probable first; empty if there are none.
+
+        At most the first 64 are used, and ids outside the vocabulary are ignored.
+        """
         ...
 
     def follow(self, state: Any, token_id: int) -> Any:
-        """Return the state after one more token; None to guess nothing after it."""
+        """Return the state after one more token, which any drafter may have guessed; None to guess nothing after it."""
         ...
 
 
 def checked_guesses(drafter: Drafter, guesses: Iterable[Guess], vocabulary: int) -> Iterator[Guess]:
-    """Yield a drafter's guesses; raise a ValueError that names the drafter if one is invalid."""
+    """Yield the guesses that a drafter returned; raise a ValueError that names the drafter at the first invalid one.
+
+    `vocabulary` is the number of token ids, which a `source` must have a probability for.
+    """
     if not isinstance(guesses, Iterable):
         raise ValueError(f"The drafter {drafter.name} returns {guesses!r}; `ways` must return a list of guesses.")
     for guess in guesses:
@@ -87,7 +94,10 @@ def checked_guesses(drafter: Drafter, guesses: Iterable[Guess], vocabulary: int)
 
 
 def _problem(guess: Any, vocabulary: int) -> str:
-    """Return what is wrong with a guess, or an empty string. Ids outside the vocabulary are no error: never drafted."""
+    """Return a phrase that says what is wrong with a guess; empty if it is valid.
+
+    An id outside the vocabulary is valid in a guess without `source`; it is never drafted.
+    """
     if not isinstance(guess, Guess):
         return f"{guess!r} as a guess; it must be a `Guess`"
     if type(guess.token_id) is not int:
@@ -104,7 +114,7 @@ def _problem(guess: Any, vocabulary: int) -> str:
 
 
 def _is_source(source: Any, token_id: int, vocabulary: int) -> bool:
-    """Whether these are probabilities of all tokens, with more than 0 for this token."""
+    """Whether this is a floating-point tensor of `vocabulary` probabilities with the sum 1, above 0 for this token."""
     if not isinstance(source, torch.Tensor) or source.shape != (vocabulary,) or not source.is_floating_point():
         return False
     adds_up = abs(float(source.cpu().sum(dtype=torch.float64)) - 1) < PROBABILITY_TOLERANCE
@@ -112,7 +122,7 @@ def _is_source(source: Any, token_id: int, vocabulary: int) -> bool:
 
 
 class GuessAccuracy:
-    """Counts how often guesses of each kind were right, and corrects the odds of later guesses by that."""
+    """Counts how often the guesses of each drafter and kind were right, and corrects the odds of later guesses."""
 
     PRIOR_WEIGHT = 8.0
     """How many observed guesses the drafter's own estimate counts for."""
@@ -121,15 +131,18 @@ class GuessAccuracy:
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, Hashable], tuple[float, float]] = {}
-        """By drafter and kind: the number of right guesses, and of all guesses."""
+        """By drafter and kind: the number of right guesses, and of all guesses; earlier ones count less."""
 
     def odds(self, drafter: str, guess: Guess) -> float:
-        """Return the probability that a guess is right, by its drafter's estimate and by the counts of its kind."""
+        """Return the probability that a guess is right; `drafter` is the name of its drafter.
+
+        It is the weighted mean of `guess.odds` and of the share of guesses of its kind that were right.
+        """
         right, total = self._counts.get((drafter, guess.sign), (0.0, 0.0))
         return (right + self.PRIOR_WEIGHT * guess.odds) / (total + self.PRIOR_WEIGHT)
 
     def learn(self, drafter: str, guess: Guess, right: bool) -> None:
-        """Count a guess that was verified."""
+        """Count a verified guess of the drafter of this name; `right` says whether its token came next."""
         before, total = self._counts.pop((drafter, guess.sign), (0.0, 0.0))
         self._counts[drafter, guess.sign] = (before * self.DECAY + right, total * self.DECAY + 1)
         if len(self._counts) > MAX_KINDS:
@@ -137,5 +150,5 @@ class GuessAccuracy:
 
 
 def decile(probability: float) -> int:
-    """Return the tenth that a probability lies in, 0 to 9: guesses in the same tenth are of one kind."""
+    """Return the tenth that a probability from 0 to 1 lies in, 0 to 9: guesses in the same tenth are of one kind."""
     return min(9, int(probability * 10))

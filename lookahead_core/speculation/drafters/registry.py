@@ -17,13 +17,14 @@ DRAFTERS: dict[str, Callable[[NgramIndex], Drafter]] = {
     "suffix": SuffixDrafter,
     "recycled": lambda index: SuccessorDrafter(),
 }
-"""By the name that the option `drafters` accepts: a function from the n-gram index of a document to its drafter."""
+"""By the name that the option `drafters` accepts: a function from a document's n-gram index to a new drafter for it."""
 REQUIRED_MEMBERS = ("name", "hidden", "read", "hear", "start", "ways", "follow")
 """Members that a drafter must have."""
 
 
 def checked_drafters(value: Any) -> tuple[Any, ...]:
-    """Return the drafters of the option `drafters`: names, and objects with the `Drafter` protocol.
+    """Return the value of the option `drafters` as a tuple: names in `DRAFTERS`, and objects with the members of
+    `Drafter`, unchanged.
 
     A single name counts as a list of one. A ValueError says which entry is invalid and why.
     """

@@ -14,9 +14,9 @@ SUCCESSORS = 4
 MIN_PROBABILITY = 0.1
 """Successors less probable than this, as `NodeScores.top_k` reports it, hardly ever pay for a node in a pass."""
 MAX_CONTEXTS = 16_384
-"""Maximum number of contexts that are kept; the oldest is dropped."""
+"""Maximum number of contexts, of one or two token ids, that are kept; the one that was updated least recently goes."""
 INITIAL_ODDS = (0.0, 0.5, 0.8)
-"""First estimate of a guess's odds, as a factor on its earlier probability, by how many context tokens are equal."""
+"""First estimate of a guess's odds, as a factor on its earlier probability: after a context of 0, 1 or 2 tokens."""
 
 
 class SuccessorDrafter:
@@ -34,10 +34,10 @@ class SuccessorDrafter:
         """By the last one or two token ids: successors and their probabilities."""
 
     def read(self, token_ids: Sequence[int]) -> None:
-        """Learn nothing: there are no scores yet."""
+        """Do nothing: this drafter learns from passes only."""
 
     def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
-        """Keep the most probable successors of all nodes of this text."""
+        """Store the most probable successors of these nodes under their token, and under their parent's and theirs."""
         for node, ids, values in zip(nodes, *scores.top_k(nodes, SUCCESSORS), strict=True):
             parent = node.parent
             assert parent is not None
@@ -48,11 +48,14 @@ class SuccessorDrafter:
             del self._successors[next(iter(self._successors))]
 
     def start(self, path: Sequence[int], vector: object, reach: int) -> tuple[int, ...]:
-        """Return the last two token ids."""
+        """Return the last two token ids of the path; `vector` and `reach` are not used."""
         return tuple(path[-2:])
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        """Return the successors of the last two tokens, or of the last one if these are unknown."""
+        """Return the successors of the last two tokens, or of the last one if these are unknown, most probable first.
+
+        Those below MIN_PROBABILITY are left out; empty if no successors are known.
+        """
         known, context_length = self._successors.get(state), 2
         if known is None:
             known, context_length = self._successors.get(state[-1:]), 1

@@ -13,10 +13,11 @@ from lookahead_core.text.passage import common_prefix_length
 from lookahead_core.tree import Node
 
 COMPARED_TOKENS = 16
-"""How many tokens are compared to decide whether a path continues the indexed text."""
+"""Number of tokens that are compared to decide whether a path continues the indexed text."""
 RUN, NEAR, ASTRAY = "run", "near", "astray"
-"""Kinds of matches. RUN: the text's last tokens occur there. NEAR: its last token occurs near an earlier copy. ASTRAY:
-the text has left an earlier copy, and the match is where the copy would continue."""
+"""Kinds of matches. RUN: the text's last tokens occur before the position. NEAR: the text has left a passage that it
+copied, and its last token occurs before the position, further on in that passage. ASTRAY: it has left a passage, and
+the position is where it would be now if it had replaced as many tokens as it has added."""
 INITIAL_ODDS = {
     RUN: (0.0, 0.2, 0.4, 0.7, 0.88, 0.95, 0.98),
     NEAR: (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98),
@@ -30,9 +31,11 @@ class SuffixMatches:
     """Index positions that may continue the text, all of one kind."""
 
     kind: str
+    """RUN, NEAR or ASTRAY."""
     length: int
-    """How many tokens before the first position equal the text's last tokens."""
+    """Number of tokens before the first position that equal the text's last tokens, those followed included."""
     positions: tuple[tuple[NgramIndex, int], ...]
+    """Pairs of an index and a position in it; the token there is a guess."""
 
     def guesses(self) -> list[Guess]:
         """Return the tokens at the positions as guesses, the most frequent first."""
@@ -48,7 +51,7 @@ class SuffixMatches:
         ]
 
     def follow(self, token_id: int) -> SuffixMatches | None:
-        """Return the matches one token further, where this token occurred; None if it occurred at none."""
+        """Return the positions that hold this token, each moved one token further; None if none holds it."""
         left = tuple(
             (index, position + 1) for index, position in self.positions if index.token_at(position) == token_id
         )
@@ -70,7 +73,7 @@ class SuffixDrafter:
     COPY_LENGTH = 4
     """A match of at least this many tokens counts as a copy."""
     RETURN_DISTANCE = 12
-    """How many tokens after its departure a text may return to what it copied."""
+    """Maximum number of tokens after which a text is expected to return to the passage that it left."""
 
     def __init__(self, own: NgramIndex, others: Sequence[NgramIndex] = (), *, learns_from_passes: bool = True) -> None:
         """`own` indexes the document's text and is updated; `others` are only searched.
@@ -86,13 +89,13 @@ class SuffixDrafter:
         """The latest copy: its index, the position that would have come next, and the length of the text then."""
 
     def with_indexes(self, others: Sequence[NgramIndex]) -> SuffixDrafter:
-        """Return a drafter that shares this one's own index and also searches these."""
+        """Return a drafter that shares this one's own index, learns from passes, and also searches `others`."""
         other = SuffixDrafter(self.own, others)
         other._indexed = self._indexed
         return other
 
     def read(self, token_ids: Sequence[int]) -> None:
-        """Update the own index to the document's present token ids."""
+        """Add to the own index what `token_ids`, the document's whole text, has that the last call's had not."""
         same = common_prefix_length(self._indexed, list(token_ids))
         if same < len(self._indexed):
             # The text has changed: index it again from before the change, so that n-grams across it are found.
@@ -102,7 +105,10 @@ class SuffixDrafter:
         self._indexed[:] = token_ids
 
     def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
-        """Index the last `new` tokens of the path, if they continue the indexed text."""
+        """Add the last `new` tokens of the path to the own index, if they continue the text that it holds.
+
+        Does nothing if the drafter does not learn from passes. `scores` and `nodes` are not used.
+        """
         # Of several samples of one text, only the first is indexed as it grows.
         before = list(path[-new - COMPARED_TOKENS : -new])[-len(self._indexed) :]
         if self._learns_from_passes and self._indexed[-COMPARED_TOKENS:] == before:
@@ -110,7 +116,11 @@ class SuffixDrafter:
             self._indexed.extend(path[-new:])
 
     def start(self, path: Sequence[int], vector: object, reach: int) -> tuple[SuffixMatches, ...] | None:
-        """Return the matches of the path's longest indexed suffix; None if there are none."""
+        """Return the matches of the path's longest indexed suffix; None if there are none.
+
+        If that is shorter than COPY_LENGTH, the place where the text may return to a passage that it left comes first.
+        `vector` and `reach` are not used.
+        """
         found = [(index, *index.find(path, self.MAX_MATCHES)) for index in self._indexes]
         longest = max(length for _, _, length in found)
         positions = tuple((index, position) for index, ends, length in found if length == longest for position in ends)
@@ -122,9 +132,9 @@ class SuffixDrafter:
         return tuple([*returns, *runs]) or None
 
     def _returns(self, path: Sequence[int]) -> list[SuffixMatches]:
-        """Return the index position at which a text that left the passage it copied may return to it; at most one.
+        """Return the match at which a text that left the passage it copied may return to it, in a list of one.
 
-        Empty unless the text left the latest copy at most `RETURN_DISTANCE` tokens ago.
+        Empty unless the text left the latest passage 1 to `RETURN_DISTANCE` tokens ago.
         """
         if self._departure is None or not 0 < len(path) - self._departure[2] <= self.RETURN_DISTANCE:
             return []
@@ -137,7 +147,7 @@ class SuffixDrafter:
         return [SuffixMatches(ASTRAY, 0, ((index, position + len(path) - length),))]
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        """Return the guesses of all matches, each token once with its highest probability."""
+        """Return the guesses of all matches, each token once with its highest odds; not sorted by them."""
         best: dict[int, Guess] = {}
         for matches in state:
             for guess in matches.guesses():
@@ -146,6 +156,6 @@ class SuffixDrafter:
         return list(best.values())
 
     def follow(self, state: Any, token_id: int) -> tuple[SuffixMatches, ...] | None:
-        """Return the matches one token further; None if none continues with this token."""
+        """Return the matches that continue with this token, one token further; None if there are none."""
         followed = (matches.follow(token_id) for matches in state)
         return tuple(matches for matches in followed if matches is not None) or None
