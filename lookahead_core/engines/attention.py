@@ -14,9 +14,11 @@ from lookahead_core.engines.joint_cache import JointTensors
 ATTENTION = "lookahead"
 """The name under which `tree_attention` is registered with transformers."""
 BLOCK_ROWS, FIRST_ROWS = 256, 64
-"""Rows per attention block of a chunk, and of a text's first chunk: measured in docs/performance-notes.md."""
+"""Rows per attention block on a CPU: of a pass over cached slots, and of a pass with none before it. Measured in
+docs/performance-notes.md."""
 FOLD_ROWS = 64
-"""Up to this many rows, query heads that share a key head become rows: measured in docs/performance-notes.md."""
+"""In passes of up to this many rows, query heads that share a key head are computed as rows of one head. Measured in
+docs/performance-notes.md."""
 
 
 def tree_attention(
@@ -30,9 +32,10 @@ def tree_attention(
 ) -> tuple[torch.Tensor, None]:
     """Attention function for transformers: each row attends to the slots of its own tree.
 
-    Takes query, key and value of shape (1, heads, rows, width) and an additive mask of shape (1, 1, rows, slots).
-    In a pass over several trees, key and value are `JointTensors`. Returns a tensor of shape (1, rows, heads, width).
-    Raises NotImplementedError for models with soft-capped logits or attention sinks.
+    Takes a query of shape (1, heads, rows, width), key and value of shape (1, key heads, slots, width), and an additive
+    mask of shape (1, 1, rows, slots) or None. In a pass over several trees, key and value are `JointTensors`. Returns
+    the output of shape (1, rows, heads, width), and None for the attention weights. Raises NotImplementedError for
+    models with soft-capped logits or attention sinks.
     """
     if options.get("softcap") is not None or options.get("s_aux") is not None:
         raise NotImplementedError("The fused attention supports neither soft-capped logits nor attention sinks.")
@@ -56,9 +59,10 @@ AttentionInterface.register(ATTENTION, tree_attention)
 def attend(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, scaling: float | None
 ) -> torch.Tensor:
-    """Scaled dot-product attention; the result has shape (1, rows, heads, width).
+    """Scaled dot-product attention of a query of shape (1, heads, rows, width) with an additive mask.
 
-    Grouped-query key heads are not repeated in memory.
+    `key` and `value` have the shape (1, key heads, slots, width); key heads that several query heads share are not
+    repeated in memory. Returns a tensor of shape (1, rows, heads, width).
     """
     _, heads, rows, width = query.shape
     key_heads = key.shape[1]
@@ -82,7 +86,10 @@ def attend(
 def _attend_in_blocks(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scaling: float | None
 ) -> torch.Tensor:
-    """Attention of a chunk in blocks of rows; each block reads only the slots up to its own last row."""
+    """Attention in blocks of rows, with the arguments of `attend`; returns shape (1, heads, rows, width).
+
+    The rows are the last slots, in order. Each block reads only the slots up to that of its last row.
+    """
     rows, slots = query.shape[2], key.shape[2]
     block = FIRST_ROWS if rows == slots else BLOCK_ROWS
     blocks = []

@@ -12,7 +12,10 @@ from lookahead_core.tree import Node
 
 
 class SlotLayer(CacheLayerMixin):
-    """The keys and values of one layer, in preallocated slots; transformers calls `update` during a pass."""
+    """The keys and values of one layer, of shape (1, heads, capacity, width): one slot for each node of a tree.
+
+    transformers calls `update` during a pass.
+    """
 
     is_sliding = False
     keys: torch.Tensor
@@ -31,7 +34,11 @@ class SlotLayer(CacheLayerMixin):
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: object, **kwargs: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Write the states of a pass behind the used slots; return the keys and values of all slots so far."""
+        """Write the states of a pass behind the used slots; return keys and values of the used slots and these.
+
+        All have the shape (1, heads, slots, width). The written slots are not in use until `FlatCache.add` assigns
+        them; an `update` before that overwrites them. `FlatCache.reserve` must have made enough room.
+        """
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         start = self.cache.used
@@ -41,26 +48,26 @@ class SlotLayer(CacheLayerMixin):
         return self.keys[:, :, :end], self.values[:, :, :end]
 
     def resize(self, capacity: int) -> None:
-        """Reallocate for another capacity and copy the used slots."""
+        """Reallocate keys and values for a capacity in slots, and copy the used ones; nothing if none are allocated."""
         if self.is_initialized:
             self.keys = _resized(self.keys, capacity, self.cache.used)
             self.values = _resized(self.values, capacity, self.cache.used)
 
     def gather(self, slots: torch.Tensor) -> None:
-        """Copy the keys and values of these slots to the first slots, in this order."""
+        """Copy the keys and values of these slots (a 1-D tensor of indices) to the first slots, in this order."""
         if self.is_initialized:
             for states in (self.keys, self.values):
                 states[:, :, : len(slots)] = states.index_select(2, slots.to(states.device))
 
     def release(self) -> None:
-        """Free the memory of keys and values; the layer is as new."""
+        """Free the memory of keys and values; the next `update` allocates them again."""
         if self.is_initialized:
             self.keys = self.values = torch.empty(0)
             self.is_initialized = False
 
     @property
     def bytes(self) -> int:
-        """Allocated bytes."""
+        """Allocated bytes of keys and values; 0 if none are allocated."""
         if not self.is_initialized:
             return 0
         return sum(states.numel() * states.element_size() for states in (self.keys, self.values))
@@ -97,28 +104,28 @@ class FlatCache:
 
     def __init__(self, layers: int) -> None:
         self.capacity = 0
-        """Allocated slots."""
+        """The number of allocated slots."""
         self.nodes: list[Node | None] = []
         """The node of each slot; None for a hole."""
         self.slots: dict[Node, int] = {}
         self.visible: list[int] = []
-        """For each slot a bit set of the slots that its node sees, itself included."""
+        """For each slot an integer whose bits are the slots that its node attends to, its own included."""
         self.depths = torch.zeros(0, dtype=torch.int32)
-        """The depth in the tree of each slot's node."""
+        """The depth in the tree of each slot's node, of shape (capacity,); 1 for a child of the root."""
         self.layers = [SlotLayer(self) for _ in range(layers)]
         self.hf_cache = Cache(layers=list(self.layers))
         """The cache object that the model's forward takes."""
         self.last_use = 0
-        """A counter of the engine: the cache with the lowest number was used longest ago."""
+        """The number of the engine's latest use of this cache: the lowest number was used longest ago."""
 
     @property
     def used(self) -> int:
-        """The number of slots assigned so far, holes included."""
+        """The number of slots up to the last one that a node has, holes included."""
         return len(self.nodes)
 
     @property
     def holes(self) -> int:
-        """The number of freed slots between slots in use."""
+        """The number of freed slots before the last slot in use."""
         return len(self.nodes) - len(self.slots)
 
     @property
@@ -132,19 +139,26 @@ class FlatCache:
         return sum(layer.bytes for layer in self.layers)
 
     def visible_below(self, parent: Node | None) -> int:
-        """A bit set of the slots that a child of `parent` sees, its own slot excluded."""
+        """Return an integer whose bits are the slots of `parent` and its ancestors; 0 for the root or None.
+
+        `parent` must have a slot.
+        """
         return self.visible[self.slots[parent]] if parent is not None and parent.depth else 0
 
     def reserve(self, slots: int, limit: int) -> None:
-        """Allocate at least `slots` slots. Up to `limit`, the capacity doubles, so that reallocations are rare."""
+        """Raise the capacity to at least `slots`; do nothing if it is that already.
+
+        A growing capacity doubles, so that reallocations are rare, but it exceeds `limit` only if `slots` does.
+        """
         if slots > self.capacity:
             self._resize(min(self.capacity_for(slots), max(slots, limit)))
 
     def capacity_for(self, slots: int) -> int:
-        """The capacity after `reserve(slots)` without a limit."""
+        """Return the capacity, in slots, that `reserve(slots)` would lead to without a limit."""
         return self.capacity if slots <= self.capacity else max(slots, 2 * self.capacity)
 
     def _resize(self, capacity: int) -> None:
+        """Reallocate all layers for a capacity in slots, which must hold the used ones."""
         with self._cleared_on_error():
             for layer in self.layers:
                 layer.resize(capacity)
@@ -153,7 +167,10 @@ class FlatCache:
         self.depths, self.capacity = depths, capacity
 
     def add(self, nodes: Sequence[Node]) -> None:
-        """Assign the next slots to nodes, parents first, after a pass has written their keys and values there."""
+        """Assign the next slots to nodes, in this order, after a pass has written their keys and values there.
+
+        Each node's parent must be the root, have a slot, or come earlier in `nodes`.
+        """
         self.depths[self.used : self.used + len(nodes)] = torch.tensor([node.depth for node in nodes])
         for node in nodes:
             slot = len(self.nodes)
@@ -162,7 +179,7 @@ class FlatCache:
             self.slots[node] = slot
 
     def free(self, nodes: Iterable[Node]) -> None:
-        """Free the slots of nodes; nodes without a slot are ignored."""
+        """Free the slots of nodes, which become holes, or unused at the end; nodes without a slot are ignored."""
         for node in nodes:
             if (slot := self.slots.pop(node, None)) is not None:
                 self.nodes[slot] = None
@@ -171,7 +188,10 @@ class FlatCache:
             self.visible.pop()
 
     def compact(self) -> None:
-        """Move the nodes together so that no holes remain; free memory if less than half of the capacity is used."""
+        """Move the nodes to the first slots in their order, so that no holes remain.
+
+        Then, if less than half of the capacity is used, reduce it to the used slots.
+        """
         if self.holes:
             kept = [node for node in self.nodes if node is not None]
             slots = torch.tensor([self.slots[node] for node in kept], dtype=torch.int64)
@@ -192,7 +212,7 @@ class FlatCache:
 
     @contextmanager
     def _cleared_on_error(self) -> Iterator[None]:
-        """Clear the cache if the body raises: layers are moved one by one and would contradict each other."""
+        """Context manager that clears the cache if its body raises: layers moved so far would contradict the others."""
         try:
             yield
         except BaseException:

@@ -33,12 +33,16 @@ class PassSegment:
 
     tree: TokenTree
     nodes: list[Node]
+    """The nodes, each after its ancestors."""
     wanted: list[int]
-    """The indices in `nodes` whose logits are requested; the others are only written to the cache."""
+    """The indices, in `nodes`, of the nodes whose logits are requested; of the others only keys and values are kept."""
 
 
 class CachedEngine:
-    """An engine that computes the keys and values of each node once, and keeps them in a cache per tree."""
+    """An `Engine` that computes the keys and values of each node once, and keeps them in a cache for each tree.
+
+    Computing nodes raises CacheFull if their tree does not fit into `cache_bytes`.
+    """
 
     def __init__(self, hf_model: Any, *, cache_bytes: int, attention: str = ATTENTION) -> None:
         """Prepare a copy of `hf_model` that shares its parameters.
@@ -117,12 +121,12 @@ class CachedEngine:
         return (len(cache.slots), cache.bytes) if isinstance(cache, FlatCache) else (0, 0)
 
     def measure_slot_bytes(self) -> None:
-        """Run one token through the model to learn the bytes per slot, so that `cache_bytes` holds from the start."""
+        """Run one token through the model to learn the bytes of a slot; until then, `cache_bytes` is not kept."""
         tree = TokenTree()
         self.prefill([tree.expand(tree.root, 0)])
 
     def _cache(self, tree: TokenTree) -> FlatCache:
-        """The cache of a tree, created on first use."""
+        """Return the cache of a tree, created on first use."""
         cache = tree.cache
         if not isinstance(cache, FlatCache):
             cache = tree.cache = FlatCache(self._layers)
@@ -130,15 +134,16 @@ class CachedEngine:
         return cache
 
     def _mark_used(self, trees: Iterable[TokenTree]) -> None:
-        """Mark these trees' caches as used now: none of them is cleared to make room for another of them."""
+        """Mark these trees' caches as used now, so that none of them is cleared to make room for another of them."""
         self._uses += 1
         for tree in trees:
             self._cache(tree).last_use = self._uses
 
     def _pending(self, tree: TokenTree, nodes: Sequence[Node]) -> list[Node]:
-        """The nodes that passes must compute for `nodes`: uncached ancestors and the nodes themselves, parents first.
+        """Return the nodes that passes must compute for `nodes`: uncached ancestors and `nodes`, parents first.
 
         Nodes that are cached already come last: their second copy lies behind all new slots and is overwritten later.
+        All of `nodes` are marked as visible in their tree.
         """
         for node in nodes:
             tree.mark_visible(node)
@@ -147,7 +152,10 @@ class CachedEngine:
         return [*sorted(fresh, key=lambda node: node.depth), *again]
 
     def _score_in_passes(self, nodes: Sequence[Node], *, hidden: bool) -> Iterator[NodeScores]:
-        """Make the forward passes that these nodes need, one after the other, and yield the scores of each pass."""
+        """Make the forward passes that these nodes need, and yield the scores of each pass with requested nodes.
+
+        With `hidden`, the scores have hidden states. Raises CacheFull if the nodes of one tree do not fit.
+        """
         groups = group_by_tree(nodes)
         try:
             yield from self._score_groups(groups, PREFILL_CHUNK if self.joins else 0, hidden)
@@ -159,7 +167,10 @@ class CachedEngine:
                 yield from self._score_groups({tree: members}, 0, hidden)
 
     def _score_groups(self, groups: dict[TokenTree, list[Node]], joined: int, hidden: bool) -> Iterator[NodeScores]:
-        """Yield the scores of nodes by tree; trees share passes of up to `joined` nodes."""
+        """Yield the scores, pass by pass, of the nodes in `groups`; trees share passes of up to `joined` nodes.
+
+        With `hidden`, the scores have hidden states.
+        """
         self._mark_used(groups)
         pending = [(tree, self._pending(tree, members)) for tree, members in groups.items()]
         wanted = {node for members in groups.values() for node in members}
@@ -170,7 +181,11 @@ class CachedEngine:
                 yield NodeScores(nodes, logits, vectors)
 
     def _pass(self, segments: list[PassSegment], hidden: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Run one forward pass; return the logits of the wanted nodes and, with `hidden`, their hidden states."""
+        """Run one forward pass and assign slots to the new nodes.
+
+        Returns the logits of the requested nodes in float32, of shape (nodes, vocabulary), and with `hidden` the inputs
+        of the output matrix for them, of shape (nodes, width); otherwise None.
+        """
         caches = [self._cache(segment.tree) for segment in segments]
         self._make_room(segments, caches)
         pairs = list(zip(segments, caches, strict=True))
@@ -205,7 +220,10 @@ class CachedEngine:
         return logits.float(), vectors
 
     def _masks(self, cache: FlatCache, nodes: list[Node]) -> Any:
-        """Masks in which each row sees itself and its ancestors, in the cache or in this pass."""
+        """Return the masks of a pass, see `MaskPlan.masks`: each node attends to itself and its ancestors.
+
+        These must be cached or come earlier in `nodes`.
+        """
         start = cache.used
         slots = {node: start + index for index, node in enumerate(nodes)}
         visible: dict[Node, int] = {}
@@ -221,14 +239,16 @@ class CachedEngine:
         return self.plan.masks(table, self.model_copy.dtype, distances)
 
     def _make_room(self, segments: list[PassSegment], caches: list[FlatCache]) -> None:
-        """Reserve slots for a pass within the bound on bytes. Raises CacheFull if that is impossible.
+        """Reserve slots for a pass within `cache_bytes`; raise CacheFull if that is impossible.
 
-        In this order: close gaps, prune nodes outside of the current view, clear caches that no pass uses now.
+        As far as necessary, in this order: close gaps, prune nodes outside of the current view, clear other trees'
+        caches, least recently used first.
         """
         for segment, cache in zip(segments, caches, strict=True):
             self._make_room_in(cache, segment.tree, len(segment.nodes))
 
     def _make_room_in(self, cache: FlatCache, tree: TokenTree, slots: int) -> None:
+        """Reserve `slots` more slots in one tree's cache, as `_make_room` says."""
         if cache.used + slots <= cache.capacity:
             return
         if cache.wasteful:
@@ -242,12 +262,15 @@ class CachedEngine:
         cache.reserve(cache.used + slots, self._slot_limit(cache))
 
     def _slot_limit(self, cache: FlatCache) -> int:
-        """How many slots this cache may have, given the bytes that all others hold."""
+        """Return how many slots this cache may have, given the bytes that all others hold."""
         others = sum(other.bytes for other in self._caches if other is not cache)
         return max(0, self.cache_bytes - others) // self._slot_bytes
 
     def _prune(self, tree: TokenTree, cache: FlatCache, slots: int) -> None:
-        """Prune hidden nodes, least recently visible first, until `slots` more leave a quarter of the limit free."""
+        """Prune hidden nodes, least recently visible first, until `slots` more leave a quarter of the limit free.
+
+        Ends earlier if no hidden nodes remain. Then compacts the cache.
+        """
         while (len(cache.slots) + slots) * 4 > self._slot_limit(cache) * 3:
             pruned = tree.prune(PREFILL_CHUNK)
             if not pruned:
@@ -256,7 +279,10 @@ class CachedEngine:
         cache.compact()
 
     def _clear_idle_caches(self, cache: FlatCache, slots: int) -> None:
-        """Clear caches that are not in use now, least recently used first, until this one may have `slots` slots."""
+        """Clear caches used before this one, least recently used first, until this one may have `slots` slots.
+
+        That may still not be so after the last one.
+        """
         for other in sorted(self._caches, key=lambda other: other.last_use):
             if other.last_use < cache.last_use and slots > self._slot_limit(cache):
                 other.clear()
@@ -271,7 +297,10 @@ class CachedEngine:
 
 @contextmanager
 def _captured_head_input(model: Any, wanted: bool) -> Iterator[list[torch.Tensor]]:
-    """A list that the forward pass in the body appends the input of the output matrix to, if that is wanted."""
+    """Context manager that yields a list, to which passes in its body append the input of the output matrix.
+
+    The list stays empty unless `wanted`.
+    """
     captured: list[torch.Tensor] = []
     if not wanted:
         yield captured
@@ -286,7 +315,11 @@ def _captured_head_input(model: Any, wanted: bool) -> Iterator[list[torch.Tensor
 def _split_into_passes(
     pending: Iterable[tuple[TokenTree, list[Node]]], wanted: set[Node], joined: int
 ) -> Iterator[list[PassSegment]]:
-    """Passes of at most `MAX_LAST_CHUNK` nodes; several trees share a pass of at most `joined` nodes."""
+    """Yield passes: chunks of `PREFILL_CHUNK` nodes of a tree, the last with up to `MAX_LAST_CHUNK`.
+
+    Chunks of several trees share a pass if they have at most `joined` nodes together. The logits of the nodes in
+    `wanted` are requested.
+    """
     segments: list[PassSegment] = []
     size = 0
     for tree, nodes in pending:

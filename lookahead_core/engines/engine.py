@@ -27,35 +27,38 @@ class Engine(Protocol):
 
     @property
     def pass_costs(self) -> PassCosts:
-        """Measured seconds of forward passes, by number of nodes."""
+        """Estimates the cost of a forward pass from its number of nodes; learns from passes that callers measure."""
         ...
 
     @property
     def batch_invariant_rows(self) -> int | None:
-        """The largest pass in which a row's bits do not depend on the other rows of the pass.
+        """The most nodes of a pass in which a row's bits do not depend on the other rows of the pass.
 
-        None if there is no such limit, and in float32, where rows differ by rounding errors only.
+        None if callers need not limit passes: in float32, where rows differ by rounding errors only, and where no size
+        has this property.
         """
         ...
 
     @property
     def passes(self) -> int:
-        """Forward passes so far, for all trees together."""
+        """The number of forward passes so far, for all trees together."""
         ...
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
-        """Return one row of log-probabilities per node, and store a compact prediction on each node.
+        """Return the log-probabilities after each node, of shape (nodes, vocabulary), and store each prediction.
 
-        The rows are in the order of `nodes` and valid until the next call. Ancestors that are not in the cache yet are
-        computed first.
+        The rows are in the order of `nodes`, float32, and valid until the next call. `nodes` may be of several trees,
+        without roots. Ancestors that are not in the cache yet are computed with them. Raises CacheFull if a cache has
+        no room.
         """
         ...
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
-        """Return the logits of nodes without storing predictions, for drafts that may be rejected.
+        """Return the logits of nodes like `evaluate`, but store no predictions: for drafts that may be rejected.
 
-        `NodeScores.store_predictions` stores them later. With `hidden`, the result also has the hidden states that the
-        output matrix is multiplied with, if this engine can give them.
+        `NodeScores.store_predictions` stores them later. The result's rows may be in another order than `nodes`. With
+        `hidden`, it also has the hidden states that the output matrix is multiplied with; an engine without a cache
+        has none.
         """
         ...
 
@@ -67,34 +70,38 @@ class Engine(Protocol):
         ...
 
     def prefill(self, nodes: Sequence[Node]) -> None:
-        """Compute keys and values of nodes into the cache, without predictions."""
+        """Compute keys and values of nodes and their ancestors into the cache, as far as missing; no predictions.
+
+        Does nothing in an engine without a cache.
+        """
         ...
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
-        """Grow each node greedily until a node has this depth in the tree or a token of `stop`.
+        """Grow a branch of most likely tokens below each node, until its end has this depth or a token id of `stop`.
 
-        A generator: after each pass it yields the nodes that it has just added, one per growing branch. The caller
-        may abandon it after any pass.
+        A generator: for each level that needed a pass it yields the nodes of that level, one per growing branch. Levels
+        whose predictions existed already are not yielded. The ends are not evaluated. The caller may abandon it.
         """
         ...
 
     def free(self, nodes: Sequence[Node]) -> None:
-        """Free the cache slots of nodes that their tree has removed."""
+        """Free the cache slots of nodes that their tree has removed; nodes without a slot are ignored."""
         ...
 
     def compact(self, tree: TokenTree) -> None:
-        """Close the gaps that freed slots have left in a tree's cache."""
+        """Close the gaps that freed slots have left in a tree's cache; free memory if less than half of it is used."""
         ...
 
     def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
-        """The number of slots in use for a tree, and the bytes allocated for its cache."""
+        """Return the number of cache slots that nodes of a tree have, and the bytes allocated for its cache."""
         ...
 
 
 class NodeScores:
-    """The logits of some nodes, one row per node. Log-probabilities and predictions are computed when asked for."""
+    """The logits of some nodes; log-probabilities and predictions are computed from them on first use."""
 
     def __init__(self, nodes: Sequence[Node], logits: torch.Tensor, hidden: torch.Tensor | None = None) -> None:
+        """`logits` has the shape (nodes, vocabulary), and `hidden`, the inputs of the output matrix, (nodes, width)."""
         self.nodes = list(nodes)
         self.logits = logits
         self.hidden = hidden
@@ -104,7 +111,7 @@ class NodeScores:
 
     @classmethod
     def joined(cls, parts: Sequence[NodeScores]) -> NodeScores:
-        """The scores of several passes as one object; hidden states only if every part has them."""
+        """Return the scores of one or several passes as one object, with hidden states only if every part has them."""
         if len(parts) == 1:
             return parts[0]
         vectors = [part.hidden for part in parts if part.hidden is not None]
@@ -113,38 +120,41 @@ class NodeScores:
 
     @functools.cached_property
     def best_tokens(self) -> list[int]:
-        """The most likely token after each node, in the order of `nodes`; the lowest id of a tie."""
+        """The id of the most likely token after each node, in the order of `self.nodes`; the lowest id of a tie."""
         return self._rows.best.tolist()
 
     def best_token(self, node: Node) -> int:
-        """The most likely token after a node."""
+        """Return the id of the most likely token after one of the nodes; the lowest id of a tie."""
         return self.best_tokens[self._row_of[node]]
 
     def hidden_state(self, node: Node) -> torch.Tensor | None:
-        """The vector that the output matrix was multiplied with for a node; None if the engine did not return it."""
+        """Return the output matrix's input for a node, of shape (width,); None if there are no hidden states."""
         return None if self.hidden is None else self.hidden[self._row_of[node]]
 
     def logprob_row(self, node: Node) -> torch.Tensor:
-        """The log-probabilities after a node. The first call also stores the node's prediction."""
+        """Return the log-probabilities after a node, of shape (vocabulary,); the first call stores its prediction."""
         if node not in self._logprobs:
             self.store_predictions([node])
             self._logprobs[node] = self.logprobs_of([node])[0]
         return self._logprobs[node]
 
     def top_k(self, nodes: Sequence[Node], count: int) -> tuple[list[list[int]], list[list[float]]]:
-        """For each node its `count` most likely tokens, and their probabilities as `LogitRows.top_k` estimates them."""
+        """Return, by node, the ids of its `count` most likely tokens, most likely first, and estimated probabilities.
+
+        The estimates are upper bounds, see `LogitRows.top_k`.
+        """
         return self._select(nodes).top_k(count)
 
     def logits_of(self, nodes: Sequence[Node]) -> torch.Tensor:
-        """The logits of these nodes, one row per node."""
+        """Return the logits of these nodes, of shape (nodes, vocabulary), in the order of `nodes`."""
         return self._select(nodes).logits
 
     def logprobs_of(self, nodes: Sequence[Node]) -> torch.Tensor:
-        """The log-probabilities after these nodes, one row per node."""
+        """Return the log-probabilities after these nodes, of shape (nodes, vocabulary), in the order of `nodes`."""
         return self._select(nodes).logprobs
 
     def store_predictions(self, nodes: Iterable[Node]) -> None:
-        """Store a compact prediction on each of these nodes, and mark them as visible in their tree."""
+        """Set `prediction` of each of these nodes, and mark the nodes as visible in their tree."""
         chosen = list(nodes)
         for node, prediction in zip(chosen, self._select(chosen).predictions(), strict=True):
             node.prediction = prediction
@@ -155,9 +165,10 @@ class NodeScores:
 
 
 def prefill_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
-    """Prefill the path to `head` in chunks; after each chunk, yield how many tokens are left.
+    """Prefill the path to a node in passes of `PREFILL_CHUNK` tokens; after each, yield how many tokens are left.
 
-    The last chunk is not computed: the caller's own pass computes it together with the nodes that it evaluates.
+    Stops when at most `MAX_LAST_CHUNK` tokens are left, so it yields nothing for a shorter path: the caller's own pass
+    computes these together with the nodes that it evaluates.
     """
     # Two long texts may free each other's slots between chunks. The number of rounds is bounded, so that this ends.
     for _ in range(len(engine.nodes_to_prefill(head)) // PREFILL_CHUNK):
@@ -169,7 +180,10 @@ def prefill_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
 
 
 def evaluate(parts: Iterable[NodeScores], nodes: Sequence[Node]) -> torch.Tensor:
-    """`Engine.evaluate` in terms of the scores of passes: store all predictions; return the rows of `nodes`."""
+    """Implement `Engine.evaluate`: store the predictions of all `parts`, and return the log-probabilities of `nodes`.
+
+    `parts` are the scores of the passes, which hold each of `nodes`. The result has the shape (nodes, vocabulary).
+    """
     rows: dict[Node, torch.Tensor] = {}
     for scores in parts:
         scores.store_predictions(scores.nodes)
@@ -178,7 +192,7 @@ def evaluate(parts: Iterable[NodeScores], nodes: Sequence[Node]) -> torch.Tensor
 
 
 def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
-    """`Engine.roll_out` in terms of `Engine.evaluate`: one pass per level, with all branches in it."""
+    """Implement `Engine.roll_out` with `Engine.evaluate`: one call for each level, with all branches that need it."""
     frontier = list(nodes)
     while frontier := [node for node in frontier if node.depth < depth and node.token_id not in stop]:
         pending = [node for node in frontier if node.prediction is None]
@@ -190,10 +204,10 @@ def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[
 
 
 def select_logits(logits: torch.Tensor, positions: torch.Tensor, length: int) -> torch.Tensor:
-    """The logits at `positions`, from a model's output of shape (batch, positions, vocabulary).
+    """Return the logits at `positions`, of shape (batch, len(positions), vocabulary).
 
-    A model that supports `logits_to_keep` returns just these rows; any other returns all `length` rows. Raises
-    ModelError for any other number of rows.
+    `logits` is the output of a pass of `length` positions. A model that supports `logits_to_keep` has returned just
+    these positions; any other has returned all. Raises ModelError for any other number of positions.
     """
     if logits.shape[1] == len(positions):
         return logits
@@ -206,13 +220,13 @@ def select_logits(logits: torch.Tensor, positions: torch.Tensor, length: int) ->
 
 
 def best_token(node: Node) -> int:
-    """The most likely token after an evaluated node."""
+    """Return the id of the most likely token after a node; AssertionError if it has no prediction."""
     assert node.prediction is not None
     return node.prediction.token_ids[0]
 
 
 def group_by_tree(nodes: Sequence[Node]) -> dict[TokenTree, list[Node]]:
-    """Nodes grouped by their tree, in order. Each tree has its own cache."""
+    """Return the nodes of each tree, trees and nodes in the order in which they come first in `nodes`."""
     groups: dict[TokenTree, list[Node]] = {}
     for node in nodes:
         groups.setdefault(node.tree, []).append(node)

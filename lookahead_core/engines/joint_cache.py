@@ -19,10 +19,11 @@ class JointTensors:
     rows: tuple[int, ...]
     """For each cache, how many rows of the pass attend to it."""
     tensors: tuple[torch.Tensor, ...]
+    """For each cache, its keys or values of shape (1, heads, slots, width); the numbers of slots differ."""
 
 
 class JointLayer(CacheLayerMixin):
-    """The same layer of several caches. `update` splits the states of a pass and passes each cache its rows."""
+    """The same layer of several caches: `layers`, of which `layers[i]` gets `rows[i]` of the pass's rows, in order."""
 
     is_sliding = False
 
@@ -31,10 +32,13 @@ class JointLayer(CacheLayerMixin):
         self.layers, self.rows = layers, rows
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        """Nothing: each cache's own layer allocates its slots."""
+        """Do nothing: each cache's own layer allocates its slots."""
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        """Write the states of a pass into all caches; return keys and values as `JointTensors`."""
+        """Write each cache's rows of the states of a pass into its layer, see `SlotLayer.update`.
+
+        Returns the keys and the values of all caches, each as `JointTensors`.
+        """
         parts = zip(
             self.layers,
             torch.split(key_states, list(self.rows), 2),
@@ -59,13 +63,16 @@ class JointLayer(CacheLayerMixin):
 
 
 def joint_cache(caches: Sequence[FlatCache], rows: tuple[int, ...]) -> Cache:
-    """A cache for a model's forward that gives each of these caches its number of the pass's rows."""
+    """Return a cache for a model's forward that writes `rows[i]` of the pass's rows, in order, into `caches[i]`."""
     columns = zip(*(cache.layers for cache in caches), strict=True)
     return Cache(layers=[JointLayer(layers, rows) for layers in columns])
 
 
 def caches_of(hf_cache: Cache, rows: int) -> tuple[list[list[SlotLayer]], list[int]]:
-    """For each cache in `hf_cache`: its layers, and its number of the pass's rows; `rows` is their sum."""
+    """Return, for each tree's cache in a pass, all its layers and its number of the pass's rows.
+
+    `hf_cache` is the cache object of the pass, of one tree or from `joint_cache`; `rows` is the sum of these numbers.
+    """
     layers: list[Any] = hf_cache.layers
     if not isinstance(layers[0], JointLayer):
         return [layers], [rows]
@@ -73,7 +80,11 @@ def caches_of(hf_cache: Cache, rows: int) -> tuple[list[list[SlotLayer]], list[i
 
 
 def joint_masks(masks: Sequence[Any]) -> Any:
-    """The masks of several caches stacked along the rows, padded on the right; by layer type if they are given so."""
+    """Return the masks of several caches, each of shape (1, 1, rows, slots), stacked along the rows.
+
+    Narrower masks get columns of zeros on the right, which `tree_attention` cuts off again. Dictionaries of masks by
+    layer type give one dictionary.
+    """
     if isinstance(masks[0], Mapping):
         return {kind: _stacked([mask[kind] for mask in masks]) for kind in masks[0]}
     return _stacked(masks)

@@ -20,13 +20,13 @@ class MaskPlan:
     kinds: tuple[str, ...]
     """The layer types that occur in the model, each once."""
     window: int | None
-    """The width, in tokens, of sliding-window attention."""
+    """The width, in tokens, of sliding-window attention; None if the configuration has none."""
     by_name: bool
     """Whether the model takes a dictionary of masks by layer type, as models with several layer types do."""
 
     @classmethod
     def of(cls, config: Any) -> MaskPlan:
-        """The plan for a transformers configuration."""
+        """Return the plan for a transformers configuration; check `supported` before it is used."""
         config = config.get_text_config(decoder=True)
         window = getattr(config, "sliding_window", None)
         kinds = tuple(dict.fromkeys(getattr(config, "layer_types", None) or ()))
@@ -36,7 +36,7 @@ class MaskPlan:
 
     @property
     def supported(self) -> bool:
-        """Whether every layer has full or sliding-window attention, which a mask over the flat cache can express."""
+        """Whether every layer has full attention, or sliding-window attention with a known window."""
         return set(self.kinds) <= {FULL, SLIDING} and (not self.slides or bool(self.window))
 
     @property
@@ -47,10 +47,10 @@ class MaskPlan:
     def masks(
         self, visible: torch.Tensor, dtype: torch.dtype, distances: torch.Tensor | None = None
     ) -> torch.Tensor | Mapping[str, torch.Tensor]:
-        """Additive masks of shape (1, 1, rows, slots) for one pass: one tensor, or a dictionary by layer type.
+        """Return additive masks of shape (1, 1, rows, slots) for one pass: a dictionary by layer type if `by_name`.
 
-        `visible` is a boolean tensor of shape (rows, slots). Sliding layers also need `distances` of the same shape:
-        how many tokens each slot lies above each row in the tree.
+        `visible`, of shape (rows, slots), is True where a row may attend to a slot. If some layers slide, `distances`
+        of the same shape is required: the depth of the row's node less that of the slot's node.
         """
         made: dict[str, torch.Tensor] = {}
         for kind in self.kinds:
@@ -64,7 +64,10 @@ class MaskPlan:
 
 
 def unpack(bit_sets: Sequence[int], slots: int, device: torch.device) -> torch.Tensor:
-    """Integers whose bits stand for slots, as a boolean tensor of shape (rows, slots)."""
+    """Return a boolean tensor of shape (rows, slots): True where bit number `slot` of the row's integer is set.
+
+    No integer may have a bit beyond the `slots` bits, rounded up to whole bytes.
+    """
     width = (slots + 7) // 8
     table = np.frombuffer(b"".join(bits.to_bytes(width, "little") for bits in bit_sets), dtype=np.uint8)
     flags = np.unpackbits(table.reshape(len(bit_sets), width), axis=1, count=slots, bitorder="little")
@@ -72,9 +75,10 @@ def unpack(bit_sets: Sequence[int], slots: int, device: torch.device) -> torch.T
 
 
 def additive(visible: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """An additive mask of shape (1, 1, rows, slots): 0 where `visible`, else the lowest finite number of `dtype`.
+    """Return an additive mask of shape (1, 1, rows, slots): 0 where `visible`, else the lowest finite number.
 
-    The additive form is right under every attention implementation; a boolean mask is silently wrong under eager.
+    `visible` is boolean, of shape (rows, slots); `dtype` is a floating-point type. The additive form is right under
+    every attention implementation; a boolean mask is silently wrong under eager.
     """
     mask = torch.full((1, 1, *visible.shape), torch.finfo(dtype).min, dtype=dtype, device=visible.device)
     return mask.masked_fill_(visible, 0)

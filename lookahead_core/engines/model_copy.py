@@ -13,7 +13,10 @@ from torch import nn
 
 
 def copy_sharing_parameters(hf_model: nn.Module) -> Any:
-    """Return a deep copy of a model's modules in eval mode, with the very same parameter tensors."""
+    """Return a deep copy of a model in eval mode, with the very same parameter tensors and quantized weights.
+
+    Buffers are copied.
+    """
     shared: dict[int, Any] = {id(parameter): parameter for parameter in hf_model.parameters()}
     for module in hf_model.modules():
         shared |= {id(tensor): tensor for tensor in _quantized_weights(module)}
@@ -21,7 +24,10 @@ def copy_sharing_parameters(hf_model: nn.Module) -> Any:
 
 
 def _quantized_weights(module: Any) -> list[Any]:
-    """The quantized weights that a bitsandbytes layer keeps outside of its parameters; empty for other layers."""
+    """Return the quantized weights that a bitsandbytes layer keeps outside of its parameters; [] for other layers.
+
+    Initialises the state of an 8-bit layer that has not computed yet.
+    """
     if getattr(getattr(module, "weight", None), "CB", None) is not None:
         # A layer moves this state out of its parameter at its first product. Of two layers that share a parameter the
         # second would find nothing, so the state is moved before the copy.

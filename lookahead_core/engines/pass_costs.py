@@ -9,18 +9,19 @@ import threading
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 """Pass sizes, in nodes, for which an estimate is kept; between them the cost is interpolated linearly."""
 PRIOR_SLOPE = 0.03
-"""The prior cost of one more node, as a share of a pass with one node; typical of processors."""
+"""The assumed cost of one more node before measurements, as a share of a pass with one node; typical of CPUs."""
 UPDATE_RATE = 0.1
-"""The weight of a measurement that is slower than the estimate; a faster one has three times this weight."""
+"""The weight (0 to 1) of a measurement that is slower than the estimate; a faster one has three times as much."""
 DECAY_RATE = 0.005
-"""The share by which every pass moves estimates that lie above the prior towards it: a half-life of 139 passes."""
+"""The share of their excess by which each measurement lowers other sizes' estimates that are higher than it suggests:
+the excess halves in 139 measurements."""
 
 
 class PassCosts:
     """Estimates the relative cost of a forward pass from its number of nodes.
 
-    `record` learns from a measured pass. `cost` has no fixed unit, so compare costs only; before the first
-    measurement it assumes 3 % more for each further node.
+    `record` learns from a measured pass. `cost` has no fixed unit, so compare costs only. Before the first measurement
+    a pass with one node costs 1, and each further node 0.03.
     """
 
     def __init__(self) -> None:
@@ -30,7 +31,7 @@ class PassCosts:
         self._curve = [_prior(index) for index in range(len(SIZES))]
 
     def record(self, nodes: int, seconds: float) -> None:
-        """Learn from a pass with this many nodes; sizes outside of `SIZES` are ignored."""
+        """Learn from a pass with this many nodes, rounded up to a number in `SIZES`; a larger pass is ignored."""
         if not 1 <= nodes <= SIZES[-1]:
             return
         index = bisect.bisect_left(SIZES, nodes)
@@ -56,7 +57,10 @@ class PassCosts:
                 self._estimates[other] = estimate + DECAY_RATE * (expected - estimate)
 
     def cost(self, nodes: int) -> float:
-        """The estimated cost of a pass with this many nodes, in a unit common to all sizes."""
+        """Return the estimated cost of a pass with this many nodes, at least 1, in a unit common to all sizes.
+
+        Above 64 nodes it grows in proportion to the nodes.
+        """
         index = bisect.bisect_left(SIZES, nodes)
         if index == len(SIZES):
             return self._curve[-1] * nodes / SIZES[-1]
@@ -67,12 +71,12 @@ class PassCosts:
 
     @property
     def min_node_cost(self) -> float:
-        """The smallest cost of one more node, over all sizes."""
+        """The smallest cost of one more node between adjacent `SIZES`, in the unit of `cost`."""
         steps = itertools.pairwise(zip(SIZES, self._curve, strict=True))
         return min((after - before) / (high - low) for (low, before), (high, after) in steps)
 
     def _monotone_curve(self) -> list[float]:
-        """Costs for all `SIZES`, never decreasing: estimates, or the nearest estimate scaled by the prior."""
+        """Return the cost for each of `SIZES`, never decreasing: its estimate, or the nearest, scaled by the prior."""
         known = sorted(self._estimates)
         curve: list[float] = []
         for index in range(len(SIZES)):
@@ -83,5 +87,5 @@ class PassCosts:
 
 
 def _prior(index: int) -> float:
-    """The prior cost of a pass with `SIZES[index]` nodes, where one node costs 1."""
+    """Return the assumed cost of a pass with `SIZES[index]` nodes, where a pass with one node costs 1."""
     return 1 + PRIOR_SLOPE * (SIZES[index] - 1)

@@ -14,9 +14,9 @@ from lookahead_core.reheating import TAIL_BIN
 TOP_TOKENS = 64
 """The number of most likely tokens that a compact prediction keeps."""
 TAIL_BINS = 256
-"""The number of histogram bins for all other tokens, each `TAIL_BIN` nats wide."""
+"""Bins of the histogram of all other tokens, each `TAIL_BIN` nats wide; the last one also counts all beyond it."""
 BLOCK = 64
-"""Columns per block. Searching the block maxima first makes a top-k over a row about twice as fast."""
+"""Columns of a row per block. Searching the blocks' maxima first makes a top-k over a row about twice as fast."""
 
 
 class LogitRows:
@@ -26,7 +26,10 @@ class LogitRows:
         self.logits = logits
 
     def select(self, indices: Sequence[int]) -> LogitRows:
-        """Some of the rows, in the order of `indices`, with the derived tensors that exist already."""
+        """Return some of the rows, in the order of `indices`, with the derived tensors that exist already.
+
+        Returns `self` if these are all rows in order.
+        """
         if list(indices) == list(range(len(self.logits))):
             return self
         chosen: slice | list[int] = list(indices)
@@ -41,12 +44,12 @@ class LogitRows:
 
     @functools.cached_property
     def block_maxima(self) -> torch.Tensor:
-        """The largest logit of each block, of shape (rows, blocks)."""
+        """The largest logit of each block of BLOCK columns, of shape (rows, blocks), without a shorter last block."""
         return _in_blocks(self.logits).amax(-1)
 
     @functools.cached_property
     def best(self) -> torch.Tensor:
-        """For each row the id of the most likely token; the lowest id of a tie."""
+        """The id of each row's most likely token, of shape (rows,); the lowest id of a tie."""
         if self.logits.shape[-1] < BLOCK:
             return self.logits.max(-1).indices
         highest, block = self.block_maxima.max(-1)
@@ -60,19 +63,22 @@ class LogitRows:
 
     @functools.cached_property
     def probabilities(self) -> torch.Tensor:
-        """The softmax of each row."""
+        """The softmax of each row, of shape (rows, vocabulary)."""
         return self.logits.softmax(-1)
 
     @property
     def logprobs(self) -> torch.Tensor:
-        """The log-softmax of each row, computed from `probabilities` to save another sweep over the row."""
+        """The log-softmax of each row, of shape (rows, vocabulary), computed anew at each use.
+
+        It is derived from `probabilities`, which saves another sweep over the row.
+        """
         return (self.logits - self._of_best(self.logits)).add_(self._of_best(self.probabilities).log())
 
     def top_k(self, count: int) -> tuple[list[list[int]], list[list[float]]]:
-        """For each row its `count` most likely tokens, most likely first, and estimates of their probabilities.
+        """Return, by row, the ids of the `count` most likely tokens, most likely first, and estimated probabilities.
 
-        The estimates are normalised over the candidate tokens that the search has looked at, not over the whole row. So
-        they are upper bounds, far too high for a flat row, but a sweep over each row is saved.
+        In a vocabulary of more than `4 * count * BLOCK` tokens the estimates are normalised over the candidates of the
+        search only, which saves a sweep over each row. So they are upper bounds, far too high for a flat row.
         """
         count = min(count, self.logits.shape[-1])
         candidates = _candidates(self.logits, count, self)
@@ -84,7 +90,7 @@ class LogitRows:
         return token_ids.tolist(), probabilities.tolist()
 
     def predictions(self) -> list[Prediction]:
-        """Each row as a compact prediction."""
+        """Return each row as a `Prediction`, in order, without its `row`."""
         token_ids = top_k_sorted(self.logits, min(TOP_TOKENS, self.logits.shape[-1]), self)
         best = token_ids[:, :1]
         highest, best_logprob = self.logits.gather(1, best), self.probabilities.gather(1, best).log()
@@ -105,19 +111,29 @@ class LogitRows:
         ]
 
     def _of_best(self, numbers: torch.Tensor) -> torch.Tensor:
-        """The number in each row's column of the most likely token, of shape (rows, 1)."""
+        """Return the number that belongs to each row's most likely token, of shape (rows, 1).
+
+        `numbers` has the shape of the logits.
+        """
         return numbers.gather(1, self.best[:, None])
 
 
 def top_k_sorted(logits: torch.Tensor, count: int, rows: LogitRows | None = None) -> torch.Tensor:
-    """The ids of the `count` largest logits of each row, largest first; of a tie, the lowest id first."""
+    """Return the ids of the `count` largest logits of each row, of shape (rows, count), largest first.
+
+    Equal logits come by id; which of them are among the `count` largest is not defined. `rows` are these logits as
+    `LogitRows`, if the caller has them.
+    """
     token_ids = top_k_ids(logits, count, rows).sort(-1).values
     order = logits.gather(1, token_ids).sort(stable=True, dim=-1, descending=True).indices
     return token_ids.gather(1, order)
 
 
 def top_k_ids(logits: torch.Tensor, count: int, rows: LogitRows | None = None) -> torch.Tensor:
-    """The ids of the `count` largest logits of each row, in any order. `rows` may hold block maxima of these logits."""
+    """Return the ids of the `count` largest logits of each row, of shape (rows, count), in any order.
+
+    `rows` are these logits as `LogitRows`, if the caller has them: their block maxima are reused.
+    """
     candidates = _candidates(logits, count, rows or LogitRows(logits))
     if candidates is None:
         return logits.topk(count).indices
@@ -125,9 +141,10 @@ def top_k_ids(logits: torch.Tensor, count: int, rows: LogitRows | None = None) -
 
 
 def _candidates(logits: torch.Tensor, count: int, rows: LogitRows) -> torch.Tensor | None:
-    """For each row the ids of candidates that include the `count` largest logits; None if that saves little.
+    """Return, per row, ids of tokens that include the `count` largest logits; None if the vocabulary is too small.
 
-    The largest logits lie in the blocks with the largest maxima, or in the columns after the last whole block.
+    The shape is (rows, candidates). The largest logits lie in the blocks with the largest maxima, or in the columns
+    after the last whole block.
     """
     width = logits.shape[-1]
     if width <= 4 * count * BLOCK:
@@ -141,7 +158,7 @@ def _candidates(logits: torch.Tensor, count: int, rows: LogitRows) -> torch.Tens
 
 
 def _in_blocks(logits: torch.Tensor) -> torch.Tensor:
-    """A view of shape (rows, blocks, BLOCK); columns after the last whole block are left out."""
+    """Return a view of shape (rows, blocks, BLOCK); columns after the last whole block are left out."""
     blocks = logits.shape[-1] // BLOCK
     return logits[:, : blocks * BLOCK].view(len(logits), blocks, BLOCK)
 
@@ -149,8 +166,9 @@ def _in_blocks(logits: torch.Tensor) -> torch.Tensor:
 def _tail_histograms(below: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
     """Return, per row, the histogram of the tokens outside `kept` by their distance to the most likely one.
 
-    `below` holds, in nats, the log-probability of each token less the highest of its row, and is overwritten. `kept`
-    holds the columns of the tokens that are not counted. Bins are `TAIL_BIN` nats wide.
+    The result has the shape (rows, TAIL_BINS); bins are `TAIL_BIN` nats wide. `below` holds, in nats, the
+    log-probability of each token less the highest of its row, and is overwritten. `kept` holds the columns of the
+    tokens that are not counted.
     """
     # Counting uint8 values is several times faster than counting wider integers.
     bins = below.mul_(-1 / TAIL_BIN).clamp_(max=TAIL_BINS - 1).to(torch.uint8)

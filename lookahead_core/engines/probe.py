@@ -27,9 +27,9 @@ from lookahead_core.tree import Node, TokenTree
 log = logging.getLogger(__name__)
 
 LIMIT = 8
-"""Tokens: sliding windows of the small model."""
+"""The width, in tokens, of the small model's sliding windows."""
 PROMPT, DEPTH, BRANCHES = 40, 12, 2
-"""The probe's trees: tokens of the prompt, tokens per branch, branches."""
+"""Of each of the probe's trees: tokens of the prompt, evaluated tokens per branch, branches."""
 TOLERANCE = 1e-4
 """The largest accepted difference of log-probabilities, as a share of the largest log-probability."""
 VOCABULARY = 96
@@ -41,14 +41,18 @@ class ProbeResult:
     """Whether the cached engine fits a model."""
 
     cached: bool
+    """Whether it fits."""
     attention: str = ""
-    """The attention implementation to use; "" if the cached engine does not fit."""
+    """The attention implementation to use, by its name in transformers; "" if the cached engine does not fit."""
     reason: str = ""
     """Why the cached engine does not fit, as a clause after "because"; "" if it fits."""
 
 
 def fit(hf_model: Any) -> ProbeResult:
-    """Decide whether the cached engine fits a model, and with which attention; the model is not changed."""
+    """Decide whether the cached engine fits a transformers model, and with which attention implementation.
+
+    The model is not changed. An error in the probe is not raised: it means that the engine does not fit.
+    """
     config = hf_model.config
     if reason := _refused_by(config):
         return ProbeResult(False, reason=reason)
@@ -69,7 +73,7 @@ def fit(hf_model: Any) -> ProbeResult:
 
 
 def _refused_by(config: Any) -> str:
-    """Why the configuration alone rules the cached engine out; "" if it does not."""
+    """Return why the configuration alone rules the cached engine out, as a clause; "" if it does not."""
     text = config.get_text_config(decoder=True)
     if ropes := rope_types(config) & LENGTH_DEPENDENT_ROPES:
         return f"its rope type is {', '.join(sorted(ropes))}, with which earlier keys change as the text grows"
@@ -84,7 +88,10 @@ def _refused_by(config: Any) -> str:
 
 
 def _candidates(hf_model: Any) -> list[str]:
-    """Attention implementations to try, best first: this project's if the model supports it, the model's own, eager."""
+    """Return the names of attention implementations to try, best first.
+
+    These are this project's, if the model supports it; the model's own, if that is "sdpa"; and "eager".
+    """
     own = str(hf_model.config._attn_implementation or "eager")
     ours = [ATTENTION] if getattr(hf_model, "_supports_attention_backend", False) else []
     plain = own if own in ("sdpa", "eager") else "eager"
@@ -92,7 +99,10 @@ def _candidates(hf_model: Any) -> list[str]:
 
 
 def small_config(config: Any) -> Any:
-    """A copy of a configuration for a narrow and shallow model with every limit shrunk."""
+    """Return a copy of a transformers configuration for a small model of the same architecture.
+
+    It has two layers of each type, four heads, `VOCABULARY` tokens, windows of `LIMIT` tokens, and no quantization.
+    """
     small = copy.deepcopy(config)
     text = small.get_text_config(decoder=True)
     _make_shallow(text)
@@ -107,7 +117,7 @@ def small_config(config: Any) -> Any:
 
 
 def _make_shallow(text: Any) -> None:
-    """Two layers of each layer type, or two layers."""
+    """Set two layers of each layer type in a configuration, or two layers if it names no types."""
     kinds = list(dict.fromkeys(getattr(text, "layer_types", None) or ("only",)))
     layers = [kind for kind in kinds for _ in range(2)]
     if getattr(text, "layer_types", None):
@@ -118,7 +128,7 @@ def _make_shallow(text: Any) -> None:
 
 
 def _make_narrow(text: Any) -> None:
-    """Four heads of width 16; grouped or shared key heads stay so."""
+    """Set four heads of width 16 and other small sizes in a configuration; key heads that are shared stay so."""
     heads = text.num_attention_heads
     shared = getattr(text, "num_key_value_heads", None)
     text.num_attention_heads = 4
@@ -139,7 +149,7 @@ def _make_narrow(text: Any) -> None:
 
 
 def _shrink_limits(text: Any) -> None:
-    """Sliding windows of `LIMIT` tokens, which the probe's trees cross, and positions for these trees."""
+    """Set sliding windows of `LIMIT` tokens in a configuration, and enough positions for the probe's trees."""
     if getattr(text, "sliding_window", None):
         text.sliding_window = LIMIT
     if isinstance(getattr(text, "window_size", None), int):
@@ -149,22 +159,28 @@ def _shrink_limits(text: Any) -> None:
 
 @dataclass(frozen=True)
 class ProbeKey:
-    """All inputs of a probe, as a key of its cache. Configurations are compared by their JSON text."""
+    """The inputs of `difference`, as a key of its cache."""
 
     model_class: type[PreTrainedModel]
     config: Any = field(compare=False)
+    """The small model's configuration, which keys do not compare."""
     config_text: Hashable
+    """The configuration's JSON, which keys compare in its place."""
     attention: str
+    """The name of the attention implementation of the cached engine."""
 
 
 def _difference(hf_model: Any, attention: str) -> float:
-    """`difference` for a model."""
+    """Return the largest error of the cached engine on a small random model of the architecture of `hf_model`.
+
+    It is the error in log-probabilities as a share of the largest one, see `difference`.
+    """
     config = small_config(hf_model.config)
     return difference(ProbeKey(type(hf_model), config, _text_of(config), attention))
 
 
 def _text_of(config: Any) -> Hashable:
-    """A configuration as JSON; if it cannot be serialised, a new object, which equals no other key."""
+    """Return a configuration as a JSON string; if it cannot be serialised, a new object, which equals no other."""
     try:
         return str(config.to_json_string(use_diff=False))
     except Exception:
@@ -174,9 +190,10 @@ def _text_of(config: Any) -> Hashable:
 
 @functools.lru_cache(maxsize=64)
 def difference(key: ProbeKey) -> float:
-    """The largest difference between cached and uncached log-probabilities, as a share of the largest one.
+    """Return the largest difference between both engines' log-probabilities, as a share of the largest absolute one.
 
-    Infinite if any of them is not finite. The result is cached: models of one architecture share it.
+    Both engines evaluate two random trees on a model of the key's configuration with random weights. Infinite if a
+    log-probability is not finite. Raises any error of the model. Results are cached by key.
     """
     own = key.attention if key.attention != ATTENTION else "sdpa"
     # The program's own random state is restored afterwards.
@@ -201,7 +218,10 @@ def difference(key: ProbeKey) -> float:
 
 
 def _probe_tree(seed: int) -> list[Node]:
-    """The nodes of a prompt's end and of branches below it that are deep enough to cross every limit."""
+    """Return nodes of a new tree of random tokens: the last of a prompt, and all of its branches but their ends.
+
+    The branches are deep enough to cross every limit.
+    """
     generator, tree = random.Random(seed), TokenTree()
     head = tree.descend(tree.root, (generator.randrange(VOCABULARY) for _ in range(PROMPT)))
     tree.move_head(head)

@@ -18,9 +18,9 @@ from lookahead_core.errors import ModelError, is_out_of_memory
 from lookahead_core.tree import Node, TokenTree
 
 BATCH_TOKENS = 8192
-"""Tokens in a batch of paths at most, padding included."""
+"""The most tokens in a batch of several paths, padding included; one longer path is a batch of its own."""
 BATCH_ROWS = 256
-"""Rows of logits in a batch at most, including rows that nobody requested: a row is as large as the vocabulary."""
+"""The most rows of logits in a batch, including rows that were not requested: each is as large as the vocabulary."""
 LENGTH_DEPENDENT_ROPES = frozenset({"dynamic", "longrope"})
 """Rope types whose frequencies depend on the length of the text."""
 _PathRequest: TypeAlias = tuple[list[Node], list[Node]]
@@ -28,12 +28,12 @@ _PathRequest: TypeAlias = tuple[list[Node], list[Node]]
 
 
 class UncachedEngine:
-    """An engine without a cache: paths are rows of a batch, padded on the right."""
+    """An `Engine` without a cache: each pass computes whole paths, as rows of a batch, padded on the right."""
 
     def __init__(self, hf_model: Any) -> None:
         self.model_copy = copy_sharing_parameters(hf_model)
         self.same_length_only = bool(rope_types(self.model_copy.config) & LENGTH_DEPENDENT_ROPES)
-        """Whether all paths of a batch must have one length, because rotary embeddings depend on it."""
+        """Whether a path needs a row of its own length, because rotary embeddings depend on the length of the text."""
         self.batch_invariant_rows = None
         self.computation = Computation("a forward over each whole path", "a forward over each whole path")
         self.passes = 0
@@ -54,22 +54,25 @@ class UncachedEngine:
         return []
 
     def prefill(self, nodes: Sequence[Node]) -> None:
-        """Nothing: there is no cache."""
+        """Do nothing: there is no cache."""
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
         return base.roll_out(self, nodes, depth, stop)
 
     def free(self, nodes: Sequence[Node]) -> None:
-        """Nothing: there is no cache."""
+        """Do nothing: there is no cache."""
 
     def compact(self, tree: TokenTree) -> None:
-        """Nothing: there is no cache."""
+        """Do nothing: there is no cache."""
 
     def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
         return 0, 0
 
     def check_forward(self) -> None:
-        """Raise ModelError if the model's forward fails, or returns logits for other positions than requested."""
+        """Raise ModelError if a forward pass over three tokens fails, or returns logits for unexpected positions.
+
+        Out-of-memory errors are raised unchanged.
+        """
         tree = TokenTree()
         try:
             self.evaluate([tree.descend(tree.root, [0, 0, 0])])
@@ -79,14 +82,14 @@ class UncachedEngine:
             raise ModelError(f"The model fails on a text of three tokens ({type(error).__name__}: {error}).") from error
 
     def _score_in_passes(self, nodes: Sequence[Node]) -> Iterator[NodeScores]:
-        """Yield the scores of `nodes`, pass by pass."""
+        """Yield the scores of `nodes`, pass by pass, longest paths first."""
         for batch in self._batches(self._paths(nodes)):
             yield NodeScores([node for _, wanted in batch for node in wanted], self._pass(batch))
 
     def _paths(self, nodes: Sequence[Node]) -> Iterator[_PathRequest]:
-        """Yield the paths to run, longest first, so that there is little padding.
+        """Yield the paths to run, longest first, each with the requested nodes on it whose logits it gives.
 
-        One path serves all requested nodes on it, unless rotary embeddings depend on its length.
+        These are at most BATCH_ROWS nodes, and only the last one if `same_length_only`.
         """
         waiting = dict.fromkeys(sorted(nodes, key=lambda node: -node.depth))
         while waiting:
@@ -112,7 +115,7 @@ class UncachedEngine:
             yield batch
 
     def _pass(self, batch: list[_PathRequest]) -> torch.Tensor:
-        """Run one forward pass; return the logits of the requested nodes, one row each."""
+        """Run one forward pass; return the logits of the requested nodes in float32, of shape (nodes, vocabulary)."""
         self._reset_dynamic_ropes()
         paths = [path for path, _ in batch]
         lengths = torch.tensor([len(path) for path in paths])
@@ -153,11 +156,12 @@ class UncachedEngine:
 
 
 def _to_device(value: Any, device: torch.device) -> Any:
+    """Return a tensor on the device; any other value unchanged."""
     return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
 def rope_types(config: Any) -> set[str]:
-    """The rope types that a configuration names, over all its layers; {"default"} if it names none."""
+    """Return the rope types of all layers of a transformers configuration; {"default"} if it names none."""
     parameters = getattr(config.get_text_config(decoder=True), "rope_parameters", None) or {}
     nested = [value for value in parameters.values() if isinstance(value, dict)]
     return {str(part.get("rope_type", "default")) for part in (nested or [parameters])}
