@@ -12,7 +12,10 @@ COMMANDS = (branching, decoding, index, page, pages, speculation)
 
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:
-    """Read the command line; `arguments.main` is what to call."""
+    """Parse the command line, or `words` in its place; in the result, `main` is the subcommand's function.
+
+    It takes the result as its only argument and returns an exit status.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     subcommands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
@@ -23,7 +26,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run the subcommand that was asked for."""
+    """Run the subcommand of the command line and return its exit status."""
     arguments = parse()
     return arguments.main(arguments)
 

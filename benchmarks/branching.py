@@ -1,4 +1,4 @@
-"""The cost of k branches, against the seed's methods, those of transformers, and the bare matrix products."""
+"""The cost of k branches, against methods of an earlier notebook, those of transformers, and bare matrix products."""
 
 from __future__ import annotations
 
@@ -43,15 +43,18 @@ LEFT_OUT_ABOVE = 40_000
 
 @dataclass(frozen=True)
 class Participants:
-    """The methods, our models, and the plain models that check results; models by dtype."""
+    """The methods and models of a run."""
 
     contestants: tuple[Method, ...]
+    """All methods, in all dtypes."""
     models: dict[str, Model]
+    """Our models by dtype, as "float32"."""
     judges: dict[str, PreTrainedModel]
+    """By dtype, plain transformers models, which the peers run and which check results."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this subcommand."""
+    """Add the options of this subcommand to its parser."""
     parser.add_argument("--quick", action="store_true", help="64 and 256 tokens, k 5, depth 10, three repeats")
     parser.add_argument(
         "--case", type=int, nargs=3, metavar=("PROMPT", "K", "DEPTH"), help="this one case, in five repeats"
@@ -67,7 +70,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure, print the tables, save figures and plot."""
+    """Measure, print the tables, save figures and plot as the arguments say; return 0.
+
+    Raises AssertionError if a method finds wrong branches.
+    """
     cases, repeats = (QUICK, 3) if arguments.quick else (FULL, 5)
     if arguments.case:
         cases = (Case(*arguments.case),)
@@ -83,7 +89,10 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def load_participants(name: str | None, device: str, slots: int) -> Participants:
-    """Load our model and the peers' copy, and build the floor, in each dtype."""
+    """Load our model, the peers' copy and the matrix products of the floor, in each dtype.
+
+    `name` is a Hub id, a folder or a .gguf file, None for the default model; `slots` is the most tokens of a tree.
+    """
     models = {dtype: load_model(name, dtype=dtype, device=device) for dtype in DTYPES}
     judges = {dtype: peers_model(model.hf_model) for dtype, model in models.items()}
     everybody = [contestants(models[dtype], judges[dtype], dtype, slots) for dtype in DTYPES]
@@ -91,7 +100,11 @@ def load_participants(name: str | None, device: str, slots: int) -> Participants
 
 
 def measure(participants: Participants, cases: Sequence[Case], repeats: int, most: int = LEFT_OUT_ABOVE) -> Results:
-    """All results: each case and dtype, all methods in turns."""
+    """Run all methods in turns, `repeats` times in each case, and return the results.
+
+    A method that would evaluate more than `most` tokens in a case is left out; above ONCE_ABOVE tokens it runs in the
+    last repeat only.
+    """
     prompts = Prompts(participants.models[DTYPES[0]].tokenizer)
     runs: list[Run] = []
     for case in cases:
@@ -104,7 +117,11 @@ def measure(participants: Participants, cases: Sequence[Case], repeats: int, mos
 
 
 def one_repeat(participants: Participants, case: Case, repeat: int, limit: int, prompts: Prompts) -> list[Run]:
-    """One run of every method that evaluates at most `limit` tokens, on ids that are new to the process."""
+    """Run each method that evaluates at most `limit` tokens, on a prompt new to the process; return its measures.
+
+    The number of the repeat decides which method is first. Raises AssertionError if branches differ in float32 without
+    a tie.
+    """
     ids = {dtype: prompts.draw(case.prompt) for dtype in DTYPES}
     measures: dict[str, list[Measure]] = {dtype: [] for dtype in DTYPES}
     for contestant in rotated(participants.contestants, repeat):
@@ -117,7 +134,7 @@ def one_repeat(participants: Participants, case: Case, repeat: int, limit: int, 
 
 
 def left_out(participants: Participants, cases: Sequence[Case], most: int) -> tuple[LeftOut, ...]:
-    """The methods that would evaluate more than `most` tokens, for the table."""
+    """Return, for each case, the methods that would evaluate more than `most` tokens."""
     pairs = [(case, contestant, contestant.tokens(case)) for case in cases for contestant in participants.contestants]
     return tuple(
         LeftOut(case, contestant.dtype, contestant.name, tokens) for case, contestant, tokens in pairs if tokens > most
@@ -125,7 +142,7 @@ def left_out(participants: Participants, cases: Sequence[Case], most: int) -> tu
 
 
 def _print_progress(case: Case, repeat: int, runs: Sequence[Run]) -> None:
-    """Print one line of progress to stderr."""
+    """Print one line to stderr: the seconds of ours and of the floor in this repeat of a case."""
     latest = [run for run in runs if (run.case, run.repeat) == (case, repeat)]
     shown = {(run.dtype, run.measure.method): run.measure.seconds for run in latest}
     words = [f"{dtype} ours {shown[dtype, COLD]:.2f} s, floor {shown[dtype, FLOOR]:.2f} s" for dtype in DTYPES]

@@ -1,4 +1,4 @@
-"""The methods that the branching benchmark compares: ours, the floor and the peers, all run and timed in one way."""
+"""The methods that the branching benchmark compares: ours, the floor (floor.py) and the peers (peers.py)."""
 
 from __future__ import annotations
 
@@ -31,17 +31,21 @@ Tokens = Callable[[Case], int]
 
 @dataclass(frozen=True)
 class Method:
-    """A method: its name and dtype, the tokens that it will evaluate, and a function that runs and times it."""
+    """A method of getting k branches, in one dtype."""
 
     name: str
     dtype: str
     tokens: Tokens
-    """The number of tokens that it will evaluate in a case."""
+    """A function that returns the number of tokens that the method evaluates in a case."""
     attempt: Callable[[Case, list[int]], Iterator[Measure]]
+    """A function that takes a case and a prompt's token ids, runs the method, and yields one or several measures."""
 
 
 def contestants(model: Model, peer_model: PreTrainedModel, dtype: str, slots: int) -> list[Method]:
-    """All methods in one dtype: ours, the floor of the same shapes, and the peers."""
+    """Return all methods in one dtype: ours with `model`, the floor of its shapes, and the peers with `peer_model`.
+
+    `slots` is the most tokens of a tree.
+    """
     bare = floor(peer_model.config, getattr(torch, dtype), peer_model.device, slots)
     field = [
         Method(COLD, dtype, lambda case: case.tree_tokens, partial(_ours, model, peer_model.device)),
@@ -53,6 +57,7 @@ def contestants(model: Model, peer_model: PreTrainedModel, dtype: str, slots: in
 
 
 def _uncached_tokens(case: Case) -> int:
+    """The tokens of one pass over the prompt, and of a pass over the whole sequence for each further token."""
     lengths = range(case.prompt + 1, case.prompt + case.depth)
     return case.prompt + case.k * sum(lengths)
 
@@ -88,7 +93,10 @@ def _floor(bare: Floor, device: torch.device, case: Case, ids: list[int]) -> Ite
 
 
 def _ours(model: Model, device: torch.device, case: Case, ids: list[int]) -> Iterator[Measure]:
-    """Three measures of one document: cold, after accepting tokens of a branch, and after typing a word."""
+    """Yield measures of one document: cold, after accepting tokens of a branch, and after typing a word.
+
+    The second is left out if all branches have reached an end token.
+    """
     seconds, (document, result) = timed(lambda: _cold(model, case, ids), device)
     cold = _measure(COLD, seconds, result)
     _check_cold(cold, case)
@@ -118,6 +126,7 @@ def _after_typing(document: Document, case: Case) -> Lookahead:
 
 
 def _measure(method: str, seconds: float, result: Lookahead) -> Measure:
+    """Return the measure of a lookahead of ours that took this many seconds."""
     branches = tuple(tuple(branch.token_ids) for branch in result.branches)
     ended = sum(branch.ended for branch in result.branches)
     cost = result.cost
@@ -125,7 +134,10 @@ def _measure(method: str, seconds: float, result: Lookahead) -> Measure:
 
 
 def _check_cold(cold: Measure, case: Case) -> None:
-    """Raise unless a cold run has evaluated every token itself."""
+    """Raise AssertionError unless a cold run has evaluated every token itself and found k whole branches.
+
+    A branch is whole with `depth` tokens or an end token.
+    """
     least = case.prompt if cold.ended else case.tree_tokens
     if not least <= cold.tokens <= case.tree_tokens:
         raise AssertionError(f"{case}: {cold.tokens} tokens evaluated, {case.tree_tokens} expected of a cold start.")

@@ -32,34 +32,44 @@ MEBIBYTE = 1024 * 1024
 
 @dataclass(frozen=True)
 class Task:
-    """A way to decode: its kind, the number of beams or sequences, and of new tokens."""
+    """What both sides decode."""
 
     name: str
     kind: str
+    """"beam", "sample" or "greedy"."""
     width: int
+    """The number of beams or sampled sequences; 1 for greedy decoding."""
     new_tokens: int
+    """The number of tokens of each sequence, without the prompt."""
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """The result of one side: sequences, scores where there are any, and the size of its cache."""
+    """The result of one side: ours, or transformers'."""
 
     sequences: tuple[tuple[int, ...], ...]
+    """The new token ids of each sequence."""
     scores: tuple[float, ...]
+    """The score of each beam; empty for samples and greedy decoding."""
     slots: int
+    """Tokens in the cache at the end, rows times columns for transformers."""
     cache_bytes: int
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Both sides of one repeat."""
+    """Both sides of one task in one repeat."""
 
     task: str
     dtype: str
     prompt: int
+    """Tokens of the prompt."""
     ours: float
+    """Seconds of ours."""
     theirs: float
+    """Seconds of transformers."""
     same: bool
+    """Whether both found the same sequences; always True for samples."""
     our_slots: int
     their_slots: int
     our_bytes: int
@@ -67,7 +77,7 @@ class Timing:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this subcommand."""
+    """Add the options of this subcommand to its parser."""
     parser.add_argument("--quick", action="store_true", help="256 tokens in float32 and 768 in bfloat16 only")
     parser.add_argument("--repeats", type=int, default=5, help="interleaved repeats of each; medians count")
     parser.add_argument("--new-tokens", type=int, default=10, help="how many tokens beams and samples add")
@@ -77,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure, print the table, save the figures."""
+    """Measure, print the table, save the figures as the arguments say; return 0."""
     size = arguments.new_tokens
     tasks = [Task(f"beam {width}", "beam", width, size) for width in (5, 20)]
     tasks += [Task(f"sample {width}", "sample", width, size) for width in (5, 20)]
@@ -98,7 +108,10 @@ def main(arguments: argparse.Namespace) -> int:
 def measure(
     models: dict[str, Model], tasks: Sequence[Task], cases: Sequence[tuple[str, int]], repeats: int
 ) -> list[Timing]:
-    """All timings: tasks in turns, each repeat on ids that the process has never seen."""
+    """Time all tasks in turns, `repeats` times for each case, each time on a prompt new to the process.
+
+    `models` are by dtype; a case is a dtype and a number of prompt tokens.
+    """
     prompts = Prompts(models[DTYPES[0]].tokenizer)
     # Both sides ignore end tokens, so that both do the same work.
     endless = {dtype: replace(model, end_token_ids=frozenset()) for dtype, model in models.items()}
@@ -116,7 +129,10 @@ def measure(
 
 
 def one(task: Task, dtype: str, model: Model, peer: PreTrainedModel, ids: list[int], *, ours_first: bool) -> Timing:
-    """Time both sides, one after the other; in float32 their results must be equal."""
+    """Time both sides on one prompt, one after the other.
+
+    Raises AssertionError if beam or greedy results in float32 differ by more than a tie.
+    """
     sides: dict[str, Callable[[], Decoded]] = {
         "ours": lambda: OURS[task.kind](model, task, ids),
         "theirs": lambda: theirs(peer, task, ids),
@@ -133,7 +149,10 @@ def one(task: Task, dtype: str, model: Model, peer: PreTrainedModel, ids: list[i
 
 
 def check(task: Task, mine: Decoded, peers: Decoded, judge: PreTrainedModel, ids: list[int]) -> None:
-    """Raise where the two sides disagree by more than a tie would explain."""
+    """Raise AssertionError if the sides' sequences differ by more than a tie.
+
+    Beams are tied if their scores differ by at most 1e-4, greedy sequences if `is_tie` says so with the model `judge`.
+    """
     if mine.sequences == peers.sequences:
         return
     pairs = zip(mine.scores, peers.scores, strict=True)
@@ -145,7 +164,7 @@ def check(task: Task, mine: Decoded, peers: Decoded, judge: PreTrainedModel, ids
 
 
 def our_beams(model: Model, task: Task, ids: list[int]) -> Decoded:
-    """Our beam search, cold."""
+    """Run our beam search in a new document."""
     result = Document(model, token_ids=ids).beam_search(num_beams=task.width, max_new_tokens=task.new_tokens)
     scores = tuple(beam.score for beam in result.branches)
     sequences = tuple(beam.token_ids for beam in result.branches)
@@ -153,7 +172,7 @@ def our_beams(model: Model, task: Task, ids: list[int]) -> Decoded:
 
 
 def our_samples(model: Model, task: Task, ids: list[int]) -> Decoded:
-    """Several samples of one document in shared passes, cold."""
+    """Draw `task.width` samples of a new document with our streams, in shared passes."""
     document = Document(model, token_ids=ids)
     texts: list[list[int]] = [[] for _ in range(task.width)]
     steps = stream_batch(
@@ -165,7 +184,7 @@ def our_samples(model: Model, task: Task, ids: list[int]) -> Decoded:
 
 
 def our_stream(model: Model, task: Task, ids: list[int]) -> Decoded:
-    """One greedy text, cold and not drafted."""
+    """Decode greedily with our stream in a new document, without speculation."""
     document = Document(model, token_ids=ids)
     text = tuple(step.token_id for step in document.stream(max_new_tokens=task.new_tokens, speculate=False))
     return Decoded((text,), (), *model.engine.cache_usage(document.tree))
@@ -180,7 +199,7 @@ OURS: dict[str, Callable[[Model, Task, list[int]], Decoded]] = {
 
 @torch.inference_mode()
 def theirs(peer: PreTrainedModel, task: Task, ids: list[int]) -> Decoded:
-    """The same task by `generate`, with every option stated."""
+    """Run the task with transformers' `generate`, with all its options set explicitly."""
     row = torch.tensor([ids], device=peer.device)
     beams = task.kind == "beam"
     sampling = {"do_sample": True, "top_k": 0, **SAMPLING} if task.kind == "sample" else {"do_sample": False}
@@ -206,7 +225,7 @@ def theirs(peer: PreTrainedModel, task: Task, ids: list[int]) -> Decoded:
 
 
 def table(timings: Sequence[Timing]) -> str:
-    """Medians: seconds of ours, how many times as long transformers takes, and the caches of both."""
+    """Return a Markdown table by task, prompt length and dtype: median seconds of ours, ratio of theirs, and caches."""
     header = ["task", "prompt", "type", "ours, s", "generate / ours", "same", "slots", "theirs", "MiB", "theirs, MiB"]
     groups: dict[tuple[str, int, str], list[Timing]] = {}
     for timing in timings:

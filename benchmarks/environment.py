@@ -13,7 +13,10 @@ from lookahead_core import Model
 
 
 def describe(models: Mapping[str, Model]) -> dict[str, str]:
-    """The model, device, threads and versions as strings; `models` by dtype."""
+    """Return model, engine, dtypes, device, threads and versions as strings; `models` by dtype, not empty.
+
+    Model, engine and device are those of the first one.
+    """
     model = next(iter(models.values()))
     weights = model.hf_model
     return {
@@ -29,11 +32,12 @@ def describe(models: Mapping[str, Model]) -> dict[str, str]:
 
 
 def _device(device: torch.device) -> str:
+    """Return the name of the GPU, or of the processor and its number of cores."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
 
 
 def _processor() -> str:
-    """The name of the processor and its number of cores, from /proc/cpuinfo or `platform`."""
+    """Return the processor's name and number of cores from /proc/cpuinfo; without that, its name or architecture."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

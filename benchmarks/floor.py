@@ -1,9 +1,9 @@
-"""The floor: the matrix products of a lookahead in plain PyTorch, and nothing else.
+"""The floor: the matrix products of a lookahead in plain PyTorch, and nothing else. Its time bounds ours from below.
 
-Random weights of a model's own shapes and type, distinct in each layer, so that the processor's caches hold no
-more of them than of the real ones. Query, key and value weights are one matrix, gate and up another. Attention
-is its two products over the flat cache, all query heads of one key head together, without mask or softmax. The
-prompt goes in chunks, the branches as k rows a pass, and the head multiplies just the rows that need it.
+The weights are random, with a model's own shapes and dtype, and distinct in each layer, so that the processor's caches
+hold no more of them than of real ones. Query, key and value weights are one matrix, gate and up another. Attention is
+its two products over the flat cache, all query heads of one key head together, without mask or softmax. The prompt is
+multiplied in chunks, the branches as k rows a pass, and the output matrix only with the rows whose logits are needed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Floor = Callable[[int, int, int], None]
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes of a llama-like model that decide its products."""
+    """The sizes of a Llama-like model that decide the shapes of its matrix products."""
 
     hidden: int
     intermediate: int
@@ -37,7 +37,7 @@ class Shape:
 
     @classmethod
     def of(cls, config: Any) -> Shape:
-        """Read the sizes from a transformers configuration."""
+        """Return the sizes in the configuration of a Llama-like transformers model."""
         heads, hidden = config.num_attention_heads, config.hidden_size
         return cls(
             hidden=hidden,
@@ -52,7 +52,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer's matrices, and the keys and values that its cache would hold."""
+    """One layer's random matrices, of shape (outputs, inputs); keys and values of shape (key heads, slots, width)."""
 
     query_key_value: Tensor
     output: Tensor
@@ -64,13 +64,13 @@ class Layer:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of the products, the same for every layer: CHUNK rows, of which a pass uses the first ones."""
+    """The random inputs of the products, the same for every layer: CHUNK rows, of which a pass uses the first ones."""
 
     hidden: Tensor
     attended: Tensor
     intermediate: Tensor
     queries: Tensor
-    """One row for each query head: (key heads, CHUNK * group, head size)."""
+    """Queries of shape (key heads, CHUNK * group, head size): each query head of a group is a row."""
 
     @property
     def group(self) -> int:
@@ -79,7 +79,11 @@ class Inputs:
 
 
 def floor(config: Any, dtype: torch.dtype, device: torch.device | str = "cpu", slots: int = 4096) -> Floor:
-    """A callable (prompt_tokens, k, depth) that multiplies what a lookahead of that size must."""
+    """Return a function (prompt_tokens, k, depth) that computes the matrix products of a lookahead, and returns None.
+
+    `config` is the configuration of a Llama-like transformers model. The function raises ValueError if the tree has
+    more than `slots` tokens, or k exceeds CHUNK.
+    """
     shape = Shape.of(config)
     make = _maker(dtype, device)
     layers = [_layer(shape, make, slots) for _ in range(shape.layers)]
@@ -101,6 +105,7 @@ def floor(config: Any, dtype: torch.dtype, device: torch.device | str = "cpu", s
 
 
 def _pass(layers: list[Layer], inputs: Inputs, rows: int, cached: int) -> None:
+    """Multiply `rows` rows in all layers, with attention over `cached` slots and the rows themselves."""
     for layer in layers:
         linear(inputs.hidden[:rows], layer.query_key_value)
         for start in range(0, rows, BLOCK):
@@ -111,6 +116,7 @@ def _pass(layers: list[Layer], inputs: Inputs, rows: int, cached: int) -> None:
 
 
 def _attend(layer: Layer, inputs: Inputs, rows: int, cached: int) -> None:
+    """Compute both products of attention for `rows` rows over `cached` slots and those of the rows."""
     slots = cached + rows
     scores = inputs.queries[:, : rows * inputs.group] @ layer.keys[:, :slots].transpose(1, 2)
     scores @ layer.values[:, :slots]
@@ -140,6 +146,7 @@ def _inputs(shape: Shape, make: Callable[..., Tensor]) -> Inputs:
 
 
 def _maker(dtype: torch.dtype, device: torch.device | str) -> Callable[..., Tensor]:
+    """Return a function that makes random tensors of the sizes it takes; their sequence is always the same."""
     generator = torch.Generator(device).manual_seed(0)
 
     def make(*sizes: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""The cost of the n-gram index of the suffix drafter: adding a token, memory, and finding a path's continuation."""
+"""The cost of the n-gram index of the suffix drafter: adding tokens, memory, and finding a path's continuation."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ VOCABULARY = 49_152
 PHRASES = 20
 """Tokens of a phrase; some phrases repeat an earlier one."""
 PATH = 64
+"""Tokens of a path that is looked up."""
 SINGLE = 5_000
 """Tokens that are added one by one."""
 STRONG, QUIET = "#12507b", "#c98a1b"
@@ -40,22 +41,25 @@ class Size:
 
     tokens: int
     remembered: int
+    """Tokens that the index still holds: at most MOST."""
     bulk: float
-    """Tokens a second, added in bulk."""
+    """Tokens per second, added in one call."""
     single: float
-    """Tokens a second, added one by one."""
+    """Tokens per second, added one by one."""
     bytes_a_token: float
+    """Bytes of memory for each remembered token."""
     known: float
     """Median seconds to find a path that is in the index."""
     known_slow: float
-    """The 99th percentile of the same."""
+    """The 99th percentile of these seconds."""
     unknown: float
-    """Median seconds for a path of which only the last one or two tokens are in the index."""
+    """Median seconds to find a path of which only the last one or two tokens are likely to be in the index."""
     unknown_slow: float
+    """The 99th percentile of these seconds."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this subcommand."""
+    """Add the options of this subcommand to its parser."""
     parser.add_argument("--quick", action="store_true", help="up to a hundred thousand tokens only")
     parser.add_argument("--paths", type=int, default=2_000, help="how many paths are asked for at each size")
     parser.add_argument("--json", type=Path, metavar="FILE", help="save every figure")
@@ -63,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure, print the table, save figures and plot."""
+    """Measure, print the table, save figures and plot as the arguments say; return 0."""
     sizes = measure(QUICK if arguments.quick else SIZES, arguments.paths)
     print(f"{platform.machine()}; python {platform.python_version()}; room for {MOST:,} tokens", end="\n\n")
     print(table(sizes))
@@ -76,14 +80,14 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def measure(counts: Sequence[int], paths: int) -> list[Size]:
-    """The figures of each size, each with a new index over the same text."""
+    """Measure a new index with each of these numbers of tokens of a random text, by `paths` look-ups of each kind."""
     generator = np.random.default_rng(0)
     text = zipf(generator, max(counts) + SINGLE)
     return [measure_size(text, count, paths, generator) for count in counts]
 
 
 def zipf(generator: np.random.Generator, count: int) -> list[int]:
-    """Token ids with the frequencies of words (Zipf), in phrases of which some repeat."""
+    """Return `count` token ids with the frequencies of words (Zipf's law), in phrases of which 30 % repeat others."""
     fresh = (generator.zipf(1.2, count) - 1) % VOCABULARY
     repeats = generator.random(count // PHRASES) < 0.3
     for phrase in np.flatnonzero(repeats)[1:]:
@@ -93,7 +97,7 @@ def zipf(generator: np.random.Generator, count: int) -> list[int]:
 
 
 def measure_size(text: list[int], count: int, paths: int, generator: np.random.Generator) -> Size:
-    """Fill an index in bulk, time look-ups, then add tokens one by one."""
+    """Time adding `count` tokens of `text` to a new index, `paths` look-ups of each kind, and SINGLE more tokens."""
     index = NgramIndex(MOST)
     start = perf_counter()
     index.add(text[:count])
@@ -108,7 +112,7 @@ def measure_size(text: list[int], count: int, paths: int, generator: np.random.G
 
 
 def seconds_to_add(index: NgramIndex, tokens: list[int]) -> float:
-    """The seconds to add these tokens one by one."""
+    """Return the seconds to add all these tokens to the index, one by one."""
     start = perf_counter()
     for token_id in tokens:
         index.add([token_id])
@@ -116,7 +120,7 @@ def seconds_to_add(index: NgramIndex, tokens: list[int]) -> float:
 
 
 def seconds_to_find(index: NgramIndex, paths: list[list[int]]) -> tuple[float, float]:
-    """The median and the 99th percentile of the seconds to find each path."""
+    """Return the median and the 99th percentile of the seconds that finding a path takes."""
     times = []
     for path in paths:
         start = perf_counter()
@@ -126,7 +130,7 @@ def seconds_to_find(index: NgramIndex, paths: list[list[int]]) -> tuple[float, f
 
 
 def table(sizes: Sequence[Size]) -> str:
-    """A row for each size."""
+    """Return a Markdown table with a row for each size."""
     header = ["tokens", "remembered", "at once, tokens/s", "one by one", "bytes a token"]
     header += ["find known, µs", "99 %", "find unknown, µs", "99 %"]
     return markdown(header, [_row(size) for size in sizes])
@@ -139,7 +143,7 @@ def _row(size: Size) -> list[str]:
 
 
 def save_plot(sizes: Sequence[Size], path: Path) -> str:
-    """Save the plot; returns a sentence that says where it is, or why there is none."""
+    """Save the plot, if matplotlib is installed; return a sentence that says where it is, or why there is none."""
     try:
         import matplotlib
     except ImportError:
@@ -164,7 +168,7 @@ def save_plot(sizes: Sequence[Size], path: Path) -> str:
 
 
 def _lines(axes: Axes, sizes: Sequence[Size], names: dict[str, str], scale: float) -> None:
-    """One line for each name, over the tokens that were added."""
+    """Draw one line for each entry of `names` over the tokens added: label, and field of `Size` times `scale`."""
     counts = [size.tokens for size in sizes]
     for (label, field), color, marker in zip(names.items(), (STRONG, QUIET), "os", strict=False):
         values = [getattr(size, field) * scale for size in sizes]

@@ -1,4 +1,4 @@
-"""The least number of passes of a drafter that copies from the text: it always knows the right position."""
+"""The least number of passes of a drafter that copies from the text, if it always chose the right position."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 
 def passes_of_an_oracle(prompt: Sequence[int], written: Sequence[int]) -> int:
-    """The passes for `written` if every draft is right and continues while its bigrams occurred in the text before.
+    """Return the number of passes to write the token ids `written` after `prompt` with perfect copied drafts.
 
-    A pass wins its draft and one more token. No drafter that copies continuations of single tokens needs fewer passes.
+    A draft goes on as long as its next bigram has occurred earlier in the text, and is always right; a pass gains the
+    draft and one more token. No drafter that copies continuations of single tokens needs fewer passes.
     """
     text = [*prompt, *written]
     seen = set(itertools.pairwise(prompt))

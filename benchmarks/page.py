@@ -44,7 +44,7 @@ window.fresh = (root, revision) => Number(root.dataset.revision) > revision && r
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this subcommand."""
+    """Add the options of this subcommand to its parser."""
     parser.add_argument("--repeats", type=int, default=30, help="how often each wait is measured (30)")
     parser.add_argument("--delay", type=int, default=0, help="milliseconds of network delay added to every request")
     parser.add_argument("--model", help="what to load in place of the default model")
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure everything in turns and print a table."""
+    """Measure everything in turns, print a table, and save the times if the arguments say so; return 0."""
     words = ["--model", arguments.model] if arguments.model else []
     times: Times = {}
     with _visit(words, arguments.delay) as visit:
@@ -67,6 +67,10 @@ def main(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _visit(words: list[str], delay: int) -> Iterator[Visit]:
+    """Context manager: a browser's visit to a new server, once the model is ready.
+
+    `words` are arguments of app.py; each request is delayed by `delay` milliseconds.
+    """
     with (
         tempfile.TemporaryDirectory() as folder,
         browsers.app(Path(folder) / "log", *words) as app,
@@ -96,6 +100,11 @@ def _settle(visit: Visit, ahead: bool = True) -> None:
 
 
 def _measured(visit: Visit, event: str, target: str, condition: str, act: Callable[[], Any]) -> float:
+    """Return the milliseconds from an event to the frame that shows its effect.
+
+    `act` causes the event at the element `target` (a CSS selector); `condition` is a JavaScript function of the branch
+    view's element and its revision before, which returns whether the effect is there.
+    """
     script = f"() => {{ window.took = measure({event!r}, {target!r}, {condition}); }}"
     visit.page.evaluate(script)
     act()
@@ -108,7 +117,7 @@ def _click_ahead(visit: Visit) -> float:
 
 
 def _click_cold(visit: Visit) -> float:
-    """A click on a token of "everything else", whose view is never prefetched."""
+    """Milliseconds of a click on a token of the list "everything else", whose view is never prefetched."""
     _settle(visit, ahead=False)
     visit.page.evaluate("document.querySelector('#rest .more').click()")
     other = visit.page.locator("#rest [data-rest]").nth(1)
@@ -143,7 +152,7 @@ def _put(visit: Visit, name: str, value: float) -> None:
 
 
 def _frame(visit: Visit) -> float:
-    """A click that changes nothing: the browser's own time."""
+    """Milliseconds of a click that changes nothing: the browser's own time."""
     return _measured(visit, "click", "h1", "() => true", visit.page.locator("h1").click)
 
 

@@ -1,4 +1,4 @@
-"""The cost of the tabs: a click in Rewrite against a full evaluation, and highlights against one forward pass."""
+"""The cost of two tabs: a click in Rewrite against a full evaluation, and highlights against one forward pass."""
 
 from __future__ import annotations
 
@@ -37,21 +37,23 @@ INSTRUCTION = "Rewrite this document to be clear and concise."
 BRANCHES = {"k": 5, "depth": 5}
 CLICK, LAST, ANEW, FORWARD, OURS = "first word", "last token", "anew", "forward", "highlights"
 SAME = 1e-3
-"""The largest difference, in nats a token, of the same loss computed in two ways in float32."""
+"""The largest accepted error: of the mean loss of a token, in nats, and of a logit, as a share of the largest one."""
 View = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """One repeat: the number of tokens, and the seconds of each method."""
+    """One repeat of a measurement."""
 
     tokens: int
+    """The tokens that a plain forward pass evaluates."""
     seconds: dict[str, float]
+    """Seconds by method: CLICK, LAST, ANEW and FORWARD, or OURS and FORWARD."""
 
 
 @dataclass
 class Page:
-    """A page in Rewrite that calls the server functions directly."""
+    """A page of the Rewrite tab that calls the server functions directly; `text` is the text before its caret."""
 
     service: PageService
     loop: asyncio.AbstractEventLoop
@@ -63,7 +65,10 @@ class Page:
     view: View | None = None
 
     def first_view(self, accepted: Sequence[object] = ()) -> View:
-        """Request branches for the current text; returns the first view that can be painted."""
+        """Request branches for the current text; return the first view, as soon as the page could paint it.
+
+        `accepted` is the request's field of that name. Raises RuntimeError if the request ends without a view.
+        """
         self.number, self.view = self.number + 1, None
         asked = {"text": self.text, "accepted": accepted, "instruction": INSTRUCTION, "source": self.source}
         self._await(self.service.ask(asked | self._request_id | BRANCHES | {"ahead": False}))
@@ -72,14 +77,17 @@ class Page:
         return self.view
 
     def settled(self) -> View:
-        """The final view of the request."""
+        """Wait for the end of the request and return its final view."""
         while not self.news["over"]:
             self._poll()
         assert self.view is not None
         return self.view
 
     def click(self, view: View, *, whole: bool) -> list[Any]:
-        """Insert the first word of a branch, or all of it; returns the `accepted` field of the next request."""
+        """Append the first piece of a branch to the text, or with `whole` all of the branch.
+
+        The branch is the first of `view` with readable pieces. Returns the `accepted` field of the next request.
+        """
         found = [(branch["ids"], _readable(branch)) for branch in view["branches"] if not branch["healed"]]
         ids, pieces = next((ids, pieces) for ids, pieces in found if pieces)
         chosen = pieces if whole else pieces[:1]
@@ -92,22 +100,24 @@ class Page:
         return {"page": self.name, "number": self.number, "revision": self.number}
 
     def _poll(self) -> None:
+        """Wait for further news of the request; raise RuntimeError if it has ended."""
         if self.news["over"]:
             raise RuntimeError(f"There are no branches: {self.news.get('sentence', self.news)}")
         self._await(self.service.more(self._request_id | {"seen": self.news["seen"]}))
 
     def _await(self, answer: Any) -> None:
+        """Run a server function's coroutine, and keep its news and the view in them."""
         self.news = self.loop.run_until_complete(answer)
         self.view = self.news.get("view", self.view)
 
 
 def _readable(branch: dict[str, Any]) -> list[dict[str, Any]]:
-    """The pieces of a branch before the first incomplete character."""
+    """Return the pieces of a branch before the first one with an incomplete character."""
     return list(takewhile(lambda piece: "\ufffd" not in piece["text"], branch["pieces"]))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this subcommand."""
+    """Add the options of this subcommand to its parser."""
     parser.add_argument("--quick", action="store_true", help="three repeats in place of eleven")
     parser.add_argument("--source", type=int, default=1000, metavar="TOKENS", help="of the source in Rewrite (1000)")
     parser.add_argument("--words", type=int, default=1000, help="of the text whose highlights are sought (1000)")
@@ -117,7 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure, print the tables, save what was asked for."""
+    """Measure, print the tables, save figures as the arguments say; return 0, or 1 if the model cannot be loaded."""
     loader = ModelLoader(lambda report: load_model(arguments.model, dtype="float32", device=arguments.device))
     loader.run()
     if loader.model is None:
@@ -135,7 +145,10 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def measure(loader: ModelLoader, source: int, words: int, repeats: int) -> tuple[list[Repeat], list[Repeat]]:
-    """Repeats of both measurements in turns, each on texts that the process has never seen."""
+    """Repeat both measurements in turns, each on texts new to the process; return the clicks and the highlights.
+
+    `source` is the number of tokens of a source in Rewrite, `words` that of the words of a text with highlights.
+    """
     model = loader.model
     assert model is not None
     prompts, peer = Prompts(model.tokenizer), peers_model(model.hf_model)
@@ -153,7 +166,10 @@ def measure(loader: ModelLoader, source: int, words: int, repeats: int) -> tuple
 
 
 def one_click(loader: ModelLoader, peer: PreTrainedModel, source: str, repeat: int) -> Repeat:
-    """Time a click on a first word and on a last token, the same text in a new page, and a plain forward pass."""
+    """Time a click on a first word, on a last token, the same text in a new page, and a plain forward pass.
+
+    Raises AssertionError if the branches after the click begin with other tokens than the most likely ones.
+    """
     model = loader.model
     assert model is not None
     loop, service = asyncio.new_event_loop(), PageService(loader)
@@ -183,7 +199,10 @@ def one_click(loader: ModelLoader, peer: PreTrainedModel, source: str, repeat: i
 
 
 def one_reading(model: Model, peer: PreTrainedModel, text: str, repeat: int) -> Repeat:
-    """The highlights of a text that nobody has read, and the peer's logits at all of its tokens."""
+    """Time the highlights of a text in a new document, and the peer's logits at all of its tokens.
+
+    Raises AssertionError if the losses differ.
+    """
     ids = Document(model, text).token_ids
     sides: dict[str, Callable[[], Any]] = {
         OURS: lambda: sent(highlights(Document(model, text))), FORWARD: lambda: forward(peer, ids, last=0),
@@ -194,19 +213,19 @@ def one_reading(model: Model, peer: PreTrainedModel, text: str, repeat: int) -> 
 
 
 def sent(found: Highlights) -> Highlights:
-    """The same, made ready for the page as well."""
+    """Return `found`, after making JSON of it as for the page, so that this is timed as well."""
     as_json(found)
     return found
 
 
 @torch.inference_mode()
 def forward(peer: PreTrainedModel, ids: list[int], last: int) -> torch.Tensor:
-    """transformers' plain forward over these ids: logits of the last ones only, or of all where that is 0."""
+    """Return the logits of the last `last` of these ids (0: all), of shape (tokens, vocabulary), by a plain forward."""
     return peer(torch.tensor([ids], device=peer.device), use_cache=False, logits_to_keep=last).logits[0]
 
 
 def check_click(view: View, logits: torch.Tensor) -> None:
-    """Raise where the first tokens shown are not those that the peer thinks likeliest."""
+    """Raise AssertionError unless the branches begin with the tokens of the largest logits in the last row."""
     firsts = [branch["ids"][0] for branch in view["branches"]]
     shown, best = logits[-1][firsts], logits[-1].topk(len(firsts)).values
     if not torch.allclose(shown.sort(descending=True).values, best, atol=SAME * float(best.abs().max())):
@@ -214,7 +233,10 @@ def check_click(view: View, logits: torch.Tensor) -> None:
 
 
 def check_losses(found: Any, logits: torch.Tensor, ids: list[int]) -> None:
-    """Raise where the losses of all tokens together are not the peer's."""
+    """Raise AssertionError unless the losses of the highlights `found` add up to those by the peer's `logits`.
+
+    `ids` are the text's token ids; row i of the logits predicts token i + 1.
+    """
     entries = [entry for entry in found.entries if entry.loss is not None]
     places = [entry.first_token + place for entry in entries for place in range(len(entry.token_ids))]
     odds = logits[[place - 1 for place in places]].log_softmax(-1)
@@ -229,7 +251,7 @@ def _text(model: Model, ids: list[int]) -> str:
 
 
 def click_table(repeats: Sequence[Repeat]) -> str:
-    """How many times as long as a click, to its first view, it takes to read source and text anew."""
+    """Return a Markdown table: median seconds from a click to its first view, and ratios of other methods to it."""
     header = ["a click in Rewrite on", "tokens before it", "ours, s", "a fresh page / ours", "plain forward / ours"]
     tokens = f"{median(one.tokens for one in repeats):,.0f}"
     return markdown(
@@ -242,7 +264,7 @@ def click_table(repeats: Sequence[Repeat]) -> str:
 
 
 def reading_table(repeats: Sequence[Repeat]) -> str:
-    """How many times as long as one plain forward, with logits at all tokens, highlights take."""
+    """Return a Markdown table: median seconds of highlights and of a plain forward with all logits, and their ratio."""
     header = ["highlights of", "ours, s", "plain forward, s", "ours / plain forward"]
     tokens = f"{median(one.tokens for one in repeats):,.0f} tokens"
     figures = [_seconds(repeats, OURS), _seconds(repeats, FORWARD), _ratio(repeats, OURS, FORWARD)]
@@ -250,8 +272,10 @@ def reading_table(repeats: Sequence[Repeat]) -> str:
 
 
 def _seconds(repeats: Sequence[Repeat], name: str) -> str:
+    """Return the median seconds of a method, with four decimals."""
     return f"{median(one.seconds[name] for one in repeats):.4f}"
 
 
 def _ratio(repeats: Sequence[Repeat], name: str, by: str) -> str:
+    """Return the median ratio of the seconds of method `name` to those of method `by`, with two decimals."""
     return f"{median(one.seconds[name] / one.seconds[by] for one in repeats):.2f}"

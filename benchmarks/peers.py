@@ -1,7 +1,8 @@
-"""The methods to compare with: the two of the seed notebook, rewritten for transformers 5, and those of transformers.
+"""The methods to compare with: two of an earlier notebook, the seed, rewritten for transformers 5, and transformers'.
 
-Each takes (model, ids, k, depth) and returns k branches of `depth` tokens. None stops at end tokens, so that all do the
-same work; comparisons cut the branches.
+Each takes (model, ids, k, depth) and returns k branches of `depth` tokens: the k most likely first tokens, each
+continued greedily, except in beam search. None stops at end tokens, so that all do the same work; comparisons cut the
+branches.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ class Rows:
     """The branches that a peer found, and the size of its cache at the end."""
 
     branches: tuple[tuple[int, ...], ...]
+    """The token ids of each branch, without the prompt."""
     slots: int = 0
+    """Tokens in the cache, rows times columns; 0 without a cache."""
     cache_bytes: int = 0
+    """Bytes of its keys and values; 0 without a cache."""
 
 
 def peers_model(hf_model: PreTrainedModel) -> PreTrainedModel:
-    """A copy of the model for the peers, with a blank generation config and no end tokens."""
+    """Return a deep copy of the model and its weights, in eval mode, with a blank generation config: no end tokens."""
     model = copy.deepcopy(hf_model).eval()
     model.generation_config = GenerationConfig()
     return model
@@ -32,9 +36,9 @@ def peers_model(hf_model: PreTrainedModel) -> PreTrainedModel:
 
 @torch.inference_mode()
 def seed_cached(model: PreTrainedModel, ids: list[int], k: int, depth: int, last_only: bool = False) -> Rows:
-    """The seed's cached method: evaluates the prompt once, repeats its cache k times, then k rows a step.
+    """Run the seed's cached method: evaluate the prompt once, repeat its cache k times, then k rows a step.
 
-    The seed computes the logits of the whole prompt; with `last_only` only the last ones, which is faster.
+    The seed computes the logits of the whole prompt; with `last_only` only those of its last token, which is faster.
     """
     cache = DynamicCache(config=model.config)
     logits = model(_row(model, ids), past_key_values=cache, use_cache=True, logits_to_keep=int(last_only)).logits
@@ -48,7 +52,10 @@ def seed_cached(model: PreTrainedModel, ids: list[int], k: int, depth: int, last
 
 @torch.inference_mode()
 def seed_uncached(model: PreTrainedModel, ids: list[int], k: int, depth: int, last_only: bool = False) -> Rows:
-    """The seed's uncached method: for each branch and each step a full forward over the whole sequence."""
+    """Run the seed's uncached method: for each branch and each step a forward pass over the whole sequence.
+
+    It computes the logits of the whole sequence; with `last_only` only those of its last token, which is faster.
+    """
     first = _uncached_logits(model, ids, last_only).topk(k).indices.tolist()
     sequences = [[*ids, token] for token in first]
     for _ in range(depth - 1):
@@ -59,7 +66,7 @@ def seed_uncached(model: PreTrainedModel, ids: list[int], k: int, depth: int, la
 
 @torch.inference_mode()
 def generate_rows(model: PreTrainedModel, ids: list[int], k: int, depth: int) -> Rows:
-    """transformers' `generate`, greedy, on k rows of prompt and first token."""
+    """Run transformers' `generate`, greedy, on k rows, each the prompt and one of the k most likely first tokens."""
     first = _uncached_logits(model, ids, last_only=True).topk(k).indices
     rows = torch.cat([_row(model, ids).expand(k, -1), first[:, None]], dim=1)
     return _generate(model, rows, len(ids), _options(new_tokens=depth - 1, beams=1))
@@ -67,11 +74,12 @@ def generate_rows(model: PreTrainedModel, ids: list[int], k: int, depth: int) ->
 
 @torch.inference_mode()
 def beam_search(model: PreTrainedModel, ids: list[int], k: int, depth: int) -> Rows:
-    """transformers' beam search with k beams: other branches than ours, the same number of them."""
+    """Run transformers' beam search with k beams; its branches are other ones, which nothing compares with ours."""
     return _generate(model, _row(model, ids), len(ids), _options(new_tokens=depth, beams=k))
 
 
 def _uncached_logits(model: PreTrainedModel, ids: list[int], last_only: bool) -> Tensor:
+    """Return the logits after the last of these ids, of shape (vocabulary,)."""
     return model(_row(model, ids), use_cache=False, logits_to_keep=int(last_only)).logits[0, -1]
 
 

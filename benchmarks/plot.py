@@ -26,7 +26,7 @@ PANELS = {"prompt": "prompt tokens", "k": "branches", "depth": "tokens a branch"
 
 
 def save_plot(results: Results, path: Path) -> str:
-    """Save the plot; returns a sentence that says where it is, or why there is none."""
+    """Save the plot, if matplotlib is installed; return a sentence that says where it is, or why there is none."""
     try:
         import matplotlib
     except ImportError:
@@ -39,6 +39,7 @@ def save_plot(results: Results, path: Path) -> str:
 
 
 def _draw(results: Results) -> Figure:
+    """Return a figure with a row of panels for each dtype and a column for each dimension that varies."""
     from matplotlib import pyplot
 
     dtypes = list(dict.fromkeys(dtype for _, dtype in results.settings()))
@@ -57,14 +58,14 @@ def _draw(results: Results) -> Figure:
 
 
 def _arm(results: Results, name: str) -> list[Case]:
-    """The cases that differ from the middle case in this dimension only, and the middle case itself."""
+    """Return, in order, the middle case and the cases that differ from it in one dimension (a key of PANELS) only."""
     cases = list(dict.fromkeys(case for case, _ in results.settings()))
     middle, others = _middle(cases), [other for other in PANELS if other != name]
     return sorted(case for case in cases if all(getattr(case, other) == getattr(middle, other) for other in others))
 
 
 def _middle(cases: list[Case]) -> Case:
-    """The case that shares the most values with the others."""
+    """Return the case that shares the most values of prompt, k and depth with the others."""
 
     def shared(case: Case) -> int:
         return sum(getattr(case, name) == getattr(other, name) for other in cases for name in PANELS)
@@ -73,6 +74,7 @@ def _middle(cases: list[Case]) -> Case:
 
 
 def _lines(axes: Axes, results: Results, dtype: str, name: str, cases: list[Case]) -> None:
+    """Draw a line for each method: median seconds over the dimension `name` of the cases."""
     for method, style in LINES.items():
         points = [(getattr(case, name), results.seconds(case, dtype, method)) for case in cases]
         drawn = [(value, seconds) for value, seconds in points if seconds is not None]
@@ -80,6 +82,7 @@ def _lines(axes: Axes, results: Results, dtype: str, name: str, cases: list[Case
 
 
 def _scales(axes: Axes, values: list[int]) -> None:
+    """Set logarithmic scales, with a tick on the x axis for each of the values."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axes.set_xscale("log")

@@ -7,10 +7,14 @@ from pydoc_data.topics import topics
 from typing import Any
 
 FRESH_IDS = 4
+"""Random token ids at the beginning of a prompt."""
 
 
 class Prompts:
-    """Draws prompts as token ids. No two begin with the same token, so no prefix cache can help."""
+    """Draws prompts as token ids. No two begin with the same token, so no prefix cache can help.
+
+    Prompts with the same tokenizer and `seed` come in the same order.
+    """
 
     def __init__(self, tokenizer: Any, seed: int = 0) -> None:
         # Python's own manual: about 100,000 tokens of prose that come with every Python.
@@ -21,7 +25,7 @@ class Prompts:
         self._beginnings: set[tuple[int, ...]] = set()
 
     def draw(self, length: int) -> list[int]:
-        """The ids of a new prompt of this length."""
+        """Return `length` token ids: FRESH_IDS random ones, then a random part of a text."""
         beginning = self._new_beginning()
         rest = length - len(beginning)
         start = self._random.randrange(len(self._corpus) - rest)

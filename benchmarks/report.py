@@ -16,15 +16,17 @@ Setting = tuple[Case, str]
 
 @dataclass(frozen=True)
 class Table:
-    """A title, a note on how to read the table, and a function for each column."""
+    """A table of the report, with a row for each case and dtype."""
 
     title: str
     note: str
+    """How to read the table."""
     columns: dict[str, Callable[[Results, Case, str], str]]
+    """By header: a function that returns the cell for the results, a case and a dtype."""
 
 
 def report(results: Results) -> str:
-    """The environment and every table, as one text."""
+    """Return the environment and every table of TABLES as one Markdown text."""
     where = "; ".join(f"{name} {value}" for name, value in results.environment.items())
     return "\n\n".join([where, *(_render(table, results) for table in TABLES)]) + "\n"
 
@@ -41,7 +43,7 @@ def _cells(table: Table, results: Results, case: Case, dtype: str) -> list[str]:
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table whose columns also line up in a terminal."""
+    """Return a Markdown table, right-aligned, whose columns also line up in a terminal."""
     widths = [max(2, *map(len, column)) for column in zip(header, *rows, strict=True)]
     rule = ["-" * (width - 1) + ":" for width in widths]
     lines = [[cell.rjust(width) for cell, width in zip(row, widths, strict=True)] for row in (header, rule, *rows)]
@@ -49,6 +51,8 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _seconds(method: str) -> Callable[[Results, Case, str], str]:
+    """Return a column: the median seconds of a method, NOTHING if it was not run."""
+
     def cell(results: Results, case: Case, dtype: str) -> str:
         seconds = results.seconds(case, dtype, method)
         return NOTHING if seconds is None else f"{seconds:.3f}"
@@ -57,7 +61,10 @@ def _seconds(method: str) -> Callable[[Results, Case, str], str]:
 
 
 def _ratio(method: str, to: str = COLD) -> Callable[[Results, Case, str], str]:
-    """A column: a method's median over another's, a star where it ran once, or why it was left out."""
+    """Return a column: a method's median seconds divided by those of the method `to`.
+
+    A star marks a method that ran once and the other more often. The cell of a method that was left out says so.
+    """
 
     def cell(results: Results, case: Case, dtype: str) -> str:
         if (tokens := results.missing(case, dtype, method)) is not None:
@@ -96,6 +103,8 @@ def _median(runs: Sequence[Run], value: Callable[[Run], float], places: int = 0)
 
 
 def _same(method: str) -> Callable[[Results, Case, str], str]:
+    """Return a column: how many branches of a method equal ours, over all repeats."""
+
     def cell(results: Results, case: Case, dtype: str) -> str:
         runs = results.of(case, dtype, method)
         return f"{sum(run.same or 0 for run in runs)} of {case.k * len(runs)}" if runs else NOTHING
@@ -104,6 +113,7 @@ def _same(method: str) -> Callable[[Results, Case, str], str]:
 
 
 def _ended(results: Results, case: Case, dtype: str) -> str:
+    """Return a cell: how many branches of our cold runs ended at an end token, over all repeats."""
     runs = results.of(case, dtype, COLD)
     return f"{sum(run.measure.ended for run in runs)} of {case.k * len(runs)}"
 

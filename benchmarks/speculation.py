@@ -1,4 +1,4 @@
-"""The speed of speculative decoding by kind of task: ours, the methods of transformers, and a trie."""
+"""The speed of speculative decoding by kind of task: ours, the methods of transformers, and a trie (trie.py)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ DTYPES = ("bfloat16", "float32")
 QUICK_PROMPTS = 3
 ALL_PROMPTS = sys.maxsize
 PROMPTS = {"bfloat16": (ALL_PROMPTS, 2), "float32": (3, 1)}
-"""Prompts of each task for the main methods and for the others, by default. float32 shows that all texts are equal."""
+"""By dtype: prompts of each task for the main methods, and for the others. float32 shows that all texts are equal."""
 WARM_UP = 8
+"""Tokens that each method writes once before the measurement."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this subcommand."""
+    """Add the options of this subcommand to its parser."""
     parser.add_argument(
         "--quick",
         action="store_true",
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _listed(allowed: Sequence[str]) -> Any:
-    """A parser of words between commas, each one of `allowed`."""
+    """Return a function for argparse's `type` that splits a text at commas; each word must be one of `allowed`."""
 
     def read(text: str) -> tuple[str, ...]:
         words = tuple(word.strip() for word in text.split(","))
@@ -65,7 +66,10 @@ def _listed(allowed: Sequence[str]) -> Any:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure, print the tables, save the figures; returns 1 where a method wrote another text in float32."""
+    """Measure, print the tables, save the figures as the arguments say.
+
+    Returns 1 if a method wrote another text in float32 without a tie, otherwise 0.
+    """
     dtypes = arguments.dtypes or (DTYPES[:1] if arguments.quick else DTYPES)
     models = {dtype: load_model(arguments.model, dtype=dtype, device=arguments.device) for dtype in dtypes}
     first = models[dtypes[0]]
@@ -84,18 +88,21 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def prompts_for(model: Model, arguments: argparse.Namespace) -> list[Prompt]:
-    """All prompts of the requested tasks."""
+    """Return all prompts of the tasks in `arguments.tasks`, through the model's chat template."""
     return [prompt for task in arguments.tasks for prompt in prompts_of(task, model.tokenizer, arguments.new_tokens)]
 
 
 def model_answers(model: Model, prompts: Sequence[Prompt]) -> dict[Prompt, str]:
-    """The model's own answer to each prompt, for the corpora."""
+    """Return the text that the model writes after each prompt, for the corpora."""
     decode = model.tokenizer.decode
     return {prompt: decode(write(model, prompt).token_ids, skip_special_tokens=True) for prompt in prompts}
 
 
 def measure(dtype: str, model: Model, arguments: argparse.Namespace, answers: Mapping[Prompt, str]) -> Iterator[Run]:
-    """The runs of one dtype: prompt by prompt, all methods in turns."""
+    """Yield the runs of one dtype: prompt by prompt, all methods in turns.
+
+    `answers` are the texts of the corpora by prompt, see `corpus_for`.
+    """
     methods = load_methods(model, arguments)
     contestants = [one for one in methods.contestants() if one.name in MAIN or not arguments.quick]
     prompts = prompts_for(model, arguments)
@@ -114,7 +121,7 @@ def measure(dtype: str, model: Model, arguments: argparse.Namespace, answers: Ma
 
 
 def load_methods(model: Model, arguments: argparse.Namespace) -> SpeculationMethods:
-    """The methods with their models, in the dtype of `model`."""
+    """Return the methods, all in the dtype of `model`; load the draft model and heads that the arguments name."""
     draft_model = heads = None
     if arguments.draft_model:
         draft_model = load_model(arguments.draft_model, dtype=model.dtype, device=arguments.device)
@@ -126,7 +133,7 @@ def load_methods(model: Model, arguments: argparse.Namespace) -> SpeculationMeth
 def methods_for(
     contestants: Sequence[SpeculationMethod], prompt: Prompt, dtype: str, arguments: argparse.Namespace
 ) -> list[SpeculationMethod]:
-    """The methods that write at this prompt: the main ones at more prompts than the others."""
+    """Return those of `contestants` that write at this prompt: MAIN methods at more prompts than the others."""
     most, few = (arguments.prompts, arguments.prompts) if arguments.prompts else PROMPTS[dtype]
     if arguments.quick:
         most = few = arguments.prompts or QUICK_PROMPTS
@@ -141,7 +148,7 @@ def run_method(
     texts: Sequence[str],
     methods: SpeculationMethods,
 ) -> Run:
-    """One timed run of a method. Preparation that does not depend on the prompt is not timed."""
+    """Prepare a method for a prompt and a corpus of `texts`, run it, and return the run; only the writing is timed."""
     run = contestant.prepare(prompt, texts)
     seconds, written = timed(run, methods.peer.device)
     return _run(dtype, repeat, contestant, prompt, seconds, written)
@@ -156,7 +163,10 @@ def _run(
 
 
 def compared(runs: Sequence[Run], prompt: Prompt, methods: SpeculationMethods) -> Iterator[Run]:
-    """The runs of a prompt, each with whether its text equals that of plain `generate`, or differs at a tie."""
+    """Yield the runs of a prompt with `same` and `tie` set, by the text of plain `generate`, which is among the runs.
+
+    `tie` is set in float32 only.
+    """
     plain = next(run.token_ids for run in runs if run.contestant == GREEDY)
     for run in runs:
         parts = any(one != other for one, other in zip(run.token_ids, plain, strict=False))
@@ -165,6 +175,7 @@ def compared(runs: Sequence[Run], prompt: Prompt, methods: SpeculationMethods) -
 
 
 def _progress(runs: Sequence[Run], place: int, count: int) -> str:
+    """Return a line about the runs of prompt number `place` of `count`: speeds as multiples of plain `generate`."""
     plain = next(run.speed for run in runs if run.contestant == GREEDY)
     ratios = ", ".join(f"{run.contestant} {run.speed / plain:.2f}" for run in runs if run.contestant != GREEDY)
     return f"{runs[0].dtype}, {place} of {count}, {runs[0].task}, {plain:.1f} tokens/s: {ratios}"

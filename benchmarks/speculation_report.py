@@ -16,7 +16,7 @@ PASSAGE_TASKS = "passage tasks"
 ALL = "over all"
 ORACLE = "an oracle that copies"
 BARS = {"copying": 7.0, PASSAGE_TASKS: 4.2, "code": 1.8, "open": 1.25, ALL: 2.6}
-"""The speed that ours is to reach in bfloat16, as a multiple of plain `generate`."""
+"""By task: the speed that ours is meant to reach in bfloat16, as a multiple of plain `generate`."""
 
 
 @dataclass(frozen=True)
@@ -26,27 +26,31 @@ class Run:
     dtype: str
     task: str
     number: int
+    """The number of the prompt within its task, from 0."""
     repeat: int
     contestant: str
+    """The name of the method."""
     prompt_tokens: int
     seconds: float
     token_ids: tuple[int, ...]
+    """The tokens that the method wrote, without the prompt."""
     passes: tuple[Pass, ...] = ()
+    """The passes of ours; empty for other methods."""
     same: bool = True
     """Whether the text equals that of plain `generate`."""
     tie: bool = False
-    """Where it does not: whether the texts part at two equally likely tokens."""
+    """Whether, in float32, it does not because of two tokens with nearly equal logits."""
     oracle_passes: int = 0
-    """The passes of the oracle for the same text."""
+    """The passes that an oracle needs for the same text, see oracle.py."""
 
     @property
     def speed(self) -> float:
-        """Tokens a second, prefill included."""
+        """Written tokens per second; the prefill counts in the time."""
         return len(self.token_ids) / self.seconds
 
 
 class Runs:
-    """All runs, and their ratios."""
+    """All runs of the benchmark, and speeds as multiples of that of plain `generate`."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self.runs = list(runs)
@@ -54,21 +58,24 @@ class Runs:
         self.tasks = list(dict.fromkeys(run.task for run in self.runs))
 
     def of(self, dtype: str, contestant: str, task: str | None = None) -> list[Run]:
-        """The runs of a method, at all tasks or at one."""
+        """Return the runs of a method in a dtype, of one task or, without `task`, of all."""
         asked = (dtype, contestant)
         return [run for run in self.runs if (run.dtype, run.contestant) == asked and task in (None, run.task)]
 
     def contestants(self, dtype: str) -> list[str]:
-        """The methods: first those with the most runs; `MAIN` in its own order."""
+        """Return the names of the methods with runs in a dtype: those of MAIN first, then in the order of the runs."""
         count = Counter(run.contestant for run in self.runs if run.dtype == dtype)
         return [*(name for name in MAIN if name in count), *(name for name in count if name not in MAIN)]
 
     def prompts(self, dtype: str, contestant: str) -> int:
-        """The number of prompts of a method."""
+        """Return the number of prompts, over all tasks, at which a method wrote in a dtype."""
         return len({(run.task, run.number) for run in self.of(dtype, contestant)})
 
     def ratio(self, dtype: str, contestant: str, row: str) -> float | None:
-        """The speed over that of plain `generate`: the geometric mean over the prompts of a task, or over tasks."""
+        """Return a method's speed divided by that of plain `generate`; None if it has no runs for a part of the row.
+
+        `row` is a task: the geometric mean over its prompts; or PASSAGE_TASKS or ALL: that over their tasks.
+        """
         if row == PASSAGE_TASKS:
             ratios = [self.ratio(dtype, contestant, task) for task in PASSAGES]
         elif row == ALL:
@@ -79,7 +86,7 @@ class Runs:
         return geometric_mean(known) if known and len(known) == len(ratios) else None
 
     def _ratios(self, dtype: str, contestant: str, task: str) -> list[float | None]:
-        """For each prompt the median of its repeats."""
+        """Return, for each prompt of a task, the median over its repeats of the speed divided by plain `generate`'s."""
         plain = {(run.number, run.repeat): run.speed for run in self.of(dtype, GREEDY, task)}
         ratios: dict[int, list[float]] = {}
         for run in self.oracles(dtype) if contestant == ORACLE else self.of(dtype, contestant):
@@ -88,7 +95,10 @@ class Runs:
         return [median(some) for some in ratios.values()]
 
     def oracles(self, dtype: str) -> list[Run]:
-        """The runs of the oracle for the texts of ours, at the times that passes of each size had in ours."""
+        """Return the oracle's runs for the texts of ours, with seconds estimated from the passes of ours.
+
+        A linear fit of seconds over evaluated tokens gives the time of a pass. Empty if all passes have one size.
+        """
         ours = [run for run in self.of(dtype, OURS) if run.oracle_passes and run.passes]
         sizes = [(one.evaluated, one.seconds) for run in ours for one in run.passes[1:]]
         if len({evaluated for evaluated, _ in sizes}) < 2:
@@ -98,18 +108,21 @@ class Runs:
 
 
 def _oracles_seconds(run: Run, a_node: float, a_pass: float) -> float:
-    """The oracle's seconds: its passes have as many nodes as they win; prefill and gaps take as long as ours."""
+    """Return the oracle's seconds for a run of ours: `a_pass` seconds for a pass, and `a_node` for each token in it.
+
+    Its passes have as many nodes as they gain; the prefill and the time between passes are those of ours.
+    """
     between = (run.seconds - sum(one.seconds for one in run.passes)) / len(run.passes)
     return run.passes[0].seconds + run.oracle_passes * (a_pass + between) + len(run.token_ids) * a_node
 
 
 def wrong(runs: Runs) -> list[Run]:
-    """Runs in float32 that wrote another text without a tie; there must be none."""
+    """Return the float32 runs whose text is not that of plain `generate`, without a tie; there must be none."""
     return [run for run in runs.runs if run.dtype == "float32" and not run.same and not run.tie]
 
 
 def report(runs: Runs) -> str:
-    """Every table, as one text."""
+    """Return every table as one Markdown text; the table of bars only with runs in bfloat16."""
     parts = [part for dtype in runs.dtypes for part in (_speeds(runs, dtype), _passes(runs, dtype))]
     if "bfloat16" in runs.dtypes:
         parts.insert(0, _bars(runs))
@@ -117,6 +130,7 @@ def report(runs: Runs) -> str:
 
 
 def _bars(runs: Runs) -> str:
+    """Return the table of BARS and the speeds reached in bfloat16, with those of prompt lookup and the oracle."""
     ours = [name for name in (OURS, HEADS) if runs.of("bfloat16", name)]
     header = ["task", "bar", *(word for name in ours for word in (name, "reached")), LOOKUP, "ahead", ORACLE]
     rows = []
@@ -130,11 +144,12 @@ def _bars(runs: Runs) -> str:
 
 
 def _more(one: float | None, other: float | None) -> str:
+    """Return "yes" if `one` is at least `other`, else "no"; NOTHING if one of them is None."""
     return NOTHING if one is None or other is None else "yes" if one >= other else "no"
 
 
 def _speeds(runs: Runs, dtype: str) -> str:
-    """Ratios by task and method; a star where a method did not write at all prompts."""
+    """Return a table of ratios by task and method; a star marks methods that did not write at all prompts."""
     names = [name for name in runs.contestants(dtype) if name != GREEDY]
     most = runs.prompts(dtype, GREEDY)
     stars = {name: "*" if runs.prompts(dtype, name) < most else "" for name in names}
@@ -156,7 +171,7 @@ def _tokens_a_second(runs: Runs, dtype: str, row: str) -> str:
 
 
 def _passes(runs: Runs, dtype: str) -> str:
-    """The tokens won by passes after the prompt: ours by task, the others over all tasks."""
+    """Return a table of the tokens gained by passes after the prompt: ours by task, each variant over all tasks."""
     header = ["contestant", "task", "won a pass", f"by {ORACLE}", "evaluated a pass", "drafting / pass"]
     header.append("whose drafts held")
     ours = [name for name in (OURS, HEADS) if runs.of(dtype, name)]
@@ -167,6 +182,7 @@ def _passes(runs: Runs, dtype: str) -> str:
 
 
 def _won(some: Sequence[Run]) -> list[str]:
+    """Return five cells: tokens gained a pass, by the oracle, evaluated; share of drafting time; drafters' shares."""
     passes = [one for run in some for one in run.passes[1:]]
     if not passes:
         return [NOTHING] * 5
@@ -182,13 +198,13 @@ def _won(some: Sequence[Run]) -> list[str]:
 
 
 def shares(passes: Sequence[Pass]) -> str:
-    """The share of accepted draft tokens of each drafter, in per cent."""
+    """Return each drafter's share of the accepted draft tokens, as "suffix 60%, heads 40%"; NOTHING without any."""
     held = Counter(name for one in passes for name in one.drafters)
     return ", ".join(f"{name} {count / held.total():.0%}" for name, count in held.most_common()) or NOTHING
 
 
 def _same(runs: Runs) -> str:
-    """A table of how often a method's text equals that of plain `generate`."""
+    """Return a table of how often a method's text equals that of plain `generate`, by dtype."""
     names = list(dict.fromkeys(name for dtype in runs.dtypes for name in runs.contestants(dtype) if name != GREEDY))
     rows = [[name, *(_agreeing(runs.of(dtype, name)) for dtype in runs.dtypes)] for name in names]
     note = "In fp32 another text is an error unless two tokens are tied where they part."

@@ -1,4 +1,4 @@
-"""The methods of the speculation benchmark: ours and its variants, those of transformers, and the trie of seed 001."""
+"""The methods of the speculation benchmark: ours and its variants, those of transformers, and a trie (trie.py)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ DRAFT = "ours, draft model"
 TRIE = "trie"
 TRIE_CORPUS = "trie, corpus"
 MAIN = (GREEDY, LOOKUP, OURS, HEADS)
-"""The methods that write at every prompt; heads only where some are passed."""
+"""The names of the methods that write at every prompt by default; HEADS only if heads are passed."""
 LAYERS = 1 / 3
-"""The share of a model's layers that is its assistant model where no smaller model is passed."""
+"""The share of a model's layers that make its assistant model if no smaller model is passed."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """The tokens that a method wrote, end token included, and its passes if it reports them."""
+    """The tokens that a method wrote, end token included, and its passes; none for methods that do not report them."""
 
     token_ids: tuple[int, ...]
     passes: tuple[Pass, ...] = ()
@@ -49,16 +49,18 @@ Ready = Callable[[], Written]
 
 @dataclass(frozen=True)
 class SpeculationMethod:
-    """A method: its name, and a function that prepares it for a prompt and a corpus."""
+    """A method of writing a text after a prompt."""
 
     name: str
     prepare: Callable[[Prompt, Sequence[str]], Ready]
+    """A function that takes a prompt and the texts of a corpus, and returns the timed part."""
 
 
 class SpeculationMethods:
     """All methods with the weights of one model in one dtype."""
 
     def __init__(self, model: Model, draft_model: Model | None = None, heads: Any = None) -> None:
+        """`draft_model` and `heads` add variants of ours; without a draft model, `generate` uses the first layers."""
         self.model = model
         self.peer = peers_model(model.hf_model)
         self.assistant = first_layers(self.peer, LAYERS) if draft_model is None else peers_model(draft_model.hf_model)
@@ -74,7 +76,7 @@ class SpeculationMethods:
         self._options |= {DRAFT: {"draft_model": draft_model}} if draft_model is not None else {}
 
     def contestants(self) -> list[SpeculationMethod]:
-        """All methods, those of transformers first."""
+        """Return all methods, those of transformers first; GREEDY, plain `generate`, is always among them."""
         theirs = {
             GREEDY: {},
             LOOKUP: {"prompt_lookup_num_tokens": 10, "max_matching_ngram_size": 2},
@@ -132,7 +134,10 @@ class SpeculationMethods:
 
 
 def write(model: Model, prompt: Prompt, **options: Any) -> Written:
-    """Write a prompt's text with our stream, from a new document."""
+    """Write a text after a prompt, greedily, with our stream in a new document, and return it with its passes.
+
+    `options` are those of `Document.stream`; `speculate` is True by default.
+    """
     document = Document(model, token_ids=list(prompt.ids))
     stream = document.stream(max_new_tokens=prompt.new_tokens, **{"speculate": True, **options})
     for _ in stream:
@@ -141,7 +146,7 @@ def write(model: Model, prompt: Prompt, **options: Any) -> Written:
 
 
 def first_layers(model: PreTrainedModel, share: float) -> PreTrainedModel:
-    """A copy of the model with its first layers only, which shares the parameters."""
+    """Return a model of the first layers only, with the same parameters; `share` of the layers, at least one."""
     kept = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     assistant = copy.deepcopy(model, kept)
     count = max(1, round(share * model.config.num_hidden_layers))
@@ -156,7 +161,7 @@ def first_layers(model: PreTrainedModel, share: float) -> PreTrainedModel:
 
 @contextmanager
 def unlimited_drafts(engine: Any) -> Iterator[None]:
-    """While active, passes cost the same whatever their size, so drafts take everything that is found."""
+    """Context manager: in its body the engine assumes that all passes cost the same, so that no draft is cut."""
     costs, engine.pass_costs = engine.pass_costs, FreePasses()
     try:
         yield

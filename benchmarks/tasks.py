@@ -1,8 +1,8 @@
 """The prompts of the speculation benchmark: texts made for it, as ids of a chat model's prompt.
 
 The passages to be copied are ones that the default model does copy; it answers others as if they were addressed to it.
-The same passages are to be summarised, as in the measurement that the bar for passages comes from. Passages that the
-model retells more freely are a task of their own.
+The task "summarising" uses the same passages, as did the measurement from which the target for passages comes. Passages
+that the model retells more freely are a task of their own.
 """
 
 from __future__ import annotations
@@ -16,22 +16,26 @@ from typing import Any
 TEXTS = Path(__file__).parent / "texts"
 TASKS = ("copying", "summarising", "answering", "retelling", "code", "open", "chat", "translation")
 PASSAGES = ("summarising", "answering")
-"""The tasks with a passage that the answer draws on; they have a bar together."""
+"""The tasks with a passage that the answer draws on; they have one target speed together."""
 Turns = tuple[str, ...]
+"""The messages of a conversation, by user and assistant in turns."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """The token ids of a prompt, its task and number, and the limit of new tokens."""
+    """A prompt of a task."""
 
     task: str
     number: int
+    """Its number within the task, from 0."""
     ids: tuple[int, ...]
+    """Its token ids."""
     new_tokens: int
+    """The most tokens to write after it."""
 
 
 def read_task(name: str) -> list[Turns]:
-    """The conversations of a task: user and assistant in turns, the last turn the user's."""
+    """Return the conversations of a task, one of TASKS: user and assistant in turns, the last message the user's."""
     found = _read_json(name)
     template = found.get("template", "")
     prompts = _read_json(found["texts_of"])["prompts"] if "texts_of" in found else found["prompts"]
@@ -43,13 +47,19 @@ def _read_json(name: str) -> Any:
 
 
 def prompts_of(name: str, tokenizer: Any, new_tokens: int) -> Iterator[Prompt]:
-    """A task's conversations as token ids, through the model's chat template."""
+    """Yield a prompt for each conversation of a task, made with the tokenizer's chat template.
+
+    Each has the limit `new_tokens`.
+    """
     for number, turns in enumerate(read_task(name)):
         yield Prompt(name, number, tuple(_ids(tokenizer, turns)), new_tokens)
 
 
 def corpus_for(prompt: Prompt, answers: Mapping[Prompt, str]) -> list[str]:
-    """A corpus for a prompt: the answers to the prompts of its task with the other parity of number."""
+    """Return the answers to the prompts of the same task whose number is even if this prompt's is odd, or odd if even.
+
+    So the answer to the prompt itself is not among them.
+    """
     others = [other for other in answers if other.task == prompt.task and (other.number - prompt.number) % 2]
     return [answers[other] for other in others]
 

@@ -13,7 +13,10 @@ Value = TypeVar("Value")
 
 
 def timed(call: Callable[[], Value], device: torch.device) -> tuple[float, Value]:
-    """The wall seconds of one call and its result; garbage is collected before."""
+    """Return the seconds of wall time of one call, and its result; garbage is collected before.
+
+    On a GPU the time lasts until its work is done.
+    """
     gc.collect()
     wait_for(device)
     start = perf_counter()
@@ -23,12 +26,12 @@ def timed(call: Callable[[], Value], device: torch.device) -> tuple[float, Value
 
 
 def wait_for(device: torch.device) -> None:
-    """Wait until a GPU has finished: its calls return before their work is done."""
+    """Wait until all work on a CUDA device is done, since calls return before that; nothing for other devices."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def rotated(contestants: Sequence[Value], repeat: int) -> list[Value]:
-    """The contestants, rotated by one with each repeat, so that none always runs first."""
+    """Return the contestants, rotated to the left by `repeat`, so that none always runs first."""
     first = repeat % len(contestants)
     return [*contestants[first:], *contestants[:first]]

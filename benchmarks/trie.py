@@ -1,4 +1,4 @@
-"""The trie of "Lookahead" (arXiv 2312.12728), written from its paper and published code, as a drafter.
+"""The trie of the paper "Lookahead" (arXiv 2312.12728), written from it and its published code, as a drafter.
 
 Every token has a tree of the tokens that followed it in the prompt or in generated texts, `branch_length` deep. A draft
 is the tree below the last two tokens, or below the last one where that is too small: at most `decoding_length` tokens,
@@ -18,12 +18,15 @@ from lookahead_core.speculation.drafters.protocol import Guess
 from lookahead_core.tree import Node
 
 DECODING_LENGTH = 64
+"""The most tokens of a draft, the last token of the text included."""
 BRANCH_LENGTH = 12
+"""The most tokens of a branch of the trie, and of a path of a draft."""
 MATCHED = 2
-"""Tokens at the end of the text that are matched."""
+"""The most tokens at the end of the text that are looked up."""
 OUTPUT_WEIGHT = 1e-4
 """The weight of a token of generated text; a token of the prompt has 1."""
 SURE = 0.9
+"""The probability of a draft's first guess; each further one has this times the one before."""
 
 DraftTree: TypeAlias = dict[int, "DraftTree"]
 """Draft tokens, each with the draft tokens that follow it."""
@@ -31,30 +34,38 @@ DraftTree: TypeAlias = dict[int, "DraftTree"]
 
 @dataclass(eq=False, slots=True)
 class Branch:
-    """A token below a path, with its counts in the prompt and in generated texts."""
+    """A token below a path of the trie."""
 
     asked: float = 0.0
+    """How often it occurred in the prompt, after this path."""
     said: float = 0.0
+    """How often it occurred in generated texts, after this path."""
     below: dict[int, Branch] = field(default_factory=dict)
+    """The tokens that followed, by their ids."""
 
     @property
     def weight(self) -> float:
+        """The weighted sum of both counts."""
         return (1 - OUTPUT_WEIGHT) * self.asked + OUTPUT_WEIGHT * self.said
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Thresholds; a branch is drafted if it reaches one of them."""
+    """Thresholds of a branch's count in generated texts and of its weight."""
 
     said: float = 0.0
     weight: float = 0.0
 
     def lets(self, branch: Branch) -> bool:
+        """Whether a branch reaches at least one of the thresholds, so that it may be drafted."""
         return branch.said >= self.said or branch.weight >= self.weight
 
 
 class Trie:
-    """The trees of all tokens."""
+    """The trees of all tokens, each with the tokens that followed.
+
+    `ends` are end tokens: a draft that holds one is long enough.
+    """
 
     def __init__(
         self, decoding_length: int = DECODING_LENGTH, branch_length: int = BRANCH_LENGTH, ends: Collection[int] = ()
@@ -67,7 +78,7 @@ class Trie:
         """The end of the text that is being generated, which is shorter than a branch."""
 
     def add_prompt(self, token_ids: Sequence[int]) -> None:
-        """Insert a prompt without its first token."""
+        """Insert a prompt without its first token; its counts last until `end`."""
         for branch in self._insert(token_ids[1:], places=len(token_ids) - 2):
             branch.asked += 1
 
@@ -77,7 +88,7 @@ class Trie:
             branch.said += 1
 
     def go_on(self, token_ids: Sequence[int]) -> None:
-        """Insert new tokens of the current text, each branch once it is complete."""
+        """Add new tokens of the text that is being generated; each of its branches is inserted once it is complete."""
         self._coming += token_ids
         ready = max(0, len(self._coming) - self.branch_length - 1)
         for branch in self._insert(self._coming, places=ready):
@@ -92,7 +103,7 @@ class Trie:
             _forget_prompt(below)
 
     def _insert(self, token_ids: Sequence[int], places: int) -> Iterator[Branch]:
-        """The branches that begin at the first positions; missing ones are created."""
+        """Yield each branch on the paths that begin at the first `places` positions; missing ones are created."""
         for place in range(places):
             below = self._after.setdefault(token_ids[place], {})
             for token_id in token_ids[place + 1 : place + self.branch_length + 2]:
@@ -101,7 +112,10 @@ class Trie:
                 below = branch.below
 
     def retrieve(self, path: Sequence[int], reach: int) -> DraftTree:
-        """The draft after a path, at most `reach` tokens deep, from the longest suffix that gives enough tokens."""
+        """Return the draft after a path, at most `reach` tokens deep; empty if nothing is found.
+
+        It comes from the longest suffix of the path, of up to MATCHED tokens, that gives enough tokens.
+        """
         depth, found = min(self.branch_length, reach), {}
         for size in range(MATCHED, 0, -1):
             tail = path[-size:]
@@ -114,13 +128,14 @@ class Trie:
         return found
 
     def _below(self, tail: Sequence[int]) -> dict[int, Branch]:
+        """Return the branches below a path of tokens, whose first token must be known; empty if the path is not."""
         below = self._after[tail[0]]
         for token_id in tail[1:]:
             below = below[token_id].below if token_id in below else {}
         return below
 
     def _cut(self, below: dict[int, Branch], depth: int) -> tuple[DraftTree, list[int]]:
-        """The part of a tree that a draft may hold, and its tokens."""
+        """Return the part of a tree that a draft may hold, at most `depth` tokens deep, and a list of its tokens."""
         bar, drafted = self._bar(list(_walk(below))), []
 
         def pick(below: dict[int, Branch], depth: int) -> DraftTree:
@@ -136,7 +151,10 @@ class Trie:
         return pick(below, depth), drafted
 
     def _bar(self, branches: list[Branch]) -> Bar:
-        """The thresholds: half of a draft are the most frequent branches, half those of the largest weight."""
+        """Return the thresholds for a draft: half of it are the most frequent branches, half those of largest weight.
+
+        They are 0 if all branches fit into a draft.
+        """
         size = self.decoding_length
         if len(branches) <= size:
             return Bar()
@@ -151,13 +169,14 @@ class Trie:
 
 
 def _walk(below: dict[int, Branch]) -> Iterator[Branch]:
-    """All branches, parents before children."""
+    """Yield all branches of a tree, parents before children."""
     for branch in below.values():
         yield branch
         yield from _walk(branch.below)
 
 
 def _forget_prompt(below: dict[int, Branch]) -> None:
+    """Remove the prompt's counts from a tree, and the branches that occurred in the prompt only."""
     for token_id, branch in list(below.items()):
         branch.asked = 0.0
         if branch.said:
@@ -167,7 +186,7 @@ def _forget_prompt(below: dict[int, Branch]) -> None:
 
 
 class TrieDrafter:
-    """Drafts everything that the trie retrieves, in its order.
+    """A `Drafter` that guesses everything that the trie retrieves, in its order.
 
     The original drafts all tokens that it finds, whatever they cost. So the probabilities here only encode the order:
     they are high, and fall slightly from one guess to the next. Each guess is a kind of its own, so that observed
@@ -199,7 +218,7 @@ class TrieDrafter:
 
 
 class FreePasses:
-    """Pass costs that are the same for every size, so that no draft is cut."""
+    """A stand-in for `PassCosts` in which a pass costs 1, whatever its size, so that no draft is cut."""
 
     min_node_cost = 0.0
 
@@ -207,4 +226,4 @@ class FreePasses:
         return 1.0
 
     def record(self, nodes: int, seconds: float) -> None:
-        """Ignored."""
+        """Do nothing."""
