@@ -18,15 +18,21 @@ from lookahead_core.errors import LookaheadError
 class Checkpoint:
     """The files of an unfinished training: its settings, each round of texts, and the latest state of the heads.
 
-    They lie in `.training` inside the output folder. Without an output folder all methods do nothing.
+    They lie in `.training` inside the output folder. Without an output folder all methods do nothing, and `load`
+    returns None.
     """
 
     def __init__(self, output: Path | None) -> None:
+        """Nothing is read, written or locked before `begin`; `output` is the output folder."""
         self._folder = None if output is None else output / ".training"
         self._lock = None if output is None else FileLock(output / ".training.lock")
 
     def begin(self, settings: Mapping[str, Any]) -> None:
-        """Lock the folder; a LookaheadError is raised if it is in use or holds a training with other settings."""
+        """Make and lock the folder, and write `settings`, which must be JSON values, if it holds no training yet.
+
+        A LookaheadError is raised if another process has locked it, or if it holds a training with other settings; in
+        that case the lock stays until `release`.
+        """
         if self._folder is None or self._lock is None:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -46,12 +52,12 @@ class Checkpoint:
             )
 
     def save(self, name: str, state: Mapping[str, Any]) -> None:
-        """Save a state to a file of this name in the folder, in place of an earlier one."""
+        """Save a state with `torch.save` under a name, in place of an earlier one; the file is never half-written."""
         if self._folder is not None:
             _write_atomically(self._folder / f"{name}.pt", lambda target: torch.save(dict(state), target))
 
     def load(self, name: str) -> dict[str, Any] | None:
-        """Return the state saved under a name; None if there is none. A LookaheadError is raised if it is damaged."""
+        """Return the state saved under a name; None if there is none. Raises a LookaheadError if it is damaged."""
         if self._folder is None or not (path := self._folder / f"{name}.pt").exists():
             return None
         try:
@@ -63,12 +69,12 @@ class Checkpoint:
         return state
 
     def delete(self) -> None:
-        """Delete all files of the checkpoint; call it after the training has finished."""
+        """Delete all files of the checkpoint, but not its lock; call it after the training has finished."""
         if self._folder is not None:
             shutil.rmtree(self._folder)
 
     def release(self) -> None:
-        """Release the lock on the checkpoint's folder, so that another process may train there."""
+        """Release the lock, so that another process may train there; does nothing if it is not held."""
         if self._lock is not None:
             self._lock.release()
 
@@ -82,7 +88,7 @@ def _read_json(path: Path) -> Any:
 
 
 def _write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a temporary file and rename it, so that `path` is always a whole file."""
+    """Call `write` with the path of a temporary file, and rename that to `path`, which is so never half-written."""
     temporary = path.with_name(f"{path.name}.new")
     write(temporary)
     os.replace(temporary, path)

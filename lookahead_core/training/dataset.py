@@ -12,11 +12,11 @@ from torch.nn import functional
 from lookahead_core.speculation.heads_forward import HeadsForward
 
 HOLD_OUT_INTERVAL = 12
-"""One prompt of this many is held out, with all texts that continue it."""
+"""Every this many prompts, one is held out, with all texts that continue it."""
 EVALUATION_BATCH = 256
-"""Number of rows evaluated at once."""
+"""Maximum number of rows evaluated at once."""
 NO_TOKEN = -1
-"""Stands for a token after the end of a text, or outside the heads' vocabulary."""
+"""Instead of an id: the text has ended there. Instead of an index: the token is not in the heads' vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -28,26 +28,30 @@ class HeadDataset:
     """
 
     kept: torch.Tensor
-    """The heads' vocabulary: token ids, ascending."""
+    """The heads' vocabulary: token ids, ascending, of shape (tokens,)."""
     hidden_states: torch.Tensor
     """Of shape (rows, hidden size): the hidden state that the row's token was sampled from."""
     next_ids: torch.Tensor
-    """Of shape (rows,): the row's token."""
+    """Of shape (rows,): the id of the row's token."""
     targets: torch.Tensor
     """Of shape (rows, heads, candidates): the model's most probable tokens where the head's token was sampled, as
-    indices into `kept`; NO_TOKEN for others."""
+    indices into `kept`; NO_TOKEN for tokens outside `kept` and after the end of the text."""
     target_probabilities: torch.Tensor
-    """Of the same shape: their probabilities, normalised over the tokens in `kept`; 0 for NO_TOKEN."""
+    """Of the same shape: their probabilities, normalised over the candidates in `kept`; 0 for NO_TOKEN."""
     held_out_states: torch.Tensor
+    """As `hidden_states`, for the held-out rows."""
     held_out_next_ids: torch.Tensor
+    """As `next_ids`, for the held-out rows."""
     held_out_target_ids: torch.Tensor
-    """Of shape (held-out rows, heads): the ids of the sampled tokens, also those outside `kept`."""
+    """Of shape (held-out rows, heads): the ids of the sampled tokens, also those outside `kept`; NO_TOKEN after the
+    end of the text."""
 
     @classmethod
     def from_rounds(cls, rounds: Sequence[dict[str, Any]], heads: int, kept_tokens: int) -> HeadDataset:
-        """Make the dataset from the saved rounds of texts (`self_written_text`); it is empty if there is no text.
+        """Return the dataset made of rounds of texts, as `TrainingRun.write_rounds` returns them.
 
-        `heads` is the number of heads, `kept_tokens` the maximum size of their vocabulary.
+        `heads` is the number of heads, `kept_tokens` the maximum size of their vocabulary. If there is no text, all
+        tensors are empty.
         """
         rounds = [each for each in rounds if each["lengths"]]
         if not rounds:
@@ -73,7 +77,10 @@ class HeadDataset:
 
 
 def _later_ids(rounds: Sequence[dict[str, Any]], heads: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the ids 1, 2, … `heads` positions after each token, and whether each token is held out."""
+    """Return the ids 1, 2, … `heads` positions after each token, (tokens, heads), and whether each token is held out.
+
+    NO_TOKEN stands for positions after the end of the token's text.
+    """
     rows, held_out = [], []
     for each in rounds:
         for ids, start in zip(torch.split(each["token_ids"], each["lengths"]), each["starts"], strict=True):
@@ -84,7 +91,10 @@ def _later_ids(rounds: Sequence[dict[str, Any]], heads: int) -> tuple[torch.Tens
 
 
 def _later_candidates(rounds: Sequence[dict[str, Any]], heads: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the model's most probable ids 1, 2, … `heads` positions after each token, and their probabilities."""
+    """Return the model's most probable ids 1, 2, … `heads` positions after each token, and their probabilities.
+
+    Both have shape (tokens, heads, candidates), with NO_TOKEN (-1) after the end of the token's text.
+    """
     found: dict[str, list[torch.Tensor]] = {"thought_ids": [], "thought_odds": []}
     for each in rounds:
         for name, rows in found.items():
@@ -95,20 +105,26 @@ def _later_candidates(rounds: Sequence[dict[str, Any]], heads: int) -> tuple[tor
 
 
 def _most_frequent(token_ids: torch.Tensor, count: int) -> torch.Tensor:
-    """Return at most `count` of the most frequent ids, ascending."""
+    """Return the `count` most frequent ids, or all that occur if there are fewer, in ascending order of id."""
     counts = torch.bincount(token_ids)
     order = counts.argsort(descending=True, stable=True)[:count]
     return order[counts[order] > 0].sort().values
 
 
 def indices_among(token_ids: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-    """Return the index of each id in `kept`, which is ascending; NO_TOKEN if it is not there."""
+    """Return the index in `kept`, which is ascending and not empty, of each id; NO_TOKEN for ids that are not there.
+
+    The result has the shape of `token_ids`.
+    """
     indices = torch.searchsorted(kept, token_ids).clamp_max(len(kept) - 1)
     return torch.where(kept[indices] == token_ids, indices, NO_TOKEN)
 
 
 def accuracy(forward: HeadsForward, dataset: HeadDataset) -> list[tuple[float, float]]:
-    """Return for each head the accuracy of its first guess and of its first four on the held-out rows."""
+    """Return for each head the shares, from 0 to 1, of held-out tokens that its first guess and its first four hit.
+
+    `forward` are the heads to measure. Positions after the end of a text do not count.
+    """
     right = torch.zeros(dataset.held_out_target_ids.shape[1], 2)
     kept = forward.kept.cpu()
     tensors = (dataset.held_out_states, dataset.held_out_next_ids, dataset.held_out_target_ids)

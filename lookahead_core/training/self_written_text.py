@@ -1,4 +1,7 @@
-"""Training texts that the model writes itself, each token with the hidden state that it was sampled from."""
+"""Training texts that the model writes itself, each token with the hidden state that it was sampled from.
+
+A text continues a prompt. Prompts come from texts that the caller passes, or are built in.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,15 @@ from lookahead_core.tree import Node, TokenTree
 TEMPERATURES = (0.0, 0.3, 0.5, 0.7, 0.7, 0.7, 0.8, 1.0)
 """Each prompt is continued once at each of these temperatures; 0 is greedy."""
 PROMPTS_PER_ROUND = 8
-"""Number of prompts that are continued side by side."""
+"""Number of prompts per round, which are continued side by side."""
 MAX_LENGTH = 128
-"""Maximum number of tokens per text."""
+"""Maximum number of tokens per text, without its prompt."""
 TOP_K = 50
 """Tokens are sampled among this many most probable ones."""
 CANDIDATES = 8
-"""Number of most probable tokens that are stored per token, with their probabilities."""
+"""Number of the model's most probable tokens that are stored for each sampled one, with their probabilities."""
 PIECE_LENGTH, PROMPT_LENGTH = 192, 48
-"""A given text is cut into pieces of this many tokens; the first tokens of each piece are a prompt."""
+"""A text from the caller is cut into pieces of PIECE_LENGTH tokens; the first PROMPT_LENGTH of each are a prompt."""
 
 TOPICS = (
     "the sea", "a small village", "the history of bread", "learning to swim", "honest work", "a lost key", "volcanoes",
@@ -56,14 +59,18 @@ class GrowingText:
     """A text while it is written: its last node, its tokens, and the data that heads learn from."""
 
     node: Node
+    """Its last node; the prompt's last one while the text is empty."""
     temperature: float
     prompt_number: int
     over: bool = False
+    """Whether it has ended, by an end token or at MAX_LENGTH."""
     token_ids: list[int] = field(default_factory=list)
+    """Its tokens, without the prompt's."""
     hidden_states: list[torch.Tensor] = field(default_factory=list)
-    """The hidden state that each token was sampled from."""
+    """The hidden state that each token was sampled from, of shape (hidden size,)."""
     candidates: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=list)
-    """The most probable ids where each token was sampled, and their probabilities."""
+    """For each token, the model's CANDIDATES most probable ids where it was sampled, and their probabilities at
+    temperature 1."""
 
     def append(
         self,
@@ -72,7 +79,7 @@ class GrowingText:
         candidates: tuple[torch.Tensor, torch.Tensor],
         end_token_ids: frozenset[int],
     ) -> None:
-        """Append a token with its data; an end token or the maximum length ends the text."""
+        """Append a token with its data, and move `node` to it; an end token or the maximum length ends the text."""
         self.token_ids.append(token_id)
         self.hidden_states.append(hidden_state)
         self.candidates.append(candidates)
@@ -83,8 +90,8 @@ class GrowingText:
 def make_prompts(model: Model, texts: Iterable[str] | None, seed: int) -> list[list[int]]:
     """Return the token ids of the prompts to continue, shuffled by the seed.
 
-    They are the beginnings of pieces of `texts`, or openings of many kinds if it is None. A ValueError is raised if the
-    texts are too short.
+    They are the beginnings of pieces of `texts`, or built-in openings of many kinds if it is None. A ValueError is
+    raised if there are fewer than two.
     """
     prompts = _built_in_prompts(model) if texts is None else _prompts_in(model, texts)
     if len(prompts) < 2:
@@ -98,7 +105,7 @@ def make_prompts(model: Model, texts: Iterable[str] | None, seed: int) -> list[l
 def _built_in_prompts(model: Model) -> list[list[int]]:
     """Return the token ids of the built-in prompts: openings of texts of many kinds about many topics.
 
-    If the model has a chat template, instructions in that template are added. Needs a tokenizer.
+    If the tokenizer has a chat template, instructions in that template are added. The model must have a tokenizer.
     """
     prompts = [Document(model, words.format(topic)).token_ids for words, topic in itertools.product(OPENINGS, TOPICS)]
     if not getattr(model.tokenizer, "chat_template", None):
@@ -108,7 +115,10 @@ def _built_in_prompts(model: Model) -> list[list[int]]:
 
 
 def _prompts_in(model: Model, texts: Iterable[str]) -> list[list[int]]:
-    """Cut texts into pieces and return the first token ids of each; a last piece that is too short is left out."""
+    """Cut texts into pieces; return start tokens and the first PROMPT_LENGTH token ids of each piece that has so many.
+
+    A single string counts as a list of one.
+    """
     prompts = []
     for text in [texts] if isinstance(texts, str) else texts:
         token_ids = Document(model, text).token_ids
@@ -125,9 +135,10 @@ def write_texts(
     generator: torch.Generator,
     should_stop: Callable[[int], bool],
 ) -> list[GrowingText]:
-    """Return texts that continue these numbered prompts, written side by side.
+    """Return texts that continue these prompts, (number, token ids) pairs, at each of TEMPERATURES; side by side.
 
-    `should_stop` is called before each pass with the number of tokens that it adds; True ends all texts.
+    `generator` draws the samples. `should_stop` is called before each pass with the number of tokens that it adds; True
+    stops the writing, also in the middle of texts. No text exceeds the model's context.
     """
     texts = []
     for number, token_ids in prompts:
@@ -144,7 +155,10 @@ def write_texts(
 
 
 def _add_token(model: Model, texts: Sequence[GrowingText], generator: torch.Generator) -> None:
-    """Add a token to each text, in one forward pass; texts that are still equal share a node."""
+    """Sample a token for each text, in one pass in which equal texts share a node, and append it to the text.
+
+    A LookaheadError is raised if the engine returns no hidden states.
+    """
     scores = model.engine.score(list(dict.fromkeys(text.node for text in texts)), hidden=True)
     if scores.hidden is None:
         raise LookaheadError(
@@ -162,7 +176,8 @@ def _add_token(model: Model, texts: Sequence[GrowingText], generator: torch.Gene
 def _sample(rows: torch.Tensor, temperatures: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Return one sampled token id per row of logits, among the row's TOP_K most probable tokens.
 
-    `temperatures` has one temperature for each row.
+    `rows` has shape (texts, vocabulary), `temperatures` and the result (texts,). A temperature of 0 takes the most
+    probable token.
     """
     values, token_ids = rows.topk(min(TOP_K, rows.shape[-1]))
     odds = ((values - values[:, :1]) / temperatures.clamp_min(1e-6)[:, None]).softmax(-1)

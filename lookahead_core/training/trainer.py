@@ -31,40 +31,45 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Report = Callable[[str, "float | None"], None]
-"""A function that is called with a sentence on the progress and a fraction of it; None where that is unknown."""
+"""A function that is called with a phrase that says what is being done, and the share of it that is done, 0 to 1.
+
+The share is None where it is unknown.
+"""
 
 LEARNING_RATE = 1e-3
+"""The learning rate of the first step; it falls linearly to 0."""
 BATCH_SIZE = 256
-"""Number of rows per training step."""
+"""Number of rows per training step; the last one of an epoch may have fewer."""
 WRITING_SHARE = 0.7
-"""Share of the time limit for writing texts."""
+"""Share of the time limit after which no more texts are written."""
 SECONDS_BETWEEN_CHECKPOINTS = 15.0
+"""Minimum time between two saved states of the heads."""
 CHECKPOINT_VERSION = 2
-"""Version of the checkpoints' contents."""
+"""Version of the checkpoints' contents; a training does not resume from one of another version."""
 MIN_ROWS = 64
-"""Minimum number of rows to train on."""
+"""Minimum number of rows (tokens that are not held out) to train on."""
 
 
 class TrainingKeywords(TypedDict, total=False):
-    """Options of `train_heads`. `TrainingPlan` holds their defaults."""
+    """The keyword arguments of `train_heads`, for type checkers. `TrainingPlan` holds their defaults."""
 
     tokens: int
-    """Number of tokens that the model writes as training text."""
+    """Number of tokens that the model writes as training text; the last round of texts may exceed it."""
     count: int
-    """Number of heads; the n-th predicts the token n + 1 positions ahead."""
+    """Number of heads, 1 to 16; the n-th predicts the token n positions after the model's own next token."""
     epochs: int
     """Number of passes over the training text."""
     kept: int
-    """Size of the heads' vocabulary: this many of the most frequent tokens."""
+    """Maximum size of the heads' vocabulary: the most frequent tokens of the training text."""
     minutes: float | None
-    """Approximate time limit; None sets none. With a limit, the same seed need not give the same heads."""
+    """Approximate time limit, in minutes; None sets none. With a limit, the same seed need not give the same heads."""
     seed: int
-    """Seed of the written texts and of the initial weights."""
+    """Seed of the prompts' order, the written texts, the initial weights and the order of rows."""
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """The checked options of `train_heads`; `TrainingKeywords` explains each."""
+    """The options of `train_heads`; `TrainingKeywords` explains each. A wrong value raises a ValueError."""
 
     tokens: int = 300_000
     count: int = 3
@@ -95,8 +100,10 @@ def train_heads(
     """Train and return draft heads for this model, on texts that it writes itself.
 
     The model continues pieces of `texts`, or openings of many kinds if it is None. `into` is the folder that gets
-    `heads.safetensors`; an interrupted training is kept there, and the same call resumes it. None writes no files. A
-    LookaheadError is raised if there is too little text, or if the folder holds another unfinished training.
+    `heads.safetensors` and names the heads; an interrupted training is kept there, and the same call resumes it. None
+    writes no files. `report` is called with the progress. Raises a ValueError for a wrong option or too short `texts`,
+    or a LookaheadError if too little was written, if the model's engine gives no hidden states, or if the folder is in
+    use or holds another unfinished training.
     """
     plan = parse_options(TrainingPlan, options, "train_heads")
     folder = None if into is None else Path(into).expanduser()
@@ -115,7 +122,7 @@ def train_heads(
 
 
 def _settings(model: Model, plan: TrainingPlan, prompts: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Return what must be equal for a training to resume: everything except the time limit."""
+    """Return what must be equal for a training to resume: model, dtype, prompts, and options except the time limit."""
     texts = hashlib.sha256(json.dumps(prompts).encode()).hexdigest()
     facts = {
         "model": untrained(model, 1).fingerprint,
@@ -127,7 +134,7 @@ def _settings(model: Model, plan: TrainingPlan, prompts: Sequence[Sequence[int]]
 
 
 class TrainingRun:
-    """One training from texts to heads: its progress, its time, and its checkpoints."""
+    """One training from prompts to heads: its progress, its time, and its checkpoints."""
 
     def __init__(
         self, model: Model, plan: TrainingPlan, prompts: list[list[int]], checkpoint: Checkpoint, report: Report
@@ -139,16 +146,19 @@ class TrainingRun:
 
     @property
     def seconds(self) -> float:
-        """Duration so far, including the time before an interruption."""
+        """Duration so far, including the time before an interruption up to the last checkpoint."""
         return time.monotonic() - self._started
 
     @property
     def used_share(self) -> float:
-        """Share of the time limit that is used; 0 without a limit."""
+        """Share of the time limit that is used, which may exceed 1; 0 without a limit."""
         return self.seconds / (60 * self.plan.minutes) if self.plan.minutes else 0.0
 
     def run(self) -> Heads:
-        """Write texts, train heads on them, and measure their accuracy on held-out texts."""
+        """Write texts, train heads on them, and return these with their accuracy on held-out texts in their notes.
+
+        A LookaheadError is raised if there are fewer than MIN_ROWS rows, or no held-out ones.
+        """
         dataset = HeadDataset.from_rounds(self.write_rounds(), self.plan.count, self.plan.kept)
         if len(dataset.hidden_states) < MIN_ROWS or not len(dataset.held_out_states):
             raise LookaheadError(
@@ -161,7 +171,11 @@ class TrainingRun:
         return dataclasses.replace(heads, notes=notes)
 
     def write_rounds(self) -> list[dict[str, Any]]:
-        """Return all rounds of texts: those in the checkpoint, then new ones until there is enough."""
+        """Return all rounds of texts: those in the checkpoint, then new ones until there are enough tokens.
+
+        New ones end too when the time for writing is used up, and are not written once the training of the heads has
+        begun. Each is a dictionary as `_as_tensors` returns it, with the seconds `spent` until then.
+        """
         rounds: list[dict[str, Any]] = []
         complete = self.checkpoint.load("heads") is not None
         while (found := self.checkpoint.load(f"texts-{len(rounds)}")) or not (complete or self._has_enough_text()):
@@ -174,14 +188,17 @@ class TrainingRun:
         return rounds
 
     def _resume_clock(self, seconds: float) -> None:
-        """Add the duration before an interruption: `seconds` counts at least this many."""
+        """Make the property `seconds` at least this long: the duration up to a checkpoint."""
         self._started = min(self._started, time.monotonic() - seconds)
 
     def _has_enough_text(self) -> bool:
         return self._written_tokens >= self.plan.tokens or self.used_share >= WRITING_SHARE
 
     def _write_round(self, number: int) -> dict[str, Any]:
-        """Return one round of texts as tensors; its number seeds the sampling, so that it is reproducible."""
+        """Write the round of texts of this number, which also seeds the sampling, and return it as `write_rounds` does.
+
+        Without a time limit the same number gives the same texts.
+        """
         generator = torch.Generator().manual_seed((self.plan.seed + 1) * 1_000_003 + number)
         first = number * PROMPTS_PER_ROUND
         indices = [index % len(self.prompts) for index in range(first, first + PROMPTS_PER_ROUND)]
@@ -190,14 +207,18 @@ class TrainingRun:
         return _as_tensors(texts) | {"spent": self.seconds}
 
     def _note_progress(self, new_tokens: int) -> bool:
-        """Count and report written tokens; return whether the time for writing is used up."""
+        """Count and report `new_tokens` more written tokens; return whether the time for writing is used up."""
         self._written_tokens += new_tokens
         fraction = min(1.0, self._written_tokens / self.plan.tokens)
         self.report(f"{self.model.name} writes training texts", fraction)
         return self.used_share >= WRITING_SHARE
 
     def train(self, dataset: HeadDataset) -> Heads:
-        """Return the heads after all steps, or at the time limit; checkpoints are saved on the way."""
+        """Train heads until all steps are done or the time is used up, at least one step, and return them.
+
+        Begins at the checkpoint's state if there is one. States are saved at the start and every
+        SECONDS_BETWEEN_CHECKPOINTS.
+        """
         trainer = HeadTrainer(self.model, dataset, self.plan)
         if state := self.checkpoint.load("heads"):
             self._resume_clock(state["spent"])
@@ -214,11 +235,16 @@ class TrainingRun:
         return trainer.heads(f"{self._written_tokens:,} tokens that the model wrote itself")
 
     def _save(self, trainer: HeadTrainer) -> None:
+        """Save the trainer's state and the duration so far in the checkpoint."""
         self.checkpoint.save("heads", trainer.state() | {"spent": self.seconds})
 
 
 def _as_tensors(texts: Sequence[GrowingText]) -> dict[str, Any]:
-    """Return a round of texts, concatenated, as it is saved in a checkpoint."""
+    """Return a round of texts as it is saved in a checkpoint: the data of all tokens, in the order of the texts.
+
+    `token_ids`, `vectors` (hidden states), `thought_ids` and `thought_odds` (candidates and their probabilities) have
+    one row per token; `lengths` and `starts` (prompt numbers) one number per text. Empty texts are left out.
+    """
     written = [text for text in texts if text.token_ids]
     return {
         "token_ids": torch.tensor([token_id for text in written for token_id in text.token_ids], dtype=torch.int64),
@@ -231,13 +257,15 @@ def _as_tensors(texts: Sequence[GrowingText]) -> dict[str, Any]:
 
 
 def _stacked(rows: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Return the rows as one tensor; of shape (0, 0) if there are none."""
     return torch.stack(list(rows)) if rows else torch.empty(0, 0)
 
 
 class HeadTrainer:
-    """The parameters of the heads during training, with their optimizer."""
+    """The parameters of the heads during training, in float32 on the model's device, with their optimizer."""
 
     def __init__(self, model: Model, dataset: HeadDataset, plan: TrainingPlan) -> None:
+        """Begin with initial parameters. The model's output matrix is used in bfloat16 if it is that, else float32."""
         self.model, self.dataset, self.plan = model, dataset, plan
         matrix, bias = output_matrix(model)
         self.device = matrix.device
@@ -254,14 +282,17 @@ class HeadTrainer:
         """Number of steps in the whole training."""
 
     def _initial_parameters(self) -> list[torch.Tensor]:
-        """Return heads that add nothing yet: the inward matrix is random, the outward matrix is zero."""
+        """Return the inward matrices, biases and outward matrices of heads that add nothing to hidden states yet.
+
+        The inward matrices are random, by the seed; the others are zero.
+        """
         plain = untrained(self.model, self.plan.count, self.dataset.kept)
         generator = torch.Generator().manual_seed(self.plan.seed)
         inward = torch.randn(plain.inward.shape, generator=generator) / plain.inward.shape[-1] ** 0.5
         return [part.to(self.device, torch.float32) for part in (inward, plain.biases, plain.outward)]
 
     def train_step(self, rate_factor: float) -> float:
-        """Do one step at this share of the learning rate; return the loss, the cross-entropy in nats per token."""
+        """Do one step at this share of LEARNING_RATE; return its loss: the cross-entropy in nats per predicted token."""
         rows = self._batch()
         hidden_states = self.dataset.hidden_states[rows].to(self.device, torch.float32)
         embeddings = embeddings_of(self.model, self.dataset.next_ids[rows]).to(self.device, torch.float32)
@@ -283,19 +314,22 @@ class HeadTrainer:
         return float(loss.detach())
 
     def _batch(self) -> torch.Tensor:
-        """Return the rows of this step. Each row comes once per epoch, in an order given by the seed and the epoch."""
+        """Return the row numbers of this step: at most BATCH_SIZE, each row once per epoch.
+
+        Their order depends on the seed and the epoch alone.
+        """
         epoch, batch = divmod(self.step, self._steps_per_epoch)
         generator = torch.Generator().manual_seed((self.plan.seed + 1) * 1_000_003 + epoch)
         order = torch.randperm(len(self.dataset.hidden_states), generator=generator)
         return order[batch * BATCH_SIZE : (batch + 1) * BATCH_SIZE]
 
     def state(self) -> dict[str, Any]:
-        """Return the state for a checkpoint."""
+        """Return the state for a checkpoint: parameters, the optimizer's state, and the number of steps done."""
         parts = [parameter.detach() for parameter in self.parameters]
         return {"parts": parts, "optimizer": self.optimizer.state_dict(), "step": self.step}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Resume from the state of a checkpoint."""
+        """Take over a state that `state` returned, for the same model, dataset and plan."""
         with torch.no_grad():
             for parameter, saved in zip(self.parameters, state["parts"], strict=True):
                 parameter.copy_(saved)
@@ -303,7 +337,7 @@ class HeadTrainer:
         self.step = state["step"]
 
     def heads(self, trained_on: str) -> Heads:
-        """Return the heads in bfloat16; `trained_on` describes the training text in their notes."""
+        """Return the present heads, in bfloat16 on the CPU; `trained_on` describes the training text in their notes."""
         inward, biases, outward = (parameter.detach().cpu().bfloat16() for parameter in self.parameters)
         plain = untrained(self.model, self.plan.count, self.dataset.kept)
         notes = {**plain.notes, "trained_on": trained_on, "steps": str(self.step)}
