@@ -24,6 +24,7 @@ CUT_RANGE = 1000
 """Text is cut at the last single space between words in this many characters before its end, or else at its end."""
 _SINGLE_SPACE = re.compile(r"(?<=\S) (?=\S)")
 Source = str | os.PathLike[str] | Iterable[str]
+"""The path of a file or folder, or texts."""
 
 
 class Corpus:

@@ -30,7 +30,7 @@ MAX_UNPAID_GUESSES = 12
 ALL_DRAFTERS = "together"
 """The name under which the accuracy of all drafters' merged guesses is counted."""
 CERTAIN_ENOUGH = 0.6
-"""Costly drafters are not used where another drafter's guess has at least these odds."""
+"""A costly drafter is not used at a node where an earlier drafter in the list guesses with a higher probability."""
 MAX_ODDS = 0.995
 """Upper bound on the odds of a guess."""
 

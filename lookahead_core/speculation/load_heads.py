@@ -17,6 +17,7 @@ from lookahead_core.speculation.heads_file import TRAIN_HINT, Heads, check_heads
 FILE = "heads.safetensors"
 """Name of the file that holds draft heads in a folder or a Hub repository."""
 Source = str | os.PathLike[str]
+"""The path of a file or folder, a name that heads were trained under, or a Hub id."""
 
 
 def load_heads(source: Source | Model, model: Model | Source, *, settings: Settings | None = None) -> Heads:

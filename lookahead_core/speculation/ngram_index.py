@@ -129,6 +129,7 @@ class NgramIndex:
 
     @property
     def _capacity(self) -> int:
+        """Number of tokens that the ring buffer has room for at present."""
         return len(self._tokens)
 
     def _matching_positions(self, table: _RunTable, value: int, tail: array[int], count: int) -> list[int]:

@@ -150,6 +150,7 @@ class BeamSearch:
 
     @property
     def _growing_groups(self) -> list[BeamGroup]:
+        """The groups that have not stopped and have running beams."""
         return [group for group in self.groups if not group.over and group.running]
 
     def grow(self, rows: torch.Tensor) -> None:
@@ -194,6 +195,7 @@ class BeamSearch:
 
     @property
     def _by_seed_rules(self) -> bool:
+        """Whether the prototype notebooks' rules apply, instead of those of transformers."""
         return self.options.stopping == "seed"
 
     def _completes(self, candidate: BeamCandidate, is_last: bool) -> bool:
@@ -275,6 +277,7 @@ class BeamSearch:
         return best_possible <= group.finished[-1].score
 
     def _may_end(self, beam: BeamPath) -> bool:
+        """Whether the rules let a beam end where it is: see `ModelRules.may_end`."""
         return self.rules.may_end(beam.leaf.token_ids)
 
     def _finish(self) -> None:

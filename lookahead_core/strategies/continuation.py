@@ -182,6 +182,7 @@ class Continuation:
             self.take_next()
 
     def _is_drafted(self, node: Node) -> bool:
+        """Whether a node belongs to the draft of the current pass; False without speculation."""
         return self.speculation is not None and self.speculation.has_drafted(node)
 
     def _choose(self, node: Node, path: list[int], row: torch.Tensor) -> int | None:

@@ -67,4 +67,5 @@ def evaluate_healed_start(
 
 
 def _note_key(growth: Growth, head: Node, typed: ReopenedToken) -> Hashable:
+    """Return the key of a `BranchStart` in the memo of the parent of `head`."""
     return typed.text, head.token_id, growth.banned

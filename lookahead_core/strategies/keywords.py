@@ -53,7 +53,8 @@ class LookaheadKeywords(TypedDict, total=False):
     at each of the first `branch_levels` levels. `forks`: a new branch wherever another token has at least `cutoff`.
     `best_first`: extend the most probable paths first, up to `budget` nodes. `sampled`: k independent samples."""
     until: Until
-    """Where a branch ends if it gets there within `depth` tokens: at the end of a word, clause, sentence or line."""
+    """Where a branch ends if it gets there within `depth` tokens: at the end of a `word`, `clause`, `sentence` or
+    `line`. `tokens`: only at `depth` tokens. An end token always ends a branch."""
     branch_levels: int
     """`every_level` only: number of levels that branch, 1 to 8."""
     cutoff: float
@@ -90,13 +91,13 @@ class RuleKeywords(TypedDict, total=False):
     repetition_penalty: float
     """Divides the positive scores of tokens that are in the text already and multiplies the negative ones; 1 is off."""
     frequency_penalty: float
-    """Subtracted from a token's score once for each occurrence of the token in the text."""
+    """Subtracted from a token's score once for each occurrence of the token in the text, the prompt included."""
     presence_penalty: float
-    """Subtracted once from the score of each token that is in the text."""
+    """Subtracted once from the score of each token that is in the text, the prompt included."""
     no_repeat_ngram_size: int
     """No n-gram of this many tokens occurs twice; 0 is off."""
     forbidden: Collection[Phrase]
-    """Strings that the text must not come to contain, however they are tokenized; single token ids; or sequences of
+    """Strings that the new text must not bring about, however they are tokenized; single token ids; or sequences of
     token ids."""
     forced: Collection[Phrase]
     """Words or sequences of token ids that must come before an end token or the maximum length ends the text."""
@@ -133,8 +134,8 @@ class StreamKeywords(RuleKeywords, total=False):
     """Whether to draft tokens and verify several per pass, with the same text as without. None: if the engine gains by
     it. "rejection": accept drafts by rejection sampling (arXiv 2302.01318), which gives another text, as probable."""
     drafters: Collection[str | Drafter]
-    """Who drafts: `suffix` (what followed earlier occurrences of the text's end), `recycled` (predictions of earlier
-    passes), or drafters of your own."""
+    """The drafters: `suffix` (what followed earlier occurrences of the text's end), `recycled` (predictions of earlier
+    passes), or objects of your own with the methods of `Drafter`."""
     draft_model: Model | None
     """A smaller model with the same tokenizer, from `load_model`, that drafts as well."""
     heads: Heads | None

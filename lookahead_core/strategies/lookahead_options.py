@@ -9,7 +9,9 @@ from typing import Any, Literal, TypeAlias, get_args
 from lookahead_core.validation import check_choice, check_integer, check_number, parse_options
 
 Mode: TypeAlias = Literal["likely", "every_level", "forks", "best_first", "sampled"]
+"""How branches are chosen; `LookaheadKeywords.mode` explains each value."""
 Until: TypeAlias = Literal["tokens", "word", "clause", "sentence", "line"]
+"""The unit of text at whose end branches end; "tokens" is none: they end by number of tokens alone."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 """Values of the option `mode`."""
 UNTIL: tuple[Until, ...] = get_args(Until)

@@ -87,6 +87,7 @@ def checked_phrases(name: str, value: Any) -> tuple[CheckedPhrase, ...]:
 
 
 def _checked_phrase(name: str, phrase: Any) -> CheckedPhrase:
+    """Return a phrase in its checked form; a ValueError names the option `name` if it is invalid."""
     if isinstance(phrase, str):
         if not phrase:
             raise ValueError(f"{name} holds an empty string, which every text contains; leave it out.")

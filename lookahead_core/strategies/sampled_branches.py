@@ -88,7 +88,10 @@ class SampledGrowth:
         return [self.extended(leaf, stream) if leaf.node is head else leaf for stream, leaf in enumerate(leaves)]
 
     def _extended(self, leaf: BranchLeaf, stream: int, prediction: Prediction) -> BranchLeaf:
-        """Return the leaf extended by this stream's sample; an empty healed leaf by its sample given the typed text."""
+        """Return the leaf extended by this stream's stored sample, which is from `prediction`.
+
+        For a leaf with `typed` and no tokens yet, it is the sample conditioned on the typed text.
+        """
         sampled = self._sampled(leaf.node, stream, leaf.typed if not leaf.token_ids else b"")
         assert sampled is not None
         return self.growth.extended(leaf, *sampled, prediction)
@@ -123,6 +126,7 @@ class SampledGrowth:
         return node.depth + self.growth.context.unread_tokens
 
     def _note_key(self, node: Node, stream: int, typed: bytes) -> Hashable:
+        """Return the key of a stream's sample in a node's memo: everything that the sample depends on."""
         options = self.growth.options
         settings = (options.seed, options.temperature, options.top_p)
         return settings, stream, self._position(node), typed, self.growth.banned

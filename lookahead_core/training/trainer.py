@@ -192,6 +192,7 @@ class TrainingRun:
         self._started = min(self._started, time.monotonic() - seconds)
 
     def _has_enough_text(self) -> bool:
+        """Whether the planned number of tokens is written, or the time for writing is used up."""
         return self._written_tokens >= self.plan.tokens or self.used_share >= WRITING_SHARE
 
     def _write_round(self, number: int) -> dict[str, Any]:
@@ -292,7 +293,7 @@ class HeadTrainer:
         return [part.to(self.device, torch.float32) for part in (inward, plain.biases, plain.outward)]
 
     def train_step(self, rate_factor: float) -> float:
-        """Do one step at this share of LEARNING_RATE; return its loss: the cross-entropy in nats per predicted token."""
+        """Do one step at this share of LEARNING_RATE; return its loss: cross-entropy in nats per predicted token."""
         rows = self._batch()
         hidden_states = self.dataset.hidden_states[rows].to(self.device, torch.float32)
         embeddings = embeddings_of(self.model, self.dataset.next_ids[rows]).to(self.device, torch.float32)

@@ -81,6 +81,7 @@ class HeadGuesses:
 
 
 def _guesses(head: int, token_ids: list[int], odds: list[float]) -> tuple[Guess, ...]:
+    """Return the guesses of a head: these tokens, the most probable first, with their probabilities."""
     return tuple(
         Guess(token_id, value, (head, min(rank, 3), decile(value)))
         for rank, (token_id, value) in enumerate(zip(token_ids, odds, strict=True))

@@ -118,7 +118,7 @@ class SuffixDrafter:
     def start(self, path: Sequence[int], vector: object, reach: int) -> tuple[SuffixMatches, ...] | None:
         """Return the matches of the path's longest indexed suffix; None if there are none.
 
-        If that is shorter than COPY_LENGTH, the place where the text may return to a passage that it left comes first.
+        If that is shorter than COPY_LENGTH, the match at which a text may return to a passage that it left comes first.
         `vector` and `reach` are not used.
         """
         found = [(index, *index.find(path, self.MAX_MATCHES)) for index in self._indexes]
