@@ -24,7 +24,7 @@ DEFAULT_NEW_TOKENS = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommand's own arguments; options that are not given are absent from the result."""
+    """Add the subcommand's own arguments. `json` and `columns` are absent from the result if they are not set."""
     parser.add_argument("prompt", nargs="+", help='a text to continue; "-" reads one, without its last line break')
     group = parser.add_argument_group("check")
     absent: dict[str, Any] = {"default": argparse.SUPPRESS}
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: dict[str, Any], screen: terminal.Screen) -> None:
-    """Check the options, load both models, and write the result."""
+    """Check the options, load both models, and write the result to `screen`: lines of text, or JSON with `--json`."""
     terminal.report("Starting")
     from lookahead_core.analysis.agreement import generate_and_check
     from lookahead_core.strategies.rules import LogitRules

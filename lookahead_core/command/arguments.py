@@ -36,7 +36,7 @@ EARLY_STOPPING = {"false": False, "true": True, "never": "never"}
 
 
 class CommandOption(NamedTuple):
-    """A command-line option."""
+    """A command-line option: its flag, the type of its value, and the key of its value in the parsed arguments."""
 
     flag: str
     kind: type
@@ -53,11 +53,11 @@ class CommandOption(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key of its value in the parsed arguments; the name of the core's option, if it is one."""
+        """The key of its value in the parsed arguments: for an option of the core, the name of its keyword argument."""
         return self.name or self.flag.lstrip("-").replace("-", "_")
 
     def add_to(self, group: argparse._ArgumentGroup) -> None:
-        """Add it to a group of a parser. Without a value its key is absent, so that the core's default applies."""
+        """Add it to a group of a parser; its key is absent from the result unless it is on the command line."""
         help = self.help if self.default is None else f"{self.help} ({self.default})"
         shared: dict[str, Any] = {"dest": self.key, "default": argparse.SUPPRESS, "help": help}
         if self.kind is bool:
@@ -211,7 +211,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
-        """Write the message as a sentence, and exit."""
+        """Write the message as a sentence to standard error, and exit with status 2."""
         self.exit(complain(f"{message[:1].upper()}{message[1:]}; see {self.prog} --help."))
 
     def add_options(self, title: str, options: Sequence[CommandOption]) -> None:
@@ -240,9 +240,10 @@ def make_parser() -> Parser:
 
 
 def parse_arguments(words: Sequence[str] | None) -> dict[str, Any]:
-    """Return the arguments by key, without those that were not given.
+    """Return the arguments by key; None for `words` means those of the process.
 
-    Exits with a sentence if they are wrong, or if the method ignores one of them.
+    `prompt`, which may be None, and `method` are always there, other options only if they are on the command line.
+    Exits with status 2 and a sentence if arguments are wrong, or if the method or mode ignores one of them.
     """
     parser = make_parser()
     arguments = vars(parser.parse_args(words))
@@ -262,7 +263,11 @@ def parse_arguments(words: Sequence[str] | None) -> dict[str, Any]:
 
 
 def core_options(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the options for the core: those that were given, and those that define the method."""
+    """Return the keyword arguments for the core: options on the command line, and those that define the method.
+
+    `arguments` are those of `parse_arguments`. The method "sample" sets a temperature, "diverse" beam groups and a
+    penalty, unless they are on the command line.
+    """
     keys = {option.key for options in CORE_OPTIONS.values() for option in options}
     found = {key: value for key, value in arguments.items() if key in keys}
     if "early_stopping" in found:
@@ -276,7 +281,7 @@ def core_options(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _other_scope(option: CommandOption, methods: Sequence[str], arguments: dict[str, Any]) -> str:
-    """Return what the option is for, if the chosen method or mode ignores it; empty if not."""
+    """Return a phrase that says what the option is for, if the chosen method or mode ignores it; else ""."""
     method, mode = arguments["method"], arguments.get("mode", MODES[0])
     if method not in methods:
         return f"{_enumeration(methods)}, and the method is {method}"

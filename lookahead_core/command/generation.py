@@ -21,7 +21,7 @@ class GenerationCommand:
     """One run of the command, with its parsed arguments."""
 
     def __init__(self, arguments: dict[str, Any], screen: terminal.Screen) -> None:
-        """Reads the prompt from standard input if the arguments ask for that."""
+        """Reads the prompt from standard input if it is None or "-" in the arguments."""
         self.arguments = arguments
         self.screen = screen
         self.method = arguments["method"]
@@ -32,7 +32,7 @@ class GenerationCommand:
         self.prompt: str = read_standard_input() if prompt in (None, "-") else prompt
 
     def run(self) -> None:
-        """Check the options, load the model, and write the result."""
+        """Check the options, load the model, continue the prompt by the method, and write the result to the screen."""
         terminal.report("Starting")
         options = self._parsed_options()  # before the model is loaded, which takes longer
         from lookahead_core import Document
@@ -75,7 +75,10 @@ class GenerationCommand:
         self._write_summary(streams.cost, *reasons, text_output.average_phrase(streams.steps))
 
     def _drafting_options(self, model: Model) -> Any:
-        """Return the options of the core for drafts, with the models, heads and texts loaded."""
+        """Return the keyword arguments of the core for drafts, with draft model, heads and corpus loaded from the disk.
+
+        Only those that are on the command line.
+        """
         from lookahead_core import load_corpus, load_heads
 
         arguments = self.arguments
@@ -117,7 +120,7 @@ class GenerationCommand:
         self.screen.line(json.dumps(json_safe(everything), allow_nan=False))
 
     def _write_summary(self, cost: Cost, *more: str) -> None:
-        """Write the cost and further phrases to standard error, if `--verbose` is given."""
+        """Write the cost and the phrases `more` as one line to standard error; without `--verbose` do nothing."""
         if "verbose" in self.arguments:
             phrases = (f"{text_output.cost_phrase(cost)}, {cost.seconds:.2f} s", *more)
             print("; ".join(phrases), file=sys.stderr)

@@ -14,18 +14,21 @@ if TYPE_CHECKING:
 
 
 def check_as_json(prompt: str, check: Check) -> dict[str, Any]:
-    """Return the agreement check of one prompt as JSON values."""
+    """Return the agreement check of one prompt as JSON: prompt, text, token_ids, agreed, stands and instead."""
     return {"prompt": prompt, **_fields(check, ("text", "token_ids", "agreed", "stands", "instead"))}
 
 
 def model_as_json(model: Model) -> dict[str, Any]:
-    """Return a model's name, device, dtype and engine as JSON values."""
+    """Return a model's name, device, dtype and engine ("cached" or "uncached") as JSON."""
     engine = "uncached" if model.engine_reason else "cached"
     return {"name": model.name, "device": model.device, "dtype": model.dtype, "engine": engine}
 
 
 def run_as_json(cost: Cost, model: Model, options: Any) -> dict[str, Any]:
-    """Return the fields of every result as JSON values: its cost, the model, and all options with their values."""
+    """Return the fields that every result has: `cost`, `model`, and `options` with the value of each option.
+
+    `options` is an options dataclass. Values that are no JSON (infinity, sets) are left as they are.
+    """
     return {
         "cost": asdict(cost),
         "model": model_as_json(model),
@@ -34,7 +37,7 @@ def run_as_json(cost: Cost, model: Model, options: Any) -> dict[str, Any]:
 
 
 def stream_as_json(steps: list[StreamStep]) -> dict[str, Any]:
-    """Return a stream's text, token ids and steps as JSON values; there must be at least one step."""
+    """Return a stream, of at least one step, as JSON: text, token_ids, finish, average_probability and steps."""
     from lookahead_core.document.results import average_probability
 
     return {
@@ -52,7 +55,7 @@ def _step_as_json(step: StreamStep) -> dict[str, Any]:
 
 
 def beams_as_json(beams: Beams) -> dict[str, Any]:
-    """Return the beams of a search, best first, and the tree of its candidates as JSON values."""
+    """Return a beam search as JSON: `branches`, best first, the `tree` of candidates, and `steps`, its levels."""
     shown = ("text", "token_ids", "score", "logprob", "average_probability", "ended")
     names = ("parent", "token_id", "text", "logprob", "total", "step", "ended", "fate", "reason")
     return {
@@ -63,7 +66,7 @@ def beams_as_json(beams: Beams) -> dict[str, Any]:
 
 
 def lookahead_as_json(result: Lookahead) -> dict[str, Any]:
-    """Return the branches of a lookahead and their coverage as JSON values."""
+    """Return a lookahead as JSON: its branches, coverage, re-opened characters, and the first character read."""
     names = ("text", "token_ids", "logprobs", "share", "probability", "ended", "healed")
     return {
         "branches": [_fields(branch, names) for branch in result.branches],
@@ -72,5 +75,5 @@ def lookahead_as_json(result: Lookahead) -> dict[str, Any]:
 
 
 def _fields(result: object, names: Iterable[str]) -> dict[str, Any]:
-    """Return these attributes by name."""
+    """Return the attributes `names` of an object as a dict."""
     return {name: getattr(result, name) for name in names}

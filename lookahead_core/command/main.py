@@ -20,9 +20,10 @@ from lookahead_core.validation import check_integer
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments, or with those of the process; return the exit status.
+    """Run the command with these arguments, or with those of the process if None; return the exit status.
 
-    0 is success, 2 an error, which is one sentence on standard error, and 130 an interrupt.
+    0 is success, also if the reader of a pipe has closed it; 2 is an error, which is one sentence on standard error;
+    130 is an interrupt. Wrong arguments and `--help` raise SystemExit instead.
     """
     quiet_import_logs()
     if sys.stdout is None:
@@ -62,7 +63,10 @@ def _run(words: Sequence[str]) -> None:
 
 
 def _parse_subcommand(subcommand: ModuleType, words: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments of a subcommand: its own, and those of the model."""
+    """Return the parsed arguments of a subcommand module by key: its own, and those of the model.
+
+    Exits with status 2 and a sentence if they are wrong.
+    """
     parser = Parser(
         prog=f"python -m lookahead_core {subcommand.NAME}",
         description=subcommand.DESCRIPTION,
@@ -74,7 +78,10 @@ def _parse_subcommand(subcommand: ModuleType, words: Sequence[str]) -> dict[str,
 
 
 def _screen(arguments: dict[str, Any]) -> Screen:
-    """Return standard output, with the width of the arguments."""
+    """Return standard output as a `Screen`, with the width of `--width` if it is set.
+
+    Raises ValueError for a width outside of 20 to 1,000 columns.
+    """
     if "columns" in arguments:
         check_integer("width", arguments["columns"], 20, 1000)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -84,6 +91,6 @@ def _screen(arguments: dict[str, Any]) -> Screen:
 
 
 def _discard_output() -> None:
-    """Redirect standard output to nowhere: nobody reads it, and flushing it at exit would raise another error."""
+    """Redirect standard output to the null device: flushing it at exit would otherwise raise another error."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def load(arguments: dict[str, Any]) -> Model:
-    """Return the model that the arguments name, with progress on standard error."""
+    """Return the model that the arguments name, the default one if they name none; progress goes to standard error."""
     from lookahead_core import load_model
 
     options = {option.key: arguments[option.key] for option in MODEL_OPTIONS if option.key in arguments}
@@ -22,7 +22,7 @@ def load(arguments: dict[str, Any]) -> Model:
 
 
 def load_draft_model(model: Model, arguments: dict[str, Any]) -> Model:
-    """Return the smaller model that the arguments name, on the device and in the type of the model."""
+    """Return the model that `arguments["draft_model"]` names, on the type of device and in the dtype of `model`."""
     from lookahead_core import load_model
 
     draft_model = load_model(

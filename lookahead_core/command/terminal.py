@@ -19,12 +19,12 @@ MIN_COLUMNS = 12
 
 
 def visible(text: str) -> str:
-    """Return the text with its control characters escaped, as `\\x1b`."""
+    """Return the text with each of `CONTROL_CHARACTERS` escaped, such as `\\x1b`; line breaks and tabs stay."""
     return CONTROL_CHARACTERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def columns(text: str) -> int:
-    """Return how many columns of a terminal the text takes."""
+    """Return how many columns of a terminal the text takes: two for wide characters, none for combining ones."""
     return sum(map(_column, text))
 
 
@@ -35,7 +35,7 @@ def _column(character: str) -> int:
 
 
 def cut(text: str, room: int, more: str = "…") -> str:
-    """Return the text, shortened to this many columns; `more` marks that it was."""
+    """Return the text, or if it is wider than `room` columns its beginning and `more`, in at most `room` columns."""
     if columns(text) <= room:
         return text
     kept = sum(width <= room - len(more) for width in itertools.accumulate(map(_column, text)))
@@ -43,7 +43,7 @@ def cut(text: str, room: int, more: str = "…") -> str:
 
 
 def percent(share: float) -> str:
-    """Return a probability as a percentage with about two digits."""
+    """Return a probability from 0 to 1 as text such as "41 %", "4.1 %" or "<0.1 %"."""
     if share < 0.0005:
         return "<0.1 %"
     return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
@@ -53,7 +53,7 @@ class Screen:
     """The command's standard output: a terminal with its width and colours, or a file."""
 
     def __init__(self, file: IO[str], *, colours: bool, width: int | None = None) -> None:
-        """Colours are used in a terminal only. Without a width, lines are as wide as the terminal."""
+        """Colours are used in a terminal only. `width` is in columns; without it, lines are as wide as the terminal."""
         self.file = file
         self.is_terminal = file.isatty()
         self.colours = colours and self.is_terminal
@@ -62,7 +62,7 @@ class Screen:
         self._ends = "\n"
 
     def write(self, text: str, *, faint: bool = False) -> None:
-        """Write some text at once."""
+        """Write a text and flush; on a terminal with control characters escaped, and faint with `faint`."""
         if text:
             shown = visible(text) if self.is_terminal else text
             self.file.write(self.faint(shown) if faint else shown)
@@ -70,12 +70,12 @@ class Screen:
             self._ends = text[-1]
 
     def line(self, line: str) -> None:
-        """Write a line; its control characters must be escaped already."""
+        """Write a text and a line break, and flush; its control characters must be escaped already."""
         self.file.write(f"{line}\n")
         self.file.flush()
 
     def end_line(self) -> None:
-        """Write a line break unless the last written character was one."""
+        """Write a line break if the last text that `write` wrote does not end with one."""
         if self._ends != "\n":
             self.write("\n")
 
@@ -91,7 +91,10 @@ class Screen:
         return cut(repr(text), max(room, MIN_COLUMNS), self.ellipsis)
 
     def _signs(self) -> tuple[str, str, str, str]:
-        """Return the ellipsis and the parts of a tree's lines; in ASCII if the file's encoding requires it."""
+        """Return the ellipsis, and the signs of a tree for a fork, the last child, and a line beside children.
+
+        They are ASCII if the file's encoding requires it.
+        """
         try:
             "…├└│─".encode(getattr(self.file, "encoding", None) or "utf-8")
         except UnicodeError:
@@ -109,7 +112,7 @@ def report(sentence: str, fraction: float | None = None) -> None:
 
 
 def complain(sentence: str, status: int = 2) -> int:
-    """Write one sentence to standard error, with control characters escaped; return the exit status."""
+    """Write one sentence to standard error, in one line with control characters escaped; return `status`."""
     report("")
     print(" ".join(visible(sentence).split()), file=sys.stderr)
     return status

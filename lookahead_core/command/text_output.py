@@ -24,19 +24,22 @@ FINISHES = {
     "stop": "stop string or token reached",
     "words": "maximum number of words reached",
 }
-"""Why a stream has ended, as a phrase for people."""
+"""Why a stream has ended, as an English phrase, by `StreamStep.finish`."""
 ALTERNATIVES = 3
 """Number of other tokens in a line of `--odds`."""
 _ODDS_HEAD = f"{'token':20}{'odds':>8}{'rank':>7}{'entropy':>9}  first alternatives"
 
 
 def cost_phrase(cost: Cost) -> str:
-    """Return passes and tokens as a phrase."""
+    """Return passes and tokens as a phrase such as "3 passes, 40 tokens"."""
     return f"{cost.passes} passes, {cost.tokens} tokens"
 
 
 def average_phrase(texts: Iterable[Sequence[StreamStep]]) -> str:
-    """Return the average token probability of each text as a phrase."""
+    """Return a phrase such as "average token probability 41 %, 38 %", with one percentage per text.
+
+    Each text is the steps of one stream, at least one; the average is the geometric mean of the model's probabilities.
+    """
     from lookahead_core.document.results import average_probability
 
     averages = (average_probability([step.logprob for step in steps]) for steps in texts)
@@ -44,7 +47,10 @@ def average_phrase(texts: Iterable[Sequence[StreamStep]]) -> str:
 
 
 def in_order(pairs: Iterable[tuple[int, StreamStep]], count: int) -> Iterator[tuple[int, StreamStep]]:
-    """Yield the steps of streams that grow side by side, one stream after another; those of the first one at once."""
+    """Yield the steps of `count` streams that grow side by side, with their stream's index, one stream after another.
+
+    Steps of the first stream that has not ended are yielded as they come; those of later streams are held until then.
+    """
     held: list[deque[StreamStep]] = [deque() for _ in range(count)]
     front = 0
     for index, step in pairs:
@@ -67,7 +73,7 @@ class StreamWriter:
         self._begun = -1
 
     def add(self, index: int, step: StreamStep) -> None:
-        """Write the next step of a stream; the steps of one stream come before those of the next."""
+        """Write the next step of stream `index`; all steps of one stream must come before those of the next."""
         if index != self._begun:
             self._begin(index)
         if self.model is None:
@@ -96,7 +102,10 @@ class StreamWriter:
 
 
 def odds_line(step: StreamStep, model: Model, screen: Screen) -> str:
-    """Return a line with a token, its probability, its rank, the entropy in nats, and the likeliest other tokens."""
+    """Return a line with a token, its probability, its rank, the entropy in nats, and the likeliest other tokens.
+
+    The line is cut to the screen's width.
+    """
     token = cut(token_text(step.token_id, model), 19, screen.ellipsis)
     facts = f"{percent(math.exp(step.logprob)):>8}{step.rank:>7,}{step.entropy:>9.2f}  "
     others = (one for one in step.alternatives if one.token_id != step.token_id)
@@ -109,7 +118,10 @@ def odds_line(step: StreamStep, model: Model, screen: Screen) -> str:
 
 
 def token_text(token_id: int, model: Model) -> str:
-    """Return a token in quotes, as bytes if it is no whole characters; "end" or its id if it has no text."""
+    """Return a token's text as `repr` writes it, or its bytes if it is no whole characters.
+
+    A token without text is "end" if it is an end token, else its id as in "<7>".
+    """
     spelled = model.codec.bytes_of(token_id)
     if not spelled:
         return "end" if token_id in model.end_token_ids else f"<{token_id}>"
@@ -127,7 +139,7 @@ def lookahead_lines(prompt: str, result: Lookahead, screen: Screen) -> Iterator[
 
 
 def _end_of(prompt: str, screen: Screen) -> str:
-    """Return the end of the prompt, as much as fits on a line."""
+    """Return the end of the prompt, as much as fits on a line, with control characters escaped; two quotes if empty."""
     shown = re.sub("[\n\t]", lambda found: repr(found[0])[1:-1], visible(prompt))
     return cut(shown[::-1], screen.width, screen.ellipsis)[::-1] or "''"
 
@@ -164,7 +176,7 @@ def _all(top: TreeRow) -> Iterator[TreeRow]:
 
 
 def beam_lines(beams: Beams, screen: Screen) -> Iterator[str]:
-    """Yield the lines of a table of beams, best first; `average` is the average token probability."""
+    """Yield a heading, and a line per beam, best first: score, log-probability, average token probability, text."""
     yield screen.faint(f"{'score':>9}{'log-prob.':>11}{'average':>9}  text")
     for beam in beams.branches:
         end = "  end" * beam.ended
@@ -173,7 +185,10 @@ def beam_lines(beams: Beams, screen: Screen) -> Iterator[str]:
 
 
 def beam_tree_lines(prompt: str, beams: Beams, every: bool, screen: Screen) -> Iterator[str]:
-    """Yield the lines of the tree of a beam search with the fate of each path; with `every`, of all candidates."""
+    """Yield the lines of the tree of a beam search with the fate of each path, and a line that explains each fate.
+
+    Candidates that were outscored at their own level are shown only with `every`.
+    """
     from lookahead_core.strategies.beam import OUTSCORED
 
     shown = {index: node for index, node in enumerate(beams.tree) if every or node.fate != OUTSCORED}
@@ -196,7 +211,7 @@ def _search_tree(nodes: Mapping[int, BeamNode]) -> TreeRow:
 
 
 def _note(node: BeamNode) -> str:
-    """Return the fate of a path as a note; empty if it went on."""
+    """Return "end" if the path ended, and its fate unless it was continued, as a note; empty if neither."""
     from lookahead_core.strategies.beam import GREW
 
     return "  ".join(filter(None, ("end" * node.ended, node.fate * (node.fate != GREW))))
@@ -218,7 +233,7 @@ def agreement_lines(prompts: Sequence[str], checks: Sequence[Check], model: Mode
 
 
 def _decoded(prompt: str, token_ids: Sequence[int], model: Model) -> str:
-    """Return the whole characters that tokens add to a prompt."""
+    """Return the whole characters that tokens add after a prompt; without those of the prompt."""
     from lookahead_core.text.passage import TextEnd
 
     text_end, text = TextEnd(model.codec, b"", at_start=not prompt), ""

@@ -32,7 +32,7 @@ DEFAULT_MINUTES = 10.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommand's own options; options that are not given are absent from the result."""
+    """Add the subcommand's own options; those that are not on the command line are absent from the parsed arguments."""
     group = parser.add_argument_group("training")
 
     def add(flag: str, kind: type, help: str, key: str) -> None:
@@ -49,7 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: dict[str, Any]) -> None:
-    """Check the options, load the model, train its heads, save them, and print how often each was right."""
+    """Check the options, load the model, train its heads, save them, and print how often each was right.
+
+    Raises ValueError for wrong options, and KeyboardInterrupt with a sentence if the training is interrupted.
+    """
     terminal.report("Starting")
     from lookahead_core.training.trainer import TrainingPlan, train_heads
 
@@ -73,7 +76,10 @@ def run(arguments: dict[str, Any]) -> None:
 
 
 def _folder(arguments: dict[str, Any], model_name: str) -> Path:
-    """Return the folder to save the heads in, by `--output`, `--name` or the model; ValueError for a bad name."""
+    """Return the folder to save the heads in: `--output`, else one in the cache folder by `--name` or the model's name.
+
+    Raises ValueError for a bad name.
+    """
     from lookahead_core.speculation.load_heads import home_of
 
     if "output" in arguments:
@@ -102,7 +108,10 @@ def _print_summary(heads: Heads, folder: Path) -> None:
 
 
 def accuracy_lines(held_out: Sequence[tuple[float, float]]) -> list[str]:
-    """Return a table with a line per head: how often its first guess, and one of its first four, was right."""
+    """Return the lines of a table: how often the first guess of each head, and one of its first four, was right.
+
+    `held_out` has these two shares, 0 to 1, per head.
+    """
     rows = [
         f"{f'head {number}':10}{terminal.percent(first):>12}{terminal.percent(four):>20}"
         for number, (first, four) in enumerate(held_out, 1)

@@ -22,7 +22,10 @@ class TreeRow:
     """Number of branches that end at this node."""
 
     def straight(self) -> TreeRow:
-        """Return one node that joins the texts of this one and its descendants down to the next fork or note."""
+        """Return a new node with the joined texts of this one and its descendants down to the next fork or note.
+
+        It has this node's weight, and the note, colour and children of the last of them.
+        """
         text, row = self.text, self
         while len(row.children) == 1 and not row.note:
             (row,) = row.children.values()
@@ -31,7 +34,10 @@ class TreeRow:
 
 
 def tree_lines(root: TreeRow, format_weight: Callable[[float], str], screen: Screen) -> Iterator[str]:
-    """Yield the lines of the tree below the root, the heaviest child first; one line per run without a fork."""
+    """Yield the lines of the tree below the root, the heaviest child first; one line per run without a fork.
+
+    `format_weight` makes the text of a weight, with which each line begins after the tree's signs.
+    """
     waiting = _children(root, "", screen)
     while waiting:
         row, sign, indent = waiting.pop()
@@ -40,7 +46,10 @@ def tree_lines(root: TreeRow, format_weight: Callable[[float], str], screen: Scr
 
 
 def _children(row: TreeRow, indent: str, screen: Screen) -> list[tuple[TreeRow, str, str]]:
-    """Return the children, the lightest first: each with the beginning of its line and of the lines below it."""
+    """Return the children as straight runs, the lightest first.
+
+    Each comes with the beginning of its own line, and of the lines below it.
+    """
     children = sorted((child.straight() for child in row.children.values()), key=lambda child: child.weight)
     last, fork = (screen.last, " " * len(screen.last)), (screen.fork, screen.beside)
     signs = [last, *[fork] * (len(children) - 1)]

@@ -39,7 +39,10 @@ class CallDocument:
     def open(
         cls, model: Model, written: str, tokens: Sequence[ChatToken], chat: Conversation | None, tree: TokenTree
     ) -> CallDocument:
-        """Return a document of the written text on this tree; a conversation's opening and end tokens apply to it."""
+        """Return a document of `written`, a text or a conversation's last message, on this tree.
+
+        With `chat`, its opening comes before the text, and its control tokens for the end of a message are end tokens.
+        """
         if chat is None:
             return cls(Document(model, written, tree=tree), tokens, None)
         ending = replace(model, end_token_ids=model.end_token_ids | chat.turn_end_ids)
@@ -56,15 +59,15 @@ class CallDocument:
         return [self.chat.turn_end_text] if self.chat is not None and self.chat.turn_end_text else []
 
     def prefill_steps(self) -> Iterator[None]:
-        """Prefill the text; a generator with one step per forward pass.
+        """Evaluate the text down to its end; a generator that yields after each forward pass, and at the end.
 
-        Start what will grow before: that reserves its room in the context.
+        Make the stream or beam search before: making it keeps room for its tokens in the context.
         """
         for _ in self.document.lookahead_steps(k=1, depth=1):
             yield None
 
     def prune(self) -> None:
-        """Forget the oldest nodes off this text if the tree has too many."""
+        """Remove nodes off the text's path until at most `MOST_NODES` are left, least recently visible first."""
         tree = self.document.tree
         over = tree.size - tree.head.depth - MOST_NODES
         if over > 0:
@@ -72,21 +75,27 @@ class CallDocument:
             self.document.model.engine.free(tree.prune(over))
 
     def closed(self, result: R) -> R:
-        """Return the result with each branch cut where the chat template would end the message."""
+        """Return the result with each branch cut where the chat template's plain text for the end of a message begins.
+
+        Returns it unchanged for a text, and if no branch has such an ending.
+        """
         return result if self.chat is None else closed(result, self.chat, self.document.text)
 
     @staticmethod
     def branches_as_json(result: Lookahead | Beams) -> list[Answer]:
-        """Return the branches of a result as JSON."""
+        """Return a JSON object per branch: text, ids, logprobs, share, probability and ended."""
         return [_branch_as_json(branch) for branch in result.branches]
 
     @staticmethod
     def highlights_as_json(found: Highlights) -> list[Answer]:
-        """Return the entries of highlights as JSON."""
+        """Return a JSON object per entry of highlights, in the order of the text."""
         return [_highlight_as_json(found, entry) for entry in found.entries]
 
     def stream_as_json(self, steps: Sequence[StreamStep]) -> Answer:
-        """Return a stream's text and the reason of its end; the template's message ending counts as an end token."""
+        """Return a stream as JSON: text, ids, logprobs, `finish` as in `StreamStep`, and `ended`.
+
+        The template's text for the end of a message counts as an end token: then `finish` is "end".
+        """
         finish = steps[-1].finish if steps else ""
         if finish == "stop" and steps[-1].stopped_by in self.stop_strings:
             finish = "end"
@@ -99,7 +108,7 @@ class CallDocument:
         }
 
     def evaluate_steps(self) -> Iterator[int]:
-        """Evaluate every token; a generator that yields after each pass how many tokens are done.
+        """Evaluate every token that is not evaluated yet; a generator that yields after each pass how many are done.
 
         Afterwards `predictions` and `token_entries` are known. Raises LookaheadError if there is no token, or if there
         are more than the model's context holds.
@@ -130,9 +139,10 @@ class CallDocument:
         return [cast(Prediction, node.prediction) for node in self.document.tree.path(self.document.head)]
 
     def token_entries(self, count: int) -> list[Answer]:
-        """Return an entry per token, with its probability and `count` likeliest alternatives, and one for the next.
+        """Return a JSON object per token, with its log-probability and `count` likeliest alternatives, and one more.
 
-        Only once `evaluate_steps` has finished. In the last entry the fields of the token are null.
+        Only once `evaluate_steps` has finished. The last object is for the next token: its own fields are null, and it
+        has alternatives. The first token has no prediction: no log-probability, rank and alternatives.
         """
         nodes = self.document.tree.path(self.document.head)
         previous = [None, *nodes]
@@ -162,7 +172,10 @@ class CallDocument:
         }
 
     def token_as_json(self, token_id: int) -> Answer:
-        """Return a token alone: its text or name, its bytes in hexadecimal if they are no whole characters."""
+        """Return a token alone as JSON: its text or name, its bytes, and whether it is an end token.
+
+        `bytes` are in hexadecimal if they are no whole characters, else null.
+        """
         model = self.document.model
         spelled = model.codec.bytes_of(token_id)
         return {
@@ -198,9 +211,9 @@ def _branch_as_json(branch: Branch) -> Answer:
 
 
 def _logprob_and_rank(node: Node, after: Node | None) -> tuple[float, int] | None:
-    """Return the log-probability and the rank of the token `after` a node; None if they are not known.
+    """Return the natural log-probability and the rank, from 1, of `after`, the next node of the text after `node`.
 
-    For the last node, which has none after it, the values mean nothing beyond being known.
+    None if they are not known yet. For the last node, `after` is None, and an evaluated node has (0.0, 0).
     """
     prediction = node.prediction
     if prediction is None:
@@ -214,7 +227,7 @@ def _logprob_and_rank(node: Node, after: Node | None) -> tuple[float, int] | Non
 
 
 def _text_or_name(model: Model, token_id: int) -> str:
-    """Return a token's text, with replacement characters for incomplete ones; the name of a token without text."""
+    """Return a token's text, with replacement characters for half characters; its name if it has no text."""
     spelled = model.codec.bytes_of(token_id)
     if spelled:
         return spelled.decode(errors="replace")
@@ -222,10 +235,10 @@ def _text_or_name(model: Model, token_id: int) -> str:
 
 
 def _highlight_as_json(found: Highlights, entry: HighlightEntry) -> Answer:
-    """Return an entry under the prototype's names; an alternative without whole characters has an empty text.
+    """Return an entry as JSON; an alternative without whole characters has an empty text.
 
-    The prototype's page marks each token that differs from `most_likely_token`. So this is the token's own text
-    wherever the model predicted the token, even if it takes several tokens to spell it.
+    Pages mark each token that differs from `most_likely_token`. So this is the entry's own text wherever the model
+    predicted the entry, even if several tokens spell it.
     """
     first = entry.most_likely
     return {

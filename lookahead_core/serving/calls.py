@@ -1,7 +1,7 @@
 """The calls that programs can make over HTTP, with `gradio_client` and as MCP tools: functions that return JSON.
 
-Some are those of the teacher's prototype, under its names and with its fields. Each call is a generator with one step
-per forward pass, so that a server can take turns; called as a function it runs to its end.
+Some keep the names and fields of an earlier prototype, so that its pages still work. Each call is a generator with one
+step per forward pass, so that a server can take turns; called as a function it runs to its end.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ MOST_K = 50
 
 
 def call(steps: Callable[P, Steps]) -> Callable[P, Answer]:
-    """Decorate a generator of steps: it becomes a function that runs to the end and returns the answer.
+    """Decorate a generator of steps: it becomes a function that runs to the end and returns the last step, the answer.
 
-    `Calls.steps` still gives the steps. Answers are made JSON-safe: the log-probability of an impossible token is null.
+    `Calls.steps` still returns the steps. Answers are JSON-safe: the log-probability of an impossible token is None.
     """
 
     @functools.wraps(steps)
@@ -64,7 +64,7 @@ class Calls:
         self.tree_pool = TreePool() if tree_pool is None else tree_pool
 
     def steps(self, name: str, arguments: Mapping[str, Any]) -> Steps:
-        """Return the steps of the call with this name: None after each forward pass, and the answer at the end."""
+        """Return the steps of the call `name` with these arguments: None at each step, then the answer."""
         return cast(Steps, getattr(type(self), name).__wrapped__(self, **arguments))
 
     @call
@@ -77,7 +77,9 @@ class Calls:
         depth: int = 2,
         n_future_tokens: int | None = None,
     ) -> Steps:
-        """Return the k likeliest continuations of a text that rewrites a document, with their probabilities.
+        """Return continuations of a text that rewrites a document: the k likeliest next tokens, continued greedily.
+
+        The answer has their texts as next_tokens, their probabilities as branches, coverage and seen_from.
 
         Args:
             original_doc: The document to rewrite; may be empty.
@@ -106,6 +108,8 @@ class Calls:
     def continue_messages(self, messages: Messages, n_branch_tokens: int = 5, n_future_tokens: int = 5) -> Steps:
         """Return continuations of the last message of a conversation, of either role, with their probabilities.
 
+        The answer has continuations, a list of branches, and coverage and seen_from.
+
         Args:
             messages: {"role", "content"} each; the last one is unfinished and is continued.
             n_branch_tokens: Number of continuations.
@@ -132,6 +136,9 @@ class Calls:
         n_future_tokens: int | None = None,
     ) -> Steps:
         """Return the probability of every token of a text or a conversation, template included, and of the next token.
+
+        The answer has logprobs: an entry per token with its log-probability, rank and alternatives, and a last one with
+        the alternatives for the next token.
 
         Args:
             text: A plain text; give either this or messages.
@@ -162,6 +169,9 @@ class Calls:
         messages: Messages | None = None,
     ) -> Steps:
         """Return several continuations of a text at once, with their probabilities.
+
+        The answer has branches, coverage (the probability that they hold together), given (the typed characters that
+        heal re-opened) and seen_from (the first character that the model reads).
 
         Args:
             text: A plain text; give either this or messages.
@@ -210,6 +220,8 @@ class Calls:
     ) -> Steps:
         """Return one continuation of a text, greedy unless a temperature, a cut or a seed is set.
 
+        The answer has text, ids, logprobs, finish ("end", "length" or "stop"), ended and seen_from.
+
         Args:
             text: A plain text; give either this or messages.
             max_new_tokens: Maximum number of tokens.
@@ -245,6 +257,8 @@ class Calls:
     ) -> Steps:
         """Return the results of a beam search, best first.
 
+        The answer has branches, each with its score.
+
         Args:
             text: A plain text; give either this or messages.
             num_beams: Number of beams.
@@ -265,7 +279,9 @@ class Calls:
 
     @call
     def gen_revisions(self, prompt: str, doc: str, n: int = 5, max_length: int = 256, seed: int = 0) -> Steps:
-        """Return whole revisions of a document, sampled with the prototype's settings.
+        """Return whole revisions of a document, sampled with temperature 0.5, top_k 50 and top_p 0.95.
+
+        The answer has ok, which is true, and revised_docs: doc_text, ids, logprobs, finish and ended of each.
 
         Args:
             prompt: The instruction for the revisions.
@@ -295,7 +311,10 @@ class Calls:
 
     @call
     def highlights(self, doc: str, prompt: str = REWRITE, updated_doc: str = "", k: int = 5) -> Steps:
-        """Return the probability of every token of a text that rewrites a document.
+        """Return how likely every token of a text is that rewrites a document.
+
+        The answer has highlights: an entry per token with its loss in nats, rank and alternatives; none for an empty
+        text.
 
         Args:
             doc: The document.
@@ -320,7 +339,8 @@ class Calls:
     ) -> Iterator[CallDocument]:
         """A context manager: a document of a text or of messages for one call, on a tree borrowed from the pool.
 
-        With `grows`, raises LookaheadError if the messages before the last one leave too little of the context.
+        Raises ValueError unless exactly one of the two is set, and, with `grows`, LookaheadError if the messages before
+        the last one leave less than a quarter of the context.
         """
         from lookahead_core.serving.call_document import CallDocument
 
@@ -340,7 +360,7 @@ class Calls:
                 call_document.prune()
 
     def _tokens_of_text(self, text: str) -> list[ChatToken]:
-        """Return the tokens of a text, start tokens first."""
+        """Return the tokens of a text with their characters, start tokens first."""
         starts = self.model.codec.start_ids if text else self.model.start_ids
         tokens = [ChatToken(token.token_id, token.start, token.end, 0) for token in self.model.codec.encode(text)]
         return [ChatToken(token_id, 0, 0, None) for token_id in starts] + tokens
@@ -355,13 +375,13 @@ class Calls:
 
 
 def _rewriting(prompt: str, doc: str, written: str) -> Messages:
-    """Return the prototype's conversation: the prompt and the document as one message, the new text as its answer."""
+    """Return a conversation: the prompt and the document as a user message, the new text `written` as its answer."""
     request = "\n\n".join(part for part in (_string("prompt", prompt), _string("doc", doc)) if part)
     return [{"role": "user", "content": request}, {"role": "assistant", "content": written}]
 
 
 def _text_or_messages(text: str | None, messages: Messages | None) -> str | Messages:
-    """Return the one that is not None; raise ValueError unless exactly one is."""
+    """Return the one that is not None; raise ValueError if both or none are, or if it has the wrong type."""
     if (text is None) == (messages is None):
         raise ValueError("Give either text or messages: one of the two.")
     return _string("text", text) if messages is None else _message_list(messages)

@@ -30,7 +30,7 @@ class ExpiringStore(Generic[T]):
         on_forget: Callable[[str, T], Any] = lambda key, value: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`make` makes a value for a new key; `is_busy` tells which values must stay although room is needed.
+        """`make` makes a value for a new key; `is_busy` returns whether a value must stay although room is needed.
 
         Values that were not used for more than `max_idle_seconds` are forgotten, busy or not. `on_forget` is called
         with each forgotten key and value.
@@ -46,7 +46,10 @@ class ExpiringStore(Generic[T]):
         """Each value with the time of its last use, the longest unused first."""
 
     def get_or_make(self, key: str) -> T:
-        """Return the value of this key, made if there is none; raise NoRoom if all other values are busy."""
+        """Return the value of this key, made if there is none. Counts as a use.
+
+        Raises NoRoom if a value must be made, and the store is full of busy values.
+        """
         with self._lock:
             self._forget_idle()
             if key not in self._values:
@@ -54,7 +57,7 @@ class ExpiringStore(Generic[T]):
             return self._used(key, self._values[key][0] if key in self._values else self._make())
 
     def find(self, key: str) -> T | None:
-        """Return the value of this key; None if there is none. Counts as a use."""
+        """Return the value of this key; None if there is none, or none any more. Counts as a use."""
         with self._lock:
             self._forget_idle()
             return self._used(key, self._values[key][0]) if key in self._values else None

@@ -8,14 +8,18 @@ from typing import Any
 
 
 def finite_or_none(value: float | None, digits: int | None = None) -> float | None:
-    """Return the number, rounded to this many significant digits; None for None, NaN and infinity."""
+    """Return the number, rounded to `digits` significant digits if that is set; None for None, NaN and infinity."""
     if value is None or not math.isfinite(value):
         return None
     return value if digits is None else float(f"{value:.{digits}g}")
 
 
 def json_safe(value: Any) -> Any:
-    """Return the value for `json.dumps(allow_nan=False)`, with nested mappings, lists, tuples and sets copied."""
+    """Return a value that `json.dumps(allow_nan=False)` takes: NaN and infinity are None, at any depth.
+
+    Mappings and lists are copied, tuples become lists, and sets become sorted lists of their elements as they are. Any
+    other value is returned as it is.
+    """
     if isinstance(value, float):
         return finite_or_none(value)
     if isinstance(value, Mapping):

@@ -22,8 +22,9 @@ REPORTED_OPTIONS = ("k", "depth", "mode", "until", "temperature", "top_p", "seed
 def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> dict[str, Any]:
     """Return a lookahead result as JSON, with packed predictions from which a page applies temperatures itself.
 
-    `nodes` lists the predictions, each with the `kept` likeliest tokens, see `packed_predictions.pack`; a token's `at`
-    is the index of its prediction in this list. `rest` has at most that many other first tokens.
+    `nodes` lists the predictions, that of the first token first, each with the `kept` likeliest tokens in the format of
+    `packed_predictions.pack`. In a branch, `at` has for each token the index of its prediction in this list. The field
+    `rest` has at most `rest` other first tokens.
     """
     predictions = _distinct_predictions(result, rest)
     indexes = {id(prediction): index for index, prediction in enumerate(predictions)}
@@ -49,7 +50,10 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
 
 
 def document_as_json(document: Document) -> dict[str, Any]:
-    """Return the text, its ids, and the likeliest next tokens; none of these before the head was evaluated."""
+    """Return a document as JSON: `text`, `token_ids`, and `top`, at most ten likeliest next tokens.
+
+    `top` is empty until the node at the end of the text was evaluated; nothing is evaluated here.
+    """
     return {"text": document.text, "token_ids": document.token_ids, "top": _top(document)}
 
 
@@ -71,7 +75,10 @@ def _tokens_as_json(path: Branch | Other, indexes: dict[int, int]) -> dict[str, 
 
 
 def _distinct_predictions(result: Lookahead, rest: int) -> list[Prediction]:
-    """Return every prediction behind a shown token once; that of the first token comes first."""
+    """Return every prediction behind a token of the branches, or of the first `rest` others, once.
+
+    That of the first token comes first, if it is known.
+    """
     predictions = [] if result.said is None else [result.said]
     paths: list[Branch | Other] = [*result.branches, *result.rest[:rest]]
     predictions += [prediction for path in paths for prediction in path.said]
@@ -79,7 +86,10 @@ def _distinct_predictions(result: Lookahead, rest: int) -> list[Prediction]:
 
 
 def _top(document: Document) -> list[dict[str, Any]]:
-    """Return a document's likeliest next tokens as JSON; the text of a token without whole characters is null."""
+    """Return a document's likeliest next tokens as JSON, at most `TOP`; empty if they are not known.
+
+    The text of a token that is not made of whole characters is null.
+    """
     prediction = document.head.prediction
     if prediction is None:
         return []

@@ -25,10 +25,11 @@ MAX_PACKED = 2**16 - 1
 
 
 def pack(predictions: Sequence[Prediction], kept: int) -> list[str]:
-    """Return each prediction as base64 of 16-bit integers, with its `kept` likeliest tokens.
+    """Return each prediction as base64 of little-endian unsigned 16-bit integers, with its `kept` likeliest tokens.
 
-    First come the log totals at each of `TEMPERATURES`, then how far each token lies below the likeliest one. A token's
-    probability is exp((its log-probability - the likeliest token's) / temperature - log total at that temperature).
+    First come the log totals at each of `TEMPERATURES`, in steps of 1 / `LOG_TOTAL_STEPS` nat; then how far each
+    token's log-probability lies below the likeliest one's, in steps of 1 / `LOGPROB_STEPS` nat. A token's probability
+    is exp(-difference / temperature - log total at that temperature). Token ids are not packed.
     """
     if not predictions:
         return []
@@ -44,15 +45,19 @@ def _bytes(values: list[int]) -> bytes:
 
 
 def _differences(prediction: Prediction, kept: int) -> list[int]:
-    """Return how far tokens lie below the likeliest one, in steps; impossible tokens have the largest value."""
+    """Return how far the `kept` likeliest log-probabilities lie below the first, in steps of 1 / `LOGPROB_STEPS` nat.
+
+    No value is above `MAX_PACKED`, which impossible tokens have.
+    """
     top = prediction.logprobs[0]
     return [int(min((top - value) * LOGPROB_STEPS + 0.5, MAX_PACKED)) for value in prediction.logprobs[:kept]]
 
 
 def _log_totals(predictions: Sequence[Prediction]) -> torch.Tensor:
-    """Return, per prediction and temperature, the log of the sum of all tokens' weights, where the likeliest weighs 1.
+    """Return the natural log of the sum of all tokens' weights, where the likeliest weighs 1.
 
-    The weight of the tail is computed as in `reheat`, here for many predictions at once.
+    The shape is (predictions, temperatures), in float64. The weight of the tail is computed as in `reheat`, here for
+    many predictions at once.
     """
     import torch  # here, since importing it takes seconds and the page is served before
 
@@ -72,7 +77,10 @@ def _log_totals(predictions: Sequence[Prediction]) -> torch.Tensor:
 
 
 def _padded(predictions: Sequence[Prediction], filler: float) -> torch.Tensor:
-    """Return the kept log-probabilities as one tensor; predictions of small vocabularies have fewer."""
+    """Return all log-probabilities that the predictions keep, as a float64 tensor of shape (predictions, most kept).
+
+    Predictions of small vocabularies keep fewer: their rows are filled up with `filler` at the end.
+    """
     import torch
 
     width = max(len(prediction.logprobs) for prediction in predictions)

@@ -34,7 +34,7 @@ SCHEDULERS: weakref.WeakSet[Scheduler] = weakref.WeakSet()
 
 @dataclass(eq=False, slots=True)
 class _Job:
-    """A client's steps, each at most one forward pass, and the callbacks for each step and for the end."""
+    """A client's steps, each of about one forward pass, and the callbacks for each step and for the end."""
 
     steps: Iterator[Any]
     on_step: Callable[[Any], None]
@@ -71,10 +71,11 @@ class Scheduler:
         on_end: Callable[[Exception | None], None],
         prefetch: bool = False,
     ) -> None:
-        """Add a client's steps to the queue. Each result is passed to `on_step`, the end or its error to `on_end`.
+        """Add a client's steps as its request, or with `prefetch` as its prefetch, and return at once.
 
-        Both are called in the scheduler's thread; `on_end` is not called for a job that is dropped. Raises NoRoom if
-        too many clients wait or the scheduler is closed.
+        Each step's result is passed to `on_step`; at the end `on_end` gets None or the error. Both are called in the
+        scheduler's thread; `on_end` is not called for a job that is dropped. Raises NoRoom if `MAX_WAITING` other
+        clients wait, or if the scheduler is closed.
         """
         with self._change:
             if self.closed:
@@ -92,14 +93,15 @@ class Scheduler:
             self._change.notify()
 
     def stop(self, client: Hashable) -> None:
-        """Cancel the client's request and prefetch: a step that runs is finished, and no further one begins."""
+        """Drop the client's request and prefetch, and return at once: a running step is finished, no other begins."""
         with self._change:
             self._drop(self._requests, client)
             self._drop(self._prefetches, client)
 
     def close(self) -> None:
-        """Finish the running step, end all jobs with NoRoom, and take no more; returns when the thread has ended.
+        """Finish the running step, end all jobs with NoRoom, and take no more.
 
+        Returns when the thread has ended, or at once if it is called in that thread.
         An interpreter must not exit in the middle of a forward pass.
         """
         with self._change:
@@ -121,64 +123,74 @@ class Scheduler:
 
     @property
     def has_thread(self) -> bool:
-        """Whether the thread runs; it ends after a while without work."""
+        """Whether the thread runs; it ends after `idle` seconds without work, and starts with the next job."""
         return self._thread is not None
 
     @property
     def pass_costs(self) -> PassCosts:
-        """The engine's measured costs of passes."""
+        """The engine's measured seconds of forward passes, by number of nodes."""
         return self.engine.pass_costs
 
     @property
     def batch_invariant_rows(self) -> int | None:
-        """The engine's `batch_invariant_rows`."""
+        """The engine's largest pass, in rows, in which a row's bits do not depend on the others; None if unlimited."""
         return self.engine.batch_invariant_rows
 
     @property
     def passes(self) -> int:
-        """The engine's number of forward passes so far."""
+        """The engine's number of forward passes so far, of all clients."""
         return self.engine.passes
 
     async def turn(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Call a function in the scheduler's thread as a request of its own, and return its result."""
+        """Call a function in the scheduler's thread as a request of its own; return its result or raise its error."""
         return await asyncio.wrap_future(self._submit_call(function, *arguments))
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
-        """Run `Engine.evaluate` in a turn."""
+        """Return a row of log-probabilities per node from the engine, and store a prediction on each node.
+
+        Like the methods below, it waits until the scheduler's thread has done it as a request of its own; in that
+        thread it is done at once.
+        """
         return self._call(self.engine.evaluate, nodes)
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
-        """Run `Engine.score` in a turn."""
+        """Return the logits of nodes, with `hidden` also hidden states; computed in the scheduler's thread."""
         return self._call(functools.partial(self.engine.score, hidden=hidden), nodes)
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
-        """Run `Engine.nodes_to_prefill` in a turn."""
+        """Return the nodes on the path to `node` that are not in the engine's cache; done in the scheduler's thread."""
         return self._call(self.engine.nodes_to_prefill, node)
 
     def prefill(self, nodes: Sequence[Node]) -> None:
-        """Run `Engine.prefill` in a turn."""
+        """Compute keys and values of nodes into the engine's cache; done in the scheduler's thread."""
         self._call(self.engine.prefill, nodes)
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
-        """Run each step of `Engine.roll_out` in a turn of its own."""
+        """Grow each node greedily to this depth in the tree or a token of `stop`; yield new nodes after each pass.
+
+        Each step is a request of its own in the scheduler's thread.
+        """
         steps = self.engine.roll_out(nodes, depth, stop)
         while (frontier := self._call(next, steps, None)) is not None:
             yield frontier
 
     def free(self, nodes: Sequence[Node]) -> None:
-        """Run `Engine.free` in a turn."""
+        """Free the engine's cache slots of nodes that their tree has removed; done in the scheduler's thread."""
         self._call(self.engine.free, nodes)
 
     def compact(self, tree: TokenTree) -> None:
-        """Run `Engine.compact` in a turn."""
+        """Close the gaps of freed slots in a tree's cache; done in the scheduler's thread."""
         self._call(self.engine.compact, tree)
 
     def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
-        """Return `Engine.cache_usage` at once, without a turn."""
+        """Return the number of slots in use for a tree and the bytes of its cache, in the caller's thread."""
         return self.engine.cache_usage(tree)
 
     def _call(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Call a function in a turn and wait for its result; at once if this is the scheduler's thread."""
+        """Return a function's result from the scheduler's thread, as a request that the caller waits for.
+
+        Calls it at once if this is the scheduler's thread.
+        """
         if threading.current_thread() is self._thread:
             return function(*arguments)
         return self._submit_call(function, *arguments).result()
@@ -203,7 +215,7 @@ class Scheduler:
             self._dropped.append(queue.pop(client))
 
     def _work(self) -> None:
-        """The loop of the thread."""
+        """Run steps, one job after the other, until there is no more work: the scheduler's thread."""
         while (turn := self._next_turn()) is not None:
             queue, client, job = turn
             ended, error = _step(job)
@@ -226,7 +238,10 @@ class Scheduler:
         return jobs
 
     def _next_turn(self) -> tuple[dict[Hashable, _Job], Hashable, _Job] | None:
-        """Wait for the next job; None, which ends the thread, after the idle time or when the scheduler is closed."""
+        """Wait for the next job; return its queue, its client and itself. Dropped jobs are closed here.
+
+        None after the idle time without a job, or if the scheduler is closed; then the thread is to end.
+        """
         while True:
             with self._change:
                 self._change.wait_for(

@@ -20,8 +20,9 @@ MAX_LEVELS = 200
 def tree_as_json(document: Document, max_nodes: int = 5000) -> dict[str, Any]:
     """Return the text's tokens as the flat list `trunk`, and all other known nodes as the nested trees `below`.
 
-    In each tree, `at` is the number of the text's tokens before it. If there are more than `max_nodes` other nodes, the
-    result has those closest to the trunk, and of these first the ones closest to the end of the text.
+    At the top of each tree, `at` is the number of the text's tokens before it. If there are more than `max_nodes` other
+    nodes, the result has those closest to the trunk, and of these first the ones closest to the end of the text. Nodes
+    more than `MAX_LEVELS` below the trunk are left out.
     """
     trunk, positions = _trunk(document)
     on_trunk = {node for _, node, _ in positions}
@@ -54,10 +55,10 @@ def _node_as_json(node: Node, text: str) -> dict[str, Any]:
 
 
 def _trunk(document: Document) -> tuple[list[dict[str, Any]], list[tuple[int, Node, TextEnd]]]:
-    """Return the text's tokens as JSON objects, and where in the text each node of the trunk is.
+    """Return the text's tokens as JSON objects, and the position in the text of each node of the trunk.
 
-    The second list has a tuple for the root and for each node: the number of the text's tokens up to it, the node, and
-    the `TextEnd` after it.
+    The second list has a tuple for the root and for each node: the number of the text's tokens up to it, itself
+    included, the node, and the `TextEnd` after it. Tokens that the model does not read have no node.
     """
     token_ids, text, nodes = document.token_ids, document.text, document.tree.path(document.head)
     tokens = document.passage.tokens or [PassageToken(token_id, 0) for token_id in token_ids]
@@ -74,7 +75,10 @@ def _trunk(document: Document) -> tuple[list[dict[str, Any]], list[tuple[int, No
 
 
 def _nodes_with_index(nodes: Sequence[Node], length: int, start_count: int) -> Iterator[tuple[int, Node]]:
-    """Yield each node with the number of the text's tokens up to it; tokens before the context window have no node."""
+    """Yield each node of the trunk with the number of the text's tokens up to it, itself included.
+
+    `length` is the number of all tokens. Those before the context window have no node and are counted.
+    """
     unread = length - len(nodes)
     for index, node in enumerate(nodes):
         yield index + 1 + (unread if index >= start_count else 0), node

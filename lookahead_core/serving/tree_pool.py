@@ -12,7 +12,7 @@ from lookahead_core.validation import check_integer
 
 
 class TreePool:
-    """At most `capacity` free trees, each borrowed by one call at a time; the longest unused trees are dropped.
+    """Keeps at most `capacity` trees for later calls, each borrowed by one call at a time; drops the longest unused.
 
     A tree holds predictions and nothing about who asked for them: an answer is the same with and without the pool.
     """
@@ -31,9 +31,9 @@ class TreePool:
 
     @contextmanager
     def borrow(self, token_ids: Sequence[int]) -> Iterator[TokenTree]:
-        """A context manager: the tree that knows the longest beginning of these tokens, or a new tree.
+        """A context manager: the free tree that has the longest prefix of these tokens as a path, or a new tree.
 
-        A tree that knows at most half of the tokens is not lent. The tree is returned to the pool at the end.
+        A tree that has at most half of the tokens is not lent. The tree is returned to the pool at the end.
         """
         tree = self._take(token_ids)
         try:
