@@ -11,7 +11,10 @@ from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.speculation.drafters.protocol import Drafter, Guess
 
 NoiseAdjustment: TypeAlias = Callable[[int, int, float], float]
-"""A function from a token's depth in the draft, its id and its odds to its odds given the sampling noise."""
+"""A function (depth, token id, odds) -> odds that corrects a guess's odds by the sampling noise.
+
+The depth is that of the draft node before the guessed token, 0 for the draft's root.
+"""
 
 
 class PassLoad:
@@ -89,7 +92,7 @@ class DrafterPayoff:
 def noise_adjustment(noise: Callable[[int, int], float]) -> NoiseAdjustment:
     """Return the function (depth, token id, odds) -> odds that corrects a guess's odds by its Gumbel noise.
 
-    `noise(depth, token_id)` returns that noise; depth 0 is the token after the draft's root. Odds of 0 and 1 are
+    `noise(depth, token_id)` returns that noise; at depth 0 the token follows the draft's root. Odds of 0 and 1 are
     returned unchanged. Sampling takes the largest sum of log-probability and noise; the largest sum of all other tokens
     is distributed like noise shifted by the logarithm of their total probability.
     """

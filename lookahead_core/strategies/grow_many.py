@@ -30,7 +30,7 @@ def grow_together(
 
 
 def _evaluate(engine: Engine, nodes: Sequence[Node]) -> bool:
-    """Evaluate the nodes that have no prediction yet; return whether there were any."""
+    """Evaluate those of the nodes that have no prediction yet, in one forward pass; return whether there were any."""
     pending = list(dict.fromkeys(node for node in nodes if node.prediction is None))
     if pending:
         engine.evaluate(pending)
@@ -38,9 +38,11 @@ def _evaluate(engine: Engine, nodes: Sequence[Node]) -> bool:
 
 
 def _top_tokens(node: Node, count: int) -> tuple[int, ...]:
+    """Return the `count` most probable tokens after an evaluated node, the most probable first."""
     assert node.prediction is not None
     return node.prediction.token_ids[:count]
 
 
 def _child(node: Node, token_id: int) -> Node:
+    """Return the node's child for this token, created if it does not exist."""
     return node.tree.expand(node, token_id)
