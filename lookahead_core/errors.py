@@ -2,18 +2,18 @@
 
 
 class LookaheadError(Exception):
-    """An error that the user can correct; its message is shown to them as it is."""
+    """The base class of errors whose message is shown to the user as it is: it says what is wrong and what to do."""
 
     status = 400
     """The HTTP status for this error: 4xx if the request must change, 5xx if the server cannot serve it now."""
 
 
 class ModelError(LookaheadError):
-    """The model could not be found, read or loaded into memory."""
+    """The model could not be found, read or loaded into memory, or does not fit an option or another model."""
 
 
 class NoRoom(LookaheadError):
-    """There is not enough memory now; there may be enough later."""
+    """The server has no memory or no free turn for this now, or is ending; it may have later."""
 
     status = 503
 
@@ -23,7 +23,7 @@ class CacheFull(NoRoom):
 
 
 class TextError(LookaheadError):
-    """The text cannot be encoded or decoded with this model's tokenizer."""
+    """The text cannot be encoded or decoded: it holds half of a surrogate pair, or the model has no tokenizer."""
 
 
 def is_caused_by(

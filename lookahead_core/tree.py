@@ -63,7 +63,7 @@ class Node:
 
 
 class TreeGrower(Protocol):
-    """A generator that grows nodes step by step, such as a stream, and needs them again at its next step."""
+    """An object that grows nodes step by step, such as a stream, and needs them again at its next step."""
 
     @property
     def frontier(self) -> Iterable[Node]:

@@ -105,7 +105,7 @@ class Other:
 
 @dataclass(frozen=True, slots=True)
 class Beam(Branch):
-    """A branch that a beam search returned."""
+    """A branch that a beam search returned, with the score that the search ranks by."""
 
     score: float = 0.0
     """What the search ranks by: the sum of log-probabilities after all rules, divided by the length to the power

@@ -133,7 +133,10 @@ class Streams(Iterator[tuple[int, StreamStep]]):
 
     @property
     def cost(self) -> Cost:
-        """What all streams together have cost since they were created, and the cache that they use now."""
+        """What all streams together have cost since they were created, and the cache that they use now.
+
+        Passes are all forward passes of the engine since then.
+        """
         return self._cost()
 
 

@@ -57,7 +57,10 @@ def call(steps: Callable[P, Steps]) -> Callable[P, Answer]:
 
 
 class Calls:
-    """The calls to one model. What one call has evaluated is not evaluated again by calls with the same beginning."""
+    """The calls to one model: each method takes JSON values, and returns a JSON object.
+
+    While the pool keeps a call's tree, calls with the same beginning do not evaluate it again.
+    """
 
     def __init__(self, model: Model, tree_pool: TreePool | None = None) -> None:
         self.model = model
