@@ -41,7 +41,7 @@ ROWS = 64
 """Passes of up to this many rows use compiled layers. With 64 rows they take 0.7 times as long as packed matrices in
 float32 and 1.1 times as long in bfloat16: measured in docs/performance-notes.md."""
 REGISTERS = (("avx512f", 16, ((6, 2), (14, 1))), ("avx2", 8, ((6, 1),)))
-"""A processor feature, float32 numbers in a register, and (rows, column groups) whose sums fill the registers."""
+"""Best first: a processor feature, float32 numbers in a register, and (rows, column groups) whose sums fill all."""
 CACHE_LINE = 64
 """Bytes in a cache line."""
 TRIED_PASSES = ((1, 20), (4, 0), (6, 64), (7, 250), (14, 31), (32, 9))
@@ -55,7 +55,7 @@ class TreeRows:
     """The rows of one tree in a pass, and the tree's cache."""
 
     start: int
-    """The first free slot: keys and values of the rows are written from there on."""
+    """The number of slots in use: keys and values of the rows are written from this slot on."""
     mask: torch.Tensor
     """An additive attention mask of shape (1, 1, rows, slots)."""
     cache: Sequence[tuple[torch.Tensor, torch.Tensor]]
@@ -72,7 +72,7 @@ class TreeRows:
         return self.cache[0][0].shape[2]
 
     def parts(self, most: int) -> Iterator[TreeRows]:
-        """The rows in parts of at most `most` rows, in order. Later parts follow the earlier ones in the cache."""
+        """Yield the rows in parts of at most `most` rows, in order; a part's slots follow those of the part before."""
         for first in range(0, self.count, most):
             end = min(first + most, self.count)
             yield replace(self, start=self.start + first, mask=self.mask[:, :, first:end, : self.start + end])
@@ -83,7 +83,10 @@ LayerFunction = Callable[[torch.Tensor, torch.Tensor, Sequence[TreeRows]], torch
 
 
 def registers() -> tuple[int, tuple[tuple[int, int], ...]] | None:
-    """(lanes, blockings) of REGISTERS for this processor; None where layers cannot be compiled."""
+    """Return (lanes, blockings) of REGISTERS for this processor; None if it can run no compiled layers.
+
+    They need Linux on x86-64, llvmlite, PyTorch's OpenMP library, FMA, and AVX2 or AVX-512.
+    """
     if binding is None or _openmp() is None:
         return None
     able = binding.get_host_cpu_features()
@@ -92,7 +95,7 @@ def registers() -> tuple[int, tuple[tuple[int, int], ...]] | None:
 
 @functools.cache
 def _openmp() -> Any:
-    """PyTorch's own OpenMP library, or None: a second OpenMP library would compete for the cores."""
+    """Return PyTorch's own OpenMP library, or None if it has none: a second one would compete for the cores."""
     try:
         library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
         library.GOMP_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
@@ -104,20 +107,20 @@ def _openmp() -> Any:
 
 @dataclass(frozen=True)
 class CompiledFunctions:
-    """Addresses of the compiled functions for a shape; `held` keeps their memory alive."""
+    """The addresses of the compiled functions `layers` and `product` for a shape; `held` keeps their memory alive."""
 
     layers: int
     product: int
     held: Any
 
     def run(self, function: int, arguments: np.ndarray[Any, Any], threads: int) -> None:
-        """Run a function on this many OpenMP threads, without holding the GIL."""
+        """Run one of the functions on this many OpenMP threads, without the GIL; `arguments` is its int64 record."""
         _openmp().GOMP_parallel(function, arguments.ctypes.data, threads, 0)
 
 
 @functools.lru_cache(maxsize=32)
 def functions_for(shape: LayerShape) -> CompiledFunctions:
-    """The functions for a shape, compiled for this processor. Raises whatever llvmlite raises."""
+    """Compile the functions for a shape and this processor, once per shape. Raises whatever llvmlite raises."""
     # Without this check, LLVM aborts the process where memory may not be made executable.
     binding.check_jit_execution()
     binding.initialize_native_target()
@@ -143,14 +146,17 @@ def functions_for(shape: LayerShape) -> CompiledFunctions:
 
 
 def paired(weight: torch.Tensor, lanes: int) -> torch.Tensor:
-    """A matrix in the kernels' layout: groups of 2 * lanes outputs; in each int32 the bfloat16 of two outputs."""
+    """Return a matrix of shape (outputs, inputs) in the kernels' layout, as bfloat16 in int16 pairs.
+
+    The shape is (outputs / (2 * lanes), inputs, lanes, 2): the numbers of two outputs, `lanes` apart, are neighbours.
+    """
     height, depth = weight.shape
     halves = weight.detach().bfloat16().view(torch.int16).view(height // (2 * lanes), 2, lanes, depth)
     return aligned(halves.permute(0, 3, 2, 1))
 
 
 def aligned(numbers: torch.Tensor) -> torch.Tensor:
-    """A copy that begins at a cache line."""
+    """Return a copy on the CPU, contiguous and of the same dtype, that begins at a cache line."""
     spare = CACHE_LINE // numbers.element_size()
     room = torch.empty(numbers.numel() + spare, dtype=numbers.dtype, device="cpu")
     first = -room.data_ptr() % CACHE_LINE // numbers.element_size()
@@ -161,10 +167,10 @@ def aligned(numbers: torch.Tensor) -> torch.Tensor:
 def compile_layers(
     layers: Sequence[Any], reference: Callable[[Any], LayerFunction]
 ) -> tuple[CompiledLayers | None, str]:
-    """Decoder layers of the Llama shape, compiled; or None, and why they cannot be.
+    """Compile decoder layers of the Llama shape; return them and "", or None and the reason why that is not possible.
 
-    `reference` makes of one layer a function that computes it in float32. The first and the last layer are compared
-    with it.
+    `reference` turns one layer into a function that computes it in float32. The first and the last compiled layer must
+    agree with it. No error is raised.
     """
     try:
         reason = next(_refusals(layers, reference), "")
@@ -175,7 +181,7 @@ def compile_layers(
 
 
 def _refusals(layers: Sequence[Any], reference: Callable[[Any], LayerFunction]) -> Iterator[str]:
-    """The reasons why layers cannot be compiled, one after the other."""
+    """Yield the reasons why layers cannot be compiled; only the first is valid, later checks may raise after it."""
     if registers() is None:
         yield "compiling needs Linux, an x86-64 processor with AVX2 and FMA, and llvmlite"
     for layer in layers:
@@ -200,14 +206,14 @@ def _refusals(layers: Sequence[Any], reference: Callable[[Any], LayerFunction]) 
 
 
 def is_exact(weight: torch.Tensor) -> bool:
-    """Whether bfloat16 holds every number of a float32 or bfloat16 matrix exactly."""
+    """Whether a matrix is on the CPU, of dtype bfloat16 or float32, and bfloat16 holds all its numbers exactly."""
     if weight.device.type != "cpu" or weight.dtype not in TOLERANCE:
         return False
     return weight.dtype is torch.bfloat16 or bool((weight.detach().bfloat16() == weight.detach()).all())
 
 
 def shape_of(layer: Any) -> LayerShape:
-    """The dimensions of a layer, for the registers of this processor."""
+    """Return the dimensions of a decoder layer, with the registers of this processor, which must support them."""
     attention, width, found = layer.self_attn, int(layer.self_attn.head_dim), registers()
     assert found is not None
     return LayerShape(
@@ -227,7 +233,7 @@ def shape_of(layer: Any) -> LayerShape:
 
 
 class CompiledLayers:
-    """Decoder layers of one shape, computed one after the other in one call."""
+    """Decoder layers of one shape, with their own copies of the weights, computed one after the other in one call."""
 
     def __init__(self, layers: Sequence[Any], shape: LayerShape) -> None:
         self.shape = shape
@@ -240,7 +246,10 @@ class CompiledLayers:
         return len(self._weights)
 
     def _weights_of(self, layer: Any) -> list[torch.Tensor]:
-        """A layer's weights in the kernels' layout, in the order of `weight_shapes`."""
+        """Return copies of a layer's weights in the kernels' layout, in the order of `weight_shapes`.
+
+        Raises ValueError if a weight has another shape.
+        """
         attention, mlp, shape = layer.self_attn, layer.mlp, self.shape
         inputs = attention.q_proj, attention.k_proj, attention.v_proj
         absent = torch.empty(0, device="cpu")
@@ -264,16 +273,19 @@ class CompiledLayers:
         ]
 
     def takes(self, head: Any) -> bool:
-        """Whether `CompiledHead` can compute an output matrix."""
+        """Whether `CompiledHead` can compute an output matrix.
+
+        It must be a plain `nn.Linear` without bias, `is_exact`, with a multiple of `group_width` outputs.
+        """
         fits = is_plain(head) and head.bias is None and head.out_features % self.shape.group_width == 0
         return bool(fits and is_exact(head.weight))
 
     def __call__(self, rows: torch.Tensor, rope: torch.Tensor, trees: Sequence[TreeRows]) -> torch.Tensor:
-        """The hidden states of a pass's rows after all layers, in float32; each tree's cache gets keys and values.
+        """Return a pass's hidden states after all layers, in float32; write keys and values into the trees' caches.
 
-        `rows` are hidden states, one tree after the other; `rope` holds for each row the cosines of its
-        rotary embedding, then the sines with the first half negated. Raises ValueError if the arguments do not fit
-        together, before anything is written.
+        `rows` are hidden states of shape (rows, hidden), one tree after the other. `rope`, of shape (rows, 2 * head
+        width), holds for each row the cosines of its rotary embedding, then the sines with the first half negated.
+        Raises ValueError if the arguments do not fit together, before anything is written.
         """
         shape, count, threads = self.shape, len(rows), torch.get_num_threads()
         counts = [tree.count for tree in trees]
@@ -315,7 +327,7 @@ class CompiledLayers:
 
 @torch.inference_mode()
 def agrees(compiled: CompiledLayers, reference: LayerFunction) -> bool:
-    """Whether compiled layers add to the residual what the reference adds, within TOLERANCE."""
+    """Whether both add the same to random hidden states in all TRIED_PASSES, up to TOLERANCE of the update's norm."""
     for count, start in TRIED_PASSES:
         rows, rope, trees = random_pass(compiled, [(count, start)])
         ours, theirs = (layers(rows, rope, trees).to(torch.float32) - rows for layers in (compiled, reference))
@@ -328,7 +340,10 @@ def agrees(compiled: CompiledLayers, reference: LayerFunction) -> bool:
 def random_pass(
     compiled: CompiledLayers, sizes: Sequence[tuple[int, int]]
 ) -> tuple[torch.Tensor, torch.Tensor, list[TreeRows]]:
-    """Random arguments of a `LayerFunction`, by a fixed seed; `sizes` are the rows and earlier slots of each tree."""
+    """Return random arguments of a `LayerFunction`: hidden states, rotary embeddings, and trees; always the same ones.
+
+    `sizes` are the number of rows and of slots in use of each tree.
+    """
     shape, generator = compiled.shape, torch.Generator().manual_seed(0)
     randn = functools.partial(torch.randn, generator=generator, dtype=torch.float32, device="cpu")
     trees = []
@@ -344,10 +359,10 @@ def random_pass(
 
 
 def room(count: int, width: int) -> torch.Tensor:
-    """An uninitialised float32 tensor on the CPU, whatever PyTorch's default dtype and device are."""
+    """Return an uninitialised float32 CPU tensor of shape (count, width), whatever PyTorch's defaults are."""
     return torch.empty(count, width, dtype=torch.float32, device="cpu")
 
 
 def addresses(numbers: Any) -> np.ndarray[Any, Any]:
-    """Counts and addresses as the int64 array that compiled functions take."""
+    """Return counts and addresses, maybe nested, as the int64 array that compiled functions take."""
     return np.array(numbers, dtype=np.int64)

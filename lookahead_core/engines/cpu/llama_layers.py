@@ -36,9 +36,9 @@ HEAD_NORMS = {"self_attn.q_norm", "self_attn.k_norm"}
 
 
 def use_compiled_layers(model_copy: Any) -> str:
-    """Make a model copy's forward a `CompiledForward`, in place; or return why not, and change nothing.
+    """Replace a model copy's forward by a `CompiledForward`, in place, and return "".
 
-    Returns "" if it is done.
+    If its layers cannot be compiled, change nothing and return the reason.
     """
     if not has_llama_shape(model_copy):
         return "they are for models of the Llama shape whose layers are all of one kind"
@@ -88,7 +88,10 @@ class CompiledForward:
         return CausalLMOutput(logits=self._model_copy.lm_head(body.norm(rows[inputs["logits_to_keep"]])[None]))
 
     def _compute(self, rows: torch.Tensor, mask: torch.Tensor, states: Any, rope: torch.Tensor) -> torch.Tensor:
-        """The hidden states of a pass's rows after the compiled layers, in float32."""
+        """Return the hidden states of a pass's rows after all layers, in float32, and write the caches in `states`.
+
+        `rows` has the shape (rows, hidden), `mask` (1, 1, rows, slots) and `rope` (rows, 2 * head width).
+        """
         caches, counts = caches_of(states, len(rows))
         shape, trees = self.compiled.shape, []
         like = rows.new_empty(1, shape.key_heads, 0, shape.head_width, dtype=self.compiled.dtype)
@@ -107,6 +110,7 @@ class CompiledForward:
         return torch.cat([self.compiled(part_rows, angles, [part]) for part_rows, angles, part in each])
 
     def _rope_at(self, positions: torch.Tensor) -> torch.Tensor:
+        """Return, per position, cosines and then sines of the rotary embedding, the first half of the sines negated."""
         longest = int(positions.max()) + 1
         if longest > len(self._ropes):
             # Models whose rotary embedding depends on the text's length use the uncached engine.
@@ -119,7 +123,10 @@ class CompiledForward:
 
 
 def float32_reference(layer: Any) -> LayerFunction:
-    """A function that computes one layer for one tree, by its own `forward` in float32, whatever its own type is."""
+    """Return a function that computes a layer by its own `forward` with its weights in float32.
+
+    The function takes one tree only, and does not change the tree's cache.
+    """
     exact = copy.deepcopy(layer).float()
 
     def compute(rows: torch.Tensor, rope: torch.Tensor, trees: Sequence[TreeRows]) -> torch.Tensor:

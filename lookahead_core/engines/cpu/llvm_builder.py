@@ -24,17 +24,17 @@ TERMS = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6
 
 
 def constant(kind: Any, value: float) -> Any:
-    """A constant of a type; for a vector type, with the value in every lane."""
+    """Return an IR constant of a type; for a vector type, with the value in every lane."""
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
 
 
 def as_i64(number: Any) -> Any:
-    """An i64 constant for an int; an IR value unchanged."""
+    """Return an i64 constant for an int, and an IR value unchanged."""
     return I64(number) if isinstance(number, int) else number
 
 
 def same_lanes(kind: Any, element: Any) -> Any:
-    """A vector type of other elements with as many lanes as `kind`; `element` itself where `kind` is no vector type."""
+    """Return a vector type of `element` with as many lanes as `kind`; `element` itself if `kind` is no vector type."""
     return ir.VectorType(element, kind.count) if isinstance(kind, ir.VectorType) else element
 
 
@@ -65,7 +65,7 @@ class FunctionBuilder:
         self.arguments = self.function.args
 
     def end(self) -> Any:
-        """Emit the return of a function without result; returns the function."""
+        """Emit `ret void`, which ends a function without result, and return the function."""
         self.at.ret_void()
         return self.function
 
@@ -73,7 +73,7 @@ class FunctionBuilder:
 
     @contextmanager
     def loop(self, first: Any, end: Any, step: Any = 1) -> Iterator[Any]:
-        """A context manager: its body is the body of a for loop from `first` to before `end`, and gets the index."""
+        """Context manager whose body emits that of a for loop from `first` to before `end`; yields the index (i64)."""
         at, counter = self.at, self.variable(as_i64(first))
         head, body, done = (self.function.append_basic_block() for _ in range(3))
         at.branch(head)
@@ -88,7 +88,10 @@ class FunctionBuilder:
 
     @contextmanager
     def chunks(self, count: Any, most: int) -> Iterator[tuple[Any, Any]]:
-        """Like `loop`, over equal chunks of `count` items, at most `most` items each; gets start and size."""
+        """Context manager whose body emits the body of a loop over chunks of `count` items; yields start and size.
+
+        Chunks have at most `most` items and are equal, but the last one may be smaller.
+        """
         at = self.at
         # A count of 0 gives no chunks, and no division by 0.
         others = at.sdiv(at.sub(count, I64(1)), I64(most))
@@ -98,7 +101,10 @@ class FunctionBuilder:
             yield first, at.select(at.icmp_signed("<", left, size), left, size)
 
     def cases(self, count: Any, most: int) -> Iterator[int]:
-        """A generator of the numbers 1 to `most`; the code emitted for each runs where `count` is that number."""
+        """Yield the numbers 1 to `most`; the code emitted after each runs if `count` is that number.
+
+        `count` must be one of these numbers.
+        """
         done, nowhere = (self.function.append_basic_block() for _ in range(2))
         choice = self.at.switch(count, nowhere)
         for known in range(1, most + 1):
@@ -114,35 +120,41 @@ class FunctionBuilder:
     # Memory
 
     def alloca(self, kind: Any, count: int = 1) -> Any:
-        """The address of `count` uninitialised stack variables."""
+        """Return the address of `count` adjacent, uninitialised stack variables."""
         with self.at.goto_entry_block():
             return self.at.bitcast(self.at.alloca(kind, count), PTR)
 
     def variable(self, initial: Any) -> Variable:
-        """A stack variable that is set to `initial` here, each time that this code runs."""
+        """Return a stack variable, set to `initial` each time that the code emitted here runs."""
         variable = Variable(self.at, self.alloca(initial.type), initial.type)
         variable.set(initial)
         return variable
 
     def index(self, row: Any, width: Any, column: Any = 0) -> Any:
-        """The index of an element of a row-major matrix with rows of `width` elements."""
+        """Emit and return the index (i64) of an element of a row-major matrix with rows of `width` elements."""
         return self.at.add(self.at.mul(as_i64(width), as_i64(row)), as_i64(column))
 
     def address(self, base: Any, index: Any, kind: Any) -> Any:
-        """The address of an element of an array."""
+        """Emit and return the address of an element of an array with elements of type `kind`."""
         return self.at.gep(base, [as_i64(index)], source_etype=kind)
 
     def load(self, base: Any, index: Any, kind: Any) -> Any:
-        """An element of an array."""
+        """Emit a load of an element of an array with elements of type `kind`."""
         return self.at.load(self.address(base, index, kind), typ=kind)
 
     def load_record(self, base: Any, fields: Mapping[str, Any], record: Any = 0) -> dict[str, Any]:
-        """The fields, by name, of a record in an array of records; `fields` are their types, of 64 bits each."""
+        """Emit loads of the fields of record number `record` in an array; return them by name.
+
+        `fields` are the types by name, in order, each of 64 bits.
+        """
         indices = {name: self.index(record, len(fields), position) for position, name in enumerate(fields)}
         return {name: self.load(base, indices[name], kind) for name, kind in fields.items()}
 
     def load_float(self, base: Any, index: Any, kind: Any, element: Any = F32) -> Any:
-        """A float32 number, or a vector of adjacent ones, from an array of float32 or bfloat16 elements."""
+        """Emit a load of a float32 number, or a vector of adjacent ones, of type `kind`.
+
+        The array's elements are F32 or BF16; bfloat16 is converted.
+        """
         address = self.address(base, index, element)
         if element is F32:
             return self.at.load(address, typ=kind, align=4)
@@ -151,7 +163,10 @@ class FunctionBuilder:
         return self.at.bitcast(self.at.shl(bits, constant(bits.type, 16)), kind)
 
     def store_float(self, value: Any, base: Any, index: Any, element: Any = F32) -> None:
-        """Store a float32 number, or a vector, in adjacent elements; as bfloat16 rounded to nearest, ties to even."""
+        """Emit a store of a float32 number, or a vector, in adjacent elements, which are F32 or BF16.
+
+        bfloat16 is rounded to nearest, ties to even.
+        """
         at, kind, address = self.at, same_lanes(value.type, I32), self.address(base, index, element)
         if element is F32:
             at.store(value, address, align=4)
@@ -162,24 +177,24 @@ class FunctionBuilder:
             at.store(at.trunc(rounded, same_lanes(kind, BF16)), address, align=2)
 
     def prefetch(self, place: Any) -> None:
-        """Prefetch the cache line at an address."""
+        """Emit a prefetch of the cache line at an address."""
         function = self.declare("llvm.prefetch.p0", VOID, [PTR, I32, I32, I32])
         self.at.call(function, [place, I32(0), I32(3), I32(1)])
 
     # Arithmetic
 
     def fma(self, left: Any, right: Any, others: Any) -> Any:
-        """left * right + others, rounded once."""
+        """Emit `left * right + others`, rounded once."""
         return self.intrinsic("fma", left, right, others)
 
     def splat(self, value: Any, kind: Any) -> Any:
-        """A vector with a scalar in every lane."""
+        """Emit a vector of type `kind` with a scalar in every lane."""
         nothing = ir.Constant(kind, ir.Undefined)
         first = self.at.insert_element(nothing, value, I32(0))
         return self.at.shuffle_vector(first, nothing, constant(same_lanes(kind, I32), 0))
 
     def reduce(self, operation: str, vector: Any) -> Any:
-        """The sum ("fadd") or the maximum ("fmax") of all lanes, in any order."""
+        """Emit the sum ("fadd") or maximum ("fmax") of all lanes of a vector, in any order, and return it."""
         element = vector.type.element
         arguments = [constant(element, -0.0), vector] if operation == "fadd" else [vector]
         name = f"llvm.vector.reduce.{operation}.v{vector.type.count}{element.intrinsic_name}"
@@ -187,13 +202,16 @@ class FunctionBuilder:
         return self.at.call(function, arguments, fastmath=("reassoc",))
 
     def to_fixed_point(self, value: Any) -> Any:
-        """Numbers between 0 and 1 as float64, rounded to multiples of 2**-40: sums of up to 8,192 are exact."""
+        """Emit the conversion of numbers from 0 to 1 to float64, rounded to multiples of 2**-40.
+
+        Sums of up to 8,192 are exact.
+        """
         kind = same_lanes(value.type, F64)
         large = constant(kind, FIXED_POINT)
         return self.at.fsub(self.at.fadd(self.at.fpext(value, kind), large), large)
 
     def exp(self, value: Any) -> Any:
-        """exp of each lane: a power of two times a polynomial of the remainder. NaN stays NaN."""
+        """Emit exp of a float32 number or of each lane: a power of two times a polynomial. NaN stays NaN."""
         at, kind, bits = self.at, value.type, same_lanes(value.type, I32)
         lowest, highest = constant(kind, LOWEST_POWER), constant(kind, HIGHEST_POWER)
         bounded = self.intrinsic("maxnum", self.intrinsic("minnum", value, highest), lowest)
@@ -211,11 +229,11 @@ class FunctionBuilder:
         return at.select(at.fcmp_unordered("uno", value, value), value, power)
 
     def intrinsic(self, name: str, *arguments: Any) -> Any:
-        """The result of an LLVM intrinsic on float32 numbers or vectors of one type."""
+        """Emit and return a call of the LLVM intrinsic `llvm.name` on float32 numbers or vectors of one type."""
         kind = arguments[0].type
         suffix = f"v{kind.count}f32" if isinstance(kind, ir.VectorType) else "f32"
         return self.at.call(self.declare(f"llvm.{name}.{suffix}", kind, [kind] * len(arguments)), arguments)
 
     def declare(self, name: str, result: Any, kinds: Sequence[Any]) -> Any:
-        """The declaration of an external function, added to the module once."""
+        """Return the declaration of an external function, added to the module if it has none of that name."""
         return self.module.globals.get(name) or ir.Function(self.module, ir.FunctionType(result, kinds), name)

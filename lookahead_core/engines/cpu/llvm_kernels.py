@@ -16,7 +16,7 @@ from lookahead_core.engines.cpu.llvm_builder import BF16, F32, F64, I32, I64, PT
 ATTEND = 6
 """Rows of one attention kernel call."""
 LONGEST_SUM = 640
-"""Products summed in a register before the partial sum is added to the result: longer sums round more."""
+"""The most products summed in a register before the sum is added to the result: longer sums round more."""
 AHEAD = 64
 """Prefetch distance of weights, in steps of the inner loop: measured in docs/performance-notes.md."""
 LOWEST = -(2 - 2**-23) * 2.0**127
@@ -62,7 +62,10 @@ class LayerShape:
 
     @property
     def fits(self) -> bool:
-        """Whether all widths are multiples of the groups and registers that the kernels use."""
+        """Whether the kernels can compute this shape.
+
+        All widths must be multiples of the groups and registers that they use, and `heads` a multiple of `key_heads`.
+        """
         return (
             all(width % self.group_width == 0 for width in (self.hidden, self.intermediate, self.qkv))
             and self.head_width % self.lanes == self.head_width // 2 % min(self.lanes, self.head_width // 2) == 0
@@ -71,7 +74,11 @@ class LayerShape:
 
 
 class KernelBuilder:
-    """Builds a module with the kernels for a shape; attributes hold the functions, in dicts by number of rows."""
+    """Builds an LLVM module with the kernels for a shape.
+
+    Attributes hold the functions: `matmul`, `rms_norm`, `silu_gate` and `softmax`, and in dicts by number of rows
+    `score` and `weigh_values`.
+    """
 
     def __init__(self, shape: LayerShape) -> None:
         self.shape = shape
@@ -101,11 +108,14 @@ class KernelBuilder:
     # Matrix products
 
     def _most_groups(self, rows: int) -> int:
-        """The most column groups of a block of this many rows."""
+        """Return the most column groups of a block of this many rows whose sums fit into the registers."""
         return next(groups for most_rows, groups in sorted(self.shape.blockings) if rows <= most_rows)
 
     def _block(self, rows: int, groups: int) -> Any:
-        """A function that multiplies `rows` rows by `groups` column groups and keeps the sums in registers."""
+        """Return a new function that multiplies `rows` rows by `groups` column groups, with the sums in registers.
+
+        It overwrites `y`, or adds to it if its last argument is not 0.
+        """
         lanes = self.shape.lanes
         code = FunctionBuilder(self.module, f"block_{rows}_{groups}", [PTR, I64, PTR, I64, I64, PTR, I64, I64])
         at, (x, x_width, weights, stride, depth, y, y_width, adds) = code.at, code.arguments
@@ -131,7 +141,10 @@ class KernelBuilder:
         return code.end()
 
     def _matmul(self) -> Any:
-        """The function `matmul`: all rows times column groups `first` to `end - 1`; adds to `y` if `adds` is set."""
+        """Return the new function `matmul`: all rows times column groups `first` to `end - 1`.
+
+        It overwrites `y`, or adds to it if `adds` is not 0.
+        """
         lanes = self.shape.lanes
         code = FunctionBuilder(self.module, "matmul", [PTR, I64, I64, PTR, I64, PTR, I64, I64, I64, I64])
         at, (x, x_width, rows, weights, depth, y, y_width, first, end, adds) = code.at, code.arguments
@@ -160,7 +173,7 @@ class KernelBuilder:
     # Element-wise kernels
 
     def _rms_norm(self) -> Any:
-        """The function `rms_norm`: RMSNorm of each row, written to `out`."""
+        """Return the new function `rms_norm`: RMSNorm of each row, written to `out`."""
         hidden, lanes, vector = self.shape.hidden, self.shape.lanes, self.vector
         code = FunctionBuilder(self.module, "rms_norm", [PTR, PTR, PTR, I64])
         at, (rows, weight, out, count) = code.at, code.arguments
@@ -177,14 +190,14 @@ class KernelBuilder:
         return code.end()
 
     def _inverse_rms(self, code: FunctionBuilder, squares: Any, count: int) -> Any:
-        """1 / sqrt(mean + epsilon) in every lane, from the sums of `count` squares by lane."""
+        """Emit 1 / sqrt(mean + epsilon) in every lane; `squares` holds, by lane, the sums of `count` squares in all."""
         at = code.at
         mean = at.fdiv(code.reduce("fadd", squares), F32(count))
         root = code.intrinsic("sqrt", at.fadd(mean, F32(self.shape.epsilon)))
         return code.splat(at.fdiv(F32(1.0), root), squares.type)
 
     def _silu_gate(self) -> Any:
-        """The function `silu_gate`: silu(gate) * up for a range of columns, written over the gate."""
+        """Return the new function `silu_gate`: silu(gate) * up for a range of columns, written over the gate."""
         width = self.shape.intermediate
         code = FunctionBuilder(self.module, "silu_gate", [PTR, I64, I64, I64])
         at, (gate_up, rows, first, end) = code.at, code.arguments
@@ -198,12 +211,12 @@ class KernelBuilder:
     # Attention
 
     def _load_slot(self, code: FunctionBuilder, states: Any, slot: Any, columns: range) -> list[Any]:
-        """Vectors of a slot's key or value that begin at these columns, as float32."""
+        """Emit loads of the vectors of a slot's key or value that begin at these columns, as float32."""
         indices = (code.index(slot, self.shape.head_width, column) for column in columns)
         return [code.load_float(states, index, self.vector, self.cache_type) for index in indices]
 
     def _score(self, rows: int) -> Any:
-        """A function that writes the attention scores of one head: query times key plus mask, for each row and slot."""
+        """Return a new function for one head of `rows` rows: writes query times key plus mask for each row and slot."""
         code = FunctionBuilder(self.module, f"score_{rows}", [PTR, I64, PTR, I64, PTR, I64, PTR, I64])
         at, (query, query_width, keys, slots, mask, mask_width, scores, score_width) = code.at, code.arguments
         columns = range(0, self.shape.head_width, self.shape.lanes)
@@ -223,7 +236,7 @@ class KernelBuilder:
         return code.end()
 
     def _softmax(self) -> Any:
-        """The function `softmax`: exp(score - maximum) in place for one row; returns 1 / sum.
+        """Return the new function `softmax`: exp(score - maximum) in place for one row, with 1 / sum as its result.
 
         Scores are padded to whole vectors. The sum is exact, so it does not depend on the lanes in which slots are:
         slots of other branches between a row's ancestors change no bit.
@@ -247,7 +260,10 @@ class KernelBuilder:
         return code.function
 
     def _weigh_values(self, rows: int) -> Any:
-        """A function that writes the attention output of one head: the values of all slots, weighted and scaled."""
+        """Return a new function for one head of `rows` rows: writes the sum of all slots' values, weighted and scaled.
+
+        Weights are the results of `softmax` in place, scales its return values.
+        """
         shape, vector = self.shape, self.vector
         code = FunctionBuilder(self.module, f"weigh_values_{rows}", [PTR, I64, PTR, I64, PTR, PTR, I64])
         at, (scores, score_width, values, slots, scales, out, out_width) = code.at, code.arguments
@@ -270,7 +286,10 @@ class KernelBuilder:
     # Emitted inline
 
     def load_head(self, code: FunctionBuilder, qkv: Any, head: Any, bias: Any) -> dict[int, Any]:
-        """The vectors of one head of a row of queries, keys and values, by their column in it, with the bias added."""
+        """Emit loads of head number `head` of a row of queries, keys and values, with the bias added if there is one.
+
+        Returns its vectors by their first column in the head.
+        """
         vectors = {}
         for column in range(0, self.shape.head_width, self.head_vector.count):
             index = code.index(head, self.shape.head_width, column)
@@ -280,9 +299,9 @@ class KernelBuilder:
         return vectors
 
     def norm_and_rotate(self, code: FunctionBuilder, head: dict[int, Any], weight: Any, angles: Any) -> dict[int, Any]:
-        """A head after its RMSNorm, in models that have one, and rotary embedding.
+        """Emit a head's RMSNorm, in models that have one, and rotary embedding; return its vectors by column.
 
-        `angles` holds cosines, then sines with the first half negated.
+        `head` is as `load_head` returns it, and is changed. `angles` holds cosines, then sines, the first half negated.
         """
         at, vector, width = code.at, self.head_vector, self.shape.head_width
         if self.shape.has_head_norms:

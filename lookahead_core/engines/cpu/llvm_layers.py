@@ -20,15 +20,18 @@ ADDRESSES = ("layers", "trees", "caches", "rope", "residual", "qkv", "attended",
 and up projections; and, for each thread, normed rows and attention scores."""
 PASS = dict.fromkeys(COUNTS, I64) | dict.fromkeys(ADDRESSES, PTR)
 TREE = dict.fromkeys(("first", "rows", "start", "capacity", "mask_width"), I64) | {"mask": PTR}
-"""Per tree: its first row and row count, its first free slot and capacity, and its mask."""
+"""The record of each tree: its first row and row count, first free slot and capacity in slots, and its mask."""
 CACHE = {"keys": PTR, "values": PTR}
-"""Per layer and tree: the keys and values of all slots."""
+"""The record of each layer and tree: the addresses of the keys and values of all slots."""
 PRODUCT = dict.fromkeys(("x", "weights", "y"), PTR) | dict.fromkeys(("rows", "depth", "width", "groups"), I64)
 """The arguments of `product`: the addresses of rows, matrix and result; row count, widths and column groups."""
 
 
 def llvm_ir_of(shape: LayerShape) -> str:
-    """The LLVM IR of a module for layers of a shape, with the external functions `layers` and `product`."""
+    """Return the text of an LLVM IR module for layers of a shape, with the external functions `layers` and `product`.
+
+    `layers` computes all decoder layers of a pass (arguments: PASS), `product` one matmul (arguments: PRODUCT).
+    """
     kernels = KernelBuilder(shape)
     _write_product(kernels)
     LayersBuilder(kernels).write()
@@ -36,7 +39,7 @@ def llvm_ir_of(shape: LayerShape) -> str:
 
 
 def weight_shapes(shape: LayerShape) -> dict[str, tuple[int, ...]]:
-    """The shape of each weight of a layer, in the order in which their addresses are passed; (0,) if it has none."""
+    """Return the shape of each weight of a layer by name, in the order of their addresses; (0,) for absent ones."""
     return {
         "input_norm": (shape.hidden,),
         "qkv": (shape.qkv, shape.hidden),
@@ -51,7 +54,7 @@ def weight_shapes(shape: LayerShape) -> dict[str, tuple[int, ...]]:
 
 
 def row_widths(shape: LayerShape) -> dict[str, int]:
-    """The numbers in a row of each buffer of a pass."""
+    """Return how many float32 numbers a row of each buffer of a pass has, by the buffer's name."""
     return {
         "qkv": shape.qkv,
         "attended": shape.attention_width,
@@ -71,14 +74,17 @@ class ThreadTeam:
         self._turn = code.variable(I64(0))
 
     def split(self, count: Any) -> tuple[Any, Any]:
-        """This thread's share of `count` items: its first and one past its last."""
+        """Emit this thread's share of `count` items; return its first and one past its last, as IR values."""
         at = self.code.at
         first, end = (at.mul(as_i64(count), thread) for thread in (self.thread, at.add(self.thread, I64(1))))
         return at.udiv(first, self.threads), at.udiv(end, self.threads)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """A context manager: its body runs on one thread, the next one each time, round robin."""
+        """Context manager: the code emitted in its body runs on one thread, the next one each time, round robin.
+
+        All threads must reach it equally often.
+        """
         at = self.code.at
         thread = self._turn.get()
         following = at.add(thread, I64(1))
@@ -87,12 +93,12 @@ class ThreadTeam:
             yield
 
     def barrier(self) -> None:
-        """Wait until all threads have arrived."""
+        """Emit a barrier: each thread waits there until all have arrived."""
         self.code.at.call(self.code.declare("GOMP_barrier", VOID, []), [])
 
 
 def _write_product(kernels: KernelBuilder) -> None:
-    """The function `product`: one matmul by all threads."""
+    """Emit the function `product`: one matmul, whose column groups all threads share."""
     code = FunctionBuilder(kernels.module, "product", [PTR])
     x, weights, y, rows, depth, width, groups = code.load_record(code.arguments[0], PRODUCT).values()
     code.at.call(kernels.matmul, [x, depth, rows, weights, depth, y, width, *ThreadTeam(code).split(groups), I64(0)])
@@ -100,7 +106,7 @@ def _write_product(kernels: KernelBuilder) -> None:
 
 
 class LayersBuilder:
-    """Builds the function `layers`."""
+    """Builds the function `layers`, which each thread of the team runs."""
 
     def __init__(self, kernels: KernelBuilder) -> None:
         self.kernels, self.shape = kernels, kernels.shape
@@ -115,7 +121,7 @@ class LayersBuilder:
         """Addresses of the current layer's weights, and of its part of the caches."""
 
     def write(self) -> None:
-        """Emit the loop over all layers."""
+        """Emit the loop over all layers, and the end of the function."""
         code, at, team, arguments = self.code, self.code.at, self.team, self.arguments
         with code.loop(0, arguments["layer_count"]) as layer:
             self.layer = code.load_record(arguments["layers"], dict.fromkeys(self.weight_shapes, PTR), layer)
@@ -143,7 +149,10 @@ class LayersBuilder:
         code.end()
 
     def _rms_norm(self, weight: str) -> None:
-        """RMSNorm. Each thread normalises all rows: cheaper than a barrier."""
+        """Emit an RMSNorm with this weight, from the residual to `normed`.
+
+        Each thread normalises all rows: cheaper than a barrier.
+        """
         residual, normed, rows = (self.arguments[name] for name in ("residual", "normed", "rows"))
         self.code.at.call(self.kernels.rms_norm, [residual, self.layer[weight], normed, rows])
 
@@ -162,14 +171,17 @@ class LayersBuilder:
 
     @contextmanager
     def _trees(self) -> Iterator[dict[str, Any]]:
-        """A context manager: its body loops over trees, with their arguments and this layer's keys and values."""
+        """Context manager whose body emits that of a loop over trees; yields the fields of TREE and CACHE by name."""
         code = self.code
         with code.loop(0, self.arguments["tree_count"]) as tree:
             cache = code.load_record(self.layer["caches"], CACHE, tree)
             yield code.load_record(self.arguments["trees"], TREE, tree) | cache
 
     def _write_cache(self) -> None:
-        """Rotary embedding of queries and keys; keys and values are written into their slots."""
+        """Emit the rotary embedding of queries and keys, and the writing of keys and values into their slots.
+
+        Queries stay in their buffer, times the attention's scaling.
+        """
         code, at, team, shape, kernels = self.code, self.code.at, self.team, self.shape, self.kernels
         scaling = constant(kernels.head_vector, shape.scaling)
         with self._trees() as tree, code.loop(0, tree["rows"]) as index:
@@ -192,7 +204,7 @@ class LayersBuilder:
                         code.store_float(numbers, tree[name], cached, kernels.cache_type)
 
     def _attend(self) -> None:
-        """Masked attention of each head of each row over the slots of its tree."""
+        """Emit masked attention of each head of each row over the slots of its tree, from `qkv` to `attended`."""
         code, at, team, shape, kernels = self.code, self.code.at, self.team, self.shape, self.kernels
         scores, score_width, scales = self.arguments["scores"], self.arguments["score_width"], code.alloca(F32, ATTEND)
         with self._trees() as tree, code.loop(0, shape.heads) as head:

@@ -10,7 +10,7 @@ from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, add
 
 
 class Float32Head(nn.Module):
-    """The output matrix in float32. In bfloat16 a logit of 20 is rounded to a multiple of 1/16 or more."""
+    """An output matrix with a float32 copy of its weight: in bfloat16 a logit of 20 is rounded to a multiple of 1/8."""
 
     def __init__(self, head: nn.Linear) -> None:
         super().__init__()
@@ -18,12 +18,12 @@ class Float32Head(nn.Module):
         self.bias = None if head.bias is None else head.bias.detach().float()
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Logits in float32."""
+        """Return the logits in float32 for hidden states of shape (..., width)."""
         return functional.linear(hidden.float(), self.weight, self.bias)
 
 
 class CompiledHead(nn.Module):
-    """An output matrix that bfloat16 holds exactly, times float32 rows, `ROWS` of them at a time."""
+    """An output matrix that `CompiledLayers.takes`, copied as bfloat16; multiplies float32 rows, `ROWS` at a time."""
 
     def __init__(self, weight: torch.Tensor, layers: CompiledLayers) -> None:
         super().__init__()
@@ -31,7 +31,10 @@ class CompiledHead(nn.Module):
         self._matrix = paired(weight, layers.shape.lanes)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Logits in float32."""
+        """Return the logits in float32 for hidden states of shape (..., width).
+
+        Raises ValueError if the width does not fit.
+        """
         rows, (height, depth) = hidden.reshape(-1, hidden.shape[-1]).float().contiguous(), self.weight.shape
         if rows.shape[1] != depth:
             raise ValueError(f"The output matrix takes rows of {depth} numbers, and was given {rows.shape[1]}.")

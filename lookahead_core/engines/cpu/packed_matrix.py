@@ -19,7 +19,7 @@ class PackedLinear(nn.Module):
         self._bias = None if bias is None else bias.detach()
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """`rows @ weight.T + bias`."""
+        """Return `rows @ weight.T + bias` for rows of shape (..., inputs) and of the weight's dtype."""
         if not rows.numel():
             # oneDNN rejects products without rows.
             return rows.new_empty((*rows.shape[:-1], self.out_features))
@@ -30,7 +30,7 @@ class PackedLinear(nn.Module):
 @functools.cache
 @torch.inference_mode()
 def packs(dtype: torch.dtype) -> bool:
-    """Whether this PyTorch build and this processor multiply packed matrices of a type."""
+    """Whether this PyTorch build and this processor can multiply packed matrices of a dtype; one product is tried."""
     one = torch.ones(1, 1, dtype=dtype, device="cpu")
     try:
         PackedLinear(one, None)(one)
@@ -40,5 +40,8 @@ def packs(dtype: torch.dtype) -> bool:
 
 
 def is_plain(layer: Any) -> bool:
-    """Whether a module is an unquantised `nn.Linear`. Quantised weights are a subclass of Parameter."""
+    """Whether a module is exactly `nn.Linear`, no subclass, with a weight that is exactly `nn.Parameter`.
+
+    Quantized weights are a subclass of Parameter.
+    """
     return type(layer) is nn.Linear and type(layer.weight) is nn.Parameter

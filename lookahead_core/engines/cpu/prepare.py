@@ -20,7 +20,7 @@ from lookahead_core.engines.cpu.packed_matrix import PackedLinear, is_plain, pac
 
 log = logging.getLogger(__name__)
 COPY_BYTES = 1 << 30
-"""The most memory that copies of weights may take: packed, compiled, or the output matrix in float32."""
+"""The most bytes that each kind of copies may take: packed matrices, compiled layers, the output matrix in float32."""
 COMPUTE = ("auto", "packed", "plain")
 """Values of the `compute` setting: the fastest supported way; without compiled layers; as transformers computes."""
 
@@ -30,16 +30,19 @@ class Computation:
     """How a model's passes are computed, and why."""
 
     few_rows: str
-    """How passes of up to `exact_rows` rows are computed, or small passes in general where that is 0."""
+    """How passes of up to `exact_rows` rows are computed, or passes of few rows in general if that is 0."""
     many_rows: str
     """How larger passes are computed."""
     exact_rows: int = 0
     """In passes of up to this many rows, a row's bits do not depend on the pass's other rows; 0 if that is not so."""
     reason: str = ""
-    """Why nothing faster is used; empty if nothing faster exists."""
+    """Why nothing faster is used, as a clause without a full stop; "" if nothing faster exists."""
 
     def lines(self) -> list[str]:
-        """Sentences for people."""
+        """Return lines to print: how passes of few rows and larger ones are computed, and `reason` unless empty.
+
+        If both kinds are computed alike, one line says so.
+        """
         few = f"passes of up to {self.exact_rows} rows" if self.exact_rows else "passes of few rows"
         passes = [f"{few}: {self.few_rows}", f"larger passes: {self.many_rows}"]
         if self.few_rows == self.many_rows:
@@ -51,13 +54,17 @@ PLAIN, PACKED, COMPILED = "as transformers computes them", "packed matrices", "l
 
 
 def prepare(model_copy: Any, *, compute: str = "auto") -> Computation:
-    """Change a model copy in place to compute in the fastest supported and allowed way; returns what was chosen."""
+    """Change a model copy in place to compute in the fastest supported way that `compute` allows; return that way.
+
+    `compute` is one of COMPUTE. On devices other than the CPU only the output matrix may change.
+    """
     done = _prepared(model_copy, compute)
     log.debug("%s: %s", type(model_copy).__name__, "; ".join(done.lines()))
     return done
 
 
 def _prepared(model_copy: Any, compute: str) -> Computation:
+    """Do what `prepare` says, without a log record."""
     if compute == "plain":
         return Computation(PLAIN, PLAIN, reason='no copies of weights are made: compute is "plain"')
     if model_copy.device.type != "cpu":
@@ -85,7 +92,7 @@ def _prepared(model_copy: Any, compute: str) -> Computation:
 
 
 def _why_not_compiled(linears: list[nn.Linear], dtype: torch.dtype, compute: str) -> str:
-    """Why compiled layers are not tried; an empty string if they are."""
+    """Return why compiled layers must not be tried, for the setting `compute` or the size of copies; "" if they may."""
     if compute == "packed":
         return 'compute is "packed"'
     # Layers are copied in bfloat16, and in bfloat16 models both for compiled layers and for packed matrices.
@@ -94,7 +101,7 @@ def _why_not_compiled(linears: list[nn.Linear], dtype: torch.dtype, compute: str
 
 
 def _why_not_packed(linears: list[nn.Linear]) -> str:
-    """Why matrices are not packed; an empty string if they can be."""
+    """Return why the weights of these layers cannot be packed; "" if they can."""
     types = {linear.weight.dtype for linear in linears}
     if len(types) != 1:
         return "the model has no plain linear layers, or several types of them"
@@ -104,14 +111,14 @@ def _why_not_packed(linears: list[nn.Linear]) -> str:
 
 
 def _why_too_large(kind: str, size: int) -> str:
-    """A sentence if copies of this many bytes are more than is allowed; an empty string otherwise."""
+    """Return a clause if `size` bytes of copies are more than COPY_BYTES, else ""; `kind` is its first word."""
     if size <= COPY_BYTES:
         return ""
     return f"{kind} copies of the weights would take {size >> 20} MiB, and {COPY_BYTES >> 20} MiB are allowed"
 
 
 def _pack_matrices(model_copy: Any) -> None:
-    """Replace all plain linear layers by packed ones."""
+    """Replace all plain linear layers by `PackedLinear`, in place."""
     for parent in list(model_copy.modules()):
         for name, child in list(parent.named_children()):
             if is_plain(child):
@@ -119,7 +126,10 @@ def _pack_matrices(model_copy: Any) -> None:
 
 
 def use_float32_head(model_copy: Any) -> None:
-    """Compute logits in float32, where the output matrix is a plain one in half precision and a copy is allowed."""
+    """Replace a model copy's output matrix by a `Float32Head`, in place.
+
+    Does nothing unless it is a plain `nn.Linear` in half precision whose float32 copy takes at most COPY_BYTES.
+    """
     head = model_copy.get_output_embeddings()
     half = is_plain(head) and head.weight.dtype in (torch.bfloat16, torch.float16)
     if half and head.weight.numel() * 4 <= COPY_BYTES:
