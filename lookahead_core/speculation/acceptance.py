@@ -86,7 +86,7 @@ def residual(probabilities: torch.Tensor, token_id: int, source: torch.Tensor | 
 def sample_at(probabilities: torch.Tensor, uniform: float) -> int:
     """Return the token id whose interval of the cumulative probabilities contains `uniform`, a number from 0 to 1.
 
-    The probabilities need not add up to 1. A token of probability 0 is never returned.
+    The probabilities need not add up to 1, but one must be above 0. A token of probability 0 is never returned.
     """
     cumulative = probabilities.cpu().double().cumsum(-1)  # not all devices have float64
     token_id = int(torch.searchsorted(cumulative, uniform * float(cumulative[-1]), right=True))

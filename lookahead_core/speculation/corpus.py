@@ -48,8 +48,8 @@ class Corpus:
     ) -> Corpus:
         """Return a corpus of texts that are sequences of token ids, for models with or without a tokenizer.
 
-        The latest `most` tokens are kept. Raises a ValueError if an id is not in the vocabulary, or a LookaheadError if
-        there are no tokens.
+        The latest `most` tokens are kept; `name` is for messages. Raises a ValueError if an id is not in the vocabulary
+        or `most` is not valid, or a LookaheadError if there are no tokens.
         """
         corpus = cls(model, name, most=most)
         for token_ids in texts:
@@ -92,8 +92,8 @@ def load_corpus(model: Model | Source, source: Source | Model, *, most: int = MA
 
     In a folder, hidden files and files that are not UTF-8 text are skipped. Each text is tokenized separately with this
     model's tokenizer; the latest `most` tokens are kept. Model and source may come in either order. Raises a
-    LookaheadError if there is no text or a file cannot be read, a TextError if the model has no tokenizer, or a
-    ValueError for a source of another type.
+    LookaheadError if there is no text, if a file cannot be read, or if a single file is not UTF-8 text; a TextError if
+    the model has no tokenizer; or a ValueError for an empty path, a source of another type, or an invalid `most`.
     """
     model, source = model_and_source(model, source, "load_corpus")
     if model.tokenizer is None:
@@ -108,7 +108,8 @@ def load_corpus(model: Model | Source, source: Source | Model, *, most: int = MA
 def _open_source(source: object) -> tuple[str, Iterator[Iterator[str]]]:
     """Return a source's name for messages, and its texts, each as an iterator of chunks.
 
-    A ValueError is raised unless the source is a path or an iterable; texts are read when they are iterated.
+    A ValueError is raised unless the source is a non-empty path or an iterable. Texts are read when they are iterated,
+    and errors of `_texts_at` and `_chunks` come then.
     """
     if source == "" or not isinstance(source, str | os.PathLike | Iterable):
         raise ValueError(f"source is {source!r}, and must be a file, a folder, or several strings.")
@@ -118,7 +119,7 @@ def _open_source(source: object) -> tuple[str, Iterator[Iterator[str]]]:
 
 
 def _shortened(name: str) -> str:
-    """Return a name of at most 80 characters, with "[...]" for the middle of a longer one."""
+    """Return a name on one line; of more than 80 characters, only the first and the last 38, with "[...]" between."""
     name = " ".join(name.split())
     return name if len(name) <= 80 else f"{name[:38]} [...] {name[-38:]}"
 

@@ -32,7 +32,7 @@ ALL_DRAFTERS = "together"
 CERTAIN_ENOUGH = 0.6
 """A costly drafter is not used at a node where an earlier drafter in the list guesses with a higher probability."""
 MAX_ODDS = 0.995
-"""Upper bound on the odds of a guess."""
+"""Upper bound on the odds of one guess, not of its path, before they are corrected by the sampling noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Pass:
     evaluated: int
     """Number of tokens of this text in the pass; 1 if nothing was drafted, also for a prompt."""
     seconds: float
-    """Duration of the pass, with all texts in it."""
+    """Duration of the pass over all texts in it together, without drafting."""
     drafting: float
     """Seconds that building the draft took; 0 without speculation."""
     drafters: tuple[str, ...]
@@ -55,7 +55,7 @@ class MergedGuess(NamedTuple):
     """The equal guesses of one or several drafters at a node."""
 
     odds: float
-    """The highest of their probabilities of being right, after correction by `GuessAccuracy`."""
+    """The highest of their probabilities of being right if the path above is, after correction by `GuessAccuracy`."""
     drafters: tuple[str, ...]
     """The names of the drafters."""
     token_id: int
@@ -64,7 +64,7 @@ class MergedGuess(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A guess that may be added to the draft. Candidates sort by odds, then by age."""
+    """A guess that may be added to the draft. Candidates sort by their paths' odds, highest first, then oldest first."""
 
     negative_odds: float
     """Minus the probability that the whole path down to the guess is accepted."""
@@ -91,7 +91,8 @@ class Speculation:
     ) -> None:
         """`end_token_ids` are drafted only if they were sampled for rejection; `vocabulary` is the number of token ids.
 
-        A guess is not drafted if its whole path is accepted with less than the probability `min_odds`. With
+        `accuracy` corrects the drafters' odds and learns from each pass; `costs` estimates what a pass costs. A guess
+        is not drafted if its whole path is accepted with less than the probability `min_odds`. With
         `separate_duplicates`, a token that two drafters guess is drafted twice: acceptance by rejection needs the
         probabilities that each was sampled from.
         """
@@ -161,9 +162,10 @@ class Speculation:
         return draft.nodes
 
     def _grow(self, draft: DraftTree, max_depth: int, load: PassLoad, adjust: NoiseAdjustment | None) -> None:
-        """Add guesses one by one, the most probable first, and keep the draft with the most expected tokens per cost.
+        """Add guesses one by one, those with the most probable paths first, and keep the draft with the most expected
+        tokens per cost of the pass; nodes added after that are removed from the draft again.
 
-        Nodes added after that are removed from the draft again.
+        The parameters are those of `draft`: `load` counts the nodes of the pass, and the draft's nodes are added to it.
         """
         candidates: list[Candidate] = []
         added: list[tuple[DraftNode, DraftNode | None, float]] = []
@@ -195,9 +197,10 @@ class Speculation:
                 load.remove(odds)
 
     def _add(self, draft: DraftTree, parent: DraftNode, guess: MergedGuess, odds: float) -> DraftNode | None:
-        """Add a guess to the draft as a child of `parent` and return the new draft node.
+        """Add a guess to the draft as a child of `parent` and return the new draft node; the token tree gets its node.
 
-        Returns None and adds nothing if the draft has that node already, or if the guess is an end token.
+        `odds` is the probability that the whole path down to the guess is accepted. Returns None and adds nothing if
+        the draft has that node already, or if the guess is an end token.
         """
         token_id = guess.token_id
         if token_id in self._end_token_ids:
@@ -213,9 +216,10 @@ class Speculation:
         return child
 
     def _push_candidates(self, parent: DraftNode, candidates: list[Candidate], adjust: NoiseAdjustment | None) -> None:
-        """Push the guesses of all drafters after a draft node on the heap of candidates, with the odds of their paths.
+        """Push the guesses of `_merged_guesses` after a draft node on the heap of candidates, with their paths' odds.
 
-        `adjust` corrects a guess's odds by the sampling noise; None if there is none.
+        `adjust` corrects a guess's odds by the sampling noise; None if there is none. The merged guesses are also
+        recorded in the draft node, under the name ALL_DRAFTERS.
         """
         merged = self._merged_guesses(parent)
         highest = max((guess.odds for guess in merged), default=0.0)
@@ -233,9 +237,11 @@ class Speculation:
             heapq.heappush(candidates, Candidate(-parent.odds * odds, next(self._numbers), parent, guess))
 
     def _merged_guesses(self, parent: DraftNode) -> list[MergedGuess]:
-        """Return what all drafters guess after a draft node, each token once unless `separate_duplicates` is set.
+        """Return what drafters guess after a draft node: each token once, with `separate_duplicates` once per drafter.
 
-        All guesses are also recorded in the draft node, so that `learn_from_pass` can count which were right.
+        A costly drafter is left out if an earlier one is certain enough, and end tokens unless they were sampled for
+        rejection. The guesses are also recorded in the draft node, so that `learn_from_pass` can count which were
+        right. Raises a ValueError if a caller's drafter returns an invalid guess.
         """
         merged: dict[Any, MergedGuess] = {}
         highest = 0.0
@@ -270,9 +276,9 @@ class Speculation:
     ) -> Pass:
         """Let drafters and accuracies learn from a pass, forget the draft, and return what the pass gained.
 
-        `accepted` are the continuation's node and the accepted draft nodes. `path` holds all token ids, down to the
-        token after the last accepted node; the drafters have not learned from its last `new` tokens yet. `scores` and
-        `seconds` are the pass's scores and duration. A draft must have been built with `draft`.
+        `accepted` are the continuation's node and the accepted draft nodes, downwards. `path` holds all token ids, down
+        to the token after the last accepted node; the drafters have not learned from its last `new` tokens yet.
+        `scores` and `seconds` are the pass's scores and duration. `draft` must have been called for this pass.
         """
         draft, self._draft = self._draft, None
         assert draft is not None
@@ -293,7 +299,8 @@ class Speculation:
     def discard_draft(self) -> list[Node]:
         """Reduce the draft to its root, if there is one, and return the nodes created for the latest draft.
 
-        They stay in the token tree, and accepted nodes are among them: the caller removes those that were rejected.
+        They stay in the token tree, and accepted nodes are among them: the caller removes those that were rejected. A
+        second call returns an empty list.
         """
         if self._draft is not None:
             self._draft = DraftTree(DraftNode(self._draft.root.node, 1.0, (), [], 0))

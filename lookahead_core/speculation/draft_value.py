@@ -13,7 +13,8 @@ from lookahead_core.speculation.drafters.protocol import Drafter, Guess
 NoiseAdjustment: TypeAlias = Callable[[int, int, float], float]
 """A function (depth, token id, odds) -> odds that corrects a guess's odds by the sampling noise.
 
-The depth is that of the draft node before the guessed token, 0 for the draft's root.
+The depth is that of the draft node before the guessed token, 0 for the draft's root. The odds are those that the guess
+is right if the path above it is.
 """
 
 
@@ -31,7 +32,7 @@ class PassLoad:
         self.spare = spare
 
     def add(self, odds: float) -> None:
-        """Count one more draft node, which is accepted with probability `odds`."""
+        """Count one more draft node; `odds` is the probability that its whole path is accepted."""
         self.nodes += 1
         self.spare -= 1
         self.expected += odds
@@ -67,7 +68,7 @@ class DrafterPayoff:
         """How long `timed_ways` has taken for the current draft."""
 
     def begin_pass(self) -> bool:
-        """Count a pass and return whether to use the drafter in it."""
+        """Count a pass, set `seconds` to 0, and return whether to use the drafter in this pass."""
         self._passes += 1
         self.seconds = 0.0
         return self._gained >= self.REQUIRED_RATIO * self._spent or self._passes % self.RETRY_INTERVAL == 0
@@ -82,7 +83,8 @@ class DrafterPayoff:
     def note_gain(self, seconds: float) -> None:
         """Add to the averages what the drafter gained and took in this pass, unless it took no time.
 
-        `seconds` is the value of the accepted tokens that no other drafter guessed: the pass's duration per token.
+        `seconds` is what it gained: the number of accepted tokens that it alone guessed, times the pass's duration
+        divided by the number of tokens that the pass won.
         """
         if self.seconds:
             self._gained += self.DECAY * (seconds - self._gained)

@@ -96,14 +96,14 @@ class Heads:
     def held_out(self) -> list[tuple[float, float]]:
         """By head, the share of held-out tokens that its first guess hit, and the share that its first four hit.
 
-        Empty if the notes do not have them.
+        Shares are from 0 to 1. Empty if the notes do not have them.
         """
         return [(first, four) for first, four in json.loads(self.notes.get("held_out", "[]"))]
 
     def save(self, path: Path) -> None:
-        """Write the heads into one safetensors file that all users may read; an existing file is overwritten.
+        """Write the heads into the safetensors file `path`, which all users may read; an existing file is overwritten.
 
-        `name` is not written.
+        Its folder must exist. `name` is not written.
         """
         tensors = {name: getattr(self, name).contiguous() for name in TENSORS}
         facts = {"format": FORMAT, "count": str(self.count), "hidden_size": str(self.width)}
@@ -121,7 +121,7 @@ def untrained(model: Model, count: int, kept: torch.Tensor | None = None) -> Hea
     """Return `count` heads for this model whose matrices are zero, in bfloat16 on the CPU.
 
     They predict what the model itself predicts as the next token. `kept` are the ids that they guess among, ascending;
-    None is all. A ModelError is raised if the model's output matrix is quantized in a way that cannot be undone.
+    None is all. A ModelError is raised as by `output_matrix`.
     """
     matrix, _ = output_matrix(model)
     width = matrix.shape[1]
@@ -201,10 +201,10 @@ def _problem(heads: Heads, metadata: Mapping[str, str]) -> str:
 
 
 def check_heads(heads: Heads, model: Model) -> None:
-    """Raise a ModelError if the heads were trained on another model, and remember the model if not.
+    """Raise a ModelError if the heads were trained on another model; else add this one to `heads.checked_models`.
 
-    Compared are the output matrix's shape, rows of it, and the size of the embeddings. So the same model is accepted in
-    another precision, quantized, or trained further; but not if its output matrix's quantization cannot be undone.
+    Compared are the output matrix's shape, SAMPLE_ROWS rows of it, and the size of the embeddings. So the same model is
+    accepted in another precision, quantized, or trained further. A ModelError is also raised as by `output_matrix`.
     """
     if model.hf_model in heads.checked_models:
         return

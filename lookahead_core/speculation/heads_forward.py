@@ -46,7 +46,8 @@ class HeadsForward:
     def __init__(self, heads: Heads, model: Model) -> None:
         """Copy the heads to the model's device and dtype (on a CPU float32 instead of float16), packed where possible.
 
-        A ModelError is raised if the model's output matrix is quantized in a way that cannot be undone.
+        A ModelError is raised if the model has no output layer, or if its matrix is quantized in a way that cannot be
+        undone. Whether the heads belong to the model is not checked.
         """
         matrix, bias = output_matrix(model)
         device = matrix.device
@@ -71,8 +72,9 @@ class HeadsForward:
     def __call__(self, states: torch.Tensor, token_ids: torch.Tensor, count: int | None = None) -> torch.Tensor:
         """Return logits of shape (heads, rows, kept tokens), in float32 on the device of the model's output matrix.
 
-        `states` has shape (rows, hidden size), on any device; `token_ids` (rows,) are the tokens that followed them.
-        Only the first `count` heads are returned; None returns all. The model must still exist.
+        The last dimension is in the order of `kept`. `states` has shape (rows, hidden size); `token_ids` (rows,) are
+        the tokens that followed them; both may be on any device. Only the logits of the first `count` heads are
+        returned; None returns all. The model must still exist.
         """
         device = self.matrix.device
         layer = self._embeddings()
@@ -93,10 +95,10 @@ class HeadsForward:
 def _transformed_state(
     state: torch.Tensor, embedding: torch.Tensor, inward: PackedLinear, outward: PackedLinear
 ) -> torch.Tensor:
-    """Return `transformed_states` of one row for all heads, with one product for all inward and one for all outward
-    matrices.
+    """Return `transformed_states` of one row, of shape (heads, 1, hidden size), in two matrix products for all heads.
 
-    The outward product also computes each head with the others' matrices; only the diagonal is used.
+    `inward` and `outward` hold the matrices of all heads one below the other, `inward` with the biases. The outward
+    product also computes each head with the others' matrices; only the diagonal is used.
     """
     inner = functional.silu(inward(_inputs(state, embedding))).view(-1, outward.in_features)
     every_pair: torch.Tensor = outward(inner).view(len(inner), len(inner), -1)

@@ -24,8 +24,8 @@ def load_heads(source: Source | Model, model: Model | Source, *, settings: Setti
     """Return the draft heads of a file, a folder, a name they were trained under, or a Hub id, tried in this order.
 
     Source and model may come in either order; None for `settings` means those of the environment. A ModelError is
-    raised if there are no heads, if their file is invalid, or if they belong to another model; a ValueError if the
-    source is no string or path.
+    raised if there are no heads, if their file is invalid, if they belong to another model, or if this model's output
+    matrix cannot be read; a ValueError unless one argument is a model and the other a string or path.
     """
     model, source = model_and_source(source, model, "load_heads")
     if not isinstance(source, str | os.PathLike):
@@ -51,8 +51,8 @@ def home_of(name: str, settings: Settings) -> Path:
 def _locate(name: str, settings: Settings) -> Path:
     """Return the path of the heads' file; `name` is a path, a name that heads were trained under, or a Hub id.
 
-    The file is downloaded from the Hub if nothing of this name is on the machine. A ModelError is raised if there is no
-    such file.
+    The file is downloaded if the name has the form of a Hub id and is neither a folder nor leads to a file on this
+    machine. A ModelError is raised if there is no such file.
     """
     path = Path(name).expanduser()
     candidates = [path, path / FILE]

@@ -47,7 +47,7 @@ class NgramIndex:
     """Maximum number of positions visited per run length in `find`, hash collisions included."""
 
     def __init__(self, most: int = 65_536) -> None:
-        """Make an empty index that keeps the latest `most` tokens.
+        """Make an empty index that keeps the latest `most` tokens, breaks between texts included.
 
         A ValueError is raised unless `most` is a whole number from 1 to MAX_ID.
         """
@@ -100,9 +100,10 @@ class NgramIndex:
     def find(self, path: Sequence[int], count: int = 4) -> tuple[list[int], int]:
         """Return positions at which the text before equals the path's last tokens, and the first one's match length.
 
-        All follow the longest indexed run (1, 2, 4, 8 or 16 tokens) that ends the path: at most `count` (1 or more) of
-        the latest ones, sorted by match length (up to MAX_MATCH tokens), then the latest first. Each holds a token. If
-        no run is found, the result is `([], 0)`. A ValueError is raised unless `path` holds token ids.
+        All follow the longest indexed run (1, 2, 4, 8 or 16 tokens) that ends the path: the latest `count` ones, sorted
+        by match length (up to MAX_MATCH tokens), the longest first, then the latest first. Each holds a token. If no
+        run is found, the result is `([], 0)`. A ValueError is raised if `count` is below 1, or if the end of `path`
+        holds something else than token ids.
         """
         if count < 1:
             raise ValueError(f"count is {count!r}, and must be 1 or more.")
@@ -156,7 +157,7 @@ class NgramIndex:
         return known
 
     def _before(self, position: int, length: int) -> array[int]:
-        """Return the `length` tokens before a position, which may wrap around the ring buffer."""
+        """Return the `length` tokens and breaks before a position, the oldest first; all must still be stored."""
         stop = position % self._capacity
         start = stop - length
         return self._tokens[start:stop] if start >= 0 else self._tokens[start:] + self._tokens[:stop]
@@ -239,7 +240,7 @@ class NgramIndex:
             table.check(self._expected_positions(known, table.length), self._oldest)
 
     def _expected_positions(self, known: list[int], length: int) -> dict[int, int]:
-        """Return the hash of the run of this length before each position, for all positions with a whole run before.
+        """Return, by position, the hash of the run of this length before it, for all that have one and hold a token.
 
         `known` are the stored tokens and breaks, the oldest first.
         """
@@ -311,7 +312,8 @@ class _RunTable:
     def check(self, expected: dict[int, int], oldest: int) -> None:
         """Check for tests: raise AssertionError unless exactly the expected positions are found.
 
-        `expected` holds, by position, the hash of the run of tokens before it. Positions before `oldest` are forgotten.
+        `expected` holds, by position, the hash of the run of tokens before it; positions found are removed from it.
+        Positions whose run begins before `oldest` are forgotten.
         """
         for slot in range(len(self._latest)):
             reached = list(islice(self.positions(slot, oldest), self._capacity + 1))

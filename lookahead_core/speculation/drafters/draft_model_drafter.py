@@ -114,6 +114,7 @@ class DraftModelDrafter:
         """Return the token chosen from a row of log-probabilities after `path`, its odds, and what it was sampled from.
 
         The last is a tensor of probabilities for the big model's ids; None if the token was not sampled for rejection.
+        The odds are the draft model's probability of the token, or SAMPLED_ODDS if it was sampled for rejection.
         """
         # Padding ids have no text; one model may have more of them than the other.
         row = functional.pad(row, (0, self._vocabulary - len(row)), value=-math.inf).log_softmax(-1)
@@ -142,7 +143,7 @@ class DraftModelDrafter:
         return [first, *others]
 
     def follow(self, state: Any, token_id: int) -> Node | None:
-        """Return the child of the state's node for this token; None if the draft model has not got there."""
+        """Return the child of the state's node for this token; None if the drafter's tree has none."""
         child: Node | None = state.children.get(token_id)
         return child
 

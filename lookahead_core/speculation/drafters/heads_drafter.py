@@ -21,7 +21,10 @@ GUESSES = 6
 
 
 class HeadsDrafter:
-    """Guesses with trained draft heads. The state is a `HeadGuesses`, and the index of the head that guesses next."""
+    """Guesses with trained draft heads.
+
+    A state is a pair of a `HeadGuesses` and the index, from 0, of the head that guesses next.
+    """
 
     name = "heads"
     hidden = True
@@ -29,7 +32,7 @@ class HeadsDrafter:
     dear = True
 
     def __init__(self, heads: Heads, model: Model) -> None:
-        """Prepare the heads for the model; a ModelError is raised if they belong to another one."""
+        """Prepare the heads for the model; a ModelError is raised if `check_heads` finds that they do not fit it."""
         self.heads = heads
         check_heads(heads, model)
         if model.hf_model not in heads.prepared:
@@ -43,9 +46,10 @@ class HeadsDrafter:
         """Do nothing: heads are trained beforehand."""
 
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> tuple[HeadGuesses, int] | None:
-        """Return the guesses of as many heads as the draft may be deep, and the index of the first head, 0.
+        """Return the first state: a `HeadGuesses` of at most `reach` heads, not computed yet, and the head index 0.
 
-        None without a hidden state (`vector`), or if `reach` is 0.
+        `vector` is the hidden state that the path's last token was predicted from. Returns None if it is None, or if
+        `reach` is 0.
         """
         if vector is None or reach < 1:
             return None
@@ -66,13 +70,16 @@ class HeadGuesses:
     """The guesses of all heads from one hidden state, computed when they are first needed."""
 
     def __init__(self, forward: HeadsForward, state: torch.Tensor, token_id: int, count: int) -> None:
-        """`state` is the hidden state, `token_id` the token that followed it, `count` the number of heads to use."""
+        """`state` is the hidden state, of shape (hidden size,), and `token_id` the token that followed it.
+
+        `count` is the number of heads to use, at most as many as there are.
+        """
         self.count = count
         self._forward, self._state, self._token_id = forward, state, token_id
 
     @functools.cached_property
     def by_head(self) -> tuple[tuple[Guess, ...], ...]:
-        """The guesses of each head, the most probable first."""
+        """The guesses of each of the first `count` heads, at most GUESSES, the most probable first."""
         scores = self._forward(self._state.reshape(1, -1), torch.tensor([self._token_id]), self.count)[:, 0]
         columns = top_k_sorted(scores, min(GUESSES, scores.shape[-1]))
         odds = scores.softmax(-1).gather(1, columns)
@@ -81,7 +88,10 @@ class HeadGuesses:
 
 
 def _guesses(head: int, token_ids: list[int], odds: list[float]) -> tuple[Guess, ...]:
-    """Return the guesses of a head: these tokens, the most probable first, with their probabilities."""
+    """Return these tokens, the most probable first, as guesses whose odds are the probabilities `odds`.
+
+    `head` is the index of the head that guesses them; it is part of the kind of guess.
+    """
     return tuple(
         Guess(token_id, value, (head, min(rank, 3), decile(value)))
         for rank, (token_id, value) in enumerate(zip(token_ids, odds, strict=True))

@@ -83,7 +83,8 @@ class Drafter(Protocol):
 def checked_guesses(drafter: Drafter, guesses: Iterable[Guess], vocabulary: int) -> Iterator[Guess]:
     """Yield the guesses that a drafter returned; raise a ValueError that names the drafter at the first invalid one.
 
-    `vocabulary` is the number of token ids, which a `source` must have a probability for.
+    `guesses` may be anything that `ways` returned: if it is not iterable, the ValueError comes at once. `vocabulary` is
+    the number of token ids, each of which must have a probability in a guess's `source`.
     """
     if not isinstance(guesses, Iterable):
         raise ValueError(f"The drafter {drafter.name} returns {guesses!r}; `ways` must return a list of guesses.")
@@ -134,9 +135,9 @@ class GuessAccuracy:
         """By drafter and kind: the number of right guesses, and of all guesses; earlier ones count less."""
 
     def odds(self, drafter: str, guess: Guess) -> float:
-        """Return the probability that a guess is right; `drafter` is the name of its drafter.
+        """Return the probability that a guess is right if all above it are; `drafter` is the name of its drafter.
 
-        It is the weighted mean of `guess.odds` and of the share of guesses of its kind that were right.
+        It is the weighted mean of `guess.odds` and of the share of this drafter's guesses of its kind that were right.
         """
         right, total = self._counts.get((drafter, guess.sign), (0.0, 0.0))
         return (right + self.PRIOR_WEIGHT * guess.odds) / (total + self.PRIOR_WEIGHT)

@@ -48,13 +48,13 @@ class SuccessorDrafter:
             del self._successors[next(iter(self._successors))]
 
     def start(self, path: Sequence[int], vector: object, reach: int) -> tuple[int, ...]:
-        """Return the last two token ids of the path; `vector` and `reach` are not used."""
+        """Return the last two token ids of the path, or fewer if it is shorter; `vector` and `reach` are not used."""
         return tuple(path[-2:])
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        """Return the successors of the last two tokens, or of the last one if these are unknown, most probable first.
+        """Return the successors of the last two tokens, or of the last one if none of these two are known, as guesses.
 
-        Those below MIN_PROBABILITY are left out; empty if no successors are known.
+        The most probable come first, and those below MIN_PROBABILITY are left out; empty if no successors are known.
         """
         known, context_length = self._successors.get(state), 2
         if known is None:

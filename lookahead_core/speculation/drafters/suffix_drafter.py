@@ -38,7 +38,7 @@ class SuffixMatches:
     """Pairs of an index and a position in it; the token there is a guess."""
 
     def guesses(self) -> list[Guess]:
-        """Return the tokens at the positions as guesses, the most frequent first."""
+        """Return the tokens at the positions as guesses, each once, the most frequent first; empty if there are none."""
         counts: dict[int, int] = {}
         for index, position in self.positions:
             if (token_id := index.token_at(position)) is not None:
@@ -89,13 +89,19 @@ class SuffixDrafter:
         """The latest copy: its index, the position that would have come next, and the length of the text then."""
 
     def with_indexes(self, others: Sequence[NgramIndex]) -> SuffixDrafter:
-        """Return a drafter that shares this one's own index, learns from passes, and also searches `others`."""
+        """Return a drafter that shares this one's own index and searches that and `others`, but not this one's others.
+
+        It learns from passes.
+        """
         other = SuffixDrafter(self.own, others)
         other._indexed = self._indexed
         return other
 
     def read(self, token_ids: Sequence[int]) -> None:
-        """Add to the own index what `token_ids`, the document's whole text, has that the last call's had not."""
+        """Add to the own index what `token_ids`, the document's whole text, has beyond the tokens indexed before.
+
+        If these have changed, the text from `max_run` tokens before the change on is added as a new text.
+        """
         same = common_prefix_length(self._indexed, list(token_ids))
         if same < len(self._indexed):
             # The text has changed: index it again from before the change, so that n-grams across it are found.
@@ -116,10 +122,10 @@ class SuffixDrafter:
             self._indexed.extend(path[-new:])
 
     def start(self, path: Sequence[int], vector: object, reach: int) -> tuple[SuffixMatches, ...] | None:
-        """Return the matches of the path's longest indexed suffix; None if there are none.
+        """Return the matches of the path's longest suffix in any of the indexes; None if there are none.
 
-        If that is shorter than COPY_LENGTH, the match at which a text may return to a passage that it left comes first.
-        `vector` and `reach` are not used.
+        If that is shorter than COPY_LENGTH, the match at which a text may return to a passage that it left comes first;
+        else it is noted as the latest copy. `vector` and `reach` are not used.
         """
         found = [(index, *index.find(path, self.MAX_MATCHES)) for index in self._indexes]
         longest = max(length for _, _, length in found)
