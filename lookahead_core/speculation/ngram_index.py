@@ -100,10 +100,10 @@ class NgramIndex:
     def find(self, path: Sequence[int], count: int = 4) -> tuple[list[int], int]:
         """Return positions at which the text before equals the path's last tokens, and the first one's match length.
 
-        All follow the longest indexed run (1, 2, 4, 8 or 16 tokens) that ends the path: the latest `count` ones, sorted
-        by match length (up to MAX_MATCH tokens), the longest first, then the latest first. Each holds a token. If no
-        run is found, the result is `([], 0)`. A ValueError is raised if `count` is below 1, or if the end of `path`
-        holds something else than token ids.
+        All follow the longest indexed run (1, 2, 4, 8 or 16 tokens) that ends the path: at most `count`, the latest
+        ones, sorted by match length (up to MAX_MATCH tokens), the longest first, then the latest first. Each holds a
+        token. If no run is found, the result is `([], 0)`. A ValueError is raised if `count` is below 1, or if the end
+        of `path` holds something else than token ids.
         """
         if count < 1:
             raise ValueError(f"count is {count!r}, and must be 1 or more.")

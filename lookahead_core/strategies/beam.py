@@ -77,7 +77,10 @@ class BeamCandidate:
     """The extended path."""
 
     def path(self, score: float) -> BeamPath:
-        """Return the extended beam with this score; its node is added to the token tree."""
+        """Return the extended beam with this score; its node is added to the token tree.
+
+        The node of the beam before must have its prediction.
+        """
         prediction = self.beam.leaf.node.prediction
         assert prediction is not None
         leaf = self.beam.leaf.extended(self.trace.token_id, self.trace.logprob, prediction)
@@ -156,7 +159,8 @@ class BeamSearch:
     def grow(self, rows: torch.Tensor) -> None:
         """Grow one level. `rows` has one row of log-probabilities for each of `pending_nodes`, in the same order.
 
-        If that ends the search, the fates of the results and `error` are set.
+        These nodes must have their predictions, and there must be at least one. If that ends the search, the fates of
+        the results are set; `error` too if there are none.
         """
         row_by_node = dict(zip(self.pending_nodes, rows, strict=True))
         self.step += 1
@@ -254,7 +258,8 @@ class BeamSearch:
         return torch.stack(ruled)
 
     def _scored_path(self, candidate: BeamCandidate) -> BeamPath:
-        """Return the extended beam, with the score that the options' rules give it."""
+        """Return the extended beam with its score: its total, by the rules of transformers divided by a power of its
+        length, by the seed's unchanged."""
         length = 1 if self._by_seed_rules else self.step**self.options.length_penalty
         return candidate.path(candidate.trace.total / length)
 
@@ -281,7 +286,7 @@ class BeamSearch:
         return self.rules.may_end(beam.leaf.token_ids)
 
     def _finish(self) -> None:
-        """At the end of the search, note the fate of the results, or the error if there are none."""
+        """At the end of the search, set the fate of the results to RETURNED, or `error` if there are none."""
         if not self.results:
             self.error = RuledOutError(self.step - 1)
         for beam in self.results:

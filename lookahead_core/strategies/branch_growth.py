@@ -67,9 +67,9 @@ class BranchLeaf:
         return math.fsum(self.logprobs)
 
     def extended(self, token_id: int, logprob: float, prediction: Prediction) -> BranchLeaf:
-        """Return the leaf one token further; its node is added to the tree if it is missing there.
+        """Return the leaf one token further, not complete; its node is added to the tree if it is missing there.
 
-        `logprob` is the token's log-probability, and `prediction` is where it comes from.
+        `logprob`, the token's log-probability, and `prediction`, from which it was read, are only kept with the token.
         """
         return BranchLeaf(
             self.node.tree.expand(self.node, token_id),
@@ -150,8 +150,8 @@ class Growth:
     def extended(self, leaf: BranchLeaf, token_id: int, logprob: float, prediction: Prediction) -> BranchLeaf:
         """Return the leaf one token further; if it then reaches the end of its unit of text, shortened and complete.
 
-        `logprob` is the token's log-probability, and `prediction` is where it comes from. An end token completes no
-        unit.
+        `logprob`, the token's log-probability, and `prediction`, from which it was read, are only kept with the token.
+        An end token completes no unit.
         """
         grown = leaf.extended(token_id, logprob, prediction)
         if self.context.completed_size is None or token_id in self.end_token_ids:
@@ -186,8 +186,8 @@ class Growth:
     def children(self, leaf: BranchLeaf, count: int, prediction: Prediction | None = None) -> list[BranchLeaf]:
         """Return the leaf extended by each of its `count` most probable next tokens, the most probable first.
 
-        The tokens come from `prediction`, or from the prediction after the leaf, which must be known, if it is None.
-        Tokens of probability 0 are left out.
+        The tokens come from `prediction`, or from the prediction after the leaf, which must be known, if it is None;
+        there are at most as many as it holds. Tokens of probability 0 are left out.
         """
         prediction = prediction or self.prediction_after(leaf.node)
         assert prediction is not None
@@ -206,7 +206,7 @@ class Growth:
         return leaf
 
     def distinct(self, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:
-        """Return the leaves, of equal paths the first only: shortening to the end of a word can make paths equal.
+        """Return the leaves, of those with equal `token_ids` the first only: shortening to a word's end can make them so.
 
         If branches end by number of tokens alone, paths are not compared, and all leaves are returned.
         """
@@ -221,8 +221,8 @@ class Growth:
 def renormalised_among(row: torch.Tensor, token_ids: torch.Tensor) -> tuple[torch.Tensor, Prediction]:
     """Renormalise a row of log-probabilities over these token ids; return the new row and its prediction.
 
-    All other tokens have log-probability -inf in the new row. If the model gives all of these tokens probability 0,
-    the whole row is -inf and the prediction is empty.
+    `token_ids` is one-dimensional, without duplicates. All other tokens have log-probability -inf in the new row. If
+    the model gives all of these tokens probability 0, the whole row is -inf and the prediction is empty.
     """
     possible = token_ids[row[token_ids].isfinite()]
     renormalised = torch.full_like(row, -math.inf)

@@ -106,7 +106,7 @@ class Continuation:
     def choose_from_kept_row(self) -> None:
         """Choose the next token, unless it is known, from the row of log-probabilities that the tree keeps for `node`.
 
-        Does nothing if the tree does not keep that row.
+        Does nothing if the tree does not keep that row. If the options exclude every token, it sets `error` and `over`.
         """
         row = self.node.tree.row_of(self.node)
         if row is not None and self.next_token is None:
@@ -132,13 +132,17 @@ class Continuation:
         return self.speculation.draft(self.node, self.path, depth, load, adjust)
 
     def accepted_greedily(self, scores: NodeScores) -> list[Node]:
-        """Return the continuation's node and the path of draft nodes below it that are the model's likeliest tokens."""
+        """Return the continuation's node and the path of draft nodes below it that are the model's likeliest tokens.
+
+        `scores` are those of the pass over them. For a continuation that `is_greedy`; others use `choose_and_accept`.
+        """
         return list(accepted_path(self.node, scores.best_token, self._is_drafted))
 
     def choose_and_accept(self, scores: NodeScores) -> list[Node]:
         """Choose a token after the continuation's node and after each accepted draft node, from the pass's rows.
 
-        Returns the continuation's node and the accepted draft nodes: the path of those that equal the chosen tokens.
+        Returns the continuation's node and the accepted draft nodes: the path of those that equal the chosen tokens. If
+        the options exclude every token after the continuation's node, it sets `error` and `over`.
         """
         path = list(self.path)
         return list(

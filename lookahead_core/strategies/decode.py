@@ -19,7 +19,7 @@ def decode(engine: Engine, continuations: Sequence[Continuation]) -> Iterator[li
 
     Each list has one token of each continuation that knows its next token; a forward pass is made only when none does.
     If a continuation's options exclude every token, the others go on; when all are over, the first RuledOutError is
-    raised.
+    raised. CacheFull is raised as by `advance_in_one_pass`.
     """
     for continuation in continuations:
         continuation.choose_from_kept_row()
@@ -34,7 +34,7 @@ def decode(engine: Engine, continuations: Sequence[Continuation]) -> Iterator[li
 
 
 def advance_in_one_pass(continuations: Sequence[Continuation], engine: Engine) -> None:
-    """Make one forward pass for all continuations and their drafts.
+    """Make one forward pass for all continuations, none of which may be over, and their drafts.
 
     Afterwards each knows its next token, and often further ones, or is over because its options exclude every token.
     The nodes of rejected drafts are removed. Raises CacheFull if the cache has no room even without drafts.
@@ -96,13 +96,15 @@ def _max_draft_nodes(engine: Engine, continuations: Sequence[Continuation]) -> f
 
 
 def _speculations(continuations: Sequence[Continuation]) -> list[Speculation]:
+    """Return the speculations of those continuations that have one, in order."""
     return [one.speculation for one in continuations if one.speculation is not None]
 
 
 def _score(engine: Engine, continuations: Sequence[Continuation], nodes: list[Node]) -> NodeScores:
     """Make the pass over `nodes` and return its scores; if the cache is full, discard all drafts and make it without.
 
-    CacheFull is raised if there are no drafts to discard.
+    The scores are then those of the continuations' own nodes. CacheFull is raised if there are no drafts to discard, or
+    if the cache is full even so.
     """
     speculations = _speculations(continuations)
     hidden = any(speculation.needs_hidden for speculation in speculations)

@@ -22,7 +22,7 @@ class ReopenedToken:
 def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
     """Return the k most probable leaves below the parent of `head` (the typed token) whose text begins with its text.
 
-    Probabilities are conditioned on the typed text. The typed token itself inserts nothing, so the tokens after it
+    The most probable comes first, and `head` must have a parent. Probabilities are conditioned on the typed text. The typed token itself inserts nothing, so the tokens after it
     compete in its stead; it is allowed even if it is banned. Takes at most one forward pass, and sets `growth.start`.
     """
     assert head.parent is not None

@@ -43,7 +43,11 @@ def lookahead(
 
 
 def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
-    """Grow branches in any mode but "sampled"; yield the leaves of the first tokens, then those of the mode."""
+    """Grow branches in any mode but "sampled"; yield the leaves of the first tokens, then those of the mode.
+
+    In mode "forks", of the first tokens only those of at least the probability `cutoff` are kept, at most
+    `split_limit`; the most probable one in any case.
+    """
     options = growth.options
     leaves = _first_leaves(growth, head) if typed is None else healed_leaves(growth, head, typed)
     if options.mode == "forks":
@@ -55,7 +59,10 @@ def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[S
 
 
 def _first_leaves(growth: Growth, head: Node) -> list[BranchLeaf]:
-    """Return the leaves of the k most probable tokens after `head`, in one forward pass if it has no prediction yet."""
+    """Return the leaves of the k most probable tokens after `head`, and set `growth.start`.
+
+    Takes one forward pass if the prediction after `head` is not known yet.
+    """
     base = BranchLeaf(head, (), ())
     growth.evaluate([base])
     prediction = growth.prediction_after(head)
@@ -77,7 +84,10 @@ def _grow_likely(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[Seque
 
 
 def _roll_out(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
-    """Let `Engine.roll_out` extend all leaves greedily; yield all leaves after each pass and at the end."""
+    """Let `Engine.roll_out` extend all leaves greedily; yield all leaves after each pass and at the end.
+
+    `leaves` must not be empty, and all must begin below the same base node. `growth.is_greedy_to_depth` must be True.
+    """
     bottom = leaves[0].node.depth - len(leaves[0].token_ids) + growth.options.depth
     for _ in growth.engine.roll_out([leaf.node for leaf in leaves], bottom, growth.end_token_ids):
         leaves = [growth.follow_known(leaf) for leaf in leaves]
@@ -88,7 +98,8 @@ def _roll_out(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[Bra
 def _grow_with_drafts(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
     """Extend leaves greedily with drafts, so that a pass may add several tokens to a leaf.
 
-    Yields all leaves after each pass and at the end.
+    Yields all leaves after each pass and at the end. Needs a context with `drafted_continuation`, and
+    `growth.is_greedy_to_depth`.
     """
     continuation_after = growth.context.drafted_continuation
     assert continuation_after is not None
@@ -107,7 +118,10 @@ def _grow_with_drafts(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[
 
 
 def _grow_level_by_level(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
-    """Extend leaves greedily, at most one forward pass per level; yield all leaves after each pass and at the end."""
+    """Extend leaves greedily, at most one forward pass per level; yield all leaves after each pass and at the end.
+
+    Leaves whose paths become equal are merged, see `Growth.distinct`.
+    """
     leaves = growth.distinct([growth.follow_known(leaf) for leaf in leaves])
     while growth.evaluate([leaf for leaf in leaves if growth.can_grow(leaf)]):
         leaves = growth.distinct([growth.follow_known(leaf) for leaf in leaves])
@@ -131,14 +145,17 @@ def _grow_every_level(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequ
 
 
 def _children_or_self(growth: Growth, leaf: BranchLeaf, count: int) -> list[BranchLeaf]:
-    """Return the leaf's `count` most probable children, or the leaf itself if it can grow no more."""
+    """Return the leaf's `count` most probable children, or the leaf itself if it can grow no more.
+
+    The prediction after a leaf that can grow must be known.
+    """
     return growth.children(leaf, count) if growth.can_grow(leaf) else [leaf]
 
 
 def _grow_forks(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
     """Split a leaf where more than one token passes the cutoff; keep the k most probable paths at each level.
 
-    Yields the kept leaves after each pass and at the end.
+    The cutoff grows by the factor `slope` with each level. Yields the kept leaves after each pass and at the end.
     """
     options = growth.options
     for level in range(1, options.depth):
@@ -157,7 +174,8 @@ def _grow_forks(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[B
 def _split(growth: Growth, leaf: BranchLeaf, cutoff: float) -> list[BranchLeaf]:
     """Return the leaf's most probable child, and up to `split_limit` - 1 others of at least the probability `cutoff`.
 
-    Returns the leaf itself if it can grow no more.
+    The probability is that of the child's token after the leaf, not of the path. Returns the leaf itself if it can grow
+    no more; else the prediction after it must be known.
     """
     if not growth.can_grow(leaf):
         return [leaf]
@@ -169,7 +187,7 @@ def _split(growth: Growth, leaf: BranchLeaf, cutoff: float) -> list[BranchLeaf]:
 
 
 def _most_probable(leaves: Sequence[BranchLeaf], count: int) -> list[BranchLeaf]:
-    """Return the `count` most probable leaves, in their original order."""
+    """Return the `count` leaves with the most probable paths, or all if there are fewer, in their original order."""
     chosen = heapq.nlargest(count, range(len(leaves)), key=lambda index: leaves[index].logprob)
     return [leaves[index] for index in sorted(chosen)]
 
@@ -202,3 +220,4 @@ _GROW_BY_MODE = {
     "forks": _grow_forks,
     "best_first": _grow_best_first,
 }
+"""By mode: the generator that grows the first leaves, which must not be empty, and yields all leaves after each pass."""

@@ -73,10 +73,10 @@ class LogitRules:
 
 
 def checked_phrases(name: str, value: Any) -> tuple[CheckedPhrase, ...]:
-    """Return the phrases of an option without duplicates; a ValueError names the option if one is invalid.
+    """Return the phrases of an option in order, without duplicates; a ValueError names the option if one is invalid.
 
-    `value` is a collection of strings, token ids or sequences of token ids. A single string or token id counts as a
-    collection of one.
+    `value` is a collection of strings, token ids or sequences of token ids; a single string or token id counts as a
+    collection of one. In the result, token ids are tuples, also single ones.
     """
     phrases = [value] if isinstance(value, str | int) else value
     if not isinstance(phrases, Collection) or isinstance(phrases, bytes):
@@ -174,7 +174,8 @@ class ModelRules:
     def _required(self, new: Sequence[int], missing: Sequence[tuple[int, ...]]) -> set[int] | None:
         """Return the tokens after which all missing phrases still fit into `max_new_tokens`, one after the other.
 
-        None if they fit after any token. `new` are the generated tokens so far.
+        None if they fit after any token. `new` are the generated tokens so far, and `missing` the forced phrases, one
+        or more, that do not occur in them.
         """
         total, left = sum(map(len, missing)), self.rules.max_new_tokens - len(new) - 1
         if total <= left:
@@ -188,7 +189,10 @@ class ModelRules:
         return {token_id for token_id, tokens in saved.items() if total - tokens <= left}
 
     def _completions(self, text: bytes, path: Sequence[int]) -> set[int]:
-        """Return the tokens that would complete a forbidden string that the end of the path has begun."""
+        """Return the tokens that would complete a forbidden string of which the path's end is a beginning.
+
+        `text` is the string in UTF-8. Tokens that contain all of it are not looked for.
+        """
         tail = b""
         for token_id in reversed(path):
             if len(tail) >= len(text) - 1:
@@ -201,12 +205,15 @@ class ModelRules:
         return completions
 
     def _tokenized(self, phrase: str) -> tuple[int, ...]:
-        """Return the tokens of a phrase inside a text: after a space, in scripts that use spaces."""
+        """Return the token ids of a phrase inside a text: after a space, in scripts that use spaces."""
         text = " " * is_space_separated(phrase[0]) + phrase
         return tuple(token.token_id for token in self.codec.encode(text, continuing=True))
 
     def _check(self, vocabulary: int) -> None:
-        """Raise the errors of the constructor."""
+        """Raise a ValueError if the rules contradict each other or name an id that is not below `vocabulary`.
+
+        A TextError is raised if strings are forbidden and the codec has no tokenizer.
+        """
         if self.forbidden_texts:
             self.codec.require_tokenizer()
         for token_id in (one for ids in (*self.forbidden_ids, *self.forced) for one in ids):
@@ -229,7 +236,7 @@ class ModelRules:
 
 
 def _contains_run(packed: bytes, ids: tuple[int, ...]) -> bool:
-    """Whether these ids occur in a row in `packed`, a sequence of token ids of eight bytes each."""
+    """Whether these ids occur one right after the other in `packed`: the bytes of an `array("q")` of token ids."""
     wanted = array("q", ids).tobytes()
     offset = packed.find(wanted)
     while offset % _ID_BYTES and offset >= 0:

@@ -17,8 +17,9 @@ from lookahead_core.tree import Node
 def grow_sampled(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
     """Grow k sampled streams, one token each per forward pass, with one leaf per stream in the order of streams.
 
-    Yields all leaves after the first token, after each further pass, and at the end. Streams that draw the same tokens
-    stay separate leaves. With `typed`, the first token replaces `head`, the last typed token.
+    Yields all leaves after the first token, after each further pass, and at the end: the same list each time, changed
+    in between. Streams that draw the same tokens stay separate leaves. With `typed`, the first token replaces `head`,
+    the last typed token.
     """
     streams = SampledGrowth(growth)
     leaves = streams.first_leaves(head) if typed is None else streams.first_healed_leaves(head, typed)
@@ -62,7 +63,7 @@ class SampledGrowth:
         return bool(nodes)
 
     def extended(self, leaf: BranchLeaf, stream: int) -> BranchLeaf:
-        """Return the leaf extended by the token that this stream sampled after it with `evaluate`."""
+        """Return the leaf extended by this stream's token after it, which `evaluate` must have sampled before."""
         prediction = self.growth.prediction_after(leaf.node)
         assert prediction is not None
         return self._extended(leaf, stream, prediction)
@@ -70,7 +71,7 @@ class SampledGrowth:
     def first_healed_leaves(self, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
         """Return the leaf of each stream after its first token, sampled among tokens that begin with the typed text.
 
-        A stream that samples the typed token, which inserts nothing, samples the token after it at once. Sets
+        `head` is the node of the typed token; leaves begin below its parent, which it must have. A stream that samples the typed token, which inserts nothing, samples the token after it at once. Sets
         `growth.start`; at most one forward pass.
         """
         assert head.parent is not None
@@ -88,9 +89,10 @@ class SampledGrowth:
         return [self.extended(leaf, stream) if leaf.node is head else leaf for stream, leaf in enumerate(leaves)]
 
     def _extended(self, leaf: BranchLeaf, stream: int, prediction: Prediction) -> BranchLeaf:
-        """Return the leaf extended by this stream's stored sample, which is from `prediction`.
+        """Return the leaf extended by this stream's sample in the memo of the leaf's node, which must be there already.
 
-        For a leaf with `typed` and no tokens yet, it is the sample conditioned on the typed text.
+        For a leaf with `typed` and no tokens yet, it is the sample conditioned on the typed text. `prediction` is only
+        kept with the token.
         """
         sampled = self._sampled(leaf.node, stream, leaf.typed if not leaf.token_ids else b"")
         assert sampled is not None
@@ -118,7 +120,10 @@ class SampledGrowth:
         node.tree.memoize(node, self._note_key(node, stream, typed), (token_id, float(row[token_id])))
 
     def _sampled(self, node: Node, stream: int, typed: bytes = b"") -> tuple[int, float] | None:
-        """Return the stored sample of a stream after a node and its log-probability; None if there is none."""
+        """Return the token id of a stream's stored sample after a node, and its log-probability; None if there is none.
+
+        `typed` are the re-opened bytes that the sample is conditioned on.
+        """
         return (node.memo or {}).get(self._note_key(node, stream, typed))
 
     def _position(self, node: Node) -> int:

@@ -34,13 +34,13 @@ UINT64_MASK = 2**64 - 1
 
 
 def exclude_tokens(row: torch.Tensor, token_ids: Iterable[int]) -> torch.Tensor:
-    """Return a copy of the row in which these tokens have the score -inf."""
+    """Return a copy of the row in which these tokens, all of which it must have a score for, have the score -inf."""
     excluded = torch.tensor(sorted(token_ids), dtype=torch.int64, device=row.device)
     return row.index_fill(0, excluded, -math.inf)
 
 
 def keep_only(row: torch.Tensor, token_ids: Iterable[int]) -> torch.Tensor:
-    """Return a copy of the row in which all tokens except these have the score -inf."""
+    """Return a copy of the row in which all tokens except these, which it must have a score for, have the score -inf."""
     kept = torch.tensor(sorted(token_ids), dtype=torch.int64, device=row.device)
     return torch.full_like(row, -math.inf).index_copy(0, kept, row[kept])
 
@@ -94,9 +94,9 @@ def apply_temperature(row: torch.Tensor, temperature: float) -> torch.Tensor:
 
 
 def apply_top_k(row: torch.Tensor, count: int, keep: int = 1) -> torch.Tensor:
-    """Keep the `count` most probable tokens, at least `keep`, and those tied with the last of them; exclude the others.
+    """Return the row with all tokens at -inf except the `count` most probable ones, and those tied with the last one.
 
-    Returns the row, with the excluded tokens at -inf.
+    At least `keep` tokens are kept, with their scores unchanged.
     """
     count = max(count, keep)
     if count >= len(row):
@@ -105,9 +105,10 @@ def apply_top_k(row: torch.Tensor, count: int, keep: int = 1) -> torch.Tensor:
 
 
 def apply_top_p(row: torch.Tensor, top_p: float, keep: int = 1) -> torch.Tensor:
-    """Keep the fewest most probable tokens whose probabilities add up to at least `top_p`; exclude the others.
+    """Return the row with all tokens at -inf except the fewest most probable ones that together have at least `top_p`.
 
-    At least `keep` tokens are kept.
+    At least `keep` tokens are kept, with their scores unchanged. The probabilities are the softmax of the row; from
+    `top_p` 1 on, the row is returned unchanged.
     """
     if top_p >= 1:
         return row
@@ -120,7 +121,10 @@ def apply_top_p(row: torch.Tensor, top_p: float, keep: int = 1) -> torch.Tensor:
 
 
 def _most_probable(row: torch.Tensor, mass: float, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return probabilities and token ids, most probable first: at least `count`, with `mass` in total or all tokens."""
+    """Return probabilities and token ids, most probable first: at least `count`, with `mass` in total or all tokens.
+
+    The probabilities are the softmax of the whole row.
+    """
     total = row.logsumexp(-1)
     for size in PARTIAL_SORT_SIZES:
         if count <= size < len(row):
@@ -133,9 +137,9 @@ def _most_probable(row: torch.Tensor, mass: float, count: int) -> tuple[torch.Te
 
 
 def apply_min_p(row: torch.Tensor, min_p: float, keep: int = 1) -> torch.Tensor:
-    """Keep the tokens at least `min_p` times as probable as the most probable one; exclude the others.
+    """Return the row with all tokens at -inf except those at least `min_p` times as probable as the most probable one.
 
-    At least `keep` tokens are kept.
+    At least `keep` tokens are kept, with their scores unchanged.
     """
     if min_p <= 0:
         return row
@@ -145,9 +149,10 @@ def apply_min_p(row: torch.Tensor, min_p: float, keep: int = 1) -> torch.Tensor:
 
 
 def apply_typical_p(row: torch.Tensor, mass: float, keep: int = 1) -> torch.Tensor:
-    """Keep the tokens whose surprisal is closest to the entropy, until their probabilities add up to `mass`.
+    """Return the row with all tokens at -inf except those whose surprisal is closest to the entropy.
 
-    Tokens tied with the last of them are kept too, and at least `keep` tokens; the others are excluded.
+    As many are kept, with their scores unchanged, as it takes for their probabilities to add up to `mass`; also tokens
+    tied with the last of them, and at least `keep` tokens. From `mass` 1 on, the row is returned unchanged.
     """
     if mass >= 1:
         return row
@@ -241,7 +246,8 @@ def apply_temperature_and_cuts(
 def sample_token(scores: torch.Tensor, *, seed: int, stream: int, position: int) -> int:
     """Return the token id that a stream draws at a position of the text, from `apply_temperature_and_cuts` scores.
 
-    The same arguments give the same token; seed, stream and position are those of `gumbel_noise`.
+    At least one score must be finite. The same arguments give the same token; seed, stream and position are those of
+    `gumbel_noise`.
     """
     allowed = scores.isfinite().nonzero()[:, 0]
     if len(allowed) == 1:

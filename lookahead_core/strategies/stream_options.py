@@ -127,7 +127,7 @@ class StreamOptions(LogitRules):
     def cut_logprobs(self, scores: torch.Tensor) -> torch.Tensor:
         """Return the log-probabilities to sample from: temperature and cuts applied to scores after the rules.
 
-        They are normalised, float64 on the CPU.
+        At least one score must be finite. The result is normalised, float64 on the CPU, -inf for excluded tokens.
         """
         return apply_temperature_and_cuts(
             scores,

@@ -83,8 +83,8 @@ class Drafter(Protocol):
 def checked_guesses(drafter: Drafter, guesses: Iterable[Guess], vocabulary: int) -> Iterator[Guess]:
     """Yield the guesses that a drafter returned; raise a ValueError that names the drafter at the first invalid one.
 
-    `guesses` may be anything that `ways` returned: if it is not iterable, the ValueError comes at once. `vocabulary` is
-    the number of token ids, each of which must have a probability in a guess's `source`.
+    A ValueError is also raised if `guesses`, what `ways` returned, is not iterable. `vocabulary` is the number of token
+    ids, each of which must have a probability in a guess's `source`.
     """
     if not isinstance(guesses, Iterable):
         raise ValueError(f"The drafter {drafter.name} returns {guesses!r}; `ways` must return a list of guesses.")

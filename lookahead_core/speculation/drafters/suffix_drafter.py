@@ -100,7 +100,7 @@ class SuffixDrafter:
     def read(self, token_ids: Sequence[int]) -> None:
         """Add to the own index what `token_ids`, the document's whole text, has beyond the tokens indexed before.
 
-        If these have changed, the text from `max_run` tokens before the change on is added as a new text.
+        If it does not begin with these, it is added as a new text, from `max_run` tokens before the difference on.
         """
         same = common_prefix_length(self._indexed, list(token_ids))
         if same < len(self._indexed):
