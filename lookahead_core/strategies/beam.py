@@ -258,8 +258,9 @@ class BeamSearch:
         return torch.stack(ruled)
 
     def _scored_path(self, candidate: BeamCandidate) -> BeamPath:
-        """Return the extended beam with its score: its total, by the rules of transformers divided by a power of its
-        length, by the seed's unchanged."""
+        """Return the extended beam with its score: its total, by the rules of transformers over its length to the power
+        of `length_penalty`, where the length is the number of levels grown.
+        """
         length = 1 if self._by_seed_rules else self.step**self.options.length_penalty
         return candidate.path(candidate.trace.total / length)
 

@@ -206,7 +206,7 @@ class Growth:
         return leaf
 
     def distinct(self, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:
-        """Return the leaves, of those with equal `token_ids` the first only: shortening to a word's end can make them so.
+        """Return the leaves, of those with equal `token_ids` the first only: shortened paths may be equal.
 
         If branches end by number of tokens alone, paths are not compared, and all leaves are returned.
         """

@@ -13,7 +13,7 @@ from lookahead_core.tree import Node
 
 @dataclass(frozen=True, slots=True)
 class ReopenedToken:
-    """The last typed token: its text, and the ids of all tokens whose text begins with it."""
+    """The last typed token: its text in UTF-8, and the ids of all tokens whose text begins with it, also its own id."""
 
     text: bytes
     token_ids: Sequence[int]
@@ -22,8 +22,9 @@ class ReopenedToken:
 def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
     """Return the k most probable leaves below the parent of `head` (the typed token) whose text begins with its text.
 
-    The most probable comes first, and `head` must have a parent. Probabilities are conditioned on the typed text. The typed token itself inserts nothing, so the tokens after it
-    compete in its stead; it is allowed even if it is banned. Takes at most one forward pass, and sets `growth.start`.
+    They are sorted, the most probable path first; probabilities are conditioned on the typed text. The typed token
+    itself inserts nothing, so the tokens after it compete in its stead; it is allowed even if it is banned. `head` must
+    not be the root. Takes at most one forward pass, and sets `growth.start`.
     """
     assert head.parent is not None
     start = known_healed_start(growth, head, typed)

@@ -95,7 +95,7 @@ class RuleKeywords(TypedDict, total=False):
     presence_penalty: float
     """Subtracted once from the score of each token that is in the text, the prompt included."""
     no_repeat_ngram_size: int
-    """No new token completes an n-gram of this many tokens that the text, the prompt included, has already; 0 is off."""
+    """No new token completes an n-gram of this many tokens that is in the text, the prompt included; 0 is off."""
     forbidden: Collection[Phrase]
     """Strings that the new text must not bring about, however they are tokenized; single token ids; or sequences of
     token ids."""

@@ -220,4 +220,4 @@ _GROW_BY_MODE = {
     "forks": _grow_forks,
     "best_first": _grow_best_first,
 }
-"""By mode: the generator that grows the first leaves, which must not be empty, and yields all leaves after each pass."""
+"""By mode: the generator that grows the leaves of the first tokens, of which there must be one at least."""

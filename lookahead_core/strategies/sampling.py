@@ -34,13 +34,13 @@ UINT64_MASK = 2**64 - 1
 
 
 def exclude_tokens(row: torch.Tensor, token_ids: Iterable[int]) -> torch.Tensor:
-    """Return a copy of the row in which these tokens, all of which it must have a score for, have the score -inf."""
+    """Return a copy of the row with these tokens at -inf, all of which it must have a score for."""
     excluded = torch.tensor(sorted(token_ids), dtype=torch.int64, device=row.device)
     return row.index_fill(0, excluded, -math.inf)
 
 
 def keep_only(row: torch.Tensor, token_ids: Iterable[int]) -> torch.Tensor:
-    """Return a copy of the row in which all tokens except these, which it must have a score for, have the score -inf."""
+    """Return a copy of the row with all tokens at -inf except these, all of which it must have a score for."""
     kept = torch.tensor(sorted(token_ids), dtype=torch.int64, device=row.device)
     return torch.full_like(row, -math.inf).index_copy(0, kept, row[kept])
 

@@ -52,7 +52,10 @@ class Checkpoint:
             )
 
     def save(self, name: str, state: Mapping[str, Any]) -> None:
-        """Save a state with `torch.save` under a name, in place of an earlier one; the file is never half-written."""
+        """Save a state with `torch.save` under a name, in place of an earlier one; the file is never half-written.
+
+        `begin` must have been called. Values are tensors and plain Python values only, or `load` finds them damaged.
+        """
         if self._folder is not None:
             _write_atomically(self._folder / f"{name}.pt", lambda target: torch.save(dict(state), target))
 
@@ -69,7 +72,10 @@ class Checkpoint:
         return state
 
     def delete(self) -> None:
-        """Delete all files of the checkpoint, but not its lock; call it after the training has finished."""
+        """Delete all files of the checkpoint, which `begin` must have made, but not its lock.
+
+        Call it after the training has finished.
+        """
         if self._folder is not None:
             shutil.rmtree(self._folder)
 

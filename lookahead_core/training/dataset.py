@@ -50,8 +50,8 @@ class HeadDataset:
     def from_rounds(cls, rounds: Sequence[dict[str, Any]], heads: int, kept_tokens: int) -> HeadDataset:
         """Return the dataset made of rounds of texts, as `TrainingRun.write_rounds` returns them.
 
-        `heads` is the number of heads, `kept_tokens` the maximum size of their vocabulary. If there is no text, all
-        tensors are empty.
+        `heads` is the number of heads, `kept_tokens` the maximum size of their vocabulary, which is the most frequent
+        tokens of the texts that are not held out. If there is no text, all tensors are empty.
         """
         rounds = [each for each in rounds if each["lengths"]]
         if not rounds:
@@ -123,7 +123,8 @@ def indices_among(token_ids: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
 def accuracy(forward: HeadsForward, dataset: HeadDataset) -> list[tuple[float, float]]:
     """Return for each head the shares, from 0 to 1, of held-out tokens that its first guess and its first four hit.
 
-    `forward` are the heads to measure. Positions after the end of a text do not count.
+    `forward` are the heads to measure, as many as the dataset was made for. Positions after the end of a text do not
+    count. A head without any held-out token gets shares of 0.
     """
     right = torch.zeros(dataset.held_out_target_ids.shape[1], 2)
     kept = forward.kept.cpu()

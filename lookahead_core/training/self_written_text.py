@@ -90,8 +90,8 @@ class GrowingText:
 def make_prompts(model: Model, texts: Iterable[str] | None, seed: int) -> list[list[int]]:
     """Return the token ids of the prompts to continue, shuffled by the seed.
 
-    They are the beginnings of pieces of `texts`, or built-in openings of many kinds if it is None. A ValueError is
-    raised if there are fewer than two.
+    They are the beginnings of pieces of `texts`, or built-in openings of many kinds if it is None. The model must have
+    a tokenizer. A ValueError is raised if there are fewer than two.
     """
     prompts = _built_in_prompts(model) if texts is None else _prompts_in(model, texts)
     if len(prompts) < 2:
@@ -137,8 +137,10 @@ def write_texts(
 ) -> list[GrowingText]:
     """Return texts that continue these prompts, (number, token ids) pairs, at each of TEMPERATURES; side by side.
 
-    `generator` draws the samples. `should_stop` is called before each pass with the number of tokens that it adds; True
-    stops the writing, also in the middle of texts. No text exceeds the model's context.
+    They are in the order of prompts, then of TEMPERATURES; there must be a prompt. `generator` draws the samples.
+    `should_stop` is called before each pass with the number of tokens that it adds; True stops the writing, so that
+    texts may be unfinished or empty. No text with its prompt exceeds the model's context. A LookaheadError is raised if
+    the engine returns no hidden states.
     """
     texts = []
     for number, token_ids in prompts:
@@ -155,7 +157,7 @@ def write_texts(
 
 
 def _add_token(model: Model, texts: Sequence[GrowingText], generator: torch.Generator) -> None:
-    """Sample a token for each text, in one pass in which equal texts share a node, and append it to the text.
+    """Sample a token for each text and append it; in one pass, in which equal texts of one prompt share a node.
 
     A LookaheadError is raised if the engine returns no hidden states.
     """

@@ -102,8 +102,8 @@ def train_heads(
     The model continues pieces of `texts`, or openings of many kinds if it is None. `into` is the folder that gets
     `heads.safetensors` and names the heads; an interrupted training is kept there, and the same call resumes it. None
     writes no files. `report` is called with the progress. Raises a ValueError for a wrong option or too short `texts`,
-    or a LookaheadError if too little was written, if the model's engine gives no hidden states, or if the folder is in
-    use or holds another unfinished training.
+    or a LookaheadError if too little was written, if the model has no tokenizer, no hidden states or no readable output
+    matrix, or if the folder is in use or holds another or a damaged unfinished training.
     """
     plan = parse_options(TrainingPlan, options, "train_heads")
     folder = None if into is None else Path(into).expanduser()
@@ -146,7 +146,7 @@ class TrainingRun:
 
     @property
     def seconds(self) -> float:
-        """Duration so far, including the time before an interruption up to the last checkpoint."""
+        """Seconds of training so far; of those before an interruption, the ones up to the last checkpoint count."""
         return time.monotonic() - self._started
 
     @property
@@ -217,8 +217,8 @@ class TrainingRun:
     def train(self, dataset: HeadDataset) -> Heads:
         """Train heads until all steps are done or the time is used up, at least one step, and return them.
 
-        Begins at the checkpoint's state if there is one. States are saved at the start and every
-        SECONDS_BETWEEN_CHECKPOINTS.
+        The dataset must have rows to train on. Begins at the checkpoint's state if there is one. States are saved at
+        the start and every SECONDS_BETWEEN_CHECKPOINTS.
         """
         trainer = HeadTrainer(self.model, dataset, self.plan)
         if state := self.checkpoint.load("heads"):
@@ -266,7 +266,10 @@ class HeadTrainer:
     """The parameters of the heads during training, in float32 on the model's device, with their optimizer."""
 
     def __init__(self, model: Model, dataset: HeadDataset, plan: TrainingPlan) -> None:
-        """Begin with initial parameters. The model's output matrix is used in bfloat16 if it is that, else float32."""
+        """Begin with initial parameters; the dataset must have rows to train on.
+
+        The model's output matrix is used in bfloat16 if it is that, else in float32.
+        """
         self.model, self.dataset, self.plan = model, dataset, plan
         matrix, bias = output_matrix(model)
         self.device = matrix.device
@@ -325,7 +328,10 @@ class HeadTrainer:
         return order[batch * BATCH_SIZE : (batch + 1) * BATCH_SIZE]
 
     def state(self) -> dict[str, Any]:
-        """Return the state for a checkpoint: parameters, the optimizer's state, and the number of steps done."""
+        """Return the state for a checkpoint: parameters, the optimizer's state, and the number of steps done.
+
+        The tensors are not copied: the next step changes them.
+        """
         parts = [parameter.detach() for parameter in self.parameters]
         return {"parts": parts, "optimizer": self.optimizer.state_dict(), "step": self.step}
 
