@@ -64,7 +64,7 @@ class MergedGuess(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A guess that may be added to the draft. Candidates sort by their paths' odds, highest first, then oldest first."""
+    """A guess that may be added to the draft. Candidates sort by the odds of their paths, then the oldest first."""
 
     negative_odds: float
     """Minus the probability that the whole path down to the guess is accepted."""

@@ -102,7 +102,10 @@ class BeamGroup:
 
 
 class BeamSearch:
-    """The state of one beam search below the node `head`. `beam_search` feeds it rows level by level."""
+    """The state of one beam search below the node `head`, and a grower of that node's tree.
+
+    `beam_search` calls `grow` with the rows of each level.
+    """
 
     def __init__(self, head: Node, options: BeamOptions, rules: ModelRules) -> None:
         self.head = head
@@ -258,8 +261,9 @@ class BeamSearch:
         return torch.stack(ruled)
 
     def _scored_path(self, candidate: BeamCandidate) -> BeamPath:
-        """Return the extended beam with its score: its total, by the rules of transformers over its length to the power
-        of `length_penalty`, where the length is the number of levels grown.
+        """Return the extended beam with its score: its total, which the rules of transformers divide by a length.
+
+        The length is the number of levels grown, to the power of the option `length_penalty`.
         """
         length = 1 if self._by_seed_rules else self.step**self.options.length_penalty
         return candidate.path(candidate.trace.total / length)

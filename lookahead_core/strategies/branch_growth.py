@@ -170,7 +170,8 @@ class Growth:
     def note_without_banned(self, node: Node, row: torch.Tensor) -> torch.Tensor:
         """Store the prediction without banned tokens in a node's memo, and return the row renormalised without them.
 
-        `row` holds the log-probabilities after the node. If no tokens are banned, it is returned unchanged.
+        `row` holds the log-probabilities after the node. If no tokens are banned, it is returned unchanged, and nothing
+        is stored.
         """
         if not self.banned:
             return row

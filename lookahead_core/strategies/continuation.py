@@ -44,7 +44,10 @@ class GeneratedToken:
 
 
 class Continuation:
-    """A continuation while it grows: its node, its path, and the tokens that are chosen but not taken yet."""
+    """A continuation while it grows: its node, its path, and the tokens that are chosen but not taken yet.
+
+    It begins below the node `head`, and is a grower of that node's tree.
+    """
 
     def __init__(
         self,

@@ -13,8 +13,9 @@ def grow_together(
 ) -> Iterator[None]:
     """Grow the k most probable tokens after each origin, and their greedy continuations down to `depth` tokens.
 
-    A continuation also ends after an end token. A generator that yields None after each forward pass. Afterwards a
-    lookahead below any origin, with this `k` and `depth` and otherwise default options, needs no forward pass.
+    `depth` counts from the origin, which must not be a root. A continuation also ends after an end token. A generator
+    that yields None after each forward pass. Afterwards a lookahead below any origin, with this `k` and `depth` and
+    otherwise default options, needs no forward pass.
     """
     if _evaluate(engine, origins):
         yield

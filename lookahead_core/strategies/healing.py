@@ -24,7 +24,7 @@ def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken) -> list[Bran
 
     They are sorted, the most probable path first; probabilities are conditioned on the typed text. The typed token
     itself inserts nothing, so the tokens after it compete in its stead; it is allowed even if it is banned. `head` must
-    not be the root. Takes at most one forward pass, and sets `growth.start`.
+    be at depth 2 or more. Takes at most one forward pass, and sets `growth.start`.
     """
     assert head.parent is not None
     start = known_healed_start(growth, head, typed)
@@ -40,7 +40,10 @@ def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken) -> list[Bran
 
 
 def known_healed_start(growth: Growth, head: Node, typed: ReopenedToken) -> BranchStart | None:
-    """Return the predictions conditioned on the typed text from the memo of the parent of `head`; None if not there."""
+    """Return the predictions conditioned on the typed text from the memo of the parent of `head`; None if not there.
+
+    `head` is the node of the typed token, not the root.
+    """
     assert head.parent is not None
     return (head.parent.memo or {}).get(_note_key(growth, head, typed))
 
@@ -50,8 +53,9 @@ def evaluate_healed_start(
 ) -> tuple[BranchStart, torch.Tensor, torch.Tensor]:
     """Compute the predictions conditioned on the typed text, in one forward pass, and store them in the parent's memo.
 
-    Returns them with two rows of log-probabilities without banned tokens: of the first token, conditioned on the typed
-    text (-inf for tokens that do not begin with it), and of the token after the typed token.
+    `head` is the node of the typed token, at depth 2 or more. Returns them with two rows of log-probabilities without
+    banned tokens: of the first token, conditioned on the typed text (-inf for tokens that do not begin with it; the
+    typed token is never banned), and of the token after the typed token.
     """
     assert head.parent is not None
     parent_row, head_row = growth.engine.evaluate([head.parent, head])

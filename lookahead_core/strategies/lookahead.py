@@ -33,7 +33,7 @@ def lookahead(
 
     There is a step after each chunk of prefill, when the first tokens are known, after each further forward pass, and
     at the end, also if no pass was needed. With `typed`, `head` is the last typed token and is re-opened: branches
-    begin below its parent.
+    begin below its parent. They cannot begin below the root.
     """
     for tokens_to_read in prefill_in_chunks(engine, head):
         yield GrowthStep((), tokens_to_read)

@@ -71,7 +71,7 @@ class SampledGrowth:
     def first_healed_leaves(self, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
         """Return the leaf of each stream after its first token, sampled among tokens that begin with the typed text.
 
-        `head` is the node of the typed token, not the root; the leaves' paths begin below its parent. A stream that
+        `head` is the typed token's node, at depth 2 or more; the leaves' paths begin below its parent. A stream that
         samples the typed token, which inserts nothing, samples the token after it at once. Sets `growth.start`; at most
         one forward pass.
         """

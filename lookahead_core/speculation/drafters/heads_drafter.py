@@ -79,7 +79,7 @@ class HeadGuesses:
 
     @functools.cached_property
     def by_head(self) -> tuple[tuple[Guess, ...], ...]:
-        """The guesses of each of the first `count` heads, at most GUESSES, the most probable first."""
+        """For each of the first `count` heads, its guesses, at most GUESSES, the most probable first."""
         scores = self._forward(self._state.reshape(1, -1), torch.tensor([self._token_id]), self.count)[:, 0]
         columns = top_k_sorted(scores, min(GUESSES, scores.shape[-1]))
         odds = scores.softmax(-1).gather(1, columns)

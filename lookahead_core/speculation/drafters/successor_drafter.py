@@ -52,7 +52,7 @@ class SuccessorDrafter:
         return tuple(path[-2:])
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        """Return the successors of the last two tokens, or of the last one if none of these two are known, as guesses.
+        """Return as guesses the known successors of the last two tokens, or if there are none, of the last token alone.
 
         The most probable come first, and those below MIN_PROBABILITY are left out; empty if no successors are known.
         """

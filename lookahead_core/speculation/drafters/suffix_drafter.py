@@ -38,7 +38,7 @@ class SuffixMatches:
     """Pairs of an index and a position in it; the token there is a guess."""
 
     def guesses(self) -> list[Guess]:
-        """Return the tokens at the positions as guesses, each once, the most frequent first; empty if there are none."""
+        """Return the tokens at the positions as guesses, each once, the most frequent first; empty without tokens."""
         counts: dict[int, int] = {}
         for index, position in self.positions:
             if (token_id := index.token_at(position)) is not None:
@@ -113,7 +113,8 @@ class SuffixDrafter:
     def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
         """Add the last `new` tokens of the path to the own index, if they continue the text that it holds.
 
-        Does nothing if the drafter does not learn from passes. `scores` and `nodes` are not used.
+        They do if the COMPARED_TOKENS tokens before them are the last ones of that text. Does nothing if the drafter
+        does not learn from passes. `scores` and `nodes` are not used.
         """
         # Of several samples of one text, only the first is indexed as it grows.
         before = list(path[-new - COMPARED_TOKENS : -new])[-len(self._indexed) :]
@@ -125,7 +126,7 @@ class SuffixDrafter:
         """Return the matches of the path's longest suffix in any of the indexes; None if there are none.
 
         If that is shorter than COPY_LENGTH, the match at which a text may return to a passage that it left comes first;
-        else it is noted as the latest copy. `vector` and `reach` are not used.
+        else the first matching position is noted as the latest copy. `vector` and `reach` are not used.
         """
         found = [(index, *index.find(path, self.MAX_MATCHES)) for index in self._indexes]
         longest = max(length for _, _, length in found)
