@@ -39,8 +39,9 @@ def is_caused_by(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the error, or one in its chain of causes, is a MemoryError or says "allocate memory".
+    """Whether the error, or one in its chain of causes and contexts, is a MemoryError or says "allocate memory".
 
-    Torch on a CPU raises a RuntimeError that says so only in its message.
+    Torch on a CPU raises a RuntimeError that says so only in its message. An error of CUDA says "Tried to allocate"
+    instead, and does not count.
     """
     return is_caused_by(error, MemoryError) or is_caused_by(error, Exception, "allocate memory")

@@ -14,7 +14,7 @@ QUIET_PACKAGES = ("torch", "torchao", "transformers", "accelerate", "bitsandbyte
 
 
 def quiet_import_logs() -> None:
-    """Hide log records below errors, and Python warnings, of torch and the packages built on it, from now on.
+    """Hide log records of torch and torchao below errors, and warnings of torch and packages built on it, from now on.
 
     For programs, which call it before torch is imported; importing this package as a library hides nothing. With
     `python -W` no Python warning is hidden, and torch's own environment variables keep their values if they are set.

@@ -18,7 +18,8 @@ class Prediction:
     entropy: float
     """The entropy of the whole distribution, in nats."""
     tail: tuple[int, ...] = ()
-    """`tail[i]`: how many other tokens lie `i` to `i + 1` bins of `TAIL_BIN` nats below the most likely one."""
+    """`tail[i]`: how many other tokens lie `i` to `i + 1` bins of `TAIL_BIN` nats below the most likely one; the last
+    bin also counts all that lie further below."""
     row: object | None = field(default=None, repr=False, compare=False)
     """All log-probabilities as a tensor indexed by token id; only if the caller requested the row."""
     log_total: float | None = field(default=None, repr=False, compare=False)

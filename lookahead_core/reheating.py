@@ -14,8 +14,8 @@ MIN_TAIL_PROBABILITY = 1e-3
 def reheat(logprobs: Sequence[float], tail: Sequence[int], temperature: float) -> tuple[tuple[float, ...], float]:
     """Return the probabilities of the kept tokens at a temperature, and the sum of those of all other tokens.
 
-    `logprobs` are the kept tokens' log-probabilities at temperature 1, most likely first; `tail` counts the other
-    tokens by their distance to the most likely one, in bins of `TAIL_BIN` nats. Raises ValueError unless the
+    `logprobs` are the kept tokens' log-probabilities at temperature 1, most likely first, at least one; `tail` counts
+    all other tokens by their distance to the most likely one, in bins of `TAIL_BIN` nats. Raises ValueError unless the
     temperature is positive.
     """
     if not temperature > 0:
@@ -27,7 +27,10 @@ def reheat(logprobs: Sequence[float], tail: Sequence[int], temperature: float) -
 
 
 def _tail_weight(tail: Sequence[int], temperature: float) -> float:
-    """Return the tail's weight relative to the most likely token's, with tokens spread evenly over each bin."""
+    """Return the tail's weight relative to the most likely token's, with tokens spread evenly over each bin.
+
+    Both weights are those at `temperature`, which must be positive.
+    """
     spread = TAIL_BIN / temperature / 2
     fill = math.sinh(spread) / spread
     return fill * sum(
@@ -38,7 +41,7 @@ def _tail_weight(tail: Sequence[int], temperature: float) -> float:
 def _tail_scale(logprobs: Sequence[float], tail: Sequence[int]) -> float:
     """Return the factor with which the tail gets its exact probability at temperature 1: 1 less the kept ones.
 
-    1 if that probability is below `MIN_TAIL_PROBABILITY`.
+    1 if that probability is below `MIN_TAIL_PROBABILITY`; else `tail` must not be empty.
     """
     exact = 1 - math.fsum(map(math.exp, logprobs))
     if exact < MIN_TAIL_PROBABILITY:

@@ -104,7 +104,10 @@ class TokenTree:
         return child
 
     def descend(self, start: Node, token_ids: Iterable[int]) -> Node:
-        """Return the node at the end of a path of tokens below `start`; missing nodes are created, all visible."""
+        """Return the node at the end of a path of tokens below `start`; missing nodes are created, all visible.
+
+        `start` itself for no tokens.
+        """
         node = start
         for token_id in token_ids:
             node = self.expand(node, token_id)
@@ -201,7 +204,7 @@ class TokenTree:
     def prune_unevaluated(self, nodes: Iterable[Node]) -> list[Node]:
         """Remove those of `nodes` that have no prediction and no children that stay; return them, deepest first.
 
-        The head and the frontiers of growers are kept.
+        The head and the frontiers of growers are kept. `nodes` holds each node once, without the root.
         """
         ends = set(self._path_ends())
         removed = []

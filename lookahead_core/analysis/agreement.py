@@ -102,7 +102,10 @@ def _document(model: Model, prompt: str | Sequence[int]) -> Document:
 
 
 def _path(head: Node, token_ids: Sequence[int]) -> list[Node]:
-    """Return the nodes of the bigger model's tree whose predictions are compared with the continuation's tokens."""
+    """Return the nodes of the bigger model's tree whose predictions are compared with the continuation's tokens.
+
+    One per token, in order: `head`, the end of the prompt, and then all tokens but the last. Missing nodes are created.
+    """
     nodes = [head]
     for token_id in token_ids[:-1]:
         nodes.append(head.tree.expand(nodes[-1], token_id))

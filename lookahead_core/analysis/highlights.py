@@ -37,7 +37,7 @@ MAX_LOGITS = 40_000_000
 def highlights(document: Document, k: int = 5) -> Highlights:
     """Return the model's prediction at every token of the text, each with its `k` likeliest tokens, 1 to 20.
 
-    The text stays as it is. Raises LookaheadError if it is empty.
+    The text stays as it is. Raises LookaheadError if it is empty, and ValueError for a wrong `k`.
     """
     result = None
     for step in highlights_steps(document, k):
@@ -102,7 +102,10 @@ def _known_facts(node: Node, token_id: int, k: int) -> TokenFacts | None:
 
 
 def _chunks(nodes: list[Node], vocabulary: int) -> Iterator[list[Node]]:
-    """Yield the nodes, in order, in chunks for one forward pass each, with at most `MAX_LOGITS` logits."""
+    """Yield the nodes, in order, in chunks for one forward pass each: at most `MAX_LAST_CHUNK` nodes.
+
+    A chunk of several nodes has at most `MAX_LOGITS` logits, with one row of `vocabulary` logits per node.
+    """
     most = max(1, MAX_LOGITS // vocabulary)
     while nodes:
         size = min(most, len(nodes) if len(nodes) <= MAX_LAST_CHUNK else PREFILL_CHUNK)

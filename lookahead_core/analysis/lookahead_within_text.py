@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def lookahead_steps_at(document: Document, start: int, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
     """Yield the steps of a lookahead from the middle of the text, as if it ended before the token at character `start`.
 
-    The text stays as it is. The options are those of `Document.lookahead`; `heal` has no effect. Raises ValueError if
-    no token begins at `start`, and LookaheadError if no token precedes it.
+    The text stays as it is, and a new view begins. The options are those of `Document.lookahead`; `heal` has no effect.
+    Raises ValueError if no token begins at `start`, and LookaheadError if no token precedes it, or between two steps if
+    another view has begun.
     """
     checked_options = LookaheadOptions.of(options)
     token = token_at(document, start)

@@ -29,12 +29,13 @@ class ReplacementFit:
 
     alternative: HighlightAlternative
     following: str
-    """The next words of the text, whose probability is compared."""
+    """The next words of the text; the probability of their first tokens, at most 8, is compared."""
     logprob: float | None
-    """Natural log-probability of these words after the alternative; None if the alternative has no text or is an end
-    token, or if nothing follows."""
+    """Natural log-probability of these tokens after the alternative; None if the alternative has no text or is an end
+    token, or if nothing follows that fits the context."""
     own_logprob: float | None
-    """Their natural log-probability after the text's own word; None if nothing follows."""
+    """Their natural log-probability after the text's own word; None if nothing follows that fits the context, or if no
+    alternative has text."""
 
     @property
     def drops_in(self) -> bool | None:
@@ -56,11 +57,12 @@ class ReplacementFit:
 def drop_in(
     document: Document, entry: HighlightEntry, alternatives: Sequence[HighlightAlternative], words: int = 3
 ) -> list[ReplacementFit]:
-    """Return, for each alternative of a highlight entry, whether it fits; one forward pass for all alternatives.
+    """Return, for each alternative of a highlight entry, in order, whether it fits; one forward pass for all of them.
 
-    The alternative replaces the rest of the word from its token on. It fits if the next `words` words of the text, 1 to
-    8, of which at most 8 tokens are compared, are at most `MAX_LIKELIHOOD_RATIO` times less likely after it than after
-    the text's own word. Raises LookaheadError if the text has changed since the entry was made.
+    Text that has to be prefilled again takes further passes. The alternative replaces the rest of the word from its
+    token on. It fits if the next `words` words of the text, 1 to 8, of which at most 8 tokens are compared, are at most
+    `MAX_LIKELIHOOD_RATIO` times less likely after it than after the text's own word. Raises LookaheadError if the text
+    has changed since the entry was made.
     """
     return next(fits for fits in drop_in_steps(document, entry, alternatives, words) if fits is not None)
 
@@ -78,7 +80,10 @@ def drop_in_steps(
 def _fits(
     document: Document, entry: HighlightEntry, alternatives: Sequence[HighlightAlternative], words: int
 ) -> list[ReplacementFit]:
-    """Return the fits, in one forward pass; the text before the entry is in the cache already."""
+    """Return a fit for each alternative, in order, in one forward pass.
+
+    The pass also computes the text before the entry as far as it is not in the cache, so that should be prefilled.
+    """
     origin, own_ids = _origin(document, entry), _rest_of_word(document, entry)
     following, next_ids = _following(document, entry, words)
     context, tree = document.model.context_length, document.tree
@@ -129,7 +134,7 @@ def _following(document: Document, entry: HighlightEntry, words: int) -> tuple[s
 def _logprobs_after(document: Document, ends: Sequence[Node], token_ids: Sequence[int]) -> dict[Node, float]:
     """Return, by node, the log-probability of the whole sequence `token_ids` after the node.
 
-    One forward pass evaluates all sequences. Empty if `token_ids` is empty.
+    One forward pass evaluates the sequences after all nodes of `ends`. Empty if `token_ids` is empty.
     """
     if not token_ids:
         return {}

@@ -81,10 +81,10 @@ def _completes_word(pieces: Sequence[str]) -> Iterator[bool]:
 
 
 def node_before(document: Document, token: int, read_from: int) -> Node:
-    """Return the node just before the text's token with this index: its prediction is of that token.
+    """Return the node just before the text's token with this index, a token after the opening: it predicts that token.
 
     Missing nodes are created. `read_from` is the index of the first text token that the model reads; the opening is
-    always read.
+    always read. The root if nothing is read before the token.
     """
     token_ids, tree = document.token_ids, document.tree
     opening = token_ids[: document.passage.start_count]

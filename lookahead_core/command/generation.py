@@ -21,7 +21,10 @@ class GenerationCommand:
     """One run of the command, with its parsed arguments."""
 
     def __init__(self, arguments: dict[str, Any], screen: terminal.Screen) -> None:
-        """Reads the prompt from standard input if it is None or "-" in the arguments."""
+        """Take the arguments of `parse_arguments`; read the prompt from standard input if it is None or "-" in them.
+
+        Raises ValueError if standard input cannot be read, or for a wrong number of samples.
+        """
         self.arguments = arguments
         self.screen = screen
         self.method = arguments["method"]
@@ -32,7 +35,10 @@ class GenerationCommand:
         self.prompt: str = read_standard_input() if prompt in (None, "-") else prompt
 
     def run(self) -> None:
-        """Check the options, load the model, continue the prompt by the method, and write the result to the screen."""
+        """Check the options, load the model, continue the prompt by the method, and write the result to the screen.
+
+        With `--verbose`, a summary goes to standard error.
+        """
         terminal.report("Starting")
         options = self._parsed_options()  # before the model is loaded, which takes longer
         from lookahead_core import Document
@@ -46,7 +52,10 @@ class GenerationCommand:
             self._look_ahead(document, options)
 
     def _parsed_options(self) -> Any:
-        """Return the options dataclass of the method; raise ValueError if a value is wrong."""
+        """Return the options of the method: `StreamOptions`, `BeamOptions` or `LookaheadOptions`.
+
+        Raises ValueError if a value is wrong. Draft model, heads and corpus are not among them.
+        """
         from lookahead_core.strategies.beam_options import BeamOptions
         from lookahead_core.strategies.lookahead_options import LookaheadOptions
         from lookahead_core.strategies.stream_options import StreamOptions

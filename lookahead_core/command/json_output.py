@@ -27,7 +27,8 @@ def model_as_json(model: Model) -> dict[str, Any]:
 def run_as_json(cost: Cost, model: Model, options: Any) -> dict[str, Any]:
     """Return the fields that every result has: `cost`, `model`, and `options` with the value of each option.
 
-    `options` is an options dataclass. Values that are no JSON (infinity, sets) are left as they are.
+    `cost` has the fields of `Cost`, `model` those of `model_as_json`. `options` is an options dataclass. Values that
+    are no JSON (infinity, sets) are left as they are.
     """
     return {
         "cost": asdict(cost),
@@ -37,7 +38,10 @@ def run_as_json(cost: Cost, model: Model, options: Any) -> dict[str, Any]:
 
 
 def stream_as_json(steps: list[StreamStep]) -> dict[str, Any]:
-    """Return a stream, of at least one step, as JSON: text, token_ids, finish, average_probability and steps."""
+    """Return a stream, of at least one step, as JSON: text, token_ids, finish, average_probability and steps.
+
+    Each of `steps` has token_id, text, logprob, chance, rank, entropy and alternatives, as in `StreamStep`.
+    """
     from lookahead_core.document.results import average_probability
 
     return {
@@ -55,7 +59,10 @@ def _step_as_json(step: StreamStep) -> dict[str, Any]:
 
 
 def beams_as_json(beams: Beams) -> dict[str, Any]:
-    """Return a beam search as JSON: `branches`, best first, the `tree` of candidates, and `steps`, its levels."""
+    """Return a beam search as JSON: `branches`, best first, `tree`, its candidates, and `steps`, its number of levels.
+
+    `branches` and `tree` are lists of dicts, with fields and properties of `Beam` and of `BeamNode`.
+    """
     shown = ("text", "token_ids", "score", "logprob", "average_probability", "ended")
     names = ("parent", "token_id", "text", "logprob", "total", "step", "ended", "fate", "reason")
     return {
@@ -66,7 +73,10 @@ def beams_as_json(beams: Beams) -> dict[str, Any]:
 
 
 def lookahead_as_json(result: Lookahead) -> dict[str, Any]:
-    """Return a lookahead as JSON: its branches, coverage, re-opened characters, and the first character read."""
+    """Return a lookahead as JSON: branches, coverage, given and seen_from, as in `Lookahead`.
+
+    A branch has text, token_ids, logprobs, share, probability, ended and healed.
+    """
     names = ("text", "token_ids", "logprobs", "share", "probability", "ended", "healed")
     return {
         "branches": [_fields(branch, names) for branch in result.branches],

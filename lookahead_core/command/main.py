@@ -65,7 +65,8 @@ def _run(words: Sequence[str]) -> None:
 def _parse_subcommand(subcommand: ModuleType, words: Sequence[str]) -> dict[str, Any]:
     """Return the parsed arguments of a subcommand module by key: its own, and those of the model.
 
-    Exits with status 2 and a sentence if they are wrong.
+    `words` are those after the subcommand's name. Exits with status 2 and a sentence if they are wrong, and with 0
+    after `--help`.
     """
     parser = Parser(
         prog=f"python -m lookahead_core {subcommand.NAME}",

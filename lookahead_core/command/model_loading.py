@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def load(arguments: dict[str, Any]) -> Model:
-    """Return the model that the arguments name, the default one if they name none; progress goes to standard error."""
+    """Return the model that the arguments name, else that of `LOOKAHEAD_MODEL`, else the default one.
+
+    The arguments are those of a parser, by key. Progress goes to standard error.
+    """
     from lookahead_core import load_model
 
     options = {option.key: arguments[option.key] for option in MODEL_OPTIONS if option.key in arguments}

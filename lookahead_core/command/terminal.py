@@ -35,7 +35,10 @@ def _column(character: str) -> int:
 
 
 def cut(text: str, room: int, more: str = "…") -> str:
-    """Return the text, or if it is wider than `room` columns its beginning and `more`, in at most `room` columns."""
+    """Return the text, or if it is wider than `room` columns its beginning and `more`, in at most `room` columns.
+
+    `room` must be at least the length of `more`, whose characters take one column each.
+    """
     if columns(text) <= room:
         return text
     kept = sum(width <= room - len(more) for width in itertools.accumulate(map(_column, text)))
@@ -70,7 +73,7 @@ class Screen:
             self._ends = text[-1]
 
     def line(self, line: str) -> None:
-        """Write a text and a line break, and flush; its control characters must be escaped already."""
+        """Write a text as it is and a line break, and flush; its control characters must be escaped already."""
         self.file.write(f"{line}\n")
         self.file.flush()
 

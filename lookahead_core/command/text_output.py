@@ -49,7 +49,8 @@ def average_phrase(texts: Iterable[Sequence[StreamStep]]) -> str:
 def in_order(pairs: Iterable[tuple[int, StreamStep]], count: int) -> Iterator[tuple[int, StreamStep]]:
     """Yield the steps of `count` streams that grow side by side, with their stream's index, one stream after another.
 
-    Steps of the first stream that has not ended are yielded as they come; those of later streams are held until then.
+    Steps of the first stream that has not ended are yielded as they come; those of a later stream are held until all
+    before it have ended, by a step with a `finish`.
     """
     held: list[deque[StreamStep]] = [deque() for _ in range(count)]
     front = 0
@@ -218,7 +219,10 @@ def _note(node: BeamNode) -> str:
 
 
 def agreement_lines(prompts: Sequence[str], checks: Sequence[Check], model: Model, screen: Screen) -> Iterator[str]:
-    """Yield lines that say, per prompt, how many of the smaller model's tokens the model agrees with, then a total."""
+    """Yield lines that say, per prompt, how many of the smaller model's tokens the model agrees with, then a total.
+
+    `checks` are those of the prompts, in order, at least one; `model` is the bigger model.
+    """
     for prompt, check in zip(prompts, checks, strict=True):
         yield screen.faint(_end_of(prompt, screen))
         figures = f"{check.agreed} of {len(check.token_ids)} tokens agree: "

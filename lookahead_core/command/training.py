@@ -78,7 +78,7 @@ def run(arguments: dict[str, Any]) -> None:
 def _folder(arguments: dict[str, Any], model_name: str) -> Path:
     """Return the folder to save the heads in: `--output`, else one in the cache folder by `--name` or the model's name.
 
-    Raises ValueError for a bad name.
+    Raises ValueError for a name that cannot be a folder's; the folder need not exist.
     """
     from lookahead_core.speculation.load_heads import home_of
 
@@ -99,7 +99,7 @@ def _read(path: str) -> str:
 
 
 def _print_summary(heads: Heads, folder: Path) -> None:
-    """Print how often each head was right, and the folder of the heads."""
+    """Print how often each head was right, and a line with the number of heads and steps, the texts, and the folder."""
     for line in accuracy_lines(heads.held_out):
         print(line)
     steps, texts = heads.notes["steps"], heads.notes["trained_on"]
@@ -108,9 +108,9 @@ def _print_summary(heads: Heads, folder: Path) -> None:
 
 
 def accuracy_lines(held_out: Sequence[tuple[float, float]]) -> list[str]:
-    """Return the lines of a table: how often the first guess of each head, and one of its first four, was right.
+    """Return a table's lines, headings first: how often each head's first guess, and one of its first four, was right.
 
-    `held_out` has these two shares, 0 to 1, per head.
+    `held_out` has these two shares, 0 to 1, per head; the table has them in percent.
     """
     rows = [
         f"{f'head {number}':10}{terminal.percent(first):>12}{terminal.percent(four):>20}"

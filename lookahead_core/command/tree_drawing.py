@@ -22,7 +22,7 @@ class TreeRow:
     """Number of branches that end at this node."""
 
     def straight(self) -> TreeRow:
-        """Return a new node with the joined texts of this one and its descendants down to the next fork or note.
+        """Return a new node with the joined texts of this one and its descendants down to the next fork, note or leaf.
 
         It has this node's weight, and the note, colour and children of the last of them.
         """
@@ -36,7 +36,8 @@ class TreeRow:
 def tree_lines(root: TreeRow, format_weight: Callable[[float], str], screen: Screen) -> Iterator[str]:
     """Yield the lines of the tree below the root, the heaviest child first; one line per run without a fork.
 
-    `format_weight` makes the text of a weight, with which each line begins after the tree's signs.
+    `format_weight` makes the text of a weight, with which each line begins after the tree's signs. The root itself has
+    no line. Texts are quoted and cut to the screen's width.
     """
     waiting = _children(root, "", screen)
     while waiting:

@@ -31,11 +31,12 @@ if TYPE_CHECKING:
 
 @takes_options(StreamOptions)
 def stream_batch(documents: Iterable[Document], **options: Unpack[StreamKeywords]) -> Streams:
-    """Return an iterator over one continuation of each document, side by side: pairs of its index and a step.
+    """Return an iterator over one continuation of each document, side by side: pairs of its index in the list, a step.
 
     A document may be listed several times: `stream_batch([document] * 5, temperature=0.8)` draws the streams 0 to 4 of
     the seed. If the options exclude every token for one document, the others go on, and a ValueError is raised at the
-    end. All documents must be of one model, else a ValueError is raised. The options are those of `Document.stream`.
+    end. All documents must be of one model, else a ValueError is raised. The options and all other errors are those of
+    `Document.stream`.
     """
     checked_options = parse_options(StreamOptions, options, "stream_batch")
     documents = _listed(documents)
@@ -100,7 +101,10 @@ def _listed(documents: Iterable[Document]) -> list[Document]:
 
 
 def _starts(documents: Sequence[Document], rules: LogitRules) -> list[GenerationStart]:
-    """Return each document's generation start, in order; a document that is listed several times has one, shared."""
+    """Return each document's generation start, in order; a document that is listed several times has one, shared.
+
+    Each context keeps room for `rules.max_new_tokens`, as `Document.generation_start` says.
+    """
     starts: dict[int, GenerationStart] = {}
     for document in documents:
         if id(document) not in starts:
@@ -109,15 +113,15 @@ def _starts(documents: Sequence[Document], rules: LogitRules) -> list[Generation
 
 
 def _distinct(starts: Sequence[GenerationStart]) -> list[GenerationStart]:
-    """Return each start once, in order."""
+    """Return each start object once, in the order in which they first occur."""
     return list({id(start): start for start in starts}.values())
 
 
 def _cost_of(documents: Sequence[Document], starts: Sequence[GenerationStart]) -> Callable[[], Cost]:
-    """Return a function that returns the cost of the batch so far.
+    """Return a function without arguments that returns the cost of the batch so far.
 
     Passes are all passes of the engine since this call; tokens, slots and bytes are sums over the documents, each
-    counted once; seconds are wall-clock time.
+    counted once; seconds are wall-clock time since the starts were made.
     """
     engine = documents[0].model.engine if documents else None
     before = engine.passes if engine else 0

@@ -14,9 +14,10 @@ B = TypeVar("B", bound=Branch)
 
 
 def distinguishing_lengths(paths: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
-    """Return, by path of token ids, the length of its shortest prefix that no other path has; its whole length if none.
+    """Return a dict from each path to the length of its shortest prefix that no other path begins with.
 
-    Lengths are in tokens and at least 1. Equal paths count as one path.
+    The length is that of the whole path if there is no such prefix. Paths are tuples of token ids, and lengths are in
+    tokens, at least 1. Equal paths count as one path.
     """
     order = sorted(set(paths))
     lengths = dict.fromkeys(order, 1)
@@ -28,7 +29,10 @@ def distinguishing_lengths(paths: Sequence[tuple[int, ...]]) -> dict[tuple[int, 
 
 
 def with_new_shares(branches: Sequence[B]) -> tuple[B, ...]:
-    """Return copies of the branches, in order, with `share` and `probability` computed anew from their tokens."""
+    """Return copies of the branches, in order, with `share` and `probability` computed anew from their `logprobs`.
+
+    A share depends on all of these branches: it is that of the prefix that `distinguishing_lengths` finds.
+    """
     lengths = distinguishing_lengths([branch.token_ids for branch in branches])
     return tuple(
         replace(
@@ -62,7 +66,7 @@ def covered_probability(
     """Return the probability, 0 to 1, of all texts that begin with a prefix of one of the paths; no text counts twice.
 
     Both dicts have the paths of token ids as keys: `logprobs` has the log-probability of each token of the path,
-    `lengths` the number of tokens of its prefix.
+    `lengths` the number of tokens of its prefix. The lengths must be those of `distinguishing_lengths` for all paths.
     """
     masses: list[float] = []
     counted: tuple[int, ...] | None = None

@@ -44,7 +44,7 @@ class AcceptedTokens:
     """Tokens that a client has accepted into its own copy of the text, so that `Document.follow` can keep their ids."""
 
     before: int
-    """Number of characters before these tokens."""
+    """Number of characters before these tokens; if `healed`, those of the replaced token are counted."""
     token_ids: tuple[int, ...]
     healed: bool = False
     """Whether the first of them replaces the last typed token, as accepting a healed branch does."""
@@ -70,10 +70,12 @@ class Document:
         opening: Sequence[int] | None = None,
         tree: TokenTree | None = None,
     ) -> None:
-        """Start from a text, or from token ids as they are; without both the document is empty.
+        """Start from a text, or from token ids as they are, start tokens included; without both the document is empty.
 
-        `opening` replaces the model's start tokens: an instruction in its chat template, for example. `tree` continues
-        the tree of an earlier document of the same model that is no longer in use, with all its predictions.
+        `opening` replaces the model's start tokens before a text: an instruction in its chat template, for example. It
+        is not put before `token_ids`. `tree` continues the tree of an earlier document of the same model that is no
+        longer in use, with all its predictions. Raises ValueError for text and token ids together and for a wrong id,
+        and TextError for a text if the model has no tokenizer.
         """
         if text and token_ids is not None:
             raise ValueError("text and token_ids are both given; a document starts from one of them.")
@@ -178,7 +180,9 @@ class Document:
     def odds(self, **options: Unpack[StreamKeywords]) -> torch.Tensor:
         """Return the log-probabilities that `stream` with these options draws its first token from.
 
-        The tensor is one-dimensional, indexed by token id, float64 and on the CPU; excluded tokens have -inf.
+        The tensor is one-dimensional, indexed by token id, float64 and on the CPU; excluded tokens have -inf. At
+        temperature 0 the likeliest token has 0 and all others -inf. Raises ValueError if the options exclude every
+        token.
         """
         checked_options = parse_options(StreamOptions, options, "odds")
         return self.generation_start(checked_options).odds(checked_options)
@@ -307,7 +311,7 @@ class Document:
         self._update_head()
 
     def prune(self) -> None:
-        """Remove every node that is neither on the trunk, nor in the latest result, nor in use by a running stream."""
+        """Remove all nodes except those on the trunk, in the latest result, or in use by a stream or beam search."""
         self.model.engine.free(self.tree.prune())
 
     def compact(self) -> None:
@@ -337,7 +341,8 @@ class Document:
         """Yield the steps that `lookahead_steps` would yield after accepting the first `tokens` tokens of a branch.
 
         The text stays as it is, and no new view begins; `heal` has no effect. Yields nothing if accepting would move
-        the context window. Raises LookaheadError if the branch was not grown from the present end of the text.
+        the context window. Otherwise raises LookaheadError if the branch was not grown from the present end of the
+        text. `tokens` must not reach beyond an end token.
         """
         checked_options, after = LookaheadOptions.of(options), self.after(branch, tokens)
         if after is not None:
@@ -346,8 +351,9 @@ class Document:
     def after(self, branch: Branch, tokens: int) -> tuple[Node, TextEnd] | None:
         """Return the node at the end of the text, and the `TextEnd`, after the first `tokens` tokens of a branch.
 
-        The text stays as it is; missing nodes are created. None if accepting these tokens would move the context
-        window: the model would then read another text. Raises LookaheadError for a branch of another text.
+        The text stays as it is; missing nodes are created. Unlike `accept`, it does not stop before an end token. None
+        if accepting these tokens would move the context window: the model would then read another text. Otherwise
+        raises LookaheadError for a branch of another text.
         """
         length = len(self.token_ids)
         if self._tokens_left_out(length) != self._tokens_left_out(length + tokens - branch.healed):
@@ -396,7 +402,8 @@ class Document:
     def new_view(self) -> None:
         """Begin a new view of the tree; if more than `MOST_NODES` nodes lie off the trunk, remove hidden ones.
 
-        Those are removed first that no result has shown for longest.
+        Those are removed first that no result has shown for longest, until three quarters of `MOST_NODES` are left off
+        the trunk, or none is hidden.
         """
         self.tree.new_view()
         over = self.tree.size - self.tree.head.depth - MOST_NODES
@@ -457,7 +464,7 @@ def _prediction_of(node: Node) -> Prediction:
 
 
 def _checked_id(value: Any, vocabulary: int) -> int:
-    """Return the value as a token id; raise ValueError if it is none of this vocabulary."""
+    """Return the value as a token id; raise ValueError unless it is an integer from 0 to below `vocabulary`."""
     if not 0 <= (token_id := as_token_id(value)) < vocabulary:
         raise ValueError(f"token_ids holds {value!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
     return token_id

@@ -40,11 +40,11 @@ class DocumentDrafting:
         self._drafters = {name: make(self._index) for name, make in DRAFTERS.items()}
 
     def speculation(self, options: StreamOptions, token_ids: Sequence[int], unread: int) -> Speculation | None:
-        """Return the speculation of a stream after the tokens `token_ids`, of which the model does not read `unread`.
+        """Return the speculation of a stream after the tokens `token_ids`, the whole text; its drafters read them.
 
-        None if `speculate` is false, or is None and the engine is the uncached one, or if the stream has one token
-        only, after which nothing can be drafted. The drafters read the tokens. Raises an error if heads, a corpus or a
-        draft model do not fit this model.
+        `unread` is the number of these tokens that the model does not read. None if `speculate` is false, or is None
+        and the engine is the uncached one, or if `max_new_tokens` is 1, after which nothing can be drafted. Raises
+        ValueError or LookaheadError if heads, a corpus, a source or a draft model do not fit the model or the options.
         """
         self._check(options)
         wanted = not self.model.engine_reason if options.speculate is None else options.speculate
@@ -56,10 +56,10 @@ class DocumentDrafting:
         return self._speculation(drafters, separate_duplicates=options.speculate == REJECTION)
 
     def continuation(self, node: Node, tokens: int) -> Continuation:
-        """Return a greedy continuation of at most `tokens` tokens after a node, with drafts, for a branch.
+        """Return a new greedy continuation of at most `tokens` tokens, at least 1, after a node, with drafts.
 
-        The n-gram index does not take in its tokens, which are not text; the table of successors and the accuracy of
-        the guesses do learn from it.
+        It is for a branch of a lookahead, and the caller grows it. The n-gram index does not take in its tokens, which
+        are not text; the table of successors and the accuracy of the guesses do learn from it.
         """
         model = self.model
         drafters: list[Drafter] = [SuffixDrafter(self._index, learns_from_passes=False), self._drafters["recycled"]]
@@ -78,9 +78,10 @@ class DocumentDrafting:
         return Speculation(drafters, self.accuracy, costs, model.end_token_ids, model.vocabulary, **options)
 
     def _check(self, options: StreamOptions) -> None:
-        """Raise an error if heads, a corpus or a draft model do not fit this model.
+        """Raise an error if heads, a corpus or a draft model are of a wrong type or do not fit this model.
 
-        ValueError if `corpus` or `source` is set and the drafter "suffix", the only one that uses them, is not listed.
+        ValueError for a wrong type, and if `corpus` or `source` is set and the drafter "suffix", the only one that uses
+        them, is not listed; LookaheadError for one that does not fit.
         """
         heads, corpus = options.heads, options.corpus
         if heads is not None:
@@ -98,7 +99,10 @@ class DocumentDrafting:
                 raise ValueError(f"{name} is given, and only the drafter suffix looks into it: add it to drafters.")
 
     def _listed(self, options: StreamOptions) -> list[Drafter]:
-        """Return the drafters of the option `drafters`; a name of the library's drafters stands for this document's."""
+        """Return the drafters of the option `drafters`; a name of the library's drafters stands for this document's.
+
+        The drafter "suffix" also looks into the options `source` and `corpus`.
+        """
 
         def of_this_document(drafter: str | Drafter) -> Drafter:
             if not isinstance(drafter, str):
@@ -160,6 +164,7 @@ def _chooser(options: StreamOptions, unread: int) -> Choose:
     It returns the token and None, or with rejection sampling the token and the probabilities that it was drawn from.
     It takes the likeliest token at temperature 0, else samples with the noise that the bigger model will choose with;
     with rejection sampling it has noise of its own, since drafts must be independent of the numbers that accept them.
+    `unread` is the number of the text's tokens that are not in the path, as the bigger model does not read them.
     """
     if not options.applied_temperature:
         return lambda row, path: (int(row.argmax()), None)

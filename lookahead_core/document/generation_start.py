@@ -68,25 +68,29 @@ class GenerationStart:
         self._removals = now
 
     def model_rules(self, rules: LogitRules) -> ModelRules:
-        """Return the rules for this model, with phrases as token ids.
+        """Return the rules for this model's tokenizer, end tokens and vocabulary.
 
-        Raises ValueError if they contradict each other, or name a token that the model does not have.
+        Raises ValueError if they contradict each other, or name a token that the model does not have, and TextError if
+        they hold strings and the model has no tokenizer.
         """
         return ModelRules(rules, self.model.end_token_ids, self.model.codec, self.model.vocabulary)
 
     def odds(self, options: StreamOptions) -> torch.Tensor:
         """Return the log-probabilities that a stream with these options draws its first token from.
 
-        The tensor is one-dimensional, indexed by token id, float64 and on the CPU; excluded tokens have -inf.
+        The tensor is one-dimensional, indexed by token id, float64 and on the CPU; excluded tokens have -inf. At
+        temperature 0 the likeliest token has 0 and all others -inf. Raises ValueError if the options exclude every
+        token.
         """
         row = self.model.engine.evaluate([self.head])[0]
         path = self.head.tree.token_ids(self.head)
         return options.sampling_logprobs(model_scores(self.head, row), self.model_rules(options), path, 0)
 
     def stream_reader(self, options: StreamOptions) -> StreamReader:
-        """Return the reader of a new continuation that starts here; at most as many tokens as fit the context.
+        """Return the reader of a new continuation that starts here; where the context has less room, it ends earlier.
 
-        Raises TextError if there are stop strings or a word limit and the model has no tokenizer.
+        Raises TextError if there are stop strings or a word limit and the model has no tokenizer, and ValueError or
+        LookaheadError if other options do not fit the model.
         """
         if options.stop or options.max_words:
             self.model.codec.require_tokenizer()
@@ -97,7 +101,10 @@ class GenerationStart:
         return StreamReader(continuation, self.text_end, self.text)
 
     def beam_search(self, options: BeamOptions) -> BeamSearch:
-        """Return a new beam search that starts here; at most as many tokens as fit the context."""
+        """Return a new beam search that starts here; where the context has less room, it has fewer levels.
+
+        Raises ValueError or TextError if the rules do not fit the model.
+        """
         options = self._fitted(options)
         return BeamSearch(self.head, options, self.model_rules(options))
 
@@ -108,7 +115,10 @@ class GenerationStart:
         return BeamStep(step, lambda: make_beams(results, traces, step, cost, search.options, context))
 
     def _fitted(self, options: R) -> R:
-        """Return the options; with `max_new_tokens` reduced if the model's context has room for fewer."""
+        """Return the options; with `max_new_tokens` reduced to the room in the model's context, if that is less.
+
+        There must be room for one token.
+        """
         context = self.model.context_length
         if context is None or self.head.depth + options.max_new_tokens <= context:
             return options
@@ -116,7 +126,7 @@ class GenerationStart:
 
 
 def while_text_stays(starts: Sequence[GenerationStart], steps: Iterator[T], is_over: Callable[[], bool]) -> Iterator[T]:
-    """Yield the steps; before each, raise LookaheadError if the text of a start has changed and `is_over` is false."""
+    """Yield the steps; before each, raise LookaheadError if a start's text has changed and `is_over()` is False."""
     while True:
         if not is_over():
             for start in starts:

@@ -72,7 +72,8 @@ def _prepared(
 ) -> Iterator[PrefetchedView | None]:
     """Yield None after each step of a click's lookahead, and its view at the end.
 
-    Stops without a view if more steps are needed once the tree's number of computed tokens has reached `limit`.
+    Yields nothing if the click would move the context window. Stops without a view if more steps are needed once the
+    tree's number of computed tokens has reached `limit`, unless this lookahead has computed none of them.
     """
     work, last, over = document.tree.work, None, False
     began = work.tokens

@@ -42,7 +42,7 @@ class ResultContext:
 
     @property
     def before(self) -> str:
-        """The text of the last tokens down to `origin`, at most `CONTEXT_CHARACTERS` of them, without half characters.
+        """The text of the last tokens down to `origin`, at most `CONTEXT_CHARACTERS` tokens, without half characters.
 
         The rules for the ends of words and sentences look at no more.
         """
@@ -78,6 +78,7 @@ def make_lookahead(
     """Return the lookahead result of these leaves, in their order.
 
     `start` has the predictions of the first tokens; without it, or without leaves, `rest` is empty and `said` None.
+    The leaves must be below `context.origin`, or below its parent if it is re-opened.
     """
     paths = [leaf.token_ids for leaf in leaves]
     lengths, before = distinguishing_lengths(paths), context.before if leaves else ""
@@ -104,7 +105,7 @@ def make_beams(
 ) -> Beams:
     """Return the result of a beam search of `steps` levels.
 
-    `found` are its best paths, best first; `traces` all candidates, each with its fate, parents before children.
+    `found` are the paths to return, best first; `traces` all candidates, each with its fate, parents before children.
     """
     before = context.before
     lengths = distinguishing_lengths([beam.leaf.token_ids for beam in found])
@@ -204,7 +205,8 @@ def _pieces(leaf: BranchLeaf, before: str, context: ResultContext) -> tuple[Piec
 def _cut(token_ids: Sequence[int], typed: bytes, text_end: TextEnd, stop: frozenset[int]) -> list[tuple[str, int]]:
     """Return the whole characters that tokens add, each text with the number of tokens up to its end.
 
-    `typed` are bytes of the first token that the text has already.
+    Stops before the first token of `stop`. `text_end` is the end of the text before the tokens; `typed` are bytes at
+    the beginning of the first token that this text has already.
     """
     cuts: list[tuple[str, int]] = []
     for index, token_id in enumerate(token_ids):

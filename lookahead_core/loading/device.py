@@ -17,7 +17,7 @@ DEVICE_MAP_NAMES = ("auto", "balanced", "balanced_low_0", "sequential")
 
 
 def check_device_map(device_map: Any, device: str) -> None:
-    """Raise a ValueError if `device_map` is invalid, or if `device` is not "auto" either. None is valid."""
+    """Raise ValueError if `device_map` is invalid, or if it is set and `device` is not "auto"; None is always valid."""
     if device_map is None:
         return
     if device != "auto":
@@ -51,8 +51,8 @@ def _device_type(device: Any) -> str | None:
 def compute_device(device: str, device_map: Any) -> str:
     """Return the type of the device that computes: "cpu", "cuda" or "mps".
 
-    A named device map means the best available device; in a map of modules, a type other than the CPU comes first.
-    Raises ModelError if the device is not available.
+    `device` counts only if `device_map`, which must be valid, is None. A named device map means the best available
+    device; in a map of modules, a type other than the CPU comes first. Raises ModelError if that is not available.
     """
     if device_map is None or device_map in DEVICE_MAP_NAMES:
         return available_device(device if device_map is None else "auto")
@@ -87,8 +87,9 @@ def load_dtype(dtype: torch.dtype | None, device: str, *, half_precision: bool) 
 def move_to_device(hf_model: Any, device: str, dtype: torch.dtype | None) -> None:
     """Move a loaded model to a type of device, in place; if `dtype` is None, cast it to the fastest dtype there first.
 
-    A quantized model is not cast, and one that is spread over several devices is not moved. Raises ModelError if there
-    is not enough memory, or if a device map has put a part of the weights on the disk, or beside a GPU on the CPU.
+    A quantized model is not cast, and one that is spread over several devices is not moved. Raises ModelError for an
+    error that `is_out_of_memory` recognises (others pass through), or if a device map has put a part of the weights on
+    the disk, or beside a GPU on the CPU.
     """
     devices = {str(each) for each in (getattr(hf_model, "hf_device_map", None) or {}).values()}
     if "disk" in devices or ("cpu" in devices and len(devices) > 1):
@@ -110,7 +111,7 @@ def move_to_device(hf_model: Any, device: str, dtype: torch.dtype | None) -> Non
 
 
 def _cast(hf_model: Any, dtype: torch.dtype) -> None:
-    """Cast the weights in place to `dtype`, as transformers does at load.
+    """Cast the weights that have the model's own dtype in place to `dtype`, as transformers does at load.
 
     Rotary frequencies, and weights that the model marks as float32, keep their dtype.
     """

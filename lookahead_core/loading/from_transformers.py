@@ -139,7 +139,10 @@ def load_pretrained(request: PretrainedSource, report: Report) -> Loaded:
 
 
 def _weight_arguments(request: PretrainedSource) -> dict[str, Any]:
-    """Return the keyword arguments of `from_pretrained` that only the model takes: dtype, quantization, device map."""
+    """Return the keyword arguments of `from_pretrained` that only the model takes.
+
+    These are dtype, those of adapters, and quantization and device map if they are set. A GGUF file is dequantized.
+    """
     quantization = GgufConfig(dequantize=True) if request.gguf else request.quantization
     optional = {"quantization_config": quantization, "device_map": request.device_map}
     given = {key: value for key, value in optional.items() if value is not None}
@@ -177,7 +180,10 @@ _LOADING = Lock()
 
 @contextmanager
 def quiet_loading(request: PretrainedSource) -> Iterator[None]:
-    """A context manager that hides progress bars on stderr; one thread at a time is inside, others wait."""
+    """A context manager that hides progress bars on stderr; one thread at a time is inside, others wait.
+
+    For a GGUF file it hides all output to `sys.stderr`.
+    """
     with _LOADING, disable_progress_bars(), ExitStack() as stack:
         before = logging.set_tqdm_hook(lambda factory, args, kwargs: logging.EmptyTqdm(*args, **kwargs))
         stack.callback(logging.set_tqdm_hook, before)

@@ -134,7 +134,10 @@ def _check_options(dtype: str, device: str, engine: str, quantize: str | None, c
 
 
 def _check_loaded_model(hf_model: Any, *, dtype: str, device: str, **loading_options: Any) -> None:
-    """Raise ModelError if this is no language model, ValueError if an option would change how it was loaded."""
+    """Raise ModelError if this is no language model, ValueError if an option would change how it was loaded.
+
+    `dtype` and `device` may be "auto" or what the model has; all `loading_options` must be None.
+    """
     is_model = isinstance(hf_model, nn.Module) and hasattr(hf_model, "config")
     if not (is_model and hf_model.get_output_embeddings()):
         raise ModelError(f"{type(hf_model).__name__} is not a language model of transformers; give one, or a name.")
@@ -211,7 +214,10 @@ def end_tokens(hf_model: Any, tokenizer: Any) -> frozenset[int]:
 
 
 def context_length(config: Any) -> int | None:
-    """Return the model's context length in tokens; None if its config states none. Dynamic rope multiplies it."""
+    """Return the context length in tokens that a model's text config states; None if it states none.
+
+    It is multiplied by the factor of dynamic rotary scaling.
+    """
     length = getattr(config, "max_position_embeddings", None) or getattr(config, "max_seq_len", None)
     rope = getattr(config, "rope_parameters", None) or {}
     if length and rope.get("rope_type") == "dynamic":

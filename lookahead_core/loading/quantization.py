@@ -131,7 +131,10 @@ def check_quantized_products(hf_model: Any, name: str) -> None:
 
 
 def describe_quantization(hf_model: Any) -> str:
-    """Return how the config says that weights are quantized: "4 bit", "8 bit", or the method's name; empty if not."""
+    """Return how the model's config says that weights are quantized: bits, as "4 bit", or else the method's name.
+
+    Empty if they are not.
+    """
     config = getattr(hf_model.config, "quantization_config", None)
     if config is None:
         return ""

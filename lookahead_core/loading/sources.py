@@ -63,8 +63,9 @@ def load_weights(
 ) -> Loaded:
     """Return the model and tokenizer of a Hub id, a folder, a .gguf file, or "" for the default model.
 
-    The model is on the CPU, or where `device_map` puts it; the tokenizer is None if the model has none. Every error
-    becomes a ModelError that says what to do. `report` is called with progress.
+    The model is on the CPU, or where `device_map` or quantization puts it; the tokenizer is None if the model has none.
+    `settings` has the cache folder and the Hub's timeout. Every error becomes a ModelError that says what to do.
+    `report` is called with progress.
     """
     options = PretrainedSource(
         "", trust_remote_code=trust_remote_code, dtype=dtype, device_map=device_map, quantization=quantization
@@ -92,7 +93,8 @@ def _locate(source: str, options: PretrainedSource, timeout: float) -> Pretraine
     """Return the options with the location of `source`: a folder, a .gguf file, or else a Hub id.
 
     For a Hub id, `local_only` is set if the Hub does not answer within `timeout` seconds. Raises ModelError for a path
-    that is no model, and an error of huggingface_hub for a name that the Hub cannot have or does not know.
+    that is no model or comes with a revision, and an error of huggingface_hub for a name that the Hub cannot have or
+    does not know.
     """
     path = Path(source).expanduser()
     if options.revision is not None and path.exists():

@@ -55,7 +55,7 @@ class CallDocument:
 
     @property
     def stop_strings(self) -> list[str]:
-        """The plain text with which the chat template ends a message; empty if an end token does."""
+        """The plain text with which the chat template ends a message, as a list of one; empty if there is none."""
         return [self.chat.turn_end_text] if self.chat is not None and self.chat.turn_end_text else []
 
     def prefill_steps(self) -> Iterator[None]:
@@ -88,7 +88,11 @@ class CallDocument:
 
     @staticmethod
     def highlights_as_json(found: Highlights) -> list[Answer]:
-        """Return a JSON object per entry of highlights, in the order of the text."""
+        """Return a JSON object per entry of highlights, in the order of the text.
+
+        It has start, end, token, token_loss, ids, word, rank, alternatives, topk_tokens (their texts),
+        most_likely_token, and as ratio the loss relative to the highest one.
+        """
         return [_highlight_as_json(found, entry) for entry in found.entries]
 
     def stream_as_json(self, steps: Sequence[StreamStep]) -> Answer:
@@ -135,14 +139,17 @@ class CallDocument:
 
     @property
     def predictions(self) -> list[Prediction]:
-        """The prediction after each token; only once `evaluate_steps` has finished."""
+        """The prediction after each token, in order; only once `evaluate_steps` has finished."""
         return [cast(Prediction, node.prediction) for node in self.document.tree.path(self.document.head)]
 
     def token_entries(self, count: int) -> list[Answer]:
-        """Return a JSON object per token, with its log-probability and `count` likeliest alternatives, and one more.
+        """Return a JSON object per token of the text, and a last one for the next token.
 
-        Only once `evaluate_steps` has finished. The last object is for the next token: its own fields are null, and it
-        has alternatives. The first token has no prediction: no log-probability, rank and alternatives.
+        Only once `evaluate_steps` has finished. An object has token (its characters), id, start, end, message, logprob,
+        rank, alternatives (at most the `count` likeliest tokens, and the token itself), and logprobs (their
+        log-probabilities by text). In the last one, token, id, message, logprob and rank are null, and start and end
+        are the end of the text. The first token has no prediction: its logprob and rank are null, its alternatives
+        empty.
         """
         nodes = self.document.tree.path(self.document.head)
         previous = [None, *nodes]

@@ -82,7 +82,8 @@ class Calls:
     ) -> Steps:
         """Return continuations of a text that rewrites a document: the k likeliest next tokens, continued greedily.
 
-        The answer has their texts as next_tokens, their probabilities as branches, coverage and seen_from.
+        The answer has next_tokens (their texts), branches (text, ids, logprobs, share, probability and ended of each),
+        coverage and seen_from.
 
         Args:
             original_doc: The document to rewrite; may be empty.
@@ -111,7 +112,8 @@ class Calls:
     def continue_messages(self, messages: Messages, n_branch_tokens: int = 5, n_future_tokens: int = 5) -> Steps:
         """Return continuations of the last message of a conversation, of either role, with their probabilities.
 
-        The answer has continuations, a list of branches, and coverage and seen_from.
+        The answer has continuations (doc_text, text, ids, logprobs, share, probability and ended of each), coverage and
+        seen_from.
 
         Args:
             messages: {"role", "content"} each; the last one is unfinished and is continued.
@@ -173,8 +175,9 @@ class Calls:
     ) -> Steps:
         """Return several continuations of a text at once, with their probabilities.
 
-        The answer has branches, coverage (the probability that they hold together), given (the typed characters that
-        heal re-opened) and seen_from (the first character that the model reads).
+        The answer has branches (text, ids, logprobs, share, probability and ended of each), coverage (the probability
+        that they hold together), given (the typed characters that heal re-opened) and seen_from (the index of the first
+        character that the model reads).
 
         Args:
             text: A plain text; give either this or messages.
@@ -260,7 +263,7 @@ class Calls:
     ) -> Steps:
         """Return the results of a beam search, best first.
 
-        The answer has branches, each with its score.
+        The answer has branches: text, ids, logprobs, share, probability, ended and score of each.
 
         Args:
             text: A plain text; give either this or messages.
@@ -342,8 +345,9 @@ class Calls:
     ) -> Iterator[CallDocument]:
         """A context manager: a document of a text or of messages for one call, on a tree borrowed from the pool.
 
-        Raises ValueError unless exactly one of the two is set, and, with `grows`, LookaheadError if the messages before
-        the last one leave less than a quarter of the context.
+        Raises ValueError unless exactly one of the two is set and well-formed, LookaheadError if it cannot be turned
+        into tokens, and, with `grows`, LookaheadError if the messages before the last one leave less than a quarter of
+        the context.
         """
         from lookahead_core.serving.call_document import CallDocument
 
@@ -363,7 +367,7 @@ class Calls:
                 call_document.prune()
 
     def _tokens_of_text(self, text: str) -> list[ChatToken]:
-        """Return the tokens of a text with their characters, start tokens first."""
+        """Return the tokens of a text with their characters, start tokens first; these have no characters."""
         starts = self.model.codec.start_ids if text else self.model.start_ids
         tokens = [ChatToken(token.token_id, token.start, token.end, 0) for token in self.model.codec.encode(text)]
         return [ChatToken(token_id, 0, 0, None) for token_id in starts] + tokens

@@ -15,7 +15,7 @@ FULL = "Too many people are writing here just now, so there is no room for anoth
 
 
 class ExpiringStore(Generic[T]):
-    """Values by key, at most `capacity`. A new key replaces the longest unused value that is not busy.
+    """Values by key, at most `capacity`: when full, a new key replaces the longest unused value that is not busy.
 
     All methods may be called from any thread.
     """
@@ -32,8 +32,9 @@ class ExpiringStore(Generic[T]):
     ) -> None:
         """`make` makes a value for a new key; `is_busy` returns whether a value must stay although room is needed.
 
-        Values that were not used for more than `max_idle_seconds` are forgotten, busy or not. `on_forget` is called
-        with each forgotten key and value.
+        Values that were not used for more than `max_idle_seconds` are forgotten at the next `get_or_make` or `find`,
+        busy or not. `on_forget` is called with each forgotten key and value. The functions are called while the store
+        is locked, so they must not use it. `clock` returns the time in seconds.
         """
         self._make = make
         self._capacity = capacity

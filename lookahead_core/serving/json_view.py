@@ -23,8 +23,8 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
     """Return a lookahead result as JSON, with packed predictions from which a page applies temperatures itself.
 
     `nodes` lists the predictions, that of the first token first, each with the `kept` likeliest tokens in the format of
-    `packed_predictions.pack`. In a branch, `at` has for each token the index of its prediction in this list. The field
-    `rest` has at most `rest` other first tokens.
+    `packed_predictions.pack`. A branch has `ids`, `logprobs`, `pieces`, `ended`, `healed`, and in `at` for each token
+    the index of its prediction in this list. The field `rest` has at most `rest` other first tokens.
     """
     predictions = _distinct_predictions(result, rest)
     indexes = {id(prediction): index for index, prediction in enumerate(predictions)}
@@ -50,9 +50,10 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
 
 
 def document_as_json(document: Document) -> dict[str, Any]:
-    """Return a document as JSON: `text`, `token_ids`, and `top`, at most ten likeliest next tokens.
+    """Return a document as JSON: `text`, `token_ids`, and `top`, at most ten likeliest next tokens, likeliest first.
 
-    `top` is empty until the node at the end of the text was evaluated; nothing is evaluated here.
+    Each of `top` has `id`, `text` and `probability`. It is empty until the node at the end of the text was evaluated;
+    nothing is evaluated here.
     """
     return {"text": document.text, "token_ids": document.token_ids, "top": _top(document)}
 
@@ -75,7 +76,7 @@ def _tokens_as_json(path: Branch | Other, indexes: dict[int, int]) -> dict[str, 
 
 
 def _distinct_predictions(result: Lookahead, rest: int) -> list[Prediction]:
-    """Return every prediction behind a token of the branches, or of the first `rest` others, once.
+    """Return every prediction object behind a token of the branches, or of the first `rest` others, once.
 
     That of the first token comes first, if it is known.
     """

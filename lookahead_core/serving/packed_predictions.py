@@ -54,10 +54,10 @@ def _differences(prediction: Prediction, kept: int) -> list[int]:
 
 
 def _log_totals(predictions: Sequence[Prediction]) -> torch.Tensor:
-    """Return the natural log of the sum of all tokens' weights, where the likeliest weighs 1.
+    """Return the natural log of the sum of all tokens' weights, of which the likeliest is 1, at each of `TEMPERATURES`.
 
     The shape is (predictions, temperatures), in float64. The weight of the tail is computed as in `reheat`, here for
-    many predictions at once.
+    many predictions at once, at least one.
     """
     import torch  # here, since importing it takes seconds and the page is served before
 
@@ -79,7 +79,8 @@ def _log_totals(predictions: Sequence[Prediction]) -> torch.Tensor:
 def _padded(predictions: Sequence[Prediction], filler: float) -> torch.Tensor:
     """Return all log-probabilities that the predictions keep, as a float64 tensor of shape (predictions, most kept).
 
-    Predictions of small vocabularies keep fewer: their rows are filled up with `filler` at the end.
+    Predictions of small vocabularies keep fewer: their rows are filled up with `filler` at the end. There must be at
+    least one prediction.
     """
     import torch
 

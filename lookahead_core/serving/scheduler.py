@@ -74,8 +74,8 @@ class Scheduler:
         """Add a client's steps as its request, or with `prefetch` as its prefetch, and return at once.
 
         Each step's result is passed to `on_step`; at the end `on_end` gets None or the error. Both are called in the
-        scheduler's thread; `on_end` is not called for a job that is dropped. Raises NoRoom if `MAX_WAITING` other
-        clients wait, or if the scheduler is closed.
+        scheduler's thread; `on_end` is not called for a job that is dropped. An error of `on_step` ends the job too.
+        Raises NoRoom if `MAX_WAITING` other clients have a request (or prefetch), or if the scheduler is closed.
         """
         with self._change:
             if self.closed:
@@ -264,7 +264,10 @@ class Scheduler:
 
 
 def _step(job: _Job) -> tuple[bool, Exception | None]:
-    """Run one step; return whether the job has ended, and its error if it has failed."""
+    """Run one step and pass its result to `on_step`; return whether the job has ended, and its error if one was raised.
+
+    An error of `on_step` counts as one of the step.
+    """
     try:
         result = next(job.steps, _EXHAUSTED)
         if result is not _EXHAUSTED:

@@ -20,7 +20,8 @@ MAX_LEVELS = 200
 def tree_as_json(document: Document, max_nodes: int = 5000) -> dict[str, Any]:
     """Return the text's tokens as the flat list `trunk`, and all other known nodes as the nested trees `below`.
 
-    At the top of each tree, `at` is the number of the text's tokens before it. If there are more than `max_nodes` other
+    A token or node has `id`, `text` and `probability`, a node of a tree also `children`. At the top of each tree, `at`
+    is the number of the text's tokens before it, start tokens included. If there are more than `max_nodes` other
     nodes, the result has those closest to the trunk, and of these first the ones closest to the end of the text. Nodes
     more than `MAX_LEVELS` below the trunk are left out.
     """
@@ -46,7 +47,10 @@ def tree_as_json(document: Document, max_nodes: int = 5000) -> dict[str, Any]:
 
 
 def _node_as_json(node: Node, text: str) -> dict[str, Any]:
-    """Return a node as JSON; its probability is null if its parent's prediction is unknown or does not keep it."""
+    """Return a node as JSON: id, the `text` that it adds, and probability.
+
+    Its probability is null if its parent's prediction is unknown or does not keep its token.
+    """
     prediction = node.parent.prediction if node.parent else None
     probability = None
     if prediction is not None and node.token_id in prediction.token_ids:

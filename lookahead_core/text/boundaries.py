@@ -41,9 +41,9 @@ def is_space_separated(character: str) -> bool:
 def boundary_levels(pieces: Sequence[str], before: str = "", after: str = "", final: bool = False) -> tuple[int, ...]:
     """Return what is complete after each piece: 0 nothing, 1 a word, 2 a clause, 3 a sentence, 4 a line.
 
-    `before` is the text before the first piece, and `after` the known text after the last. With `final` and no `after`,
-    nothing follows the last piece, and its level is 4. A piece that holds a line break has level 4. If a boundary
-    depends on the next character and that is unknown, the level is lower.
+    `before` is the text before the first piece, of which the last `CONTEXT_CHARACTERS` count, and `after` the known
+    text after the last. With `final` and no `after`, nothing follows the last piece, and its level is 4. A piece that
+    holds a line break has level 4. If a boundary depends on the next character and that is unknown, the level is lower.
     """
     head = before[-CONTEXT_CHARACTERS:]
     text = head + "".join(pieces) + after

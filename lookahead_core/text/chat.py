@@ -58,9 +58,9 @@ class Conversation:
     opening_length: int
     """The number of tokens before the last message."""
     turn_end_ids: frozenset[int]
-    """The control tokens that end the last message; empty if the template ends it with plain text."""
+    """The control tokens that end the last message; empty if the template ends it with plain text or with nothing."""
     turn_end_text: str
-    """The plain text that ends the last message; "" if the template ends it with a control token."""
+    """The plain text that ends the last message; "" if the template ends it with a control token or with nothing."""
 
     @property
     def token_ids(self) -> list[int]:
@@ -75,7 +75,7 @@ class Conversation:
     def find_turn_end(self, text: str) -> int | None:
         """Return the index in `text` at which the template's plain text for the end of a message begins; else None.
 
-        Also found is such a text without its last colons, at the end of `text`. None if a control token ends messages.
+        Also found is such a text without its last colons, at the end of `text`. None if no plain text ends messages.
         """
         if not self.turn_end_text:
             return None
@@ -89,7 +89,8 @@ def tokenize_conversation(codec: TextCodec, messages: Sequence[Mapping[str, str]
 
     Without a chat template, messages are laid out as in `LAYOUT`. If the template takes no system message, that is put
     at the beginning of the first user message. Templates may trim white space of all messages but the last. Raises
-    ValueError for malformed messages, and LookaheadError if the template cannot be used for them.
+    ValueError for malformed messages, LookaheadError if the template cannot be used for them, and TextError without a
+    tokenizer and for half of a surrogate pair.
     """
     codec.require_tokenizer()
     roles, contents = _parse_messages(messages)
@@ -100,7 +101,8 @@ def instruction_opening(tokenizer: Any, instruction: str) -> tuple[int, ...]:
     """Return the ids of one user message with this instruction, up to where the model's answer begins.
 
     Special tokens that the instruction spells are encoded as plain text. Raises LookaheadError if there is no chat
-    template, or if it cannot be used; ValueError if the instruction is no string or too long.
+    template, if it cannot be used, or for half of a surrogate pair; ValueError if the instruction is no string or too
+    long.
     """
     if not getattr(tokenizer, "chat_template", None):
         raise LookaheadError(
@@ -143,7 +145,7 @@ def _parse_messages(messages: object) -> tuple[list[str], list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Characters of one message, or of the template."""
+    """Characters of the message with the index `message`, or of the template if that is None."""
 
     text: str
     message: int | None = None
@@ -162,7 +164,7 @@ class _ChatTokenizer:
 
     @property
     def start_ids(self) -> tuple[int, ...]:
-        """The ids that come before the first part; none if a template writes them itself."""
+        """The start tokens before the first part; none if there is a chat template, which writes them itself."""
         return () if getattr(self.tokenizer, "chat_template", None) else self.codec.start_ids
 
 
@@ -212,7 +214,7 @@ def _without_system(messages: Messages) -> Messages:
 
 
 def _split_at_last(tokenizer: Any, messages: Messages) -> tuple[str, str]:
-    """Render the messages; return the text before and after the last one's placeholder.
+    """Render the messages, whose contents hold placeholders; return the text before and after the last placeholder.
 
     If the template puts only white space after it, the second text is what it would put before a next message. Raises
     LookaheadError if the template changes, drops or repeats a placeholder.
@@ -232,10 +234,10 @@ def _split_at_last(tokenizer: Any, messages: Messages) -> tuple[str, str]:
 
 
 def _split_at_answer(tokenizer: Any, messages: Messages, placeholder: str) -> tuple[str, str]:
-    """Return the rendered text before and after an answer, the last message.
+    """Return the rendered text before and after an answer, the last message, which must not be the only one.
 
     The answer begins where the generation prompt ends, or where the template puts it if it has no such prompt. White
-    space that the template puts before an answer is left to the model.
+    space that the template puts before an answer is left to the model. `placeholder` is the answer's content.
     """
     earlier = messages[:-1]
     bare, prompted = _render(tokenizer, earlier), _render(tokenizer, earlier, generation_prompt=True)
@@ -251,7 +253,10 @@ def _split_at_answer(tokenizer: Any, messages: Messages, placeholder: str) -> tu
 
 
 def _next_turn(tokenizer: Any, messages: Messages, placeholder: str) -> str:
-    """Return what the template puts between the last message and a next one; "" if it refuses a next one."""
+    """Return what the template puts between the last message and a next one; "" if it refuses a next one.
+
+    `placeholder` is the content of the last message.
+    """
     other = "assistant" if messages[-1]["role"] == "user" else "user"
     following = _placeholder(MAX_MESSAGES)
     try:
@@ -296,7 +301,7 @@ def _parts(before: str, contents: list[str]) -> list[_Part]:
     """Split `before`, the rendered template up to the last message, at the placeholders of its messages.
 
     Returns template parts and message parts in turn. Each message is stripped on the sides where the template removed
-    the blank around its placeholder.
+    the blank around its placeholder. `contents` are those of all messages, by the numbers of their placeholders.
     """
     pieces = re.split(f"({BLANK}?)([\ue000-\uf8ff])\\2\\2({BLANK}?)", before)
     parts = [_Part(pieces[0])]
@@ -308,7 +313,9 @@ def _parts(before: str, contents: list[str]) -> list[_Part]:
 
 
 def _opening_tokens(tokenizer: _ChatTokenizer, parts: list[_Part]) -> list[ChatToken]:
-    """Return the tokens of a conversation up to its last message; `parts` is the text before that message.
+    """Return the tokens of a conversation up to its last message, without start tokens that the codec would add.
+
+    `parts` is the text before the last message.
 
     All parts are tokenized at once, as in training. If messages spell special tokens, the parts are tokenized one by
     one, so that only the template's special tokens become control tokens.

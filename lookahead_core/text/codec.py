@@ -52,7 +52,7 @@ class TextCodec:
     """A tokenizer as a map between bytes and ids.
 
     Special tokens have no text, and text is never encoded as a special token. The tokenizer may be None: then encoding
-    a text raises TextError, and tokens have no bytes.
+    a text raises TextError, tokens have no bytes, and tokens cannot be searched.
     """
 
     def __init__(self, tokenizer: Any | None) -> None:
@@ -79,7 +79,7 @@ class TextCodec:
         """Return the tokens of a text, whose spans cover it without gaps; no start tokens, and none for an empty text.
 
         With `continuing`, the text follows other text, so that the tokenizer puts no space before it. Raises TextError
-        for half of a surrogate pair.
+        for half of a surrogate pair, and for a text if there is no tokenizer.
         """
         if half := SURROGATE.search(text):
             raise TextError(f"Character {half.start()} of the text is half of a surrogate pair; remove it.")
@@ -106,14 +106,14 @@ class TextCodec:
         return spelled[1:] if self.adds_space and spelled.startswith(b" ") else spelled
 
     def tokens_starting_with(self, prefix: bytes) -> Sequence[int]:
-        """Return the ids of all tokens whose bytes begin with `prefix`, sorted by their bytes."""
+        """Return the ids of all tokens whose bytes begin with `prefix`, sorted by their bytes; needs a tokenizer."""
         spelled, token_ids = self._vocabulary
         low = bisect.bisect_left(spelled, prefix)
         high = bisect.bisect_left(spelled, prefix + b"\xff" * 8)
         return token_ids[low:high]
 
     def tokens_containing(self, text: bytes) -> frozenset[int]:
-        """Return the ids of all tokens whose bytes contain the bytes `text`."""
+        """Return the ids of all tokens whose bytes contain the bytes `text`; needs a tokenizer."""
         found = self._containing.get(text)
         if found is None:
             if len(self._containing) >= MAX_SEARCHES:
@@ -175,7 +175,8 @@ class TextCodec:
     def _spans_by_bytes(self, token_ids: list[int], text: str) -> list[TypedToken]:
         """Return these tokens with the spans that follow from their bytes.
 
-        If these are longer or shorter than the text (the tokenizer normalises it), each span is the whole text.
+        If these add up to more or fewer characters than the text (the tokenizer normalises it), each span is the whole
+        text.
         """
         tokens: list[TypedToken] = []
         end, partial = 0, b""
@@ -235,7 +236,8 @@ def _decoder_of(tokenizer: Any) -> str:
 def _tiled(tokens: list[TypedToken], text: str) -> list[TypedToken]:
     """Return the tokens with spans that cover the text without gaps or overlaps.
 
-    If several tokens share a character, the last one gets it; a gap goes to the token after it.
+    If several tokens share a character, the last one gets it. A gap goes to the token after it, and one at the end to
+    the last token.
     """
     tiled: list[TypedToken] = []
     start = 0

@@ -6,9 +6,10 @@ from __future__ import annotations
 def window_start(length: int, context: int | None, room: int, first: int) -> int:
     """Return the index of the first token in the window; 0 if all `length` tokens, and `room` more, fit the context.
 
-    The model reads the first `first` tokens and those from the returned index on, with at least `room` tokens left free
-    behind them. None for `context` means no limit. The window moves by at most a quarter of the context at a time, so
-    that a cache serves many steps.
+    The model reads the first `first` tokens, start tokens, which `length` counts too, and those from the returned index
+    on, so that at least `room` more tokens fit. `context` is in tokens; None means no limit. `room + first` must be
+    below it. As the text grows, the window moves by at most a quarter of the context at a time, so that a cache serves
+    many steps.
     """
     if context is None or length + room <= context:
         return 0

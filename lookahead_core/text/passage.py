@@ -91,7 +91,8 @@ class Passage:
         """Replace the text; return the number of tokens that were kept, those before the text included.
 
         Kept are the tokens before the first changed character, except the last of them and the typed tokens of the word
-        that the change is in: a word typed letter by letter must end as the tokens that the model knows it by.
+        that the change is in: a word typed letter by letter must end as the tokens that the model knows it by. 0 if
+        these have no character. Raises TextError if the rest cannot be encoded; nothing is changed then.
         """
         if text == self.text:
             return len(self.tokens)
@@ -128,9 +129,9 @@ class Passage:
         return max(keep - 1, 0)
 
     def _word_start(self, keep: int, text: str) -> int:
-        """Return the number of the first `keep` tokens that are left without the typed tokens of the last word.
+        """Return how many of the first `keep` tokens are left without the typed tokens of their last word in `text`.
 
-        It goes back over at most `LONGEST_WORD` typed tokens, and stops at an accepted one.
+        `text` is the new text. It goes back over at most `LONGEST_WORD` typed tokens, and stops at an accepted one.
         """
         for _ in range(LONGEST_WORD):
             if not keep or not self.tokens[keep - 1].typed or _begins_word(text, self.tokens[keep - 1].end):
@@ -143,7 +144,8 @@ class Passage:
     def accept(self, token_ids: Sequence[int], *, replace_last: bool) -> str:
         """Append tokens, or with `replace_last` replace the last token by them; return the inserted characters.
 
-        If there are no tokens yet, those that an empty text starts from come first.
+        A token that is replaced must be one that `reopened_bytes` re-opens, and the first new token must begin with its
+        bytes. If there are no tokens yet, those that an empty text starts from come first.
         """
         if not self.tokens:
             self.tokens = _tokens_before_text(self.start_ids)
@@ -168,7 +170,10 @@ class Passage:
             skip, replaced = 0, None
 
     def pop(self, count: int) -> None:
-        """Remove the last `count` tokens and their text; a typed token that a removed one had replaced comes back."""
+        """Remove the last `count` tokens and their text; a typed token that a removed one had replaced comes back.
+
+        There must be as many.
+        """
         text = self.text
         self.removals += count > 0
         for _ in range(count):
@@ -210,7 +215,10 @@ def _tokens_before_text(token_ids: Sequence[int]) -> list[PassageToken]:
 
 
 def _begins_word(text: str, index: int) -> bool:
-    """Whether a word, with the white space before it, begins at this character: at white space after none."""
+    """Whether a word, with the white space before it, begins at `index`: white space after a character that is none.
+
+    False at both ends of the text.
+    """
     return 0 < index < len(text) and text[index].isspace() and not text[index - 1].isspace()
 
 
