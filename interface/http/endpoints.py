@@ -38,7 +38,7 @@ def _methods(name: str) -> list[str]:
 
 
 async def _examples(request: Request) -> Response:
-    """Respond with docs/calls.md as plain text: all calls with examples to copy."""
+    """Respond with docs/calls.md as plain text: all calls with examples to copy, at the base URL of the request."""
     text = EXAMPLES.read_text(encoding="utf-8").replace(SHOWN_ADDRESS, str(request.base_url).rstrip("/"))
     return PlainTextResponse(text, headers={"X-Content-Type-Options": "nosniff"})
 
@@ -76,7 +76,7 @@ def _endpoint(caller: CallRunner, name: str) -> Callable[[Request], Awaitable[Re
 
 
 async def _while_connected(request: Request, answer: Awaitable[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the result of `answer`; if the client disconnects first, cancel it and return None."""
+    """Return the result of `answer` or raise its error; if the client disconnects first, cancel it and return None."""
     answering, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)

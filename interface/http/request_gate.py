@@ -72,7 +72,8 @@ def most_bytes(path: str) -> int:
 async def _read(headers: Headers, receive: Receive, most: int) -> bytes:
     """Return the whole body; raise Refused (413) if it has more than `most` bytes.
 
-    A too large body is read to its end, or for MOST_DISCARDED bytes, before that; with an `Expect` header not at all.
+    A too large body is read to its end, or for MOST_DISCARDED bytes, before that; with an `Expect` header and an
+    announced length not at all. The errors of `_next` pass through.
     """
     announced = headers.get("content-length", "0")
     if announced == "0" and "transfer-encoding" not in headers:
@@ -93,7 +94,7 @@ async def _read(headers: Headers, receive: Receive, most: int) -> bytes:
 
 
 async def _next(receive: Receive) -> Message:
-    """Return the next part of the body.
+    """Return the ASGI message with the next part of the body, always with `body` and `more_body`.
 
     Raises Refused (408) after BODY_TIMEOUT seconds, and ClientDisconnect if the client disconnects.
     """
@@ -152,7 +153,10 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def _check_component(fields: dict[str, Any], blocks: Blocks) -> None:
-    """Raise Refused unless these fields call an existing server function of a component."""
+    """Raise Refused unless these fields call an existing server function of a component.
+
+    The status is 400 without `session_hash` or `data`, and 404 for an unknown component or function.
+    """
     number, name = fields.get("component_id"), fields.get("fn_name")
     if not isinstance(fields.get("session_hash"), str) or "data" not in fields:
         raise Refused(400, "The request needs session_hash, a string, and data.")
@@ -163,7 +167,10 @@ def _check_component(fields: dict[str, Any], blocks: Blocks) -> None:
 
 
 def _check_function(path: str, fields: dict[str, Any], blocks: Blocks) -> None:
-    """Raise Refused (404) unless `fn_index`, or else the end of the path, names a function of the page."""
+    """Raise Refused (404) unless `fn_index`, or else the end of the path, names a function of the page.
+
+    At QUEUE_JOIN only `fn_index` counts.
+    """
     number, names = fields.get("fn_index"), {function.api_name for function in blocks.fns.values()}
     if number is not None:
         known = type(number) is int and number in blocks.fns

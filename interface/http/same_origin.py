@@ -19,11 +19,12 @@ class ForeignOrigin(LookaheadError):
 
 
 def require_own_page(headers: Mapping[str, str]) -> None:
-    """Raise ForeignOrigin if the headers say that a page of another site has sent the request.
+    """Raise ForeignOrigin if the headers, by lower-case name, say that a page of another site has sent the request.
 
-    Allowed are programs, pages of the same host on any port, and any pair of `localhost`, 127.0.0.1 and ::1.
-    Browsers send `Origin` where the page may read the answer, and only `Sec-Fetch-Site` for images, frames and links.
-    `Sec-Fetch-Site: same-origin` is believed even where a proxy has changed the host.
+    Browsers send `Origin` where the page may read the answer: allowed are pages of the same host on any port, and any
+    pair of `localhost`, 127.0.0.1 and ::1. For images, frames and links they send `Sec-Fetch-Site` only: allowed are
+    `none` and `same-origin`, which is believed even where a proxy has changed the host. Programs send neither header,
+    and are allowed.
     """
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     own = site == "same-origin" or (site in NO_PAGE if origin is None else _same_host(origin, headers.get("host", "")))

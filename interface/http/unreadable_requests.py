@@ -57,6 +57,6 @@ class _Answering(asyncio.Protocol):
 
 
 def answer_unreadable_requests(server: Any) -> None:
-    """Make a uvicorn server respond to malformed requests with 400 and a sentence, on all new connections."""
+    """Make a started uvicorn server respond to malformed requests with 400 and a sentence, on all new connections."""
     known = server.config.http_protocol_class
     server.config.http_protocol_class = type("Connection", (_Answering, known), {})

@@ -203,9 +203,10 @@ def _message(number: int, message: object) -> tuple[str, str]:
 
 
 def _accepted(value: object) -> tuple[AcceptedTokens, ...]:
-    """Return the valid ones of the last MOST_ACCEPTED accepted pieces.
+    """Return the valid ones of the last MOST_ACCEPTED accepted pieces in a list; () for any other value.
 
-    Others are ignored without an error: a page that sends one every time could otherwise never continue.
+    A valid one is [position, token ids, healed], at most MOST_DEPTH + 1 ids, with a larger position than the valid one
+    before. Others are ignored without an error: a page that sends one every time could otherwise never continue.
     """
     from lookahead_core.document.document import AcceptedTokens
 
@@ -220,5 +221,5 @@ def _accepted(value: object) -> tuple[AcceptedTokens, ...]:
 
 
 def _is_further(position: object, pieces: Sequence[AcceptedTokens]) -> bool:
-    """Whether `position` is a non-negative int greater than the position, in characters, of the last piece."""
+    """Whether `position` is a non-negative int, and greater than the last piece's position in characters, if any."""
     return type(position) is int and position > (pieces[-1].before if pieces else -1)

@@ -64,7 +64,7 @@ class CallRunner:
         self._running = self._checking = 0
 
     async def answer(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the result of the call with that name, as JSON values.
+        """Return the result of the call with that name, one of NAMES, as JSON values.
 
         Raises NotReady, TooMany, TooMuch, ValueError for invalid arguments, and any error of the call itself.
         """
@@ -112,7 +112,7 @@ class CallRunner:
             raise NotReady(f"The model is not loaded yet ({loading.sentence}): try again soon.")
 
     def _limited_steps(self, name: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any] | None]:
-        """Yield the steps of a call: None for each pass, and results. Raises TooMuch when its model time is used up."""
+        """Yield a call's steps: None for each pass, then the result. Raises TooMuch if its model time is used up."""
         spent, began = 0.0, time.perf_counter()
         # Closing returns the call's tree to the pool at once, in the scheduler's thread.
         with closing(self._calls.steps(name, arguments)) as steps:
@@ -173,8 +173,9 @@ def parameters_of(name: str) -> dict[str, inspect.Parameter]:
 def checked(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return a program's arguments for the call with that name; those with a limit in CAPS as int.
 
-    Raises ValueError with a sentence for an unknown or missing argument, a text of more than MOST_CHARACTERS, too many
-    or too long stop strings, and a number in CAPS that is not whole or not from 1 to its limit.
+    Raises ValueError with a sentence for an unknown or missing argument, a string of more than MOST_CHARACTERS, a list
+    of too many or too long stop strings, and a value in CAPS that is neither None nor a whole number from 1 to its
+    limit. Other values are not checked.
     """
     known = parameters_of(call)
     for name in arguments:

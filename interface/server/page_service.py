@@ -48,14 +48,14 @@ class PageService:
 
     @property
     def functions(self) -> list[Callable[[Any], Awaitable[Any]]]:
-        """The functions that a page's script may call by their names; they return errors as news with a sentence."""
+        """`ask`, `more`, `stop` and `tree`, for a page's script to call; they return errors as news with a sentence."""
         return [self._with_sentences(function) for function in (self.ask, self.more, self.stop, self.tree)]
 
     async def ask(self, payload: Any) -> News:
         """Start the request in a page's JSON and return its first news, see `RequestProgress.news`.
 
-        Without a model the state is `waiting`, with the progress or error of loading; it is `full` if all sessions are
-        in use. Raises ValueError for an invalid request.
+        Without a model the state is `waiting`, with the progress or error of loading, and the request is not checked.
+        It is `full` if all sessions are busy or the scheduler has too many jobs. Raises ValueError if it is invalid.
         """
         if self.loader.model is None:
             loading = self.loader.loading.as_json()
@@ -70,7 +70,7 @@ class PageService:
         """Wait for a request's news after change number `seen` and return them.
 
         The payload has `page`, `number` and `seen`. The result has `unknown` if this is not the page's latest request,
-        or if the page has no session.
+        or if the page has no session. Raises ValueError for an invalid payload.
         """
         page, number = self.open_pages.find(page_id(payload)), _request_number(payload)
         progress = None if page is None else page.progress_of(number)
@@ -80,7 +80,7 @@ class PageService:
     async def stop(self, payload: Any) -> None:
         """Stop the page's request with the payload's `number` and older ones, also those that arrive later.
 
-        Does nothing if the page has no session.
+        Does nothing if the page has no session. Raises ValueError for an invalid payload.
         """
         key, number = page_id(payload), _request_number(payload)
         page = self.open_pages.find(key)
@@ -100,7 +100,7 @@ class PageService:
     def _progress_of(self, request: BranchRequest) -> RequestProgress:
         """Return the progress of a request; start it unless it is a duplicate, superseded or stopped.
 
-        Raises NoRoom if no further page can have a session.
+        Raises NoRoom if no further page can have a session, or if the scheduler's queue is full.
         """
         page = self.open_pages.get_or_make(request.page)
         latest, progress = page.progress, RequestProgress(request)
@@ -119,7 +119,7 @@ class PageService:
         return progress
 
     def _start(self, session: PageSession, progress: RequestProgress) -> None:
-        """Submit a request's steps to the scheduler."""
+        """Submit a request's steps to the scheduler, with `progress` for their results; NoRoom if its queue is full."""
 
         def end(error: Exception | None) -> None:
             progress.call_in_loop(self._answered, session, progress, error)

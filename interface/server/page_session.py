@@ -47,8 +47,9 @@ class PageSession:
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
         """Answer a request: a generator of JSON values, one step for each pass and one at the end.
 
-        A step holds the progress of the prefill, or a view, or nothing (`{}`); the last one has the state `settled` and
-        the final view. Without a text and a conversation the only step has the state `empty`.
+        A step is `{}`, or has the `state` "thinking" and either `reading` (tokens prefilled, and tokens in all) or a
+        `view`; the last one has the state "settled", the final view, and `note` (see `_note`). Without a text and a
+        conversation the only step has the state "empty".
         """
         if not request.text and request.message is None:
             yield {"state": "empty"}
@@ -80,9 +81,9 @@ class PageSession:
     def ahead_steps(self, request: BranchRequest) -> Iterator[View]:
         """Prefetch the views after likely clicks on the last view: a generator of passes and views.
 
-        Only after `answer_steps` has ended with a view. A step is `{}` after a pass, or holds a view, its key (the ids
-        of the tokens that the click accepts, with spaces between) and the number of tokens evaluated so far. It ends
-        when all likely clicks have a view, or AHEAD_NODES or AHEAD_BYTES is reached.
+        Only after `answer_steps` has ended with a view. A step is `{}` after a pass, or has `ahead`, a pair of a key
+        (the ids of the tokens that the click accepts, with spaces between) and a view, and `tokens_ahead`, the number
+        of tokens prefetched so far. It ends when all likely clicks have a view, or at AHEAD_NODES or AHEAD_BYTES.
         """
         from lookahead_core.document.prefetch import prefetch_views
         from lookahead_core.serving.json_view import lookahead_as_json
@@ -117,7 +118,8 @@ class PageSession:
     def _document_for(self, request: BranchRequest) -> Document:
         """Return the session's document, set to the request's text; a new one if the conversation has changed.
 
-        Raises LookaheadError if a conversation leaves too little room for the text.
+        `ahead_steps` needs a new view afterwards. Raises LookaheadError if a conversation leaves too little room for
+        the text.
         """
         if self.document is None or request.message != self._message:
             self.document = self._open_document(request)
@@ -129,7 +131,8 @@ class PageSession:
     def _open_document(self, request: BranchRequest) -> Document:
         """Return a document that begins after the prompt of the request's conversation, if it has one.
 
-        It keeps the old document's tree, so that a common prefix stays cached.
+        It keeps the old document's tree, so that a common prefix stays cached. Raises LookaheadError, see
+        `_require_room`.
         """
         from lookahead_core import Document
         from lookahead_core.text.chat import tokenize_conversation

@@ -96,8 +96,9 @@ class RequestProgress:
     async def news(self, seen: int) -> News:
         """Wait up to POLL_SECONDS for a change after number `seen`; return the state, and views newer than that.
 
-        Returns at once if there is such a change or the request is over. The news hold number and revision of the
-        request, the last change's number as `seen`, and `over`; of a superseded request only `superseded`.
+        Returns at once if there is such a change or the request is over. The news hold `number` and `revision` of the
+        request and the last change's number as `seen`; then for a superseded request only `superseded`, for others the
+        state's fields, `over`, `tokens_ahead`, `view` if newer, and `ahead`, the newer prefetched views by key.
         """
         self._waiting += 1
         try:

@@ -48,7 +48,10 @@ class OpenPages(ExpiringStore[OpenPage]):
     """
 
     def __init__(self, loader: ModelLoader, make_session: Callable[[Model], PageSession], most: int) -> None:
-        """`make_session` makes a session on the loaded model; at most `most` pages have one at once."""
+        """`make_session` makes a session on the loaded model; at most `most` pages have one at once.
+
+        The model must be loaded before `get_or_make` is called.
+        """
         self._loader = loader
         self._make_session = make_session
         super().__init__(

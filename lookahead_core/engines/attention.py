@@ -33,9 +33,9 @@ def tree_attention(
     """Attention function for transformers: each row attends to the slots of its own tree.
 
     Takes a query of shape (1, heads, rows, width), key and value of shape (1, key heads, slots, width), and an additive
-    mask of shape (1, 1, rows, slots) or None. In a pass over several trees, key and value are `JointTensors`. Returns
-    the output of shape (1, rows, heads, width), and None for the attention weights. Raises NotImplementedError for
-    models with soft-capped logits or attention sinks.
+    mask of shape (1, 1, rows, slots) or None, as for `attend`. In a pass over several trees, key and value are
+    `JointTensors`, and the mask must be that of `joint_masks`. Returns the output of shape (1, rows, heads, width), and
+    None for the attention weights. Raises NotImplementedError for models with soft-capped logits or attention sinks.
     """
     if options.get("softcap") is not None or options.get("s_aux") is not None:
         raise NotImplementedError("The fused attention supports neither soft-capped logits nor attention sinks.")
@@ -59,10 +59,12 @@ AttentionInterface.register(ATTENTION, tree_attention)
 def attend(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, scaling: float | None
 ) -> torch.Tensor:
-    """Scaled dot-product attention of a query of shape (1, heads, rows, width) with an additive mask.
+    """Scaled dot-product attention of a query of shape (1, heads, rows, width); returns shape (1, rows, heads, width).
 
     `key` and `value` have the shape (1, key heads, slots, width); key heads that several query heads share are not
-    repeated in memory. Returns a tensor of shape (1, rows, heads, width).
+    repeated in memory. With an additive mask of shape (1, 1, rows, slots), the rows are the last slots, in order, and
+    it must hide the slots after a row's own. Without a mask each row attends to all slots. `scaling` is the factor of
+    the scores, 1 / sqrt(width) if None.
     """
     _, heads, rows, width = query.shape
     key_heads = key.shape[1]
@@ -88,7 +90,8 @@ def _attend_in_blocks(
 ) -> torch.Tensor:
     """Attention in blocks of rows, with the arguments of `attend`; returns shape (1, heads, rows, width).
 
-    The rows are the last slots, in order. Each block reads only the slots up to that of its last row.
+    The rows are the last slots, in order. Each block reads only the slots up to that of its last row, so the mask must
+    hide the slots after a row's own.
     """
     rows, slots = query.shape[2], key.shape[2]
     block = FIRST_ROWS if rows == slots else BLOCK_ROWS

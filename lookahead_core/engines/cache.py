@@ -48,7 +48,10 @@ class SlotLayer(CacheLayerMixin):
         return self.keys[:, :, :end], self.values[:, :, :end]
 
     def resize(self, capacity: int) -> None:
-        """Reallocate keys and values for a capacity in slots, and copy the used ones; nothing if none are allocated."""
+        """Reallocate keys and values for a capacity in slots, and copy the used ones; nothing if none are allocated.
+
+        The capacity must not be less than the used slots.
+        """
         if self.is_initialized:
             self.keys = _resized(self.keys, capacity, self.cache.used)
             self.values = _resized(self.values, capacity, self.cache.used)
@@ -82,7 +85,7 @@ class SlotLayer(CacheLayerMixin):
         return -1
 
     def get_max_cache_shape(self) -> int:
-        """The name of `get_max_length` in transformers before 5.23."""
+        """Return -1, for no limit; the name of `get_max_length` in transformers before 5.23."""
         return -1
 
 
@@ -99,7 +102,8 @@ def _resized(states: torch.Tensor, capacity: int, used: int) -> torch.Tensor:
 class FlatCache:
     """The slots of one tree: which node has which slot, and which slots each node sees.
 
-    Slots are assigned in order. A freed slot becomes a hole, which stays until `compact` closes it.
+    Slots are assigned in order. A freed slot becomes a hole until `compact` closes it; freed slots at the end are
+    unused again.
     """
 
     def __init__(self, layers: int) -> None:
@@ -149,6 +153,7 @@ class FlatCache:
         """Raise the capacity to at least `slots`; do nothing if it is that already.
 
         A growing capacity doubles, so that reallocations are rare, but it exceeds `limit` only if `slots` does.
+        If the reallocation fails, the cache is cleared and the error is raised.
         """
         if slots > self.capacity:
             self._resize(min(self.capacity_for(slots), max(slots, limit)))
@@ -158,7 +163,10 @@ class FlatCache:
         return self.capacity if slots <= self.capacity else max(slots, 2 * self.capacity)
 
     def _resize(self, capacity: int) -> None:
-        """Reallocate all layers for a capacity in slots, which must hold the used ones."""
+        """Reallocate all layers for a capacity in slots, which must hold the used ones.
+
+        If that fails, the cache is cleared and the error is raised.
+        """
         with self._cleared_on_error():
             for layer in self.layers:
                 layer.resize(capacity)
@@ -170,6 +178,7 @@ class FlatCache:
         """Assign the next slots to nodes, in this order, after a pass has written their keys and values there.
 
         Each node's parent must be the root, have a slot, or come earlier in `nodes`.
+        The nodes must have no slots yet, and the capacity must hold them.
         """
         self.depths[self.used : self.used + len(nodes)] = torch.tensor([node.depth for node in nodes])
         for node in nodes:
@@ -179,7 +188,10 @@ class FlatCache:
             self.slots[node] = slot
 
     def free(self, nodes: Iterable[Node]) -> None:
-        """Free the slots of nodes, which become holes, or unused at the end; nodes without a slot are ignored."""
+        """Free the slots of nodes, which become holes, or unused at the end; nodes without a slot are ignored.
+
+        Descendants that have slots must be freed with them: `check` would fail otherwise.
+        """
         for node in nodes:
             if (slot := self.slots.pop(node, None)) is not None:
                 self.nodes[slot] = None
@@ -191,6 +203,7 @@ class FlatCache:
         """Move the nodes to the first slots in their order, so that no holes remain.
 
         Then, if less than half of the capacity is used, reduce it to the used slots.
+        If copying fails, the cache is cleared and the error is raised.
         """
         if self.holes:
             kept = [node for node in self.nodes if node is not None]

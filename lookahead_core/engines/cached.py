@@ -33,7 +33,7 @@ class PassSegment:
 
     tree: TokenTree
     nodes: list[Node]
-    """The nodes, each after its ancestors."""
+    """The nodes, each after its ancestors unless these are cached; cached nodes to compute again come last."""
     wanted: list[int]
     """The indices, in `nodes`, of the nodes whose logits are requested; of the others only keys and values are kept."""
 
@@ -121,7 +121,7 @@ class CachedEngine:
         return (len(cache.slots), cache.bytes) if isinstance(cache, FlatCache) else (0, 0)
 
     def measure_slot_bytes(self) -> None:
-        """Run one token through the model to learn the bytes of a slot; until then, `cache_bytes` is not kept."""
+        """Run one token through the model to learn the bytes of a slot; before the first pass they are taken for 1."""
         tree = TokenTree()
         self.prefill([tree.expand(tree.root, 0)])
 
@@ -154,7 +154,8 @@ class CachedEngine:
     def _score_in_passes(self, nodes: Sequence[Node], *, hidden: bool) -> Iterator[NodeScores]:
         """Make the forward passes that these nodes need, and yield the scores of each pass with requested nodes.
 
-        With `hidden`, the scores have hidden states. Raises CacheFull if the nodes of one tree do not fit.
+        With `hidden`, the scores have hidden states. If several trees do not fit together, all are computed again, one
+        after the other, so a node may come twice. Raises CacheFull if the nodes of one tree do not fit.
         """
         groups = group_by_tree(nodes)
         try:
@@ -184,7 +185,7 @@ class CachedEngine:
         """Run one forward pass and assign slots to the new nodes.
 
         Returns the logits of the requested nodes in float32, of shape (nodes, vocabulary), and with `hidden` the inputs
-        of the output matrix for them, of shape (nodes, width); otherwise None.
+        of the output matrix for them, of shape (nodes, width); otherwise None. Raises CacheFull, see `_make_room`.
         """
         caches = [self._cache(segment.tree) for segment in segments]
         self._make_room(segments, caches)

@@ -47,9 +47,9 @@ class Engine(Protocol):
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         """Return the log-probabilities after each node, of shape (nodes, vocabulary), and store each prediction.
 
-        The rows are in the order of `nodes`, float32, and valid until the next call. `nodes` may be of several trees,
-        without roots. Ancestors that are not in the cache yet are computed with them. Raises CacheFull if a cache has
-        no room.
+        The rows are in the order of `nodes`, float32, and valid until the next call. `nodes` are one or more, also of
+        several trees, without roots. Ancestors that are not in the cache yet are computed with them. Raises CacheFull
+        if a cache has no room.
         """
         ...
 
@@ -72,15 +72,16 @@ class Engine(Protocol):
     def prefill(self, nodes: Sequence[Node]) -> None:
         """Compute keys and values of nodes and their ancestors into the cache, as far as missing; no predictions.
 
-        Does nothing in an engine without a cache.
+        Raises CacheFull if a cache has no room. Does nothing in an engine without a cache.
         """
         ...
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
-        """Grow a branch of most likely tokens below each node, until its end has this depth or a token id of `stop`.
+        """Grow a branch of most likely tokens below each node, until its end is at `depth` or has a token id of `stop`.
 
-        A generator: for each level that needed a pass it yields the nodes of that level, one per growing branch. Levels
-        whose predictions existed already are not yielded. The ends are not evaluated. The caller may abandon it.
+        `depth` counts from the root. A generator: for each level that needed a pass it yields the new ends of all
+        branches that grew. Levels whose predictions existed already are not yielded. The last ends are not evaluated.
+        The caller may abandon it.
         """
         ...
 
@@ -165,10 +166,10 @@ class NodeScores:
 
 
 def prefill_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
-    """Prefill the path to a node in passes of `PREFILL_CHUNK` tokens; after each, yield how many tokens are left.
+    """Prefill the path to `head` in passes of `PREFILL_CHUNK` tokens; after each, yield how many tokens are left.
 
     Stops when at most `MAX_LAST_CHUNK` tokens are left, so it yields nothing for a shorter path: the caller's own pass
-    computes these together with the nodes that it evaluates.
+    computes these together with the nodes that it evaluates. More are left if other trees have taken slots meanwhile.
     """
     # Two long texts may free each other's slots between chunks. The number of rounds is bounded, so that this ends.
     for _ in range(len(engine.nodes_to_prefill(head)) // PREFILL_CHUNK):
@@ -182,7 +183,8 @@ def prefill_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
 def evaluate(parts: Iterable[NodeScores], nodes: Sequence[Node]) -> torch.Tensor:
     """Implement `Engine.evaluate`: store the predictions of all `parts`, and return the log-probabilities of `nodes`.
 
-    `parts` are the scores of the passes, which hold each of `nodes`. The result has the shape (nodes, vocabulary).
+    `parts` are the scores of the passes, which hold each of `nodes`. The result has the shape (nodes, vocabulary), in
+    the order of `nodes`, of which there must be one or more.
     """
     rows: dict[Node, torch.Tensor] = {}
     for scores in parts:
@@ -207,7 +209,8 @@ def select_logits(logits: torch.Tensor, positions: torch.Tensor, length: int) ->
     """Return the logits at `positions`, of shape (batch, len(positions), vocabulary).
 
     `logits` is the output of a pass of `length` positions. A model that supports `logits_to_keep` has returned just
-    these positions; any other has returned all. Raises ModelError for any other number of positions.
+    these positions; any other has returned all. `positions` must ascend. Raises ModelError for any other number of
+    positions in `logits`.
     """
     if logits.shape[1] == len(positions):
         return logits

@@ -58,7 +58,7 @@ class JointLayer(CacheLayerMixin):
         return -1
 
     def get_max_cache_shape(self) -> int:
-        """The name of `get_max_length` in transformers before 5.23."""
+        """Return -1, for no limit; the name of `get_max_length` in transformers before 5.23."""
         return -1
 
 

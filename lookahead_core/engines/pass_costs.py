@@ -76,7 +76,10 @@ class PassCosts:
         return min((after - before) / (high - low) for (low, before), (high, after) in steps)
 
     def _monotone_curve(self) -> list[float]:
-        """Return the cost for each of `SIZES`, never decreasing: its estimate, or the nearest, scaled by the prior."""
+        """Return the cost for each of `SIZES`, never decreasing: its estimate, or the nearest, scaled by the prior.
+
+        There must be an estimate.
+        """
         known = sorted(self._estimates)
         curve: list[float] = []
         for index in range(len(SIZES)):

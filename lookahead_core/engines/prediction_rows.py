@@ -20,7 +20,7 @@ BLOCK = 64
 
 
 class LogitRows:
-    """Logits of shape (rows, vocabulary). Each derived tensor is computed on first use, once."""
+    """Logits of shape (rows, vocabulary). Derived tensors, except `logprobs`, are computed once, on first use."""
 
     def __init__(self, logits: torch.Tensor) -> None:
         self.logits = logits
@@ -121,8 +121,8 @@ class LogitRows:
 def top_k_sorted(logits: torch.Tensor, count: int, rows: LogitRows | None = None) -> torch.Tensor:
     """Return the ids of the `count` largest logits of each row, of shape (rows, count), largest first.
 
-    Equal logits come by id; which of them are among the `count` largest is not defined. `rows` are these logits as
-    `LogitRows`, if the caller has them.
+    Equal logits come by id; which of them are among the `count` largest is not defined. `count` is at most the
+    vocabulary's size. `rows` are these logits as `LogitRows`, if the caller has them: their block maxima are reused.
     """
     token_ids = top_k_ids(logits, count, rows).sort(-1).values
     order = logits.gather(1, token_ids).sort(stable=True, dim=-1, descending=True).indices
@@ -132,7 +132,8 @@ def top_k_sorted(logits: torch.Tensor, count: int, rows: LogitRows | None = None
 def top_k_ids(logits: torch.Tensor, count: int, rows: LogitRows | None = None) -> torch.Tensor:
     """Return the ids of the `count` largest logits of each row, of shape (rows, count), in any order.
 
-    `rows` are these logits as `LogitRows`, if the caller has them: their block maxima are reused.
+    `count` is at most the vocabulary's size. `rows` are these logits as `LogitRows`, if the caller has them: their
+    block maxima are reused.
     """
     candidates = _candidates(logits, count, rows or LogitRows(logits))
     if candidates is None:
@@ -143,8 +144,8 @@ def top_k_ids(logits: torch.Tensor, count: int, rows: LogitRows | None = None) -
 def _candidates(logits: torch.Tensor, count: int, rows: LogitRows) -> torch.Tensor | None:
     """Return, per row, ids of tokens that include the `count` largest logits; None if the vocabulary is too small.
 
-    The shape is (rows, candidates). The largest logits lie in the blocks with the largest maxima, or in the columns
-    after the last whole block.
+    The shape is (rows, candidates). `4 * count * BLOCK` tokens are too few. `rows` are the same logits. The largest
+    logits lie in the blocks with the largest maxima, or in the columns after the last whole block.
     """
     width = logits.shape[-1]
     if width <= 4 * count * BLOCK:

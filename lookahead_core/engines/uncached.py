@@ -100,7 +100,10 @@ class UncachedEngine:
             yield path, wanted
 
     def _batches(self, paths: Iterator[_PathRequest]) -> Iterator[list[_PathRequest]]:
-        """Group paths into batches within `BATCH_TOKENS` and `BATCH_ROWS`, of one length if `same_length_only`."""
+        """Group paths, which must come longest first, into batches within `BATCH_TOKENS` and `BATCH_ROWS`.
+
+        With `same_length_only` the paths of a batch have one length. A batch of one path may exceed `BATCH_TOKENS`.
+        """
         batch: list[_PathRequest] = []
         depths: set[int] = set()
         for path, wanted in paths:
@@ -115,7 +118,10 @@ class UncachedEngine:
             yield batch
 
     def _pass(self, batch: list[_PathRequest]) -> torch.Tensor:
-        """Run one forward pass; return the logits of the requested nodes in float32, of shape (nodes, vocabulary)."""
+        """Run one forward pass; return the logits of the requested nodes in float32, of shape (nodes, vocabulary).
+
+        The nodes are in the order of the batch, path by path.
+        """
         self._reset_dynamic_ropes()
         paths = [path for path, _ in batch]
         lengths = torch.tensor([len(path) for path in paths])

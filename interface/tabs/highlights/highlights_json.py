@@ -17,7 +17,8 @@ DIGITS = 6
 def as_json(highlights: Highlights) -> dict[str, Any]:
     """Return highlights as JSON values: `entries`, `marks` (indices of the marked entries), `sentence` and `cost`.
 
-    Unknown and infinite numbers become None.
+    The entries are those of `_entry_as_json`, one per entry and in their order. Unknown and infinite numbers become
+    None.
     """
     index_of = {id(entry): index for index, entry in enumerate(highlights.entries)}
     return {

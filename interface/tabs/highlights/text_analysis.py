@@ -56,7 +56,9 @@ class HighlightsSession(PageSession):
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
         """Analyse the text, or grow branches at its character `start`: a generator of JSON values, one for each pass.
 
-        The last one has the state `settled` and the view: highlights, or branches.
+        The last one has the state `settled` and the view: highlights (see `as_json`), or branches. `request` must be a
+        `HighlightsRequest`. Raises ValueError if no token begins at `start`, and LookaheadError if there is no text, or
+        nothing before that token.
         """
         from lookahead_core.analysis.lookahead_within_text import lookahead_steps_at
 
@@ -70,9 +72,9 @@ class HighlightsSession(PageSession):
     def fit_steps(self, request: HighlightsRequest) -> Iterator[News | None]:
         """Test which alternatives of the token at `start` fit the text after it.
 
-        A generator: None for each chunk of the prefill, then one answer, `{"fits": [...]}`. The answer is
-        `{"unknown": True}` if the last analysis was of another text or instruction. Raises ValueError if no token
-        begins at `start`.
+        A generator: None for each chunk of the prefill, then one answer, `{"fits": [...]}`: the `fit_as_json` of each
+        alternative of the token, in their order. The answer is `{"unknown": True}` if the last analysis was of another
+        text or instruction, or has not ended. Raises ValueError if no token begins at `start`.
         """
         from lookahead_core.analysis.replacements import drop_in_steps
 
@@ -111,10 +113,10 @@ class HighlightsService(PageService):
         return [self._with_sentences(function) for function in (self.ask, self.more, self.stop, self.fit)]
 
     async def fit(self, payload: Any) -> News:
-        """Return which alternatives of the token at `start` fit the text after it, as JSON: see `fit_as_json`.
+        """Return `{"fits": [...]}`, see `HighlightsSession.fit_steps`: which alternatives of the token at `start` fit.
 
         The result is `{"unknown": True}` if the page has no session, or has not analysed this text last. The passes run
-        one by one between those of other pages.
+        one by one between those of other pages. Raises ValueError for an invalid request.
         """
         request = HighlightsRequest.from_json(payload)
         page = self.open_pages.find(request.page)

@@ -55,7 +55,7 @@ class InternalsRequest(BranchRequest):
 
     @property
     def length(self) -> int:
-        """The characters of the text and of all messages, without contents that are no strings."""
+        """The number of characters of the text and of all messages, without contents that are no strings."""
         messages = self.messages if isinstance(self.messages, list) else []
         contents = [message.get("content") for message in messages if isinstance(message, dict)]
         return len(self.text) + sum(len(content) for content in contents if isinstance(content, str))
@@ -75,8 +75,9 @@ class InternalsSession(PageSession):
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
         """Evaluate every token: a generator of JSON values, with the progress after each chunk of tokens.
 
-        The last one has the state `settled` and the result of `as_json`. Raises LookaheadError if there are more than
-        MOST_TOKENS tokens, and ValueError for invalid messages.
+        The last one has the state `settled` and the result of `as_json` as `view`. `request` must be an
+        `InternalsRequest`. Raises LookaheadError if there are no tokens, more than MOST_TOKENS, or more than the
+        model's context, and ValueError for invalid messages.
         """
         from lookahead_core.document.cost_meter import CostMeter
 

@@ -57,7 +57,7 @@ class TreeRows:
     start: int
     """The number of slots in use: keys and values of the rows are written from this slot on."""
     mask: torch.Tensor
-    """An additive attention mask of shape (1, 1, rows, slots)."""
+    """An additive attention mask of shape (1, 1, rows, slots), for `start` + rows slots or more."""
     cache: Sequence[tuple[torch.Tensor, torch.Tensor]]
     """For each layer, the keys and the values of all slots: tensors of shape (1, key heads, capacity, head width)."""
 
@@ -72,7 +72,11 @@ class TreeRows:
         return self.cache[0][0].shape[2]
 
     def parts(self, most: int) -> Iterator[TreeRows]:
-        """Yield the rows in parts of at most `most` rows, in order; a part's slots follow those of the part before."""
+        """Yield the rows in parts of at most `most` rows, in order; a part's slots follow those of the part before.
+
+        Parts must be computed in this order. Their masks end at their last slots, so `mask` must hide the slots after a
+        row's own.
+        """
         for first in range(0, self.count, most):
             end = min(first + most, self.count)
             yield replace(self, start=self.start + first, mask=self.mask[:, :, first:end, : self.start + end])
@@ -114,13 +118,19 @@ class CompiledFunctions:
     held: Any
 
     def run(self, function: int, arguments: np.ndarray[Any, Any], threads: int) -> None:
-        """Run one of the functions on this many OpenMP threads, without the GIL; `arguments` is its int64 record."""
+        """Run one of the functions on this many OpenMP threads, without the GIL, and wait for its end.
+
+        `arguments` is its int64 record: the fields of PASS for `layers`, of PRODUCT for `product`.
+        """
         _openmp().GOMP_parallel(function, arguments.ctypes.data, threads, 0)
 
 
 @functools.lru_cache(maxsize=32)
 def functions_for(shape: LayerShape) -> CompiledFunctions:
-    """Compile the functions for a shape and this processor, once per shape. Raises whatever llvmlite raises."""
+    """Compile the functions for a shape and this processor, once per shape. Raises whatever llvmlite raises.
+
+    The shape must be one that `fits`, and `registers` must not return None.
+    """
     # Without this check, LLVM aborts the process where memory may not be made executable.
     binding.check_jit_execution()
     binding.initialize_native_target()
@@ -146,9 +156,10 @@ def functions_for(shape: LayerShape) -> CompiledFunctions:
 
 
 def paired(weight: torch.Tensor, lanes: int) -> torch.Tensor:
-    """Return a matrix of shape (outputs, inputs) in the kernels' layout, as bfloat16 in int16 pairs.
+    """Return a matrix of shape (outputs, inputs) in the kernels' layout: int16, with the bits of bfloat16 numbers.
 
-    The shape is (outputs / (2 * lanes), inputs, lanes, 2): the numbers of two outputs, `lanes` apart, are neighbours.
+    `outputs` must be a multiple of `2 * lanes`. The shape is (outputs / (2 * lanes), inputs, lanes, 2): the numbers of
+    two outputs, `lanes` apart, are neighbours.
     """
     height, depth = weight.shape
     halves = weight.detach().bfloat16().view(torch.int16).view(height // (2 * lanes), 2, lanes, depth)
@@ -213,7 +224,10 @@ def is_exact(weight: torch.Tensor) -> bool:
 
 
 def shape_of(layer: Any) -> LayerShape:
-    """Return the dimensions of a decoder layer, with the registers of this processor, which must support them."""
+    """Return the dimensions of a decoder layer of the Llama shape, with the `registers` of this processor.
+
+    AssertionError if that is None.
+    """
     attention, width, found = layer.self_attn, int(layer.self_attn.head_dim), registers()
     assert found is not None
     return LayerShape(
@@ -233,7 +247,10 @@ def shape_of(layer: Any) -> LayerShape:
 
 
 class CompiledLayers:
-    """Decoder layers of one shape, with their own copies of the weights, computed one after the other in one call."""
+    """Decoder layers of one shape, with their own copies of the weights, computed one after the other in one call.
+
+    `shape` must be `shape_of` each layer, and `fits`. Matrices are copied as bfloat16, other weights as float32.
+    """
 
     def __init__(self, layers: Sequence[Any], shape: LayerShape) -> None:
         self.shape = shape
@@ -327,7 +344,10 @@ class CompiledLayers:
 
 @torch.inference_mode()
 def agrees(compiled: CompiledLayers, reference: LayerFunction) -> bool:
-    """Whether both add the same to random hidden states in all TRIED_PASSES, up to TOLERANCE of the update's norm."""
+    """Whether both add the same to random hidden states in all TRIED_PASSES, up to TOLERANCE of the update's norm.
+
+    `compiled` holds one layer, and `reference` computes the same layer.
+    """
     for count, start in TRIED_PASSES:
         rows, rope, trees = random_pass(compiled, [(count, start)])
         ours, theirs = (layers(rows, rope, trees).to(torch.float32) - rows for layers in (compiled, reference))
@@ -342,7 +362,8 @@ def random_pass(
 ) -> tuple[torch.Tensor, torch.Tensor, list[TreeRows]]:
     """Return random arguments of a `LayerFunction`: hidden states, rotary embeddings, and trees; always the same ones.
 
-    `sizes` are the number of rows and of slots in use of each tree.
+    `sizes` are the number of rows and of slots in use of each tree. All layers share one cache of a tree, whose only
+    free slots are for the rows.
     """
     shape, generator = compiled.shape, torch.Generator().manual_seed(0)
     randn = functools.partial(torch.randn, generator=generator, dtype=torch.float32, device="cpu")

@@ -52,7 +52,10 @@ def use_compiled_layers(model_copy: Any) -> str:
 
 
 def has_llama_shape(hf_model: Any) -> bool:
-    """Whether a model is one of MODELS, and all its decoder layers are of one kind and hold the modules of a Llama."""
+    """Whether a model is one of MODELS, and all its decoder layers are of one kind and have the modules of a Llama.
+
+    These are exactly MODULES, with or without HEAD_NORMS; the projections must be plain, see `is_plain`.
+    """
     kinds = set(getattr(hf_model.config, "layer_types", None) or ())
     return type(hf_model).__name__ in MODELS and len(kinds) <= 1 and all(map(_is_llama_layer, hf_model.model.layers))
 
@@ -67,8 +70,9 @@ def _is_llama_layer(layer: nn.Module) -> bool:
 class CompiledForward:
     """The forward of a model copy whose decoder layers are compiled.
 
-    Takes the arguments of the model's own forward for a pass of the cached engine, and returns the logits of the rows
-    in `logits_to_keep`.
+    Takes the arguments of the model's own forward for a pass of the cached engine, and returns a `CausalLMOutput` with
+    the logits of the rows in `logits_to_keep`, of shape (1, rows, vocabulary). bfloat16 passes of more than `ROWS` rows
+    are computed by the model's own forward.
     """
 
     def __init__(self, model_copy: Any, compiled: CompiledLayers) -> None:
@@ -91,6 +95,7 @@ class CompiledForward:
         """Return the hidden states of a pass's rows after all layers, in float32, and write the caches in `states`.
 
         `rows` has the shape (rows, hidden), `mask` (1, 1, rows, slots) and `rope` (rows, 2 * head width).
+        `states` is the cache object of the pass, in which slots for its rows must be reserved.
         """
         caches, counts = caches_of(states, len(rows))
         shape, trees = self.compiled.shape, []
@@ -110,7 +115,10 @@ class CompiledForward:
         return torch.cat([self.compiled(part_rows, angles, [part]) for part_rows, angles, part in each])
 
     def _rope_at(self, positions: torch.Tensor) -> torch.Tensor:
-        """Return, per position, cosines and then sines of the rotary embedding, the first half of the sines negated."""
+        """Return, per position, cosines and then sines of the rotary embedding, the first half of the sines negated.
+
+        The shape is (positions, 2 * head width).
+        """
         longest = int(positions.max()) + 1
         if longest > len(self._ropes):
             # Models whose rotary embedding depends on the text's length use the uncached engine.
@@ -125,7 +133,7 @@ class CompiledForward:
 def float32_reference(layer: Any) -> LayerFunction:
     """Return a function that computes a layer by its own `forward` with its weights in float32.
 
-    The function takes one tree only, and does not change the tree's cache.
+    The function takes one tree only, whose first layer's cache it reads and does not change.
     """
     exact = copy.deepcopy(layer).float()
 

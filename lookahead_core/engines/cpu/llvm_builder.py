@@ -40,7 +40,7 @@ def same_lanes(kind: Any, element: Any) -> Any:
 
 @dataclass(frozen=True)
 class Variable:
-    """A stack variable of a function under construction."""
+    """A stack variable of a function under construction: the function's IRBuilder, its address, its value's IR type."""
 
     at: ir.IRBuilder
     address: Any
@@ -56,7 +56,10 @@ class Variable:
 
 
 class FunctionBuilder:
-    """Builds one LLVM function. `at` is the IRBuilder, positioned where the next instruction goes."""
+    """Builds one LLVM function. `at` is the IRBuilder, positioned where the next instruction goes.
+
+    `kinds` are the IR types of its arguments, `result` that of its return value.
+    """
 
     def __init__(self, module: ir.Module, name: str, kinds: Sequence[Any], result: Any = VOID) -> None:
         self.module = module
@@ -90,7 +93,8 @@ class FunctionBuilder:
     def chunks(self, count: Any, most: int) -> Iterator[tuple[Any, Any]]:
         """Context manager whose body emits the body of a loop over chunks of `count` items; yields start and size.
 
-        Chunks have at most `most` items and are equal, but the last one may be smaller.
+        Chunks have at most `most` items and are equal, but the last one may be smaller. All three numbers are IR values
+        (i64).
         """
         at = self.at
         # A count of 0 gives no chunks, and no division by 0.
@@ -103,7 +107,7 @@ class FunctionBuilder:
     def cases(self, count: Any, most: int) -> Iterator[int]:
         """Yield the numbers 1 to `most`; the code emitted after each runs if `count` is that number.
 
-        `count` must be one of these numbers.
+        `count`, an IR value (i64), must be one of these numbers. The generator must be exhausted.
         """
         done, nowhere = (self.function.append_basic_block() for _ in range(2))
         choice = self.at.switch(count, nowhere)
@@ -120,7 +124,7 @@ class FunctionBuilder:
     # Memory
 
     def alloca(self, kind: Any, count: int = 1) -> Any:
-        """Return the address of `count` adjacent, uninitialised stack variables."""
+        """Return the address of `count` adjacent, uninitialised stack variables of the IR type `kind`."""
         with self.at.goto_entry_block():
             return self.at.bitcast(self.at.alloca(kind, count), PTR)
 
@@ -204,14 +208,17 @@ class FunctionBuilder:
     def to_fixed_point(self, value: Any) -> Any:
         """Emit the conversion of numbers from 0 to 1 to float64, rounded to multiples of 2**-40.
 
-        Sums of up to 8,192 are exact.
+        Sums of the results are exact as long as they are at most 8,192.
         """
         kind = same_lanes(value.type, F64)
         large = constant(kind, FIXED_POINT)
         return self.at.fsub(self.at.fadd(self.at.fpext(value, kind), large), large)
 
     def exp(self, value: Any) -> Any:
-        """Emit exp of a float32 number or of each lane: a power of two times a polynomial. NaN stays NaN."""
+        """Emit exp of a float32 number or of each lane: a power of two times a polynomial. NaN stays NaN.
+
+        Numbers above HIGHEST_POWER count as HIGHEST_POWER; below LOWEST_POWER the result is 0.
+        """
         at, kind, bits = self.at, value.type, same_lanes(value.type, I32)
         lowest, highest = constant(kind, LOWEST_POWER), constant(kind, HIGHEST_POWER)
         bounded = self.intrinsic("maxnum", self.intrinsic("minnum", value, highest), lowest)

@@ -20,7 +20,8 @@ ADDRESSES = ("layers", "trees", "caches", "rope", "residual", "qkv", "attended",
 and up projections; and, for each thread, normed rows and attention scores."""
 PASS = dict.fromkeys(COUNTS, I64) | dict.fromkeys(ADDRESSES, PTR)
 TREE = dict.fromkeys(("first", "rows", "start", "capacity", "mask_width"), I64) | {"mask": PTR}
-"""The record of each tree: its first row and row count, first free slot and capacity in slots, and its mask."""
+"""The record of each tree: its first row and row count, first free slot and capacity in slots, its mask's columns and
+address."""
 CACHE = {"keys": PTR, "values": PTR}
 """The record of each layer and tree: the addresses of the keys and values of all slots."""
 PRODUCT = dict.fromkeys(("x", "weights", "y"), PTR) | dict.fromkeys(("rows", "depth", "width", "groups"), I64)
@@ -30,7 +31,8 @@ PRODUCT = dict.fromkeys(("x", "weights", "y"), PTR) | dict.fromkeys(("rows", "de
 def llvm_ir_of(shape: LayerShape) -> str:
     """Return the text of an LLVM IR module for layers of a shape, with the external functions `layers` and `product`.
 
-    `layers` computes all decoder layers of a pass (arguments: PASS), `product` one matmul (arguments: PRODUCT).
+    `layers` computes all decoder layers of a pass (arguments: PASS), `product` one matmul (arguments: PRODUCT). The
+    shape must be one that `fits`.
     """
     kernels = KernelBuilder(shape)
     _write_product(kernels)
@@ -54,7 +56,7 @@ def weight_shapes(shape: LayerShape) -> dict[str, tuple[int, ...]]:
 
 
 def row_widths(shape: LayerShape) -> dict[str, int]:
-    """Return how many float32 numbers a row of each buffer of a pass has, by the buffer's name."""
+    """Return how many float32 numbers a row of each buffer of a pass has, by the buffer's name, without `scores`."""
     return {
         "qkv": shape.qkv,
         "attended": shape.attention_width,
@@ -149,7 +151,7 @@ class LayersBuilder:
         code.end()
 
     def _rms_norm(self, weight: str) -> None:
-        """Emit an RMSNorm with this weight, from the residual to `normed`.
+        """Emit an RMSNorm with the weight of this name, from the buffer `residual` to this thread's `normed`.
 
         Each thread normalises all rows: cheaper than a barrier.
         """
@@ -157,10 +159,11 @@ class LayersBuilder:
         self.code.at.call(self.kernels.rms_norm, [residual, self.layer[weight], normed, rows])
 
     def _matmul(self, rows: str, weight: str, out: str, part: int = 0, parts: int = 1) -> None:
-        """Emit a matmul of two buffers and a weight matrix, of which this thread computes its share of the columns.
+        """Emit the product of the buffer `rows` and a weight matrix into the buffer `out`, all three by their names.
 
-        With `parts`, only that part of the columns is computed. The product is added to the residual; other buffers
-        are overwritten. Rows may be wider than the matrix is deep: then only their first numbers are multiplied.
+        This thread computes its share of the columns, or of number `part` of `parts` equal ranges of them. The product
+        is added to the buffer `residual`; other buffers are overwritten. Rows may be wider than the matrix is deep:
+        then only their first numbers are multiplied.
         """
         at, (columns, depth) = self.code.at, self.weight_shapes[weight]
         groups = columns // self.shape.group_width // parts
@@ -178,9 +181,9 @@ class LayersBuilder:
             yield code.load_record(self.arguments["trees"], TREE, tree) | cache
 
     def _write_cache(self) -> None:
-        """Emit the rotary embedding of queries and keys, and the writing of keys and values into their slots.
+        """Emit bias, norm and rotary embedding of queries and keys, and the writing of keys and values into the cache.
 
-        Queries stay in their buffer, times the attention's scaling.
+        Values get their bias only. Queries stay in their buffer, times the attention's scaling.
         """
         code, at, team, shape, kernels = self.code, self.code.at, self.team, self.shape, self.kernels
         scaling = constant(kernels.head_vector, shape.scaling)
