@@ -39,16 +39,9 @@ def is_caused_by(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-<<<<<<< HEAD
-    """Whether the error, or one in its chain of causes and contexts, is a MemoryError or says "allocate memory".
-
-    Torch on a CPU raises a RuntimeError that says so only in its message. An error of CUDA says "Tried to allocate"
-    instead, and does not count.
-=======
     """Whether the error, or one in its chain of causes, is a MemoryError or says that memory has run out.
 
     Torch says so in the message alone: "allocate memory" on a CPU, "out of memory" on a GPU.
->>>>>>> 5398707 (Recognise a GPU that runs out of memory)
     """
     return is_caused_by(error, MemoryError) or any(
         is_caused_by(error, Exception, words) for words in ("allocate memory", "out of memory")
