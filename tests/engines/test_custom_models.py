@@ -39,6 +39,16 @@ class IntegersOnly(transformers.LlamaForCausalLM):
         return super().forward(input_ids, attention_mask, position_ids, logits_to_keep=logits_to_keep, **options)
 
 
+class Changing(transformers.LlamaForCausalLM):
+    """Returns the requested logits until `last_two` is set, and then those of the last two positions."""
+
+    last_two = False
+
+    def forward(self, input_ids=None, attention_mask=None, position_ids=None, logits_to_keep=0, **options: Any) -> Any:
+        kept = 2 if type(self).last_two else logits_to_keep
+        return super().forward(input_ids, attention_mask, position_ids, logits_to_keep=kept, **options)
+
+
 def random_model(kind: Any) -> Any:
     """A tiny model of this class with random weights."""
     torch.manual_seed(0)
@@ -70,6 +80,21 @@ def test_a_model_that_returns_other_positions_than_requested_is_refused_at_load(
         load_model(random_model(LastTwoOnly), tokenizer=None, engine="uncached")
     with pytest.raises(ModelError, match="returned logits for 2 positions"):
         load_model(random_model(LastTwoOnly), tokenizer=None)
+
+
+@pytest.mark.parametrize("engine", ["cached", "uncached"])
+def test_a_model_that_returns_other_positions_later_is_refused_in_that_pass(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = load_model(random_model(Changing), tokenizer=None, engine=engine)
+    document = Document(model, token_ids=[5, 17, 100, 3])
+    document.predict()
+    monkeypatch.setattr(Changing, "last_two", True)
+    with pytest.raises(ModelError, match="returned logits for 2 positions"):
+        document.lookahead(k=5, depth=2)
+    monkeypatch.setattr(Changing, "last_two", False)
+    assert document.lookahead(k=5, depth=2).branches
+    document.check()
 
 
 def test_a_model_whose_forward_fails_is_refused_at_load_with_its_own_error_message() -> None:

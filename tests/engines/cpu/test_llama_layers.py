@@ -12,7 +12,8 @@ import torch
 
 from lookahead_core import Document, load_model
 from lookahead_core.engines.cached import CachedEngine
-from lookahead_core.engines.cpu.compiled_layers import ROWS, registers
+from lookahead_core.engines.cpu import llama_layers
+from lookahead_core.engines.cpu.compiled_layers import ROWS, compile_layers, registers
 from lookahead_core.engines.cpu.llama_layers import CompiledForward, has_llama_shape, use_compiled_layers
 from lookahead_core.engines.cpu.prepare import COMPILED, prepare
 from lookahead_core.tree import Node, TokenTree
@@ -142,6 +143,22 @@ def test_layers_with_quantised_weights_are_not_compiled() -> None:
     layer = hf_model.model.layers[1].mlp.up_proj
     layer.weight = Quantised(layer.weight.data)
     assert not has_llama_shape(hf_model)
+
+
+@compiling
+def test_a_load_compiles_the_layers_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[int] = []
+
+    def count(layers: Any, reference: Any) -> Any:
+        compiled.append(len(layers))
+        return compile_layers(layers, reference)
+
+    monkeypatch.setattr(llama_layers, "compile_layers", count)
+    hf_model = random_model("llama", 64, saved_in_bfloat16=True)
+    hf_model.config.initializer_range = 0.03  # no earlier test has probed this configuration
+    model = load_model(hf_model, tokenizer=None)
+    assert isinstance(model.engine.model_copy.forward, CompiledForward)  # type: ignore[attr-defined]
+    assert compiled == [len(hf_model.model.layers)]
 
 
 @compiling

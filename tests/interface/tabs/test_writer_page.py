@@ -97,6 +97,7 @@ def test_python_app_py_starts_this_page(page: Any, tmp_path: Path) -> None:
         with browsers.visit_again(page, running.url) as opened:
             opened.wait_for_status("ready")
             click_inserts_and_branches_follow(opened)
+        assert "warning" not in running.said.lower(), "torch and torchao warn at their import"
 
 
 def click_inserts_and_branches_follow(visit: Visit) -> None:
