@@ -68,7 +68,8 @@ class CachedEngine:
 
     @property
     def batch_invariant_rows(self) -> int | None:
-        return None if self.model_copy.dtype is torch.float32 else self.computation.exact_rows or None
+        all_alike = self.computation.few_rows == self.computation.many_rows
+        return None if all_alike else self.computation.exact_rows or None
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():

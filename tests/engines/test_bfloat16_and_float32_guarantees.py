@@ -1,7 +1,8 @@
 """Batch invariance in bfloat16 and float32: when probabilities depend on the size of a pass, and by how much at most.
 
-In bfloat16, passes of up to `ROWS` rows are computed in float32 by compiled layers, and larger ones, such as a
-prompt, are not. So probabilities depend on whether a pass is small, within BOUND; among small passes all bits agree.
+Compiled layers compute in float32 over the rounded weights, and no bit depends on the other rows of a pass. Only where
+the processor has AMX, passes of more than `ROWS` rows of a bfloat16 model are computed in bfloat16: probabilities then
+depend on whether a pass is small, within BOUND.
 """
 
 from __future__ import annotations
@@ -30,6 +31,13 @@ both_types = pytest.mark.parametrize(
 compiling = pytest.mark.skipif(registers() is None, reason="nothing is compiled for this processor")
 
 
+@pytest.fixture(params=[False, True], ids=["without AMX", "with AMX"])
+def amx(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether the processor is taken for one with AMX: which path is used depends on it, and both run on any."""
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: request.param)
+    return bool(request.param)
+
+
 def small_model(dtype: torch.dtype) -> Model:
     """A small Llama with peaked distributions, whose weights are exact in bfloat16."""
     torch.manual_seed(0)
@@ -50,6 +58,7 @@ def stream_steps(model: Model, prompt: list[int], **options: Any) -> list[tuple[
 @pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
 @pytest.mark.parametrize("length", [3, ROWS - 2, ROWS, ROWS + 1, 150])
 @pytest.mark.parametrize("options", [{}, {"temperature": 0.8, "seed": 3}], ids=["greedy", "drawn"])
+@pytest.mark.usefixtures("amx")
 def test_a_bfloat16_stream_has_the_same_bits_with_and_without_drafts(length: int, options: dict[str, Any]) -> None:
     model = small_model(torch.bfloat16)
     prompt = [1 + index % 7 for index in range(length)]
@@ -59,6 +68,7 @@ def test_a_bfloat16_stream_has_the_same_bits_with_and_without_drafts(length: int
 
 @compiling
 @both_types
+@pytest.mark.usefixtures("amx")
 def test_passes_of_up_to_the_compiled_rows_give_the_same_bits_in_any_grouping(dtype: torch.dtype) -> None:
     engine = small_model(dtype).engine
     found = []
@@ -71,16 +81,22 @@ def test_passes_of_up_to_the_compiled_rows_give_the_same_bits_in_any_grouping(dt
 
 
 @compiling
-def test_in_float32_no_bit_depends_on_how_rows_are_grouped_into_passes_of_any_size() -> None:
-    engine, found = small_model(torch.float32).engine, []
-    for size in (1, ROWS - 1, 2 * ROWS + 9, 400):
+@both_types
+def test_no_bit_depends_on_how_rows_are_grouped_except_in_large_bfloat16_passes_with_amx(
+    dtype: torch.dtype, amx: bool
+) -> None:
+    engine, found = small_model(dtype).engine, []
+    assert engine.batch_invariant_rows == (ROWS if amx and dtype is torch.bfloat16 else None)
+    for size in (1, ROWS - 40, 2 * ROWS + 9, 400):
         _, nodes = random_tree(8, 2, nodes=3 * ROWS)
         engine.evaluate([min(nodes, key=lambda node: node.depth)])
-        found.append(evaluate_in_passes(engine, nodes, size, size))
-    assert all(torch.equal(rows, found[0]) for rows in found)
+        if engine.batch_invariant_rows is None or size <= engine.batch_invariant_rows:
+            found.append(evaluate_in_passes(engine, nodes, size, size))
+    assert len(found) >= 2 and all(torch.equal(rows, found[0]) for rows in found)
 
 
 @both_types
+@pytest.mark.usefixtures("amx")
 def test_probabilities_of_a_small_pass_and_a_large_one_differ_within_the_stated_bound(dtype: torch.dtype) -> None:
     engine = small_model(dtype).engine
     (_, nodes), (_, again) = random_tree(8, 2, nodes=2 * ROWS), random_tree(8, 2, nodes=2 * ROWS)

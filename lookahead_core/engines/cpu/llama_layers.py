@@ -1,8 +1,7 @@
 """The forward of Llama-shaped models, whose decoder layers are compiled (compiled_layers.py).
 
-Compiled layers compute every pass of at most `ROWS` rows. Larger passes of a float32 model go through them as well,
-`ROWS` rows at a time. Larger passes of a bfloat16 model go through the model's own forward, whose matrix products then
-run in bfloat16.
+Compiled layers compute every pass, `ROWS` rows at a time, with one exception: where the processor has AMX, passes of
+more than `ROWS` rows of a bfloat16 model go through the model's own forward, whose matrix products run in bfloat16.
 """
 
 from __future__ import annotations
@@ -51,6 +50,14 @@ def use_compiled_layers(model_copy: Any) -> str:
     return reason
 
 
+def compiles_large_passes(dtype: torch.dtype) -> bool:
+    """Whether compiled layers compute passes of more than `ROWS` rows of models of this dtype too.
+
+    False for bfloat16 on processors with AMX, which multiply packed bfloat16 matrices several times faster.
+    """
+    return dtype is torch.float32 or not torch.cpu._is_amx_tile_supported()
+
+
 def has_llama_shape(hf_model: Any) -> bool:
     """Whether a model is one of MODELS, and all its decoder layers are of one kind and have the modules of a Llama.
 
@@ -79,13 +86,13 @@ class CompiledForward:
         # The model copy holds this object; a strong reference back would keep both alive.
         self._model_copy = weakref.proxy(model_copy)
         self._own = type(model_copy).forward
-        self.compiled = compiled
+        self.compiled, self.compiles_large_passes = compiled, compiles_large_passes(compiled.dtype)
         self._ropes = torch.empty(0)
         """Rotary embeddings by position, up to the largest position so far."""
 
     def __call__(self, input_ids: torch.Tensor, **inputs: Any) -> Any:
         body, ids = self._model_copy.model, input_ids[0]
-        if len(ids) > ROWS and self.compiled.dtype is not torch.float32:
+        if len(ids) > ROWS and not self.compiles_large_passes:
             return self._own(self._model_copy, input_ids, **inputs)
         rope = self._rope_at(inputs["position_ids"][0])
         rows = self._compute(body.embed_tokens(ids), inputs["attention_mask"], inputs["past_key_values"], rope)

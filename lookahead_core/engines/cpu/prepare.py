@@ -82,7 +82,7 @@ def _prepared(model_copy: Any, compute: str) -> Computation:
         exact_rows = ROWS
     else:
         use_float32_head(model_copy)
-    if layers and layers.dtype is torch.float32:
+    if layers and model_copy.forward.compiles_large_passes:
         return Computation(COMPILED, COMPILED, exact_rows)
     if not not_packed:
         _pack_matrices(model_copy)

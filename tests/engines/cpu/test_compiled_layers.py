@@ -26,7 +26,7 @@ from lookahead_core.engines.cpu import compiled_layers, prepare
 from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, aligned, compile_layers, paired, registers
 from lookahead_core.engines.cpu.llama_layers import CompiledForward, float32_reference, use_compiled_layers
 from lookahead_core.engines.cpu.output_head import CompiledHead
-from lookahead_core.engines.cpu.packed_matrix import packs
+from lookahead_core.engines.cpu.packed_matrix import PackedLinear, packs
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.tree import Node, TokenTree
 from tests.engines.cpu.test_llama_layers import LLAMA_SHAPED, random_model
@@ -406,7 +406,6 @@ def test_a_loaded_model_says_how_it_computes(dtype: torch.dtype) -> None:
     hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED)).eval().bfloat16().to(dtype)
     engine: Any = load_model(hf_model, tokenizer=None).engine
     assert engine.computation.few_rows == "layers compiled by LLVM" and engine.computation.exact_rows == ROWS
-    assert engine.batch_invariant_rows == (ROWS if dtype is torch.bfloat16 else None)
     assert isinstance(engine.model_copy.forward, CompiledForward)
     assert isinstance(engine.model_copy.get_output_embeddings(), CompiledHead)
     _, nodes = random_tree(8, 1)
@@ -429,9 +428,11 @@ def test_compiled_layers_are_left_out_if_asked_or_if_their_copies_are_too_large(
 
 
 @both_types
-def test_a_larger_pass_is_compiled_in_parts_in_float32_and_uses_packed_matrices_in_bfloat16(
-    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("amx", [False, True])
+def test_a_larger_pass_is_compiled_in_parts_except_in_bfloat16_with_amx(
+    dtype: torch.dtype, amx: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
     engine = engine_of(random_model("llama", saved_in_bfloat16=True).to(dtype))
     called: list[int] = []
     call = CompiledLayers.__call__
@@ -441,7 +442,9 @@ def test_a_larger_pass_is_compiled_in_parts_in_float32_and_uses_packed_matrices_
     for count in (ROWS, ROWS + 1):
         tree = TokenTree()
         engine.evaluate([tree.descend(tree.root, [1 + index % 90 for index in range(count)])])
-    assert called == ([ROWS, ROWS, 1] if dtype is torch.float32 else [ROWS])
+    assert called == ([ROWS] if amx and dtype is torch.bfloat16 else [ROWS, ROWS, 1])
+    packed = any(isinstance(module, PackedLinear) for module in engine.model_copy.modules())
+    assert packed == (amx and dtype is torch.bfloat16), "packed copies are made only where they are used"
 
 
 @pytest.mark.parametrize("shape", [{"hidden_size": 72}, {"intermediate_size": 100}, {"head_dim": 20}, {"head_dim": 4}])
