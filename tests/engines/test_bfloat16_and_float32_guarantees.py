@@ -82,17 +82,23 @@ def test_passes_of_up_to_the_compiled_rows_give_the_same_bits_in_any_grouping(dt
 
 @compiling
 @both_types
-def test_no_bit_depends_on_how_rows_are_grouped_except_in_large_bfloat16_passes_with_amx(
-    dtype: torch.dtype, amx: bool
+def test_the_size_of_a_pass_is_limited_only_in_bfloat16_with_amx(dtype: torch.dtype, amx: bool) -> None:
+    limit = small_model(dtype).engine.batch_invariant_rows
+    assert limit == (ROWS if amx and dtype is torch.bfloat16 else None)
+
+
+@compiling
+@both_types
+def test_without_amx_no_bit_depends_on_how_rows_are_grouped_into_passes_of_any_size(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
     engine, found = small_model(dtype).engine, []
-    assert engine.batch_invariant_rows == (ROWS if amx and dtype is torch.bfloat16 else None)
-    for size in (1, ROWS - 40, 2 * ROWS + 9, 400):
+    for size in (1, ROWS - 1, 2 * ROWS + 9, 400):
         _, nodes = random_tree(8, 2, nodes=3 * ROWS)
         engine.evaluate([min(nodes, key=lambda node: node.depth)])
-        if engine.batch_invariant_rows is None or size <= engine.batch_invariant_rows:
-            found.append(evaluate_in_passes(engine, nodes, size, size))
-    assert len(found) >= 2 and all(torch.equal(rows, found[0]) for rows in found)
+        found.append(evaluate_in_passes(engine, nodes, size, size))
+    assert all(torch.equal(rows, found[0]) for rows in found)
 
 
 @both_types
