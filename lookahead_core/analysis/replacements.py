@@ -124,7 +124,10 @@ def _rest_of_word(document: Document, entry: HighlightEntry) -> list[int]:
 
 
 def _following(document: Document, entry: HighlightEntry, words: int) -> tuple[str, list[int]]:
-    """Return the next `words` words of the text after the entry's word, and their ids, at most 8."""
+    """Return the next `words` words of the text after the entry's word, and the ids of these words encoded anew.
+
+    Of the ids, only the first MAX_FOLLOWING_TOKENS are returned; the words are not cut to them.
+    """
     runs = itertools.islice(_WORD.finditer(document.text, entry.word[1]), words)
     following = "".join(run[0] for run in runs)
     tokens = document.model.codec.encode(following, continuing=True)

@@ -17,8 +17,9 @@ R = TypeVar("R", Lookahead, Beams)
 def closed(result: R, conversation: Conversation, text: str) -> R:
     """Return the result with each branch cut where the template's message ending begins; itself if none has one.
 
-    `text` is the text before the branches, whose last characters may belong to the ending. Cut branches have `ended`
-    set. Shares, probabilities and a lookahead's coverage are computed anew. Branches that have become equal are merged,
+    Only endings in plain text count. `text` is the text before the branches, whose last characters may belong to the
+    ending. A branch is cut before the piece in which the ending begins, has `ended` set, and keeps that piece's tokens
+    in place of an end token. Shares, probabilities and a lookahead's coverage are computed anew. Branches that have become equal are merged,
     except samples.
     """
     before = text[max(0, len(text) - len(conversation.turn_end_text) + 1) :] if conversation.turn_end_text else ""

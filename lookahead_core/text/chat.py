@@ -49,7 +49,10 @@ class ChatToken:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Messages in a model's chat template, up to the end of the last message, which the model is to continue."""
+    """The text and tokens of messages in a model's chat template; `tokenize_conversation` makes it.
+
+    They reach to the end of the last message, which the model is to continue.
+    """
 
     text: str
     """All characters, the template's included."""

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from lookahead_core.engines.cpu.compiled_layers import ROWS
-from lookahead_core.engines.cpu.llama_layers import use_compiled_layers
+from lookahead_core.engines.cpu.llama_layers import compiles_large_passes, use_compiled_layers
 from lookahead_core.engines.cpu.output_head import CompiledHead, Float32Head
 from lookahead_core.engines.cpu.packed_matrix import PackedLinear, is_plain, packs
 
@@ -95,8 +95,8 @@ def _why_not_compiled(linears: list[nn.Linear], dtype: torch.dtype, compute: str
     """Return why compiled layers must not be tried, for the setting `compute` or the size of copies; "" if they may."""
     if compute == "packed":
         return 'compute is "packed"'
-    # Layers are copied in bfloat16, and in bfloat16 models both for compiled layers and for packed matrices.
-    size = 2 if dtype is torch.float32 else 4
+    # Layers are copied in bfloat16, and once more as packed matrices where large passes are not compiled.
+    size = 2 if compiles_large_passes(dtype) else 4
     return _why_too_large("compiled", size * sum(linear.weight.numel() for linear in linears))
 
 

@@ -92,9 +92,10 @@ class DraftModelDrafter:
         return [*path[:first], *path[start:]] if start else path
 
     def _run_ahead(self, node: Node, path: list[int], max_depth: int) -> None:
-        """Choose up to `max_depth` tokens, one pass each, until the draft is unlikely to be accepted as a whole.
+        """Choose up to `max_depth` tokens after `node` as the stream would, one pass each; store them in `_chosen`.
 
-        Stops early if the draft model's cache is full. `path` ends at `node`, and is extended.
+        Stops after the token that makes the draft unlikely to be accepted as a whole, or if the draft model's cache is
+        full. `path` holds the ids down to `node`; the tokens are appended to it, except one that stopped the run.
         """
         path_odds = 1.0
         for _ in range(max_depth):
