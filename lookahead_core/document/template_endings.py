@@ -19,8 +19,8 @@ def closed(result: R, conversation: Conversation, text: str) -> R:
 
     Only endings in plain text count. `text` is the text before the branches, whose last characters may belong to the
     ending. A branch is cut before the piece in which the ending begins, has `ended` set, and keeps that piece's tokens
-    in place of an end token. Shares, probabilities and a lookahead's coverage are computed anew. Branches that have become equal are merged,
-    except samples.
+    in place of an end token. Shares, probabilities and a lookahead's coverage are computed anew. Branches that have
+    become equal are merged, except samples.
     """
     before = text[max(0, len(text) - len(conversation.turn_end_text) + 1) :] if conversation.turn_end_text else ""
     branches = [_cut(branch, conversation, before) for branch in result.branches]

@@ -52,7 +52,8 @@ def compute_device(device: str, device_map: Any) -> str:
     """Return the type of the device that computes: "cpu", "cuda" or "mps".
 
     `device` counts only if `device_map`, which must be valid, is None. One of DEVICE_MAP_NAMES means the best available
-    device, and a single device its own type; in a map of modules, a type other than the CPU comes first. Raises ModelError if that is not available.
+    device, and a single device its own type; in a map of modules, a type other than the CPU comes first. Raises
+    ModelError if that is not available.
     """
     if device_map is None or device_map in DEVICE_MAP_NAMES:
         return available_device(device if device_map is None else "auto")
