@@ -66,7 +66,8 @@ class CallRunner:
     async def answer(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the result of the call with that name, one of NAMES, as JSON values.
 
-        Raises NotReady, TooMany, TooMuch, ValueError for invalid arguments, and any error of the call itself.
+        Raises NotReady without a loaded model, TooMany if too many calls run or wait, TooMuch once the call has used up
+        its model time, ValueError for invalid arguments, and any error of the call itself.
         """
         self._require_model()
         valid = checked(name, arguments)

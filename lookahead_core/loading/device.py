@@ -63,9 +63,9 @@ def compute_device(device: str, device_map: Any) -> str:
 
 
 def available_device(device: str) -> str:
-    """Return the device type; for "auto" the first available of "cuda", "mps" and "cpu".
+    """Return `device`, a type without an index; for "auto" the first available of "cuda", "mps" and "cpu".
 
-    Raises ModelError if it is not available on this machine.
+    Raises ModelError if it is none of these, or not available on this machine.
     """
     is_available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if device == "auto":

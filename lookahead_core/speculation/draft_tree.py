@@ -64,9 +64,9 @@ class DraftTree:
 
     @property
     def nodes(self) -> list[Node]:
-        """The nodes in the token tree of all draft nodes, depth first, children in the order in which they were added.
+        """The token tree's nodes of the root and of all guesses below it: the root's first, then depth first.
 
-        An accepted path therefore tends to lie in adjacent cache slots.
+        Children come in the order in which they were added, so an accepted path tends to lie in adjacent cache slots.
         """
         order, waiting = [], [self.root]
         while waiting:

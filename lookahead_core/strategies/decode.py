@@ -118,9 +118,10 @@ def _score(engine: Engine, continuations: Sequence[Continuation], nodes: list[No
 
 
 def _remove(engine: Engine, draft_nodes: Sequence[Node]) -> None:
-    """Remove those draft nodes from tree and cache that have no prediction and no children and are no path's end.
+    """Remove rejected draft nodes from tree and cache, and those that no pass has reached.
 
-    Accepted nodes have a prediction, so they stay.
+    These are the ones that have no prediction and no children that stay, and are no path's end: `Engine.score` stores
+    no predictions, and accepted nodes have got theirs since.
     """
     for tree, nodes in group_by_tree(draft_nodes).items():
         if removed := tree.prune_unevaluated(nodes):

@@ -29,7 +29,9 @@ def documented(path: Path) -> Iterator[tuple[str, str]]:
             signature = f"class {owner}{node.name}"
         else:
             returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-            signature = f"{owner}{node.name}({ast.unparse(node.args)}){returns}"
+            decorators = "".join(f"@{ast.unparse(decorator)} " for decorator in node.decorator_list)
+            kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+            signature = f"{decorators}{kind} {owner}{node.name}({ast.unparse(node.args)}){returns}"
         if text:
             yield f"{path.relative_to(ROOT)}: {signature}", text
 

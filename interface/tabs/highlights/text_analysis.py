@@ -113,10 +113,11 @@ class HighlightsService(PageService):
         return [self._with_sentences(function) for function in (self.ask, self.more, self.stop, self.fit)]
 
     async def fit(self, payload: Any) -> News:
-        """Return `{"fits": [...]}`, see `HighlightsSession.fit_steps`: which alternatives of the token at `start` fit.
+        """Return once, after all passes, `{"fits": [...]}`: which alternatives of the token at the payload's `start` fit.
 
-        The result is `{"unknown": True}` if the page has no session, or has not analysed this text last. The passes run
-        one by one between those of other pages. Raises ValueError for an invalid request.
+        The elements are described at `HighlightsSession.fit_steps`. The result is `{"unknown": True}` if the page has
+        no session, or has not analysed this text last. Other pages' passes may run between its own. Raises ValueError
+        for an invalid request.
         """
         request = HighlightsRequest.from_json(payload)
         page = self.open_pages.find(request.page)

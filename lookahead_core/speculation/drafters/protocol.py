@@ -55,7 +55,8 @@ class Drafter(Protocol):
         """Learn from a forward pass: the last `new` token ids of `path` were added to the text.
 
         `path` holds all token ids of the text. `scores` holds the scores of all nodes in the pass, which may include
-        nodes of other texts; `nodes` are those of this text, accepted or rejected.
+        nodes of other texts; `nodes` are those of this text: its last node before the pass, and all draft nodes
+        below it, accepted or rejected.
         """
         ...
 
