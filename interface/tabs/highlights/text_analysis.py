@@ -113,7 +113,7 @@ class HighlightsService(PageService):
         return [self._with_sentences(function) for function in (self.ask, self.more, self.stop, self.fit)]
 
     async def fit(self, payload: Any) -> News:
-        """Return once, after all passes, `{"fits": [...]}`: which alternatives of the token at the payload's `start` fit.
+        """Return once, after all passes, `{"fits": [...]}`: which alternatives of the token at `start` fit.
 
         The elements are described at `HighlightsSession.fit_steps`. The result is `{"unknown": True}` if the page has
         no session, or has not analysed this text last. Other pages' passes may run between its own. Raises ValueError
