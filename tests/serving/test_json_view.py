@@ -72,6 +72,7 @@ def test_packed_odds_are_those_of_a_reheated_prediction_for_many_at_once() -> No
             assert node.kept(tenths) == pytest.approx(expected, rel=0.003 if tenths < 5 else 0.001, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_default_models_view_can_be_heated_at_every_node(default_model: Model) -> None:
     document = Document(default_model, "After careful")
     result = document.lookahead(k=3, depth=4)

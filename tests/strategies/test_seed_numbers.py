@@ -130,6 +130,7 @@ def test_cuts_keep_at_least_the_minimum_number_of_tokens() -> None:
     assert int(apply_typical_p(ROW, 0.01, 3).isfinite().sum()) == 3
 
 
+@pytest.mark.slow
 def test_cached_equals_uncached_for_a_seed(default_model: Model) -> None:
     text = "Eliezer Shlomo Yudkowsky is an American decision and artificial intelligence theorist, best known for"
     plain = load_model(default_model.hf_model, tokenizer=default_model.tokenizer, engine="uncached")
