@@ -12,7 +12,6 @@ import torch
 import transformers
 
 from lookahead_core import Model, ModelError, Settings, load_model
-from lookahead_core.loading.device import fastest_dtype
 from lookahead_core.loading.load_model import context_length, end_tokens
 from tests.conftest import tiny_llama
 from tests.support.families import make
@@ -24,14 +23,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, byte_tokenizer: Any) -> Pat
     tiny_llama(len(byte_tokenizer)).save_pretrained(place)
     byte_tokenizer.save_pretrained(place)
     return place
-
-
-def test_half_precision_depends_on_what_the_type_of_device_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
-    for supported, dtype in ((True, torch.bfloat16), (False, torch.float16)):
-        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda supported=supported: supported)
-        assert fastest_dtype("cuda") is dtype
-        assert fastest_dtype("mps") is torch.bfloat16
-        assert fastest_dtype("cpu") is not torch.float16
 
 
 @pytest.mark.parametrize(
