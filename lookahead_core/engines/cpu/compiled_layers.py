@@ -1,4 +1,4 @@
-"""CompiledLayers: decoder layers compiled by LLVM for this processor, for passes of at most `ROWS` rows.
+"""CompiledLayers: decoder layers compiled by LLVM for this processor, which compute at most `ROWS` rows in one call.
 
 llvm_kernels.py and llvm_layers.py define what they compute. This module compiles it, lays out the weights, compares the
 result with a float32 reference, and runs passes. In every pass a row has the same bits, whichever other rows are in the
@@ -14,7 +14,6 @@ import logging
 import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,22 +23,24 @@ import torch
 
 from lookahead_core.engines.cpu.packed_matrix import is_plain
 
+log = logging.getLogger(__name__)
 binding: Any = None
 if sys.platform == "linux" and platform.machine() == "x86_64":
-    with suppress(Exception):  # not installed, cannot be loaded, or a version without opaque pointers
+    try:
         import llvmlite.binding
         import llvmlite.ir
 
         llvmlite.ir.PointerType()
         binding = llvmlite.binding
+    except Exception:  # not installed, cannot be loaded, or a version without opaque pointers
+        log.debug("llvmlite cannot be used, so layers are not compiled", exc_info=True)
 if binding is not None:
     from lookahead_core.engines.cpu.llvm_kernels import ATTEND, LayerShape
     from lookahead_core.engines.cpu.llvm_layers import llvm_ir_of, row_widths, weight_shapes
 
-log = logging.getLogger(__name__)
 ROWS = 64
-"""Passes of up to this many rows use compiled layers. With 64 rows they take 0.7 times as long as packed matrices in
-float32 and 1.1 times as long in bfloat16: measured in docs/performance-notes.md."""
+"""The most rows that compiled layers compute in one call. Larger passes are computed in parts of this many rows, except
+in bfloat16 on processors with AMX, where packed matrices are faster: measured in docs/performance-notes.md."""
 REGISTERS = (("avx512f", 16, ((6, 2), (14, 1))), ("avx2", 8, ((6, 1),)))
 """Best first: a processor feature, float32 numbers in a register, and (rows, column groups) whose sums fill all."""
 CACHE_LINE = 64
