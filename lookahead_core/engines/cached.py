@@ -68,8 +68,7 @@ class CachedEngine:
 
     @property
     def batch_invariant_rows(self) -> int | None:
-        all_alike = self.computation.few_rows == self.computation.many_rows
-        return None if all_alike else self.computation.exact_rows or None
+        return None if self.computation.is_uniform else self.computation.exact_rows or None
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with self._lock, torch.inference_mode():

@@ -38,6 +38,11 @@ class Computation:
     reason: str = ""
     """Why nothing faster is used, as a clause without a full stop; "" if nothing faster exists."""
 
+    @property
+    def is_uniform(self) -> bool:
+        """Whether passes of all sizes are computed in the same way."""
+        return self.few_rows == self.many_rows
+
     def lines(self) -> list[str]:
         """Return lines to print: how passes of few rows and larger ones are computed, and `reason` unless empty.
 
@@ -45,7 +50,7 @@ class Computation:
         """
         few = f"passes of up to {self.exact_rows} rows" if self.exact_rows else "passes of few rows"
         passes = [f"{few}: {self.few_rows}", f"larger passes: {self.many_rows}"]
-        if self.few_rows == self.many_rows:
+        if self.is_uniform:
             passes = [f"all passes: {self.few_rows}"]
         return passes + [self.reason] * bool(self.reason)
 
