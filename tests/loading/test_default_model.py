@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from functools import reduce
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -18,17 +18,24 @@ SEED_CHECKPOINT = "Alina3234/gemma-lookahead"
 
 
 def seed_evaluation(hf_model: Any, cached: Document, depth: int) -> None:
-    """At every step of every branch, the cached logits are the plain forward's to 1e-4."""
+    """At every step of every branch, the cached logits are those of a plain forward over that step's path, to 1e-4."""
     branches = [list(branch.token_ids) for branch in cached.lookahead(k=5, depth=depth).branches]
-    begun = [(ids, length) for ids in branches for length in range(len(ids))]
-    rows = plain_rows_by_length(hf_model, [cached.token_ids + ids[:length] for ids, length in begun])
-    for (ids, length), logits in zip(begun, rows, strict=True):
-        node = reduce(lambda node, token_id: node.children[token_id], ids[:length], cached.head)
+    paths = [cached.token_ids + ids[:length] for ids in branches for length in range(len(ids))]
+    rows = iter(plain_rows_by_length(hf_model, paths))
+    for ids in branches:
+        require_equal_rows(cached, ids, [next(rows) for _ in ids])
+
+
+def require_equal_rows(cached: Document, ids: list[int], rows: Iterable[torch.Tensor]) -> None:
+    """Compare the cached predictions along a branch with the plain logits before each of its tokens."""
+    node = cached.head
+    for depth, (token_id, logits) in enumerate(zip(ids, rows, strict=True)):
         assert node.prediction is not None
         expected = torch.log_softmax(logits, -1)
         said = torch.tensor(node.prediction.logprobs)
         assert torch.allclose(said, expected[list(node.prediction.token_ids)], atol=1e-4)
-        assert ids[length] == int(logits.argmax()) or length == 0
+        assert token_id == int(logits.argmax()) or depth == 0
+        node = node.children[token_id]
 
 
 def test_cached_equals_uncached_at_every_step_for_the_seeds_prompt(default_model: Model) -> None:
@@ -39,7 +46,13 @@ def test_cached_equals_uncached_at_every_step_for_the_seeds_prompt(default_model
 
 @pytest.mark.slow
 def test_cached_equals_uncached_at_every_step_to_depth_100(default_model: Model) -> None:
-    seed_evaluation(default_model.hf_model, Document(default_model, "After careful"), 100)
+    """The reference is one plain forward over each whole branch, which gives the logits of all its steps."""
+    document = Document(default_model, "After careful")
+    for branch in document.lookahead(k=5, depth=100).branches:
+        path = torch.tensor([[*document.token_ids, *branch.token_ids]])
+        with torch.inference_mode():
+            logits = default_model.hf_model(path, use_cache=False).logits[0].float()
+        require_equal_rows(document, list(branch.token_ids), logits[len(document.token_ids) - 1 : -1])
 
 
 def test_the_two_engines_show_the_same_branches(default_model: Model) -> None:
