@@ -40,20 +40,26 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.loadscopereorder = False
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run slow files first, so that no worker starts one of them when all others have finished.
+    """Order the selected tests: slow files first, so that no worker starts one of them when all others have finished.
 
-    Slow files load the default model or open a browser; the rest are ordered by their number of tests.
+    First come files with a test marked `long`, then those that load the default model or open a browser. Within these
+    groups, and among the rest, files with more tests come first.
     """
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-    in_order = sorted(files.values(), key=lambda group: (not any(map(_is_slow, group)), -len(group)))
+    in_order = sorted(files.values(), key=lambda group: (-max(map(_slowness, group)), -len(group)))
     items[:] = [item for group in in_order for item in group]
 
 
-def _is_slow(item: pytest.Item) -> bool:
-    return not {"default_model", "browser"}.isdisjoint(getattr(item, "fixturenames", ()))
+def _slowness(item: pytest.Item) -> int:
+    """2 for a test marked `long`, 1 for one with the default model or a browser, else 0."""
+    if item.get_closest_marker("long"):
+        return 2
+    fixtures = set(getattr(item, "fixturenames", ()))
+    return int("default_model" in fixtures or item.get_closest_marker("browser") is not None)
 
 
 def byte_level(corpus: list[str], vocabulary: int = 400) -> Any:

