@@ -34,16 +34,20 @@ _LAST_WORD = re.compile(r"(\w*)\.$")
 
 
 def is_space_separated(character: str) -> bool:
-    """Whether the character is a letter or digit of a script that puts spaces between words."""
+    """Whether the character is a letter or digit of a script that puts spaces between words; False for "".
+
+    Thai, Lao, Burmese, Khmer, kana and Han are taken as the scripts that put none.
+    """
     return character.isalnum() and not _UNSPACED.match(character)
 
 
 def boundary_levels(pieces: Sequence[str], before: str = "", after: str = "", final: bool = False) -> tuple[int, ...]:
-    """Return what is complete after each piece: 0 nothing, 1 a word, 2 a clause, 3 a sentence, 4 a line.
+    """Return what is complete after each piece, in order: 0 nothing, 1 a word, 2 a clause, 3 a sentence, 4 a line.
 
     `before` is the text before the first piece, of which the last `CONTEXT_CHARACTERS` count, and `after` the known
     text after the last. With `final` and no `after`, nothing follows the last piece, and its level is 4. A piece that
-    holds a line break has level 4. If a boundary depends on the next character and that is unknown, the level is lower.
+    holds a line break has level 4; any other has level 0 while all pieces so far are white space. If a boundary depends
+    on the next character and that is unknown, the level is lower.
     """
     head = before[-CONTEXT_CHARACTERS:]
     text = head + "".join(pieces) + after
@@ -58,7 +62,9 @@ def boundary_levels(pieces: Sequence[str], before: str = "", after: str = "", fi
 def _level(text: str, start: int, index: int, piece: str) -> int:
     """Return the boundary level at `index` of a text, 0 to 4 as in `boundary_levels`.
 
-    `piece` is the piece that ends at `index`; `start` is the index at which the first piece begins.
+    `piece` is the piece that ends at `index`: a line break anywhere in it makes the level 4. `start` is the index at
+    which the first piece begins; if only white space lies between `start` and `index`, the level is 0. The text after
+    `index` is the known text that follows.
     """
     if any(character in LINE_BREAKS for character in piece):
         return LINE
@@ -78,8 +84,9 @@ def _level(text: str, start: int, index: int, piece: str) -> int:
 def _is_sentence_end(text: str, sign: int, following: str) -> bool:
     """Whether the sign at index `sign`, one of `SENTENCE_ENDS`, ends a sentence.
 
-    Not in numbers, file names, abbreviations, initials, and before another such sign. `following` is the first
-    character after the sign and its closing quotes or brackets.
+    `following` is the first character after the sign and its closing quotes or brackets. False if that is another of
+    `SENTENCE_ENDS`, or "". A "." that follows none of them ends no sentence before a letter or digit (as in
+    numbers and file names), nor after one of `ABBREVIATIONS` or a single capital letter except "I".
     """
     if following in SENTENCE_ENDS:
         return False
@@ -93,7 +100,10 @@ def _is_sentence_end(text: str, sign: int, following: str) -> bool:
 
 
 def _ends_word(text: str, index: int) -> bool:
-    """Whether a word ends just before `index`; False if that depends on a next character that is unknown."""
+    """Whether the text just before `index`, at least 1, is complete as a word: also after white space and most signs.
+
+    False if that depends on the next character and the text ends at `index`.
+    """
     last, following = text[index - 1], text[index : index + 1]
     if last.isspace() or following.isspace():
         return True
@@ -109,9 +119,9 @@ def _ends_word(text: str, index: int) -> bool:
 
 
 def _interrupts_word(text: str, index: int) -> bool:
-    """Whether the sign at `index` ends the word before it.
+    """Whether the sign at `index` ends the word before it: True if `_joins` is false for the sign.
 
-    For a joiner the character after the sign decides; False if that is unknown.
+    Otherwise True only if the text goes on after the sign, and not with a letter or digit (after "." and ",": a digit).
     """
     if not _joins(text, index):
         return True
@@ -120,9 +130,10 @@ def _interrupts_word(text: str, index: int) -> bool:
 
 
 def _closes_word(text: str, index: int) -> bool:
-    """Whether the sign just before `index` ends a word: true unless it opens or joins a word.
+    """Whether a word is complete after the sign at `index - 1`; `index` is at least 1.
 
-    False for a joiner if the next character is unknown.
+    False for an opening bracket or quote, a currency sign and one of `OPENERS`. False too for a sign for which `_joins`
+    is true, if a letter or digit follows it or if the text ends at `index`. Otherwise True.
     """
     last, following = text[index - 1], text[index : index + 1]
     earlier = text[index - 2 : index - 1]
@@ -136,9 +147,9 @@ def _closes_word(text: str, index: int) -> bool:
 
 
 def _joins(text: str, index: int) -> bool:
-    """Whether the sign at `index` may lie inside a word or number.
+    """Whether the sign at `index` may lie inside a word or number, by the character before it.
 
-    True for a full stop or comma after a digit, and for one of `JOINERS` after a letter or digit.
+    True for "." or "," after a digit, and for one of `JOINERS` after a letter or digit. What follows is not looked at.
     """
     if text[index] in ".,":
         return _digit(text, index - 1)
@@ -150,14 +161,17 @@ def _digit(text: str, index: int) -> bool:
 
 
 def _is_sign(character: str) -> bool:
-    """Whether a character is punctuation, a symbol or a control character.
+    """Whether a character is none of these: letter, mark, number, white space, zero-width joiner.
 
-    Letters, marks, numbers, white space and the zero-width joiner are none.
+    So punctuation, symbols, and control and format characters that are not white space are signs.
     """
     return not (character.isspace() or unicodedata.category(character)[0] in "LNM" or character == GLUE[0])
 
 
 def _extends_previous(character: str) -> bool:
-    """Whether a character belongs to the one before it: combining marks, emoji modifiers and emoji joiners."""
+    """Whether one character belongs to the one before it.
+
+    True for a combining mark, a skin-tone modifier of emoji, the zero-width joiner and a variation selector.
+    """
     modifier = "\U0001f3fb" <= character <= "\U0001f3ff"
     return modifier or character in GLUE or unicodedata.category(character)[0] == "M"

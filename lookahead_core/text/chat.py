@@ -38,7 +38,7 @@ _PLACEHOLDERS = re.compile(r"([\ue000-\uf8ff])\1\1")
 
 @dataclass(frozen=True, slots=True)
 class ChatToken:
-    """A token of a conversation, and the characters of `Conversation.text` that it stands for."""
+    """A token of a conversation, and the characters that it stands for: `text[start:end]` of `Conversation.text`."""
 
     token_id: int
     start: int
@@ -67,18 +67,20 @@ class Conversation:
 
     @property
     def token_ids(self) -> list[int]:
-        """The ids of all tokens."""
+        """A new list of the ids of all tokens, to the end of the last message."""
         return [token.token_id for token in self.tokens]
 
     @property
     def opening(self) -> tuple[int, ...]:
-        """The ids before the last message, to be used as `Document(model, last_message, opening=opening)`."""
+        """The ids before the last message, start tokens included: for `Document(model, last_message, opening=opening)`.
+        """
         return tuple(token.token_id for token in self.tokens[: self.opening_length])
 
     def find_turn_end(self, text: str) -> int | None:
-        """Return the index in `text` at which the template's plain text for the end of a message begins; else None.
+        """Return the index in `text` at which the template's plain text for the end of a message first begins.
 
-        Also found is such a text without its last colons, at the end of `text`. None if no plain text ends messages.
+        `text` is what the model has written so far: that text without its final colons is found too, at the end of
+        `text`. None if it is not found, or if the template ends messages with a control token or with nothing.
         """
         if not self.turn_end_text:
             return None
@@ -90,10 +92,10 @@ class Conversation:
 def tokenize_conversation(codec: TextCodec, messages: Sequence[Mapping[str, str]]) -> Conversation:
     """Return messages `{"role": …, "content": …}` as the tokens of a conversation whose last message is continued.
 
-    Without a chat template, messages are laid out as in `LAYOUT`. If the template takes no system message, that is put
-    at the beginning of the first user message. Templates may trim white space of all messages but the last. Raises
-    ValueError for malformed messages, LookaheadError if the template cannot be used for them, and TextError without a
-    tokenizer and for half of a surrogate pair.
+    Without a chat template, messages are laid out as in `LAYOUT`. If the template takes no system message, that becomes
+    the beginning of the user message after it, or a user message. Templates may trim white space of all messages but
+    the last. Raises ValueError for no, too many, too long or malformed messages, LookaheadError if the template cannot
+    be used for them, and TextError without a tokenizer and for half of a surrogate pair.
     """
     codec.require_tokenizer()
     roles, contents = _parse_messages(messages)
@@ -104,8 +106,8 @@ def instruction_opening(tokenizer: Any, instruction: str) -> tuple[int, ...]:
     """Return the ids of one user message with this instruction, up to where the model's answer begins.
 
     Special tokens that the instruction spells are encoded as plain text. Raises LookaheadError if there is no chat
-    template, if it cannot be used, or for half of a surrogate pair; ValueError if the instruction is no string or too
-    long.
+    template, if it cannot be used, or for half of a surrogate pair; ValueError if the instruction is no string or
+    longer than MAX_CHARACTERS. MAX_INSTRUCTION is for callers to check.
     """
     if not getattr(tokenizer, "chat_template", None):
         raise LookaheadError(
@@ -125,7 +127,8 @@ def max_opening_tokens(context: int) -> int:
 def _parse_messages(messages: object) -> tuple[list[str], list[str]]:
     """Return the roles and the contents of messages, one of each per message.
 
-    Raises ValueError if they are malformed, too many or too long, and TextError for half of a surrogate pair.
+    Raises ValueError if there are no messages, more than MAX_MESSAGES, or more than MAX_CHARACTERS characters in all,
+    or if a message is malformed; TextError for half of a surrogate pair.
     """
     if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
         raise ValueError('messages must be a list of {"role": …, "content": …}.')
@@ -148,7 +151,7 @@ def _parse_messages(messages: object) -> tuple[list[str], list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Characters of the message with the index `message`, or of the template if that is None."""
+    """A part of the text before the last message: of the message with the index `message`, or None for the template."""
 
     text: str
     message: int | None = None
@@ -156,7 +159,7 @@ class _Part:
 
 @dataclass
 class _ChatTokenizer:
-    """A tokenizer with its codec, which is made on first use because that is slow."""
+    """A tokenizer with its codec. A codec that is not given is made on first use, because that is slow."""
 
     tokenizer: Any
     existing_codec: TextCodec | None = None
@@ -167,7 +170,7 @@ class _ChatTokenizer:
 
     @property
     def start_ids(self) -> tuple[int, ...]:
-        """The start tokens before the first part; none if there is a chat template, which writes them itself."""
+        """The start tokens to put before a conversation; none if there is a chat template, which writes them itself."""
         return () if getattr(self.tokenizer, "chat_template", None) else self.codec.start_ids
 
 
@@ -183,15 +186,16 @@ def _conversation(tokenizer: _ChatTokenizer, roles: list[str], contents: list[st
 
 
 def _placeholder(number: int) -> str:
-    """Return three private-use characters that stand for message `number` while the template is rendered."""
+    """Return a private-use character, three times: it stands for message `number` while the template is rendered."""
     return chr(0xE000 + number) * 3
 
 
 def _split_template(tokenizer: Any, roles: list[str]) -> tuple[str, str]:
     """Return the rendered template before the content of the last message, and after it.
 
-    All other contents are placeholders. If the template refuses the messages and the first is a system message, that is
-    rendered within the first user message. Raises LookaheadError if the template cannot be used.
+    `roles` are those of all messages, at least one. In the first text, each earlier content is a `_placeholder` between
+    two `BLANK`, which the template may have removed. If the template refuses the messages and the first is a system
+    message, that becomes the beginning of a user message. Raises LookaheadError if the template cannot be used.
     """
     contents = [f"{BLANK}{_placeholder(number)}{BLANK}" for number in range(len(roles) - 1)]
     contents.append(_placeholder(len(roles) - 1))
@@ -206,9 +210,9 @@ def _split_template(tokenizer: Any, roles: list[str]) -> tuple[str, str]:
 
 
 def _without_system(messages: Messages) -> Messages:
-    """Return the messages with the first, a system message, put at the beginning of the user message after it.
+    """Return new messages, in which the first, a system message, is put at the beginning of the message after it.
 
-    If no user message follows, it becomes a user message of its own.
+    If the message after it is not the user's, or there is none, the system message becomes a user message of its own.
     """
     first, *others = messages
     if others and others[0]["role"] == "user":
@@ -220,7 +224,7 @@ def _split_at_last(tokenizer: Any, messages: Messages) -> tuple[str, str]:
     """Render the messages, whose contents hold placeholders; return the text before and after the last placeholder.
 
     If the template puts only white space after it, the second text is what it would put before a next message. Raises
-    LookaheadError if the template changes, drops or repeats a placeholder.
+    LookaheadError if the template fails, or changes, drops or repeats a placeholder.
     """
     expected = _PLACEHOLDERS.findall("".join(message["content"] for message in messages))
     placeholder = expected[-1] * 3
@@ -237,10 +241,11 @@ def _split_at_last(tokenizer: Any, messages: Messages) -> tuple[str, str]:
 
 
 def _split_at_answer(tokenizer: Any, messages: Messages, placeholder: str) -> tuple[str, str]:
-    """Return the rendered text before and after an answer, the last message, which must not be the only one.
+    """Return the rendered text before and after the content of an answer: the last message, which is not the only one.
 
     The answer begins where the generation prompt ends, or where the template puts it if it has no such prompt. White
-    space that the template puts before an answer is left to the model. `placeholder` is the answer's content.
+    space that the template puts before an answer is left to the model. All contents are placeholders, `placeholder` the
+    answer's. Raises LookaheadError if the template fails or drops the message before the answer.
     """
     earlier = messages[:-1]
     bare, prompted = _render(tokenizer, earlier), _render(tokenizer, earlier, generation_prompt=True)
@@ -256,9 +261,9 @@ def _split_at_answer(tokenizer: Any, messages: Messages, placeholder: str) -> tu
 
 
 def _next_turn(tokenizer: Any, messages: Messages, placeholder: str) -> str:
-    """Return what the template puts between the last message and a next one; "" if it refuses a next one.
+    """Return what the template puts between the contents of the last message and a next one; "" if it refuses one.
 
-    `placeholder` is the content of the last message.
+    `placeholder` is the content of the last message. The next message is the user's, or an answer to a user's message.
     """
     other = "assistant" if messages[-1]["role"] == "user" else "user"
     following = _placeholder(MAX_MESSAGES)
@@ -278,9 +283,9 @@ def _unusable_template() -> LookaheadError:
 
 
 def _render(tokenizer: Any, messages: Messages, *, generation_prompt: bool = False) -> str:
-    """Return the messages in the model's template, or in `LAYOUT` if it has none.
+    """Return the messages as text in the model's template, or in `LAYOUT` if it has none.
 
-    With `generation_prompt`, the header of an answer follows. Raises LookaheadError if the template fails.
+    With `generation_prompt`, the header of an answer follows. Raises LookaheadError if the template raises any error.
     """
     if not getattr(tokenizer, "chat_template", None):
         shown = "".join(LAYOUT.format(role=one["role"].capitalize(), content=one["content"]) for one in messages)
@@ -295,7 +300,10 @@ def _render(tokenizer: Any, messages: Messages, *, generation_prompt: bool = Fal
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of an error that the template raised itself, at most 200 characters; else the error's type."""
+    """Return the message of a Jinja `TemplateError`, which a template raises on purpose, in at most 200 characters.
+
+    For an error of another type, also a subclass, or without a message: the name of its type.
+    """
     message = str(error) if type(error).__name__ == "TemplateError" else ""
     return message.strip(" .!")[:200] or type(error).__name__
 
@@ -303,8 +311,9 @@ def _reason(error: Exception) -> str:
 def _parts(before: str, contents: list[str]) -> list[_Part]:
     """Split `before`, the rendered template up to the last message, at the placeholders of its messages.
 
-    Returns template parts and message parts in turn. Each message is stripped on the sides where the template removed
-    the blank around its placeholder. `contents` are those of all messages, by the numbers of their placeholders.
+    Returns template parts and message parts in turn, a template part first and last; these may be empty. A message part
+    holds the message of `contents` that its placeholder numbers, stripped on the sides where the template removed the
+    blank around the placeholder. `contents` are those of all messages, also of the last one.
     """
     pieces = re.split(f"({BLANK}?)([\ue000-\uf8ff])\\2\\2({BLANK}?)", before)
     parts = [_Part(pieces[0])]
@@ -318,10 +327,10 @@ def _parts(before: str, contents: list[str]) -> list[_Part]:
 def _opening_tokens(tokenizer: _ChatTokenizer, parts: list[_Part]) -> list[ChatToken]:
     """Return the tokens of a conversation up to its last message, without start tokens that the codec would add.
 
-    `parts` is the text before the last message.
+    `parts` is the text before the last message; the tokens' `start` and `end` count in the joined parts.
 
-    All parts are tokenized at once, as in training. If messages spell special tokens, the parts are tokenized one by
-    one, so that only the template's special tokens become control tokens.
+    All parts are tokenized at once, as chat models are trained. If messages spell special tokens, the parts are
+    tokenized one by one, so that only the template's special tokens become control tokens.
     """
     tokens = _encode_template(tokenizer, "".join(part.text for part in parts))
     special = special_ids(tokenizer.tokenizer)
@@ -339,9 +348,9 @@ def _opening_tokens(tokenizer: _ChatTokenizer, parts: list[_Part]) -> list[ChatT
 
 
 def _encode_template(tokenizer: _ChatTokenizer, text: str) -> list[tuple[int, int]]:
-    """Return the ids of a text, each with the index of its first character.
+    """Return (id, start) for the tokens of a text; `start` is the index of a token's first character.
 
-    Special tokens that the text spells become control tokens, and no start token is added.
+    Starts never decrease. Special tokens that the text spells become control tokens, and no start token is added.
     """
     options = {"add_special_tokens": False, "split_special_tokens": False, "verbose": False}
     if tokenizer.tokenizer.is_fast:
@@ -353,10 +362,11 @@ def _encode_template(tokenizer: _ChatTokenizer, text: str) -> list[tuple[int, in
 
 
 def _starts_by_bytes(tokenizer: _ChatTokenizer, ids: list[int], text: bytes) -> Iterator[int]:
-    """Yield the index in characters at which each token begins, for tokenizers without offsets, by the tokens' bytes.
+    """Yield for each id, in order, the index of the character of `text` at which its token begins.
 
-    Tokens that share a character all begin with it. A leading space that the text does not have is dropped, and white
-    space that no token spells belongs to the token before it.
+    For tokenizers without offsets: the tokens' bytes are looked up in `text`, in UTF-8, one after the other. Tokens
+    that share a character all begin with it. A leading space of a token that the text does not have is dropped, and
+    white space that no token spells belongs to the token before it. Other differences make the indices wrong.
     """
     position, characters, partial = 0, 0, b""
     for token_id in ids:
@@ -377,14 +387,14 @@ def _starts_by_bytes(tokenizer: _ChatTokenizer, ids: list[int], text: bytes) -> 
 
 
 def _spelled(tokenizer: _ChatTokenizer, token_id: int) -> bytes:
-    """Return the bytes of a token in a template: those of its text, or of the name of a control token."""
+    """Return the bytes of a token in a template: those of its text, or, for a control token, those of its name."""
     return tokenizer.codec.bytes_of(token_id) or str(tokenizer.tokenizer.convert_ids_to_tokens(token_id)).encode()
 
 
 def _encode_by_part(tokenizer: _ChatTokenizer, parts: list[_Part]) -> list[tuple[int, int]]:
-    """Return the ids of all parts, each with the index of its first character; messages are encoded as plain text.
+    """Return (id, start) for the tokens of all parts; `start` is a character's index in the joined parts.
 
-    So only special tokens of the template become control tokens.
+    Each part is tokenized alone, and messages as plain text: only special tokens of the template become control tokens.
     """
     tokens: list[tuple[int, int]] = []
     length = 0
@@ -402,10 +412,11 @@ def _encode_by_part(tokenizer: _ChatTokenizer, parts: list[_Part]) -> list[tuple
 
 
 def _turn_end(tokenizer: _ChatTokenizer, after: str) -> tuple[frozenset[int], str]:
-    """Return the control token, or else the plain text, with which the template ends a message.
+    """Return how the template ends a message: a set with the id of a control token, or else the plain text.
 
-    `after` is what the template puts after the last message. At least one of the two is empty; both are if the template
-    puts nothing there.
+    `after` is what the template puts after the last message. A control token counts if only white space comes before
+    it: then the text is "". Else the set is empty, and the text is what comes before the first control token, without
+    spaces around it; "" if that is blank.
     """
     text = after.partition(_placeholder(MAX_MESSAGES))[0].replace(BLANK, "")
     special = special_ids(tokenizer.tokenizer)

@@ -32,7 +32,7 @@ class TypedToken:
 def split_bytes(partial: bytes, more: bytes) -> tuple[str, bytes]:
     """Decode `partial + more` as UTF-8; return the complete characters, and the bytes of an incomplete one at the end.
 
-    Bytes that are no UTF-8 become replacement characters.
+    Both may be empty. Bytes that are no UTF-8 become replacement characters.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     text = decoder.decode(partial + more)
@@ -49,7 +49,7 @@ def is_complete_utf8(spelled: bytes) -> bool:
 
 
 class TextCodec:
-    """A tokenizer as a map between bytes and ids.
+    """A tokenizer, which is copied, as a map between bytes and ids.
 
     Special tokens have no text, and text is never encoded as a special token. The tokenizer may be None: then encoding
     a text raises TextError, tokens have no bytes, and tokens cannot be searched.
@@ -76,10 +76,11 @@ class TextCodec:
         self.start_ids = self._find_start_ids()
 
     def encode(self, text: str, continuing: bool = False) -> list[TypedToken]:
-        """Return the tokens of a text, whose spans cover it without gaps; no start tokens, and none for an empty text.
+        """Return the tokens of a text, in order; no start tokens, and none for an empty text.
 
-        With `continuing`, the text follows other text, so that the tokenizer puts no space before it. Raises TextError
-        for half of a surrogate pair, and for a text if there is no tokenizer.
+        Their spans cover the text without gaps or overlaps; if tokens share a character, the last one has it, and the
+        others may have an empty span. With `continuing`, the text follows other text, so that the tokenizer puts no
+        space before it. Raises TextError for half of a surrogate pair, and for a text if there is no tokenizer.
         """
         if half := SURROGATE.search(text):
             raise TextError(f"Character {half.start()} of the text is half of a surrogate pair; remove it.")
@@ -90,7 +91,7 @@ class TextCodec:
         return _tiled(self._encode_with_spans(text), text)
 
     def bytes_of(self, token_id: int) -> bytes:
-        """Return the bytes that a token adds within a text; b"" for special tokens and unknown ids."""
+        """Return the bytes that a token adds within a text; b"" for special tokens, unknown ids, and no tokenizer."""
         if self.tokenizer is None or token_id in self._special or not 0 <= token_id < self._size:
             return b""
         spelled = self._spelled_by.get(token_id)
@@ -99,21 +100,30 @@ class TextCodec:
         return spelled
 
     def first_bytes_of(self, token_id: int) -> bytes:
-        """Return the bytes that a token adds to an empty text, where some tokenizers drop a leading space."""
+        """Return the bytes that a token adds to an empty text, where some tokenizers drop a leading space.
+
+        b"" where `bytes_of` is.
+        """
         spelled = self.bytes_of(token_id)
         if not spelled:
             return b""
         return spelled[1:] if self.adds_space and spelled.startswith(b" ") else spelled
 
     def tokens_starting_with(self, prefix: bytes) -> Sequence[int]:
-        """Return the ids of all tokens whose bytes begin with `prefix`, sorted by their bytes; needs a tokenizer."""
+        """Return the ids of all tokens whose bytes begin with `prefix`, sorted by their bytes; needs a tokenizer.
+
+        Special tokens have no bytes, so only an empty `prefix` finds them.
+        """
         spelled, token_ids = self._vocabulary
         low = bisect.bisect_left(spelled, prefix)
         high = bisect.bisect_left(spelled, prefix + b"\xff" * 8)
         return token_ids[low:high]
 
     def tokens_containing(self, text: bytes) -> frozenset[int]:
-        """Return the ids of all tokens whose bytes contain the bytes `text`; needs a tokenizer."""
+        """Return the ids of all tokens whose bytes contain the bytes `text`; needs a tokenizer.
+
+        Special tokens have no bytes, so only an empty `text` finds them.
+        """
         found = self._containing.get(text)
         if found is None:
             if len(self._containing) >= MAX_SEARCHES:
@@ -125,7 +135,7 @@ class TextCodec:
 
     @functools.cached_property
     def _vocabulary(self) -> tuple[list[bytes], list[int]]:
-        """The bytes of all tokens, sorted, and their ids in the same order."""
+        """The bytes of all tokens, sorted, and their ids in the same order; special tokens have b""."""
         pairs = sorted((self.bytes_of(token_id), token_id) for token_id in range(self._size))
         return [spelled for spelled, _ in pairs], [token_id for _, token_id in pairs]
 
@@ -151,7 +161,10 @@ class TextCodec:
         return str(self.require_tokenizer().decode(list(token_ids), **options))
 
     def _find_start_ids(self) -> tuple[int, ...]:
-        """Return the ids of the start tokens that the tokenizer puts before every text; empty if it puts none."""
+        """Return the ids of the start tokens that the tokenizer puts before the text "a", and so before every text.
+
+        Empty if it puts none.
+        """
         bare = self._encode_plain("a")
         full = list(self.require_tokenizer()("a").input_ids)
         for start in range(len(full) - len(bare) + 1):
@@ -162,7 +175,7 @@ class TextCodec:
     def _encode_with_spans(self, text: str) -> list[TypedToken]:
         """Return the tokens of a text with the tokenizer's own offsets, or with spans by their bytes if it has none.
 
-        The spans may have gaps and overlaps.
+        The spans are in characters, and may have gaps and overlaps. No start tokens are added.
         """
         if self.require_tokenizer().is_fast:
             encoded = self.require_tokenizer()(
@@ -173,10 +186,10 @@ class TextCodec:
         return self._spans_by_bytes(self._encode_plain(text), text)
 
     def _spans_by_bytes(self, token_ids: list[int], text: str) -> list[TypedToken]:
-        """Return these tokens with the spans that follow from their bytes.
+        """Return a token for each id, with the span that follows from its bytes; the first one begins the text.
 
-        If these add up to more or fewer characters than the text (the tokenizer normalises it), each span is the whole
-        text.
+        If the bytes add up to more or fewer characters than the text (the tokenizer normalises it), each span is the
+        whole text. A character belongs to the token that completes it.
         """
         tokens: list[TypedToken] = []
         end, partial = 0, b""
@@ -190,7 +203,10 @@ class TextCodec:
         return [TypedToken(token.token_id, 0, len(text)) for token in tokens]
 
     def _encode_continuation(self, text: str) -> list[TypedToken]:
-        """Return the tokens of a text that follows other text, for a tokenizer that would put a space before it."""
+        """Return the tokens of a text that follows other text, for a tokenizer that would put a space before it.
+
+        Their spans cover the text, which must not be empty.
+        """
         if text.startswith(" ") and len(text) > 1:
             tokens = [TypedToken(t.token_id, t.start + 1, t.end + 1) for t in self._encode_with_spans(text[1:])]
             return _tiled(tokens, text)
@@ -203,7 +219,7 @@ class TextCodec:
 def _spell_byte_level(token: str) -> bytes:
     """Return the bytes of a token in a byte-level vocabulary, in which each character stands for a byte.
 
-    A token with another character is returned in UTF-8.
+    A token with a character that is not in `_byte_table` is returned in UTF-8 as a whole.
     """
     table = _byte_table()
     if all(character in table for character in token):
@@ -213,9 +229,10 @@ def _spell_byte_level(token: str) -> bytes:
 
 @functools.cache
 def _byte_table() -> dict[str, int]:
-    """Return GPT-2's table from characters to bytes.
+    """Return GPT-2's table from characters to bytes, one character for each of the 256 bytes; do not change it.
 
-    Printable Latin-1 characters stand for their own byte, and characters from 256 on for the other bytes.
+    Printable Latin-1 characters without the spaces and the soft hyphen stand for their own byte; characters from 256
+    on stand for the other bytes, in ascending order.
     """
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
@@ -229,15 +246,15 @@ def special_ids(tokenizer: Any) -> frozenset[int]:
 
 
 def _decoder_of(tokenizer: Any) -> str:
-    """Return the `repr` of the decoder of a fast tokenizer; the string "None" for other tokenizers."""
+    """Return the `repr` of the decoder of a fast tokenizer; "None" for other tokenizers and those without a decoder."""
     return repr(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None))
 
 
 def _tiled(tokens: list[TypedToken], text: str) -> list[TypedToken]:
-    """Return the tokens with spans that cover the text without gaps or overlaps.
+    """Return the tokens with spans that cover the text without gaps or overlaps; some spans may be empty.
 
-    If several tokens share a character, the last one gets it. A gap goes to the token after it, and one at the end to
-    the last token.
+    The tokens are in the order of their starts. If several tokens share a character, the last one gets it. A gap goes
+    to the token after it, and one at the end to the last token.
     """
     tiled: list[TypedToken] = []
     start = 0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def window_start(length: int, context: int | None, room: int, first: int) -> int:
-    """Return the index of the first token in the window; 0 if all `length` tokens, and `room` more, fit the context.
+    """Return the index, among all `length` tokens, of the first one in the window; 0 if the model can read all of them.
 
-    The model reads the first `first` tokens, start tokens, which `length` counts too, and those from the returned index
-    on, so that at least `room` more tokens fit. `context` is in tokens; None means no limit. `room + first` must be
-    below it. As the text grows, the window moves by at most a quarter of the context at a time, so that a cache serves
-    many steps.
+    That is so if they and `room` more fit `context`, in tokens, or if that is None (no limit). Otherwise the model
+    reads the first `first` tokens, start tokens, which `length` counts too, and those from the returned index on, which
+    is at least `first`: then `room` more fit. `room + first` must be below `context`, which is not checked. As the text
+    grows, the window moves by at most a quarter of the context at a time, so that a cache serves many steps.
     """
     if context is None or length + room <= context:
         return 0
