@@ -18,7 +18,7 @@ LONGEST_WORD = 64
 
 @dataclass(frozen=True, slots=True)
 class PassageToken:
-    """A token of a text, with the index of the character at which it ends."""
+    """A token of a `Passage`: its id, the index in the text of the character after it, and how it came there."""
 
     token_id: int
     end: int
@@ -33,7 +33,7 @@ class PassageToken:
 
 @dataclass(frozen=True, slots=True)
 class TextEnd:
-    """The state at the end of a text that decoding the next token needs, such as an incomplete character's bytes."""
+    """The state at the end of a text, as `Passage.end` returns it: what is needed to decode the next token."""
 
     codec: TextCodec
     partial: bytes
@@ -42,7 +42,7 @@ class TextEnd:
     """Whether the text is empty; some tokenizers drop a leading space there."""
 
     def decode(self, token_id: int, skip: int = 0) -> tuple[str, TextEnd]:
-        """Return the complete characters that a token adds here, and the new end; this object does not change.
+        """Return the complete characters that a token adds here, "" if none, and the new end; this one does not change.
 
         The token's first `skip` bytes are left out.
         """
@@ -52,10 +52,10 @@ class TextEnd:
 
 
 class Passage:
-    """The tokens and the text of a document.
+    """The tokens and the text of a document, which makes one; empty at first, without start tokens.
 
-    The text is what the user typed and accepted, never a decoded copy. Tokens before the text (start tokens, or the
-    opening of a chat template) come first in `tokens`, with `end` 0.
+    Typed characters stay as they were typed; accepted tokens add what they decode to. `edit` and `accept` put tokens
+    before the text (start tokens, or the opening of a chat template) at the beginning of `tokens`, with `end` 0.
     """
 
     def __init__(
@@ -88,11 +88,12 @@ class Passage:
         return TextEnd(self.codec, partial, at_start=not (self.text or partial))
 
     def edit(self, text: str) -> int:
-        """Replace the text; return the number of tokens that were kept, those before the text included.
+        """Replace the text; return how many tokens at the beginning were kept, those before the text included.
 
-        Kept are the tokens before the first changed character, except the last of them and the typed tokens of the word
-        that the change is in: a word typed letter by letter must end as the tokens that the model knows it by. 0 if
-        these have no character. Raises TextError if the rest cannot be encoded; nothing is changed then.
+        The same text keeps all. Otherwise the tokens before the first changed character are kept, except the last of
+        them and the typed tokens of the word that the change is in: a word typed letter by letter must end as the
+        tokens that the model knows it by. If none of these has a character of the text, 0 is returned, and also the
+        tokens before the text are made anew. Raises TextError if the rest cannot be encoded; nothing is changed then.
         """
         if text == self.text:
             return len(self.tokens)
@@ -108,7 +109,10 @@ class Passage:
         return keep
 
     def _encode(self, text: str, start: int) -> list[PassageToken]:
-        """Return the tokens of a typed text that begins at character `start`. A token may end within a character."""
+        """Return the tokens of `text`, typed from character `start` of the passage on, from which their ends count.
+
+        A token may end within a character, but not the last one. Raises TextError as `TextCodec.encode`.
+        """
         tokens, end = [], TextEnd(self.codec, b"", at_start=not start)
         encoded = self.codec.encode(text, continuing=start > 0)
         for token in encoded:
@@ -120,8 +124,8 @@ class Passage:
     def _unchanged_tokens(self, unchanged: int) -> int:
         """Return the number of tokens within the first `unchanged` characters, less one; at least 0.
 
-        Tokens at the end that end within a character do not count. One token less is kept because new text may merge
-        with it.
+        Those before the text count too; tokens at the end that end within a character do not. One token less is kept
+        because new text may merge with it.
         """
         keep = len(self.tokens)
         while keep and (self.tokens[keep - 1].end > unchanged or self.tokens[keep - 1].partial):
@@ -129,9 +133,11 @@ class Passage:
         return max(keep - 1, 0)
 
     def _word_start(self, keep: int, text: str) -> int:
-        """Return how many of the first `keep` tokens are left without the typed tokens of their last word in `text`.
+        """Return how many of the first `keep` tokens remain without those of the word that the text goes on with.
 
-        `text` is the new text. It goes back over at most `LONGEST_WORD` typed tokens, and stops at an accepted one.
+        `text` is the new text, in which a word begins at white space. From the `keep`th token backwards, at most
+        `LONGEST_WORD` typed tokens are left out, down to one that ends where a word begins, or to an accepted one. Then
+        tokens that end within a character are left out too.
         """
         for _ in range(LONGEST_WORD):
             if not keep or not self.tokens[keep - 1].typed or _begins_word(text, self.tokens[keep - 1].end):
@@ -144,8 +150,9 @@ class Passage:
     def accept(self, token_ids: Sequence[int], *, replace_last: bool) -> str:
         """Append tokens, or with `replace_last` replace the last token by them; return the inserted characters.
 
-        A token that is replaced must be one that `reopened_bytes` re-opens, and the first new token must begin with its
-        bytes. If there are no tokens yet, those that an empty text starts from come first.
+        If there are no tokens yet, those that an empty text starts from come first. With `replace_last`, which is not
+        checked, the last token must be one that `reopened_bytes` returns, and the first of `token_ids`, at least one,
+        must begin with its bytes; these are not inserted again.
         """
         if not self.tokens:
             self.tokens = _tokens_before_text(self.start_ids)
@@ -158,9 +165,10 @@ class Passage:
         return self.text[before:]
 
     def append(self, token_ids: Sequence[int], skip: int = 0, replaced: PassageToken | None = None) -> None:
-        """Append tokens and their text; adds no start tokens.
+        """Append tokens as accepted ones, and the characters that they decode to; adds no start tokens.
 
-        The first token's first `skip` bytes are in the text already; `replaced` is the token that it replaces.
+        The first token's first `skip` bytes are in the text already. `replaced` is the token that it replaces, which
+        the caller has removed from `tokens`, but not from the text: `pop` brings it back.
         """
         end = self.end
         for token_id in token_ids:
@@ -172,7 +180,8 @@ class Passage:
     def pop(self, count: int) -> None:
         """Remove the last `count` tokens and their text; a typed token that a removed one had replaced comes back.
 
-        There must be as many.
+        One that comes back is then the last token, and is removed too if `count` is not reached yet. Raises IndexError
+        if there are fewer tokens, those before the text included; some are then removed.
         """
         text = self.text
         self.removals += count > 0
@@ -184,14 +193,15 @@ class Passage:
 
     @property
     def _decoded_length(self) -> int:
-        """The number of complete characters that the tokens decode to."""
+        """The number of complete characters up to the end of the last token, whatever `text` holds; 0 without tokens.
+        """
         return self.tokens[-1].end if self.tokens else 0
 
     def reopened_bytes(self) -> bytes:
-        """Return the bytes of the last token if healing may re-open it, else b"".
+        """Return the bytes of the last token if healing may re-open it (replace it by a longer one), else b"".
 
-        It may if the token was typed, spells exactly its characters, and the text ends in a letter, mark, digit, space,
-        tab or apostrophe.
+        It may if the token was typed, spells exactly its characters, and the text ends in a letter, mark, number,
+        space, tab or apostrophe.
         """
         if not self.text or not self.tokens or not self.tokens[-1].typed or self.tokens[-1].partial:
             return b""
@@ -203,19 +213,19 @@ class Passage:
         return typed if spelled == typed else b""
 
     def check(self) -> None:
-        """Raise AssertionError if an invariant of the tokens and the text is violated; for tests."""
+        """Raise AssertionError unless token ends ascend and the last, if any, is the end of the text; for tests."""
         ends = [token.end for token in self.tokens]
         assert ends == sorted(ends), "tokens are in order"
         assert self._decoded_length == len(self.text) or not self.tokens, "the last token reaches the end of the text"
 
 
 def _tokens_before_text(token_ids: Sequence[int]) -> list[PassageToken]:
-    """Return tokens that come before the text and have no characters in it, whatever they spell."""
+    """Return these tokens for the place before the text: typed, with `end` 0, whatever they spell."""
     return [PassageToken(token_id, 0, typed=True) for token_id in token_ids]
 
 
 def _begins_word(text: str, index: int) -> bool:
-    """Whether a word, with the white space before it, begins at `index`: white space after a character that is none.
+    """Whether white space after a character that is none begins at `index`: a word counts with the space before it.
 
     False at both ends of the text.
     """
@@ -223,7 +233,8 @@ def _begins_word(text: str, index: int) -> bool:
 
 
 def common_prefix_length(one: Sequence[T], other: Sequence[T]) -> int:
-    """Return the length of the longest common prefix of two texts, or two lists of ids, found by bisection."""
+    """Return the length of the longest common prefix of two texts, or two sequences of ids of one type, by bisection.
+    """
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
