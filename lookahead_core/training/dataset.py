@@ -21,10 +21,10 @@ NO_TOKEN = -1
 
 @dataclass(frozen=True)
 class HeadDataset:
-    """Training rows for heads, and held-out rows. Each row is one token of a text.
+    """Training rows for heads, and held-out rows to measure them. Each row is one token of a text.
 
-    Heads learn from the model's most probable tokens at each position with their probabilities, which say more than the
-    one token that was sampled.
+    `TrainingRun` makes it with `from_rounds`, for `HeadTrainer` and `accuracy`. From a row, heads learn the most
+    probable tokens at the positions after it, with the model's probabilities: more than the one token sampled there.
     """
 
     kept: torch.Tensor
@@ -48,10 +48,11 @@ class HeadDataset:
 
     @classmethod
     def from_rounds(cls, rounds: Sequence[dict[str, Any]], heads: int, kept_tokens: int) -> HeadDataset:
-        """Return the dataset made of rounds of texts, as `TrainingRun.write_rounds` returns them.
+        """Return the dataset made of rounds of texts, as `TrainingRun.write_rounds` returns them; on the CPU.
 
         `heads` is the number of heads, `kept_tokens` the maximum size of their vocabulary, which is the most frequent
-        tokens of the texts that are not held out. If there is no text, all tensors are empty.
+        tokens of the texts that are not held out. Rows are in the order of the texts. If there is no text, all tensors
+        have shape (0,).
         """
         rounds = [each for each in rounds if each["lengths"]]
         if not rounds:
@@ -79,7 +80,8 @@ class HeadDataset:
 def _later_ids(rounds: Sequence[dict[str, Any]], heads: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the ids 1, 2, … `heads` positions after each token, (tokens, heads), and whether each token is held out.
 
-    NO_TOKEN stands for positions after the end of the token's text.
+    The ids are NO_TOKEN after the end of the token's text. The second tensor is boolean, of shape (tokens,): True if
+    the number of the token's prompt is a multiple of HOLD_OUT_INTERVAL. `rounds` are as for `_later_candidates`.
     """
     rows, held_out = [], []
     for each in rounds:
@@ -93,7 +95,8 @@ def _later_ids(rounds: Sequence[dict[str, Any]], heads: int) -> tuple[torch.Tens
 def _later_candidates(rounds: Sequence[dict[str, Any]], heads: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the model's most probable ids 1, 2, … `heads` positions after each token, and their probabilities.
 
-    Both have shape (tokens, heads, candidates), with NO_TOKEN (-1) after the end of the token's text.
+    Both have shape (tokens, heads, candidates), candidates by falling probability; both are NO_TOKEN (-1) after the end
+    of the token's text. `rounds` are as `_as_tensors` returns them, at least one, none without texts.
     """
     found: dict[str, list[torch.Tensor]] = {"thought_ids": [], "thought_odds": []}
     for each in rounds:
@@ -105,26 +108,30 @@ def _later_candidates(rounds: Sequence[dict[str, Any]], heads: int) -> tuple[tor
 
 
 def _most_frequent(token_ids: torch.Tensor, count: int) -> torch.Tensor:
-    """Return the `count` most frequent ids, or all that occur if there are fewer, in ascending order of id."""
+    """Return the `count` most frequent ids, or all that occur if there are fewer, in ascending order of id.
+
+    `token_ids` and the result are one-dimensional. Of equally frequent ids, the smaller ones are taken.
+    """
     counts = torch.bincount(token_ids)
     order = counts.argsort(descending=True, stable=True)[:count]
     return order[counts[order] > 0].sort().values
 
 
 def indices_among(token_ids: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-    """Return the index in `kept`, which is ascending and not empty, of each id; NO_TOKEN for ids that are not there.
+    """Return for each id its index in `kept`, in the shape of `token_ids`; NO_TOKEN (-1) for ids that are not there.
 
-    The result has the shape of `token_ids`.
+    `kept` has shape (tokens,), and is ascending and not empty.
     """
     indices = torch.searchsorted(kept, token_ids).clamp_max(len(kept) - 1)
     return torch.where(kept[indices] == token_ids, indices, NO_TOKEN)
 
 
 def accuracy(forward: HeadsForward, dataset: HeadDataset) -> list[tuple[float, float]]:
-    """Return for each head the shares, from 0 to 1, of held-out tokens that its first guess and its first four hit.
+    """Return for each head a pair: the share of held-out tokens that its first guess hits, and that its first four do.
 
-    `forward` are the heads to measure, as many as the dataset was made for. Positions after the end of a text do not
-    count. A head without any held-out token gets shares of 0.
+    Shares are from 0 to 1. A guess hits if it is the token that was sampled; tokens outside the heads' vocabulary count
+    and are never hit, positions after the end of a text do not count. A head without any held-out token gets shares of
+    0. `forward` are the heads to measure, as many as the dataset was made for; that must not be empty.
     """
     right = torch.zeros(dataset.held_out_target_ids.shape[1], 2)
     kept = forward.kept.cpu()

@@ -56,7 +56,7 @@ OPENINGS = (
 
 @dataclass(slots=True)
 class GrowingText:
-    """A text while it is written: its last node, its tokens, and the data that heads learn from."""
+    """A text that `write_texts` writes: its last node, its tokens, and the data that heads learn from."""
 
     node: Node
     """Its last node; the prompt's last one while the text is empty."""
@@ -79,7 +79,10 @@ class GrowingText:
         candidates: tuple[torch.Tensor, torch.Tensor],
         end_token_ids: frozenset[int],
     ) -> None:
-        """Append a token with its data, and move `node` to it; an end token or the maximum length ends the text."""
+        """Append a token, an end token too, with the data of the position where it was sampled; move `node` to it.
+
+        `hidden_state` and `candidates` are as in the lists of the same names. An end token or MAX_LENGTH sets `over`.
+        """
         self.token_ids.append(token_id)
         self.hidden_states.append(hidden_state)
         self.candidates.append(candidates)
@@ -88,10 +91,11 @@ class GrowingText:
 
 
 def make_prompts(model: Model, texts: Iterable[str] | None, seed: int) -> list[list[int]]:
-    """Return the token ids of the prompts to continue, shuffled by the seed.
+    """Return the token ids of each prompt to continue, start tokens included, shuffled by the seed.
 
-    They are the beginnings of pieces of `texts`, or built-in openings of many kinds if it is None. The model must have
-    a tokenizer. A ValueError is raised if there are fewer than two.
+    They are the beginnings of pieces of `texts`, or built-in openings of many kinds if it is None. Raises ValueError
+    if there are fewer than two or a text is no string, TextError without a tokenizer, and LookaheadError if the model's
+    chat template cannot be used for built-in ones.
     """
     prompts = _built_in_prompts(model) if texts is None else _prompts_in(model, texts)
     if len(prompts) < 2:
@@ -103,9 +107,10 @@ def make_prompts(model: Model, texts: Iterable[str] | None, seed: int) -> list[l
 
 
 def _built_in_prompts(model: Model) -> list[list[int]]:
-    """Return the token ids of the built-in prompts: openings of texts of many kinds about many topics.
+    """Return the token ids of each built-in prompt: openings of texts of many kinds about many topics.
 
-    If the tokenizer has a chat template, instructions in that template are added. The model must have a tokenizer.
+    If the tokenizer has a chat template, instructions in that template are added. Start tokens are included. Raises
+    TextError without a tokenizer, and LookaheadError if the template cannot be used.
     """
     prompts = [Document(model, words.format(topic)).token_ids for words, topic in itertools.product(OPENINGS, TOPICS)]
     if not getattr(model.tokenizer, "chat_template", None):
@@ -115,9 +120,10 @@ def _built_in_prompts(model: Model) -> list[list[int]]:
 
 
 def _prompts_in(model: Model, texts: Iterable[str]) -> list[list[int]]:
-    """Cut texts into pieces; return start tokens and the first PROMPT_LENGTH token ids of each piece that has so many.
+    """Return a prompt for each piece of the texts: start tokens, and the piece's first PROMPT_LENGTH token ids.
 
-    A single string counts as a list of one.
+    Each text is cut into pieces of PIECE_LENGTH tokens; those shorter than PROMPT_LENGTH are left out. A single string
+    counts as a list of one. Raises ValueError if a text is no string, and TextError without a tokenizer.
     """
     prompts = []
     for text in [texts] if isinstance(texts, str) else texts:
@@ -135,12 +141,13 @@ def write_texts(
     generator: torch.Generator,
     should_stop: Callable[[int], bool],
 ) -> list[GrowingText]:
-    """Return texts that continue these prompts, (number, token ids) pairs, at each of TEMPERATURES; side by side.
+    """Return texts that continue these prompts, (number, token ids) pairs: one for each entry of TEMPERATURES.
 
-    They are in the order of prompts, then of TEMPERATURES; there must be a prompt. `generator` draws the samples.
-    `should_stop` is called before each pass with the number of tokens that it adds; True stops the writing, so that
-    texts may be unfinished or empty. No text with its prompt exceeds the model's context. A LookaheadError is raised if
-    the engine returns no hidden states.
+    They are in the order of prompts, then of TEMPERATURES, and grow side by side until an end token or MAX_LENGTH, or
+    until the longest prompt and its text fill the model's context. There must be a prompt, and none may be empty.
+    `generator` draws the samples. `should_stop` is called before each token with the number of texts that get one;
+    True stops the writing, so that texts may be unfinished or empty. A LookaheadError is raised if the engine returns
+    no hidden states.
     """
     texts = []
     for number, token_ids in prompts:
@@ -157,9 +164,10 @@ def write_texts(
 
 
 def _add_token(model: Model, texts: Sequence[GrowingText], generator: torch.Generator) -> None:
-    """Sample a token for each text and append it; in one pass, in which equal texts of one prompt share a node.
+    """Sample a token for each text, none of which has ended, and append it with the data that heads learn from.
 
-    A LookaheadError is raised if the engine returns no hidden states.
+    All are computed in one call of the engine; equal texts of one prompt share a node there. A LookaheadError is raised
+    if the engine returns no hidden states.
     """
     scores = model.engine.score(list(dict.fromkeys(text.node for text in texts)), hidden=True)
     if scores.hidden is None:

@@ -97,13 +97,14 @@ def train_heads(
     report: Report = lambda sentence, fraction: None,
     **options: Unpack[TrainingKeywords],
 ) -> Heads:
-    """Train and return draft heads for this model, on texts that it writes itself.
+    """Train and return draft heads for this model, on texts that it writes itself; its weights do not change.
 
-    The model continues pieces of `texts`, or openings of many kinds if it is None. `into` is the folder that gets
-    `heads.safetensors` and names the heads; an interrupted training is kept there, and the same call resumes it. None
-    writes no files. `report` is called with the progress. Raises a ValueError for a wrong option or too short `texts`,
-    or a LookaheadError if too little was written, if the model has no tokenizer, no hidden states or no readable output
-    matrix, or if the folder is in use or holds another or a damaged unfinished training.
+    The model continues pieces of `texts`, or openings of many kinds if it is None; a string counts as one text. `into`
+    is the folder that gets `heads.safetensors` and names the heads; an interrupted training is kept there, and the same
+    call resumes it. None writes no files. `report` is called with the progress, as `Report` says. Raises a ValueError
+    for a wrong option or too short `texts`, or a LookaheadError if too little was written, if the model has no
+    tokenizer, no hidden states or no readable output matrix, or if the folder is in use or holds another or a damaged
+    unfinished training.
     """
     plan = parse_options(TrainingPlan, options, "train_heads")
     folder = None if into is None else Path(into).expanduser()
@@ -122,7 +123,11 @@ def train_heads(
 
 
 def _settings(model: Model, plan: TrainingPlan, prompts: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Return what must be equal for a training to resume: model, dtype, prompts, and options except the time limit."""
+    """Return, as JSON values, what must be equal for a training to resume.
+
+    That is the model's fingerprint and dtype, a hash of the prompts, CHECKPOINT_VERSION, and all options except
+    `minutes`. Raises ModelError if the model's output matrix cannot be read.
+    """
     texts = hashlib.sha256(json.dumps(prompts).encode()).hexdigest()
     facts = {
         "model": untrained(model, 1).fingerprint,
@@ -134,7 +139,10 @@ def _settings(model: Model, plan: TrainingPlan, prompts: Sequence[Sequence[int]]
 
 
 class TrainingRun:
-    """One training from prompts to heads: its progress, its time, and its checkpoints."""
+    """One training from prompts to heads, made by `train_heads`: its progress, its time, and its checkpoints.
+
+    The checkpoint must have begun. `run` does it all; the other methods are its parts.
+    """
 
     def __init__(
         self, model: Model, plan: TrainingPlan, prompts: list[list[int]], checkpoint: Checkpoint, report: Report
@@ -146,7 +154,7 @@ class TrainingRun:
 
     @property
     def seconds(self) -> float:
-        """Seconds of training so far; of those before an interruption, the ones up to the last checkpoint count."""
+        """Seconds since this object was made; a resumed training counts on from those at its last checkpoint."""
         return time.monotonic() - self._started
 
     @property
@@ -157,7 +165,8 @@ class TrainingRun:
     def run(self) -> Heads:
         """Write texts, train heads on them, and return these with their accuracy on held-out texts in their notes.
 
-        A LookaheadError is raised if there are fewer than MIN_ROWS rows, or no held-out ones.
+        What the checkpoint has is not done again. Raises LookaheadError if there are fewer than MIN_ROWS rows or no
+        held-out ones, and as `write_texts` and `Checkpoint.load` do.
         """
         dataset = HeadDataset.from_rounds(self.write_rounds(), self.plan.count, self.plan.kept)
         if len(dataset.hidden_states) < MIN_ROWS or not len(dataset.held_out_states):
@@ -173,8 +182,9 @@ class TrainingRun:
     def write_rounds(self) -> list[dict[str, Any]]:
         """Return all rounds of texts: those in the checkpoint, then new ones until there are enough tokens.
 
-        New ones end too when the time for writing is used up, and are not written once the training of the heads has
-        begun. Each is a dictionary as `_as_tensors` returns it, with the seconds `spent` until then.
+        New ones end too when WRITING_SHARE of the time limit is used up, and are not written once the training of the
+        heads has begun; each is saved in the checkpoint. A round is a dictionary as `_as_tensors` returns it, with the
+        property `seconds` at its end as "spent".
         """
         rounds: list[dict[str, Any]] = []
         complete = self.checkpoint.load("heads") is not None
@@ -188,17 +198,18 @@ class TrainingRun:
         return rounds
 
     def _resume_clock(self, seconds: float) -> None:
-        """Make the property `seconds` at least this long: the duration up to a checkpoint."""
+        """Raise the property `seconds` to this duration, which a checkpoint holds, if it is less."""
         self._started = min(self._started, time.monotonic() - seconds)
 
     def _has_enough_text(self) -> bool:
-        """Whether the planned number of tokens is written, or the time for writing is used up."""
+        """Whether the planned number of tokens is written, or WRITING_SHARE of the time limit is used up."""
         return self._written_tokens >= self.plan.tokens or self.used_share >= WRITING_SHARE
 
     def _write_round(self, number: int) -> dict[str, Any]:
-        """Write the round of texts of this number, which also seeds the sampling, and return it as `write_rounds` does.
+        """Write the round of texts of this number and return it as `write_rounds` does; nothing is saved.
 
-        Without a time limit the same number gives the same texts.
+        A round continues PROMPTS_PER_ROUND prompts, or all if there are fewer; after the last prompt, the first follows
+        again. The number and the plan's seed also seed the sampling: without a time limit, they give the same texts.
         """
         generator = torch.Generator().manual_seed((self.plan.seed + 1) * 1_000_003 + number)
         first = number * PROMPTS_PER_ROUND
@@ -208,17 +219,21 @@ class TrainingRun:
         return _as_tensors(texts) | {"spent": self.seconds}
 
     def _note_progress(self, new_tokens: int) -> bool:
-        """Count and report `new_tokens` more written tokens; return whether the time for writing is used up."""
+        """Count `new_tokens` more written tokens and report the progress; return whether the time for writing is over.
+
+        That is WRITING_SHARE of the time limit; without a limit it is never over.
+        """
         self._written_tokens += new_tokens
         fraction = min(1.0, self._written_tokens / self.plan.tokens)
         self.report(f"{self.model.name} writes training texts", fraction)
         return self.used_share >= WRITING_SHARE
 
     def train(self, dataset: HeadDataset) -> Heads:
-        """Train heads until all steps are done or the time is used up, at least one step, and return them.
+        """Train heads until all steps are done or the time limit is reached, and return them.
 
-        The dataset must have rows to train on. Begins at the checkpoint's state if there is one. States are saved at
-        the start and every SECONDS_BETWEEN_CHECKPOINTS.
+        Begins at the checkpoint's state if there is one; if that has no step, or there is none, at least one is done.
+        The dataset must have rows to train on. If there is no state, the initial one is saved; later ones are saved
+        after a step, at least SECONDS_BETWEEN_CHECKPOINTS apart. The final one need not be saved.
         """
         trainer = HeadTrainer(self.model, dataset, self.plan)
         if state := self.checkpoint.load("heads"):
@@ -236,15 +251,16 @@ class TrainingRun:
         return trainer.heads(f"{self._written_tokens:,} tokens that the model wrote itself")
 
     def _save(self, trainer: HeadTrainer) -> None:
-        """Save the trainer's state and the duration so far in the checkpoint."""
+        """Save the trainer's state and the seconds so far in the checkpoint, as "heads"."""
         self.checkpoint.save("heads", trainer.state() | {"spent": self.seconds})
 
 
 def _as_tensors(texts: Sequence[GrowingText]) -> dict[str, Any]:
     """Return a round of texts as it is saved in a checkpoint: the data of all tokens, in the order of the texts.
 
-    `token_ids`, `vectors` (hidden states), `thought_ids` and `thought_odds` (candidates and their probabilities) have
-    one row per token; `lengths` and `starts` (prompt numbers) one number per text. Empty texts are left out.
+    `token_ids`, `vectors` (hidden states), `thought_ids` and `thought_odds` (candidates and their probabilities) are
+    tensors with one row per token; `lengths` (in tokens) and `starts` (prompt numbers) are lists with one number per
+    text. Empty texts are left out.
     """
     written = [text for text in texts if text.token_ids]
     return {
@@ -258,17 +274,18 @@ def _as_tensors(texts: Sequence[GrowingText]) -> dict[str, Any]:
 
 
 def _stacked(rows: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return the rows as one tensor; of shape (0, 0) if there are none."""
+    """Return the rows, all of one shape, stacked along a new first dimension; shape (0, 0) if there are none."""
     return torch.stack(list(rows)) if rows else torch.empty(0, 0)
 
 
 class HeadTrainer:
-    """The parameters of the heads during training, in float32 on the model's device, with their optimizer."""
+    """The heads' parameters while `TrainingRun` trains them, in float32 on the model's device, and their optimizer."""
 
     def __init__(self, model: Model, dataset: HeadDataset, plan: TrainingPlan) -> None:
         """Begin with initial parameters; the dataset must have rows to train on.
 
-        The model's output matrix is used in bfloat16 if it is that, else in float32.
+        The model's output matrix is used in bfloat16 if it is that, else in float32. Raises ModelError if it cannot be
+        read.
         """
         self.model, self.dataset, self.plan = model, dataset, plan
         matrix, bias = output_matrix(model)
@@ -286,9 +303,10 @@ class HeadTrainer:
         """Number of steps in the whole training."""
 
     def _initial_parameters(self) -> list[torch.Tensor]:
-        """Return the inward matrices, biases and outward matrices of heads that add nothing to hidden states yet.
+        """Return the inward matrices, biases and outward matrices of all heads, which add nothing to hidden states yet.
 
-        The inward matrices are random, by the seed; the others are zero.
+        These are three tensors, shaped as in `Heads`, in float32 on the model's device. The inward matrices are random,
+        by the seed; the others are zero.
         """
         plain = untrained(self.model, self.plan.count, self.dataset.kept)
         generator = torch.Generator().manual_seed(self.plan.seed)
@@ -296,7 +314,10 @@ class HeadTrainer:
         return [part.to(self.device, torch.float32) for part in (inward, plain.biases, plain.outward)]
 
     def train_step(self, rate_factor: float) -> float:
-        """Do one step at this share of LEARNING_RATE; return its loss: cross-entropy in nats per predicted token."""
+        """Do one step at this share, from 0 to 1, of LEARNING_RATE; return the loss before it.
+
+        The loss is the cross-entropy with the model's probabilities, in nats per predicted token.
+        """
         rows = self._batch()
         hidden_states = self.dataset.hidden_states[rows].to(self.device, torch.float32)
         embeddings = embeddings_of(self.model, self.dataset.next_ids[rows]).to(self.device, torch.float32)
@@ -318,9 +339,9 @@ class HeadTrainer:
         return float(loss.detach())
 
     def _batch(self) -> torch.Tensor:
-        """Return the row numbers of this step: at most BATCH_SIZE, each row once per epoch.
+        """Return the numbers of the training rows of the next step: at most BATCH_SIZE, each row once per epoch.
 
-        Their order depends on the seed and the epoch alone.
+        For one dataset, their order depends on the seed and the epoch alone.
         """
         epoch, batch = divmod(self.step, self._steps_per_epoch)
         generator = torch.Generator().manual_seed((self.plan.seed + 1) * 1_000_003 + epoch)
@@ -328,7 +349,7 @@ class HeadTrainer:
         return order[batch * BATCH_SIZE : (batch + 1) * BATCH_SIZE]
 
     def state(self) -> dict[str, Any]:
-        """Return the state for a checkpoint: parameters, the optimizer's state, and the number of steps done.
+        """Return what `load` takes: the parameters ("parts"), the optimizer's state, and the number of steps done.
 
         The tensors are not copied: the next step changes them.
         """
@@ -336,7 +357,10 @@ class HeadTrainer:
         return {"parts": parts, "optimizer": self.optimizer.state_dict(), "step": self.step}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Take over a state that `state` returned, for the same model, dataset and plan."""
+        """Set the parameters, the optimizer's state and the number of steps to those that `state` returned.
+
+        The state must be of a training with the same model, dataset and plan.
+        """
         with torch.no_grad():
             for parameter, saved in zip(self.parameters, state["parts"], strict=True):
                 parameter.copy_(saved)
@@ -344,7 +368,10 @@ class HeadTrainer:
         self.step = state["step"]
 
     def heads(self, trained_on: str) -> Heads:
-        """Return the present heads, in bfloat16 on the CPU; `trained_on` describes the training text in their notes."""
+        """Return a copy of the present heads, in bfloat16 on the CPU; their `name` is still "untrained".
+
+        `trained_on` describes the training text, in their notes.
+        """
         inward, biases, outward = (parameter.detach().cpu().bfloat16() for parameter in self.parameters)
         plain = untrained(self.model, self.plan.count, self.dataset.kept)
         notes = {**plain.notes, "trained_on": trained_on, "steps": str(self.step)}
