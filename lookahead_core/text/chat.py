@@ -72,15 +72,14 @@ class Conversation:
 
     @property
     def opening(self) -> tuple[int, ...]:
-        """The ids before the last message, start tokens included: for `Document(model, last_message, opening=opening)`.
-        """
+        """The ids before the last message, with start tokens: the `opening` of `Document(model, last_message)`."""
         return tuple(token.token_id for token in self.tokens[: self.opening_length])
 
     def find_turn_end(self, text: str) -> int | None:
         """Return the index in `text` at which the template's plain text for the end of a message first begins.
 
-        `text` is what the model has written so far: that text without its final colons is found too, at the end of
-        `text`. None if it is not found, or if the template ends messages with a control token or with nothing.
+        `text` is what the model has written so far. The plain text without its final colons is found too, but only at
+        the end of `text`. None if nothing is found, or if no plain text ends messages (`turn_end_text` is "").
         """
         if not self.turn_end_text:
             return None
@@ -107,7 +106,7 @@ def instruction_opening(tokenizer: Any, instruction: str) -> tuple[int, ...]:
 
     Special tokens that the instruction spells are encoded as plain text. Raises LookaheadError if there is no chat
     template, if it cannot be used, or for half of a surrogate pair; ValueError if the instruction is no string or
-    longer than MAX_CHARACTERS. MAX_INSTRUCTION is for callers to check.
+    longer than MAX_CHARACTERS. MAX_INSTRUCTION is not checked here.
     """
     if not getattr(tokenizer, "chat_template", None):
         raise LookaheadError(

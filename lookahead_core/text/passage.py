@@ -18,7 +18,7 @@ LONGEST_WORD = 64
 
 @dataclass(frozen=True, slots=True)
 class PassageToken:
-    """A token of a `Passage`: its id, the index in the text of the character after it, and how it came there."""
+    """A token of a `Passage`: its id, the index in the text of the character after it, and whether it was typed."""
 
     token_id: int
     end: int
@@ -150,9 +150,9 @@ class Passage:
     def accept(self, token_ids: Sequence[int], *, replace_last: bool) -> str:
         """Append tokens, or with `replace_last` replace the last token by them; return the inserted characters.
 
-        If there are no tokens yet, those that an empty text starts from come first. With `replace_last`, which is not
-        checked, the last token must be one that `reopened_bytes` returns, and the first of `token_ids`, at least one,
-        must begin with its bytes; these are not inserted again.
+        If there are no tokens yet, those that an empty text starts from come first. With `replace_last`, the first of
+        `token_ids`, at least one, must begin with `reopened_bytes`, which must not be empty; these bytes are not
+        inserted again. This is not checked.
         """
         if not self.tokens:
             self.tokens = _tokens_before_text(self.start_ids)
@@ -193,12 +193,11 @@ class Passage:
 
     @property
     def _decoded_length(self) -> int:
-        """The number of complete characters up to the end of the last token, whatever `text` holds; 0 without tokens.
-        """
+        """The number of complete characters up to the end of the last token; 0 without tokens."""
         return self.tokens[-1].end if self.tokens else 0
 
     def reopened_bytes(self) -> bytes:
-        """Return the bytes of the last token if healing may re-open it (replace it by a longer one), else b"".
+        """Return the bytes of the last token if healing may re-open it, so that branches may continue it; else b"".
 
         It may if the token was typed, spells exactly its characters, and the text ends in a letter, mark, number,
         space, tab or apostrophe.
@@ -233,8 +232,7 @@ def _begins_word(text: str, index: int) -> bool:
 
 
 def common_prefix_length(one: Sequence[T], other: Sequence[T]) -> int:
-    """Return the length of the longest common prefix of two texts, or two sequences of ids of one type, by bisection.
-    """
+    """Return the length of the longest common prefix of two texts, or two id sequences of one type, by bisection."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
