@@ -38,7 +38,10 @@ FATES = {
 
 @dataclass(eq=False, slots=True)
 class BeamTrace:
-    """A path that the search considered: its last token, its score so far, and its fate."""
+    """A path that the search considered, with its score so far and its fate; linked to the path before its last token.
+
+    `BeamSearch.traces` holds all of them, for reports. The search changes `fate` only.
+    """
 
     parent: BeamTrace | None
     """The path without its last token; None if that is the first token."""
@@ -69,7 +72,10 @@ class BeamPath:
 
 @dataclass(frozen=True, slots=True)
 class BeamCandidate:
-    """A beam extended by one token: a candidate, of which the search keeps the best."""
+    """A beam and one token that could follow it. Of the candidates of a level, the search keeps the best.
+
+    Its node is created in the token tree by `path` only.
+    """
 
     beam: BeamPath
     """The beam before the extension."""
@@ -89,7 +95,10 @@ class BeamCandidate:
 
 @dataclass(slots=True)
 class BeamGroup:
-    """A group of a beam search: its running and ended beams, which compete within the group only."""
+    """A group of a beam search: its running and ended beams.
+
+    A beam competes with those of its own group only, until the results are chosen from all groups together.
+    """
 
     size: int
     """Maximum number of running beams."""
@@ -102,9 +111,10 @@ class BeamGroup:
 
 
 class BeamSearch:
-    """The state of one beam search below the node `head`, and a grower of that node's tree.
+    """The state of one beam search below the node `head`, the end of the prompt, which must not be the root.
 
-    `beam_search` calls `grow` with the rows of each level.
+    The function `beam_search` evaluates `pending_nodes` and calls `grow` once for each level. The object registers as a
+    grower of the tree, so that the nodes of its beams are not pruned while the search runs.
     """
 
     def __init__(self, head: Node, options: BeamOptions, rules: ModelRules) -> None:
@@ -125,26 +135,32 @@ class BeamSearch:
 
     @property
     def pending_nodes(self) -> list[Node]:
-        """The nodes of all running beams, each once, to evaluate for the next level; empty if the search is over."""
+        """The nodes of the running beams of all groups that have not stopped, each once; empty if the search is over.
+
+        They have to be evaluated for the next level.
+        """
         return list(dict.fromkeys(beam.leaf.node for group in self._growing_groups for beam in group.running))
 
     @property
     def frontier(self) -> list[Node]:
-        """The nodes whose paths the tree must keep: of running and finished beams; none once the search is over."""
+        """The last nodes of all running and ended beams, whose paths the tree must keep; none once the search is over.
+
+        A node may occur several times.
+        """
         if not self._growing_groups:
             return []
         return [beam.leaf.node for group in self.groups for beam in (*group.running, *group.finished)]
 
     def snapshot(self) -> list[tuple[BeamTrace, str]]:
-        """Return all paths considered so far as (trace, fate) pairs, with the fates that they have now."""
+        """Return all paths considered so far, in that order, as (trace, fate) pairs with the fates that they have now."""
         return [(trace, trace.fate) for trace in self.traces]
 
     @property
     def results(self) -> list[BeamPath]:
         """The beams to return at present, highest score first, at most as many as the options request.
 
-        They are the best ended beams (by the seed's rules those that ended first), and if there are too few of these
-        also the best running ones.
+        They are the best ended beams (with `stopping="seed"` those that ended first), and if there are too few of these
+        also the best running ones. Before the first level they are beams without tokens.
         """
         found = [beam for group in self.groups for beam in group.finished]
         if self._by_seed_rules:
@@ -160,10 +176,10 @@ class BeamSearch:
         return [group for group in self.groups if not group.over and group.running]
 
     def grow(self, rows: torch.Tensor) -> None:
-        """Grow one level. `rows` has one row of log-probabilities for each of `pending_nodes`, in the same order.
+        """Extend the beams of all groups by one token, from the log-probabilities after `pending_nodes`, in that order.
 
-        These nodes must have their predictions, and there must be at least one. If that ends the search, the fates of
-        the results are set; `error` too if there are none.
+        `rows` has the shape (pending nodes, vocabulary). These nodes must have their predictions, and there must be at
+        least one. If the search is then over, the results get the fate RETURNED; without results, `error` is set.
         """
         row_by_node = dict(zip(self.pending_nodes, rows, strict=True))
         self.step += 1
@@ -176,9 +192,11 @@ class BeamSearch:
             self._finish()
 
     def _grow_group(self, group: BeamGroup, rows: torch.Tensor, chosen_before: Sequence[int]) -> None:
-        """Replace a group's running beams by its best candidates, keep those that end, and set whether it is over.
+        """Grow a group by one level: replace its running beams, add those that end to `finished`, and set `over`.
 
-        `rows` are the running beams' log-probabilities; `chosen_before` are the tokens of earlier groups at this level.
+        `rows` are the log-probabilities after the running beams, in their order; `chosen_before` are the token ids that
+        earlier groups took at this level, with repetitions. If no token may follow any of the beams, the group is over,
+        and those beams that may end without a further token are added to `finished`.
         """
         candidates_per_beam = 1 if self._by_seed_rules else max(2, 1 + len(self.rules.end_token_ids))
         candidates = self._candidates(group, rows, chosen_before, candidates_per_beam * group.size)
@@ -202,17 +220,24 @@ class BeamSearch:
 
     @property
     def _by_seed_rules(self) -> bool:
-        """Whether the prototype notebooks' rules apply, instead of those of transformers."""
+        """Whether the prototype notebooks' rules apply (`stopping="seed"`), instead of those of transformers."""
         return self.options.stopping == "seed"
 
     def _completes(self, candidate: BeamCandidate, is_last: bool) -> bool:
-        """Whether a candidate ends: by an end token, or by the rules of transformers at the last level (`is_last`)."""
+        """Whether a candidate ends here: with an end token, or, except by the seed's rules, at the last level.
+
+        `is_last` tells that the level is the last one that `max_new_tokens` allows.
+        """
         return candidate.trace.token_id in self.rules.end_token_ids or (is_last and not self._by_seed_rules)
 
     def _note_fates(
         self, group: BeamGroup, candidates: list[BeamCandidate], ended: list[BeamCandidate], grown: list[BeamCandidate]
     ) -> None:
-        """Set the fates of a level's candidates, of which some ended or grow on, and of the beams before them."""
+        """Set the fates of a level's candidates, and of the beams that they extend; later levels may change them.
+
+        `ended` and `grown` are the candidates that the group keeps, as ended and as running beams. `group.running` must
+        still be the beams before this level.
+        """
         for one in candidates:
             if one.trace.token_id in self.rules.end_token_ids:
                 one.trace.fate = ENDED_LOW
@@ -228,10 +253,11 @@ class BeamSearch:
     def _candidates(
         self, group: BeamGroup, rows: torch.Tensor, chosen_before: Sequence[int], count: int
     ) -> list[BeamCandidate]:
-        """Return the best extensions of all running beams of a group together, best first, and add them to `traces`.
+        """Return the best extensions of a group's running beams, all in one list, and add their traces to `traces`.
 
-        There are at most `count`; excluded tokens are not among them. `chosen_before` are the tokens that earlier
-        groups chose at this level; the diversity penalty applies to them.
+        They are sorted by `total`, highest first, at most `count`, without excluded tokens. `rows` are the
+        log-probabilities after the running beams, of shape (running beams, vocabulary). The diversity penalty is
+        subtracted for each time that a token is in `chosen_before`, the token ids of earlier groups at this level.
         """
         scores = self._ruled_scores(group, rows)
         if chosen_before and self.options.diversity_penalty:
@@ -253,7 +279,10 @@ class BeamSearch:
         return found
 
     def _ruled_scores(self, group: BeamGroup, rows: torch.Tensor) -> torch.Tensor:
-        """Return the rows of a group's running beams with the rules applied; they are not renormalised."""
+        """Return `rows`, the log-probabilities after a group's running beams, with the model rules applied to each.
+
+        The shape stays (running beams, vocabulary). Excluded tokens have -inf, and nothing is renormalised.
+        """
         if self.rules.changes_nothing:
             return rows
         paths = [[*self._prompt_ids, *beam.leaf.token_ids] for beam in group.running]
@@ -261,18 +290,20 @@ class BeamSearch:
         return torch.stack(ruled)
 
     def _scored_path(self, candidate: BeamCandidate) -> BeamPath:
-        """Return the extended beam with its score: its total, which the rules of transformers divide by a length.
+        """Return the extended beam with its score; its node is added to the token tree.
 
-        The length is the number of levels grown, to the power of the option `length_penalty`.
+        By the seed's rules the score is the total. By those of transformers it is the total divided by the number of
+        levels grown, this one included, to the power of `length_penalty`.
         """
         length = 1 if self._by_seed_rules else self.step**self.options.length_penalty
         return candidate.path(candidate.trace.total / length)
 
     def _is_over(self, group: BeamGroup) -> bool:
-        """Whether a group stops by the rules of transformers: no beam runs, or enough beams have ended.
+        """Whether a group stops by the rules of transformers, before the last level.
 
-        In the latter case `early_stopping` must be True, or the best running beam's score, at its present length or
-        with "never" at its best, must be no higher than that of the worst ended beam.
+        It stops if no beam runs. It also stops if `size` beams have ended, and either `early_stopping` is True or the
+        best running beam scores no higher than the worst ended beam. The running beam is scored at its present length;
+        with "never" and a positive `length_penalty`, as if it had `max_new_tokens`.
         """
         options = self.options
         if not group.running:
@@ -287,11 +318,11 @@ class BeamSearch:
         return best_possible <= group.finished[-1].score
 
     def _may_end(self, beam: BeamPath) -> bool:
-        """Whether the rules let a beam end where it is: see `ModelRules.may_end`."""
+        """Whether a beam may end without a further token: it has `min_new_tokens` or more, and all forced phrases."""
         return self.rules.may_end(beam.leaf.token_ids)
 
     def _finish(self) -> None:
-        """At the end of the search, set the fate of the results to RETURNED, or `error` if there are none."""
+        """At the end of the search, set the fate of each result to RETURNED; set `error` if there are no results."""
         if not self.results:
             self.error = RuledOutError(self.step - 1)
         for beam in self.results:
@@ -302,8 +333,9 @@ class BeamSearch:
 def beam_search(engine: Engine, searches: Sequence[BeamSearch]) -> Iterator[None]:
     """Run several searches side by side until all are over; a generator that yields None after each level.
 
-    Each level is one `Engine.evaluate` for all searches. Afterwards `BeamSearch.results` has the results; if searches
-    have none because their options exclude every token, the first one's RuledOutError is raised.
+    Each level is one `Engine.evaluate` for all searches that are not over, with its CacheFull. `BeamSearch.results` has
+    the results. A search whose options exclude every token does not stop the others: when all are over, the first
+    `BeamSearch.error`, in the order of `searches`, is raised.
     """
     while pending := [(search, nodes) for search in searches if (nodes := search.pending_nodes)]:
         rows = engine.evaluate([node for _, nodes in pending for node in nodes])

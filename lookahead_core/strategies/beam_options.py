@@ -11,7 +11,10 @@ from lookahead_core.validation import check_choice, check_integer, check_number
 
 @dataclass(frozen=True)
 class BeamOptions(LogitRules):
-    """The options of a beam search; `BeamKeywords` explains each. Making them raises a ValueError for a wrong one."""
+    """The options of a beam search; `BeamKeywords` explains each.
+
+    Making them raises a ValueError for a wrong value, or for options that contradict each other.
+    """
 
     num_beams: int = 5
     num_return_sequences: int | None = None

@@ -26,7 +26,7 @@ token healing). It returns how many tokens from the first on reach the end of th
 
 @dataclass(frozen=True, slots=True)
 class GrowthContext:
-    """Facts about the text that only the document knows and the strategies need."""
+    """What a lookahead needs to know about the text besides its nodes: the document makes it for each lookahead."""
 
     unread_tokens: int = 0
     """Number of tokens at the start of the text that the model does not read. A node's depth plus this number is its
@@ -40,7 +40,11 @@ class GrowthContext:
 
 @dataclass(frozen=True, slots=True)
 class BranchLeaf:
-    """The last node of a path below a base node, with the path's tokens and their log-probabilities."""
+    """The end of a branch or beam: its last node, and the tokens of its path with their log-probabilities.
+
+    The path begins below a base node: the end of the text, or with token healing the node before that one.
+    Leaves are never changed; a leaf that grows is replaced by a new one.
+    """
 
     node: Node
     token_ids: tuple[int, ...]
@@ -63,13 +67,13 @@ class BranchLeaf:
 
     @property
     def logprob(self) -> float:
-        """The log-probability of the whole path: the sum over its tokens."""
+        """The log-probability of the whole path: the sum over its tokens, 0 for a path without tokens."""
         return math.fsum(self.logprobs)
 
     def extended(self, token_id: int, logprob: float, prediction: Prediction) -> BranchLeaf:
-        """Return the leaf one token further, not complete; its node is added to the tree if it is missing there.
+        """Return a new leaf, one token further and not complete; its node is added to the tree if it is missing there.
 
-        `logprob`, the token's log-probability, and `prediction`, from which it was read, are only kept with the token.
+        `logprob`, the token's log-probability, and `prediction`, from which it was read, are stored unchecked.
         """
         return BranchLeaf(
             self.node.tree.expand(self.node, token_id),
@@ -80,11 +84,14 @@ class BranchLeaf:
         )
 
     def ended(self, end_token_ids: frozenset[int]) -> bool:
-        """Whether the path's last token is an end token."""
+        """Whether the path's last token is an end token; False for a path without tokens."""
         return bool(self.token_ids) and self.token_ids[-1] in end_token_ids
 
     def completed(self, size: int) -> BranchLeaf:
-        """Return the complete leaf with the first `size` tokens of this path; the others are its `tokens_past_end`."""
+        """Return a complete leaf with the first `size` tokens of this path; the others are its `tokens_past_end`.
+
+        The tree keeps the nodes of the others. `size` is at least 0, and at most the number of tokens.
+        """
         node = self.node
         for _ in self.token_ids[size:]:
             assert node.parent is not None
@@ -125,7 +132,10 @@ class GrowthStep:
 
 
 class Growth:
-    """One lookahead: extends leaves, and evaluates nodes for all leaves in one forward pass."""
+    """The operations on leaves that all modes of lookahead share, with the options of one lookahead.
+
+    The function `lookahead` makes one for each call. Leaves are passed in and returned, and not kept.
+    """
 
     def __init__(
         self, engine: Engine, options: LookaheadOptions, end_token_ids: frozenset[int], context: GrowthContext
@@ -148,10 +158,11 @@ class Growth:
         return not leaf.complete and len(leaf.token_ids) < self.options.depth and not leaf.ended(self.end_token_ids)
 
     def extended(self, leaf: BranchLeaf, token_id: int, logprob: float, prediction: Prediction) -> BranchLeaf:
-        """Return the leaf one token further; if it then reaches the end of its unit of text, shortened and complete.
+        """Return a new leaf, one token further; if its path then reaches the end of its unit of text, a complete one.
 
-        `logprob`, the token's log-probability, and `prediction`, from which it was read, are only kept with the token.
-        An end token completes no unit.
+        The complete leaf is cut off at that end, which may lie before the new token, and may then equal others. An end
+        token completes no unit. `logprob`, the token's log-probability, and `prediction`, from which it was read, are
+        stored unchecked.
         """
         grown = leaf.extended(token_id, logprob, prediction)
         if self.context.completed_size is None or token_id in self.end_token_ids:
@@ -160,7 +171,10 @@ class Growth:
         return grown if size is None else grown.completed(size)
 
     def evaluate(self, leaves: Sequence[BranchLeaf]) -> bool:
-        """Make the predictions (without banned tokens) after these leaves known; return whether that took a pass."""
+        """Make the predictions (without banned tokens) after these leaves known, in one forward pass at most.
+
+        Returns whether it took one.
+        """
         nodes = list(dict.fromkeys(leaf.node for leaf in leaves if self.prediction_after(leaf.node) is None))
         if nodes:
             for node, row in zip(nodes, self.engine.evaluate(nodes), strict=True):
@@ -170,8 +184,8 @@ class Growth:
     def note_without_banned(self, node: Node, row: torch.Tensor) -> torch.Tensor:
         """Store the prediction without banned tokens in a node's memo, and return the row renormalised without them.
 
-        `row` holds the log-probabilities after the node. If no tokens are banned, it is returned unchanged, and nothing
-        is stored.
+        `row` holds the log-probabilities after the node, of shape (vocabulary,). The returned row has -inf for banned
+        tokens. If no tokens are banned, `row` itself is returned, and nothing is stored.
         """
         if not self.banned:
             return row
@@ -187,8 +201,9 @@ class Growth:
     def children(self, leaf: BranchLeaf, count: int, prediction: Prediction | None = None) -> list[BranchLeaf]:
         """Return the leaf extended by each of its `count` most probable next tokens, the most probable first.
 
-        The tokens come from `prediction`, or from the prediction after the leaf, which must be known, if it is None;
-        there are at most as many as it holds. Tokens of probability 0 are left out.
+        The tokens come from `prediction`; if it is None, from the prediction after the leaf, which must be known. There
+        are fewer if it holds fewer tokens; those of probability 0 are left out. Each child is made by `extended`, so it
+        may be shortened and complete. Whether the leaf can grow is not checked.
         """
         prediction = prediction or self.prediction_after(leaf.node)
         assert prediction is not None
@@ -198,7 +213,10 @@ class Growth:
         ]
 
     def follow_known(self, leaf: BranchLeaf) -> BranchLeaf:
-        """Return the leaf extended by the most probable tokens while it can grow and predictions are known: no pass."""
+        """Return the leaf extended greedily as far as it can grow and predictions are known, without a forward pass.
+
+        If it cannot be extended at all, it is returned itself.
+        """
         while self.can_grow(leaf) and self.prediction_after(leaf.node) is not None:
             children = self.children(leaf, 1)
             if not children:
@@ -207,7 +225,7 @@ class Growth:
         return leaf
 
     def distinct(self, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:
-        """Return the leaves, of those with equal `token_ids` the first only: shortened paths may be equal.
+        """Return the leaves in order, of those with equal `token_ids` the first only: shortened paths may be equal.
 
         If branches end by number of tokens alone, paths are not compared, and all leaves are returned.
         """
@@ -222,8 +240,9 @@ class Growth:
 def renormalised_among(row: torch.Tensor, token_ids: torch.Tensor) -> tuple[torch.Tensor, Prediction]:
     """Renormalise a row of log-probabilities over these token ids; return the new row and its prediction.
 
-    `token_ids` is one-dimensional, without duplicates. All other tokens have log-probability -inf in the new row. If
-    the model gives all of these tokens probability 0, the whole row is -inf and the prediction is empty.
+    `row` has the shape (vocabulary,), and is not changed. `token_ids` is one-dimensional, without duplicates. All other
+    tokens have log-probability -inf in the new row. The prediction has no `log_total`. If the model gives all of these
+    tokens probability 0, the whole row is -inf and the prediction is empty.
     """
     possible = token_ids[row[token_ids].isfinite()]
     renormalised = torch.full_like(row, -math.inf)
