@@ -152,7 +152,7 @@ class BeamSearch:
         return [beam.leaf.node for group in self.groups for beam in (*group.running, *group.finished)]
 
     def snapshot(self) -> list[tuple[BeamTrace, str]]:
-        """Return all paths considered so far, in that order, as (trace, fate) pairs with the fates that they have now."""
+        """Return all paths considered so far, in order, as (trace, fate) pairs with the fates that they have now."""
         return [(trace, trace.fate) for trace in self.traces]
 
     @property

@@ -21,7 +21,7 @@ from lookahead_core.tree import Node
 
 @dataclass(frozen=True, slots=True)
 class ChosenToken:
-    """The token that the options choose after a node, with the facts that a stream reports."""
+    """The token that the options choose after a node, with its log-probabilities and its rank in the model's order."""
 
     token_id: int
     logprob: float
@@ -34,7 +34,7 @@ class ChosenToken:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedToken:
-    """A token that a continuation has taken."""
+    """A token that a continuation has taken, as `decode` yields it."""
 
     chosen: ChosenToken
     prediction: Prediction
@@ -44,9 +44,11 @@ class GeneratedToken:
 
 
 class Continuation:
-    """A continuation while it grows: its node, its path, and the tokens that are chosen but not taken yet.
+    """One continuation of a text while it grows: the tokens taken so far, and those chosen but not taken yet.
 
-    It begins below the node `head`, and is a grower of that node's tree.
+    There is one for each stream, and for each branch that grows with drafts. It begins below the node `head`, which
+    must not be the root. It makes no forward pass: `decode` and `advance_in_one_pass` do. It registers as a grower of
+    the tree, so that its nodes are not pruned until it is over.
     """
 
     def __init__(
@@ -88,7 +90,7 @@ class Continuation:
 
     @property
     def frontier(self) -> list[Node]:
-        """The nodes whose paths the tree must keep for this continuation: its last node; none once it is over."""
+        """The nodes whose paths the tree must keep for this continuation: the last one taken; none once it is over."""
         return [] if self.over else [self.node]
 
     @property
@@ -109,23 +111,29 @@ class Continuation:
     def choose_from_kept_row(self) -> None:
         """Choose the next token, unless it is known, from the row of log-probabilities that the tree keeps for `node`.
 
-        Does nothing if the tree does not keep that row. If the options exclude every token, it sets `error` and `over`.
+        A tree keeps one row at most; if it keeps another one or none, nothing happens. The token is not taken yet. If
+        the options exclude every token, it sets `error` and `over`.
         """
         row = self.node.tree.row_of(self.node)
         if row is not None and self.next_token is None:
             self._choose(self.node, list(self.path), row)
 
     def _known_after(self, node: Node) -> ChosenToken | None:
-        """Return the token that is chosen after a node; None while it is not known."""
+        """Return the token that is chosen after a node; None while it is not known.
+
+        Known are the choices of this continuation and, unless it uses rejection, those of earlier ones from the same
+        depth with equal options. A greedy continuation knows the token after each node with a prediction.
+        """
         prediction = node.prediction
         if self.is_greedy:
             return None if prediction is None else ChosenToken(prediction.token_ids[0], prediction.logprobs[0], 0.0, 1)
         return self._chosen.get(node) or (None if self.uses_rejection else (node.memo or {}).get(self._note_key))
 
     def nodes_to_evaluate(self, load: PassLoad) -> list[Node]:
-        """Draft tokens if there is a `speculation`; return the continuation's node and the draft nodes below it.
+        """Return the nodes that the next pass must evaluate: the continuation's node, then the nodes of a new draft.
 
-        `load` counts the nodes of all continuations in the pass; the draft nodes are added to it.
+        Without `speculation` there is no draft. `load` counts the nodes of all continuations in the pass; it must count
+        this continuation's node already, and the draft nodes are added to it.
         """
         if self.speculation is None:
             return [self.node]
@@ -135,17 +143,20 @@ class Continuation:
         return self.speculation.draft(self.node, self.path, depth, load, adjust)
 
     def accepted_greedily(self, scores: NodeScores) -> list[Node]:
-        """Return the continuation's node and the path of draft nodes below it that are the model's likeliest tokens.
+        """Return the accepted nodes in order: the continuation's node, and a path of draft nodes below it.
 
-        `scores` are those of the pass over them. For a continuation that `is_greedy`; others use `choose_and_accept`.
+        Each draft node on the path is the model's likeliest token after the node before. `scores` are those of the pass
+        over these nodes; no predictions are stored, and no token is taken. For a continuation that `is_greedy`; others
+        use `choose_and_accept`.
         """
         return list(accepted_path(self.node, scores.best_token, self._is_drafted))
 
     def choose_and_accept(self, scores: NodeScores) -> list[Node]:
-        """Choose a token after the continuation's node and after each accepted draft node, from the pass's rows.
+        """Choose a token after the continuation's node and after each accepted draft node; return these nodes in order.
 
-        Returns the continuation's node and the accepted draft nodes: the path of those that equal the chosen tokens. If
-        the options exclude every token after the continuation's node, it sets `error` and `over`.
+        A draft node is accepted if it is the token chosen after the one before. `scores` are those of the pass over
+        these nodes; their predictions are stored. No token is taken. If the options exclude every token after the
+        continuation's node, `error` and `over` are set; after a draft node, choosing stops there.
         """
         path = list(self.path)
         return list(
@@ -153,10 +164,10 @@ class Continuation:
         )
 
     def note_pass(self, accepted: Sequence[Node], scores: NodeScores, seconds: float) -> None:
-        """Record what a pass of this many seconds has gained, and let the drafters learn from its scores.
+        """Add to `passes` what a pass of this many seconds gained, and let the drafters learn from its scores.
 
-        `accepted` are the continuation's node and the accepted draft nodes. Does nothing if no token may follow the
-        last of them.
+        `accepted` are the continuation's node and the accepted draft nodes, as returned by `choose_and_accept` or
+        `accepted_greedily`. Does nothing if no token is known after the last of them: the options exclude every one.
         """
         last = self._known_after(accepted[-1])
         if last is None:
@@ -170,7 +181,10 @@ class Continuation:
         self._drafters_know = len(path)
 
     def take_next(self) -> GeneratedToken:
-        """Move `node` to the next token, which must be known, and return that token; the last one sets `over`."""
+        """Take the next token, which must be known: move `node` to it, add it to `path`, and return it.
+
+        After an end token, or the last that `max_new_tokens` allows, the continuation is over.
+        """
         chosen, prediction = self.next_token, self.node.prediction
         assert chosen is not None
         assert prediction is not None
@@ -184,19 +198,26 @@ class Continuation:
         return GeneratedToken(chosen, prediction, finish)
 
     def take_all_known(self) -> None:
-        """Take next tokens while they are known without a forward pass, until the continuation is over."""
+        """Take next tokens while they are known without a forward pass, until the continuation is over.
+
+        They are not returned; `node` and `path` include them.
+        """
         while not self.over and self.next_token is not None:
             self.take_next()
 
     def _is_drafted(self, node: Node) -> bool:
-        """Whether a node belongs to the draft of the current pass; False without speculation."""
+        """Whether a node belongs to the draft of the current pass; False without a draft.
+
+        The continuation's own node, below which the draft begins, belongs to it.
+        """
         return self.speculation is not None and self.speculation.has_drafted(node)
 
     def _choose(self, node: Node, path: list[int], row: torch.Tensor) -> int | None:
-        """Choose the token after a node from its row, store the choice, and return it.
+        """Choose the token after a node from `row`, the model's log-probabilities there; store and return its id.
 
         Returns None if the options exclude every token; if `node` is the continuation's own, it is then over, with
-        `error` set. `path` leads to the node, or to its parent if it is a draft node, whose token is then appended.
+        `error` set. `path` holds the token ids down to the continuation's node; to a draft node's parent if `node` is
+        a draft node, whose token is then appended to it. The node must have its prediction.
         """
         if node is not self.node:
             path.append(node.token_id)
@@ -220,7 +241,11 @@ class Continuation:
         return token_id
 
     def _sample(self, logprobs: torch.Tensor, node: Node) -> int:
-        """Sample the token after a node: with seeded noise, or by rejection of the tokens drafted below it."""
+        """Return the id of a token sampled after a node from `logprobs`, to which all options have been applied.
+
+        If the continuation uses rejection and drafts, it is sampled by rejection of the tokens drafted right below the
+        node; otherwise with seeded Gumbel noise, or the only token left if there is one.
+        """
         position, seed = node.depth + self.unread_tokens, self.options.seed or 0
         if not self.uses_rejection or self.speculation is None:
             return sample_token(logprobs, seed=seed, stream=self.options.stream, position=position)
@@ -230,14 +255,18 @@ class Continuation:
         return accept_by_rejection(logprobs.exp(), drafted, uniforms, generator.random()).token_id
 
     def _noise(self, depth: int, token_id: int) -> float:
-        """Return the Gumbel noise of a token that follows a node `depth` below the continuation's node."""
+        """Return the Gumbel noise of a token that follows a node `depth` levels below the continuation's node.
+
+        At `depth` 0 the token follows the continuation's node itself.
+        """
         return gumbel_noise_by_token(self.options.seed or 0, self.options.stream, self.position + depth)(token_id)
 
 
 def model_scores(node: Node, row: torch.Tensor) -> torch.Tensor:
     """Return the model's logits after a node, which a repetition penalty needs, from its row of log-probabilities.
 
-    The row is returned unchanged if the node has no prediction or the prediction has no `log_total`.
+    Both have the shape (vocabulary,). If the node has no prediction, or the prediction has no `log_total`, the row of
+    log-probabilities itself is returned.
     """
     prediction = node.prediction
     return row if prediction is None or prediction.log_total is None else row + prediction.log_total

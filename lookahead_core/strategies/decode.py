@@ -17,9 +17,9 @@ from lookahead_core.tree import Node
 def decode(engine: Engine, continuations: Sequence[Continuation]) -> Iterator[list[tuple[int, GeneratedToken]]]:
     """Grow all continuations until they are over; a generator of lists of (index in `continuations`, token) pairs.
 
-    Each list has one token of each continuation that knows its next token; a forward pass is made only when none does.
-    If a continuation's options exclude every token, the others go on; when all are over, the first RuledOutError is
-    raised. CacheFull is raised as by `advance_in_one_pass`.
+    Each list has the next token of each continuation that knows it, sorted by index, and is never empty; a forward pass
+    is made only when no continuation knows one. If a continuation's options exclude every token, the others go on; when
+    all are over, the RuledOutError with the lowest index is raised. CacheFull is raised as by `advance_in_one_pass`.
     """
     for continuation in continuations:
         continuation.choose_from_kept_row()
@@ -34,10 +34,11 @@ def decode(engine: Engine, continuations: Sequence[Continuation]) -> Iterator[li
 
 
 def advance_in_one_pass(continuations: Sequence[Continuation], engine: Engine) -> None:
-    """Make one forward pass for all continuations, none of which may be over, and their drafts.
+    """Make one forward pass for all continuations, of which none may be over and at least one must be given.
 
-    Afterwards each knows its next token, and often further ones, or is over because its options exclude every token.
-    The nodes of rejected drafts are removed. Raises CacheFull if the cache has no room even without drafts.
+    Drafts are made and verified in it. Afterwards each continuation knows its next token, and often further ones, but
+    has taken none; or it is over because its options exclude every token. The nodes of rejected drafts are removed,
+    also when an exception is raised: CacheFull, if the cache has no room even without drafts.
     """
     rejected: list[Node] = []
     try:
@@ -52,8 +53,9 @@ def advance_in_one_pass(continuations: Sequence[Continuation], engine: Engine) -
 def _evaluate_and_accept(continuations: Sequence[Continuation], engine: Engine) -> list[Node]:
     """Evaluate the continuations' nodes and drafts, let each continuation accept drafts, and record the pass.
 
-    Returns the rejected draft nodes that the tree had before as pending nodes and the pass has put into the cache: they
-    stay in the tree, and the caller frees their slots.
+    Its cost is recorded in `engine.pass_costs`, unless it prefilled more than one token of a text. Returns the rejected
+    draft nodes that were in the tree before, without a prediction and without a cache slot: they stay in the tree, and
+    the caller frees the slots that the pass gave them. Other rejected nodes are left to `_remove`.
     """
     started = time.perf_counter()
     # A pass that prefills a prompt says nothing about the cost of a pass.
@@ -86,9 +88,10 @@ def _evaluate_and_accept(continuations: Sequence[Continuation], engine: Engine) 
 
 
 def _max_draft_nodes(engine: Engine, continuations: Sequence[Continuation]) -> float:
-    """Return how many draft nodes a pass may have without a change in the bits of the continuations' own rows.
+    """Return how many draft nodes a pass may have so that all other rows are, bit for bit, the same as without drafts.
 
-    Infinite if the engine has no such limit; may be negative if the continuations alone exceed it.
+    Infinite if the engine sets no limit (`Engine.batch_invariant_rows`); negative if the pass exceeds it even without
+    drafts.
     """
     if engine.batch_invariant_rows is None:
         return math.inf
@@ -103,8 +106,9 @@ def _speculations(continuations: Sequence[Continuation]) -> list[Speculation]:
 def _score(engine: Engine, continuations: Sequence[Continuation], nodes: list[Node]) -> NodeScores:
     """Make the pass over `nodes` and return its scores; if the cache is full, discard all drafts and make it without.
 
-    The scores are then those of the continuations' own nodes. CacheFull is raised if there are no drafts to discard, or
-    if the cache is full even so.
+    `nodes` are the continuations' own nodes and their draft nodes, each once. Without drafts, the scores are those of
+    the continuations' own nodes only. CacheFull is raised if there are no drafts to discard, or if the cache is full
+    even so. The scores have hidden states if a drafter needs them and the engine provides them.
     """
     speculations = _speculations(continuations)
     hidden = any(speculation.needs_hidden for speculation in speculations)
@@ -118,10 +122,11 @@ def _score(engine: Engine, continuations: Sequence[Continuation], nodes: list[No
 
 
 def _remove(engine: Engine, draft_nodes: Sequence[Node]) -> None:
-    """Remove rejected draft nodes from tree and cache, and those that no pass has reached.
+    """Remove from tree and cache those of the draft nodes that were rejected, or that no pass has evaluated.
 
-    These are the ones that have no prediction and no children that stay, and are no path's end: `Engine.score` stores
-    no predictions, and accepted nodes have got theirs since.
+    They are known by having no prediction: `Engine.score` stores none, and accepted nodes have got theirs since. Nodes
+    with children that stay, the tree's `head` and the growers' last nodes are kept. `draft_nodes` may be of several
+    trees and holds each node once.
     """
     for tree, nodes in group_by_tree(draft_nodes).items():
         if removed := tree.prune_unevaluated(nodes):

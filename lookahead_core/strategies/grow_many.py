@@ -11,11 +11,12 @@ from lookahead_core.tree import Node
 def grow_together(
     engine: Engine, origins: Sequence[Node], k: int, depth: int, end_token_ids: frozenset[int]
 ) -> Iterator[None]:
-    """Grow the k most probable tokens after each origin, and their greedy continuations down to `depth` tokens.
+    """Grow k branches of `depth` tokens below each origin: the k most probable tokens, each continued greedily.
 
-    `depth` counts from the origin, which must not be a root. A continuation also ends after an end token. A generator
-    that yields None after each forward pass. Afterwards a lookahead below any origin, with this `k` and `depth` and
-    otherwise default options, needs no forward pass.
+    A generator that yields None after each forward pass; each pass serves all origins. They may be of several trees,
+    and none may be a root. A branch also ends after an end token; its last node is not evaluated. Afterwards, until
+    nodes are pruned, a lookahead below any origin needs no forward pass with this `k` and `depth` and otherwise default
+    options. Raises CacheFull if a cache has no room.
     """
     if _evaluate(engine, origins):
         yield
@@ -39,7 +40,10 @@ def _evaluate(engine: Engine, nodes: Sequence[Node]) -> bool:
 
 
 def _top_tokens(node: Node, count: int) -> tuple[int, ...]:
-    """Return the `count` most probable tokens after an evaluated node, the most probable first."""
+    """Return the ids of the `count` most probable tokens after an evaluated node, the most probable first.
+
+    There are fewer if the node's prediction holds fewer.
+    """
     assert node.prediction is not None
     return node.prediction.token_ids[:count]
 

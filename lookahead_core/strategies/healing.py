@@ -13,18 +13,22 @@ from lookahead_core.tree import Node
 
 @dataclass(frozen=True, slots=True)
 class ReopenedToken:
-    """The last typed token: its text in UTF-8, and the ids of all tokens whose text begins with it, also its own id."""
+    """The last typed token, to be replaced: its text in UTF-8, and the ids that may replace it.
+
+    `token_ids` are all tokens of the tokenizer whose text begins with that text, its own id included.
+    """
 
     text: bytes
     token_ids: Sequence[int]
 
 
 def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
-    """Return the k most probable leaves below the parent of `head` (the typed token) whose text begins with its text.
+    """Return the k most probable first leaves of branches that replace the last typed token, the node `head`.
 
-    They are sorted, the most probable path first; probabilities are conditioned on the typed text. The typed token
-    itself inserts nothing, so the tokens after it compete in its stead; it is allowed even if it is banned. `head` must
-    be at depth 2 or more. Takes at most one forward pass, and sets `growth.start`.
+    Their paths begin below the parent of `head`, with a token whose text begins with the typed text. The typed token
+    itself inserts nothing, so its paths have one token more; it is allowed even if it is banned. The most probable path
+    comes first, conditioned on the typed text; there may be fewer than k. `head` must be at depth 2 or more. Takes at
+    most one forward pass, and sets `growth.start`.
     """
     assert head.parent is not None
     start = known_healed_start(growth, head, typed)
@@ -40,9 +44,10 @@ def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken) -> list[Bran
 
 
 def known_healed_start(growth: Growth, head: Node, typed: ReopenedToken) -> BranchStart | None:
-    """Return the predictions conditioned on the typed text from the memo of the parent of `head`; None if not there.
+    """Return the predictions that `evaluate_healed_start` stored in the memo of the parent of `head`, if there are any.
 
-    `head` is the node of the typed token, not the root.
+    None if there are none for this typed text and these banned tokens. `head` is the node of the typed token, not the
+    root.
     """
     assert head.parent is not None
     return (head.parent.memo or {}).get(_note_key(growth, head, typed))
@@ -53,9 +58,9 @@ def evaluate_healed_start(
 ) -> tuple[BranchStart, torch.Tensor, torch.Tensor]:
     """Compute the predictions conditioned on the typed text, in one forward pass, and store them in the parent's memo.
 
-    `head` is the node of the typed token, at depth 2 or more. Returns them with two rows of log-probabilities without
-    banned tokens: of the first token, conditioned on the typed text (-inf for tokens that do not begin with it; the
-    typed token is never banned), and of the token after the typed token.
+    `head` is the node of the typed token, at depth 2 or more. Returns them with two rows of log-probabilities, each of
+    shape (vocabulary,) with banned tokens at -inf: of the first token, conditioned on the typed text (-inf also for
+    tokens that do not begin with it; the typed token is never banned), and of the token after the typed token.
     """
     assert head.parent is not None
     parent_row, head_row = growth.engine.evaluate([head.parent, head])
@@ -72,5 +77,5 @@ def evaluate_healed_start(
 
 
 def _note_key(growth: Growth, head: Node, typed: ReopenedToken) -> Hashable:
-    """Return the key of a `BranchStart` in the memo of the parent of `head`."""
+    """Return the key of the `BranchStart` for this typed token and these bans in the memo of the parent of `head`."""
     return typed.text, head.token_id, growth.banned

@@ -25,7 +25,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def takes_options(kind: type) -> Callable[[F], F]:
     """Return a decorator: `help` and `inspect.signature` then list the fields of the dataclass `kind`, not `**options`.
 
-    The function still gets its options as a dictionary, and checks their names and values itself.
+    The decorator sets the function's `__signature__` and returns the function, not a wrapper. The function must check
+    the names and values of its options itself.
     """
 
     def decorate(function: F) -> F:

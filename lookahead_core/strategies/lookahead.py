@@ -33,7 +33,8 @@ def lookahead(
 
     There is a step after each chunk of prefill, when the first tokens are known, after each further forward pass, and
     at the end, also if no pass was needed. With `typed`, `head` is the last typed token and is re-opened: branches
-    begin below its parent. They cannot begin below the root.
+    begin below its parent. `head` must not be the root, and with `typed` no child of the root. Raises CacheFull if the
+    cache has no room.
     """
     for tokens_to_read in prefill_in_chunks(engine, head):
         yield GrowthStep((), tokens_to_read)
@@ -43,10 +44,11 @@ def lookahead(
 
 
 def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
-    """Grow branches in any mode but "sampled"; yield the leaves of the first tokens, then those of the mode.
+    """Grow branches in any mode but "sampled"; yield the leaves of the first tokens, then what the mode yields.
 
-    In mode "forks", of the first tokens only those of at least the probability `cutoff` are kept, at most
-    `split_limit`; the most probable one in any case.
+    In mode "forks", of the first leaves only those whose path has at least the probability `cutoff` are kept, at most
+    `split_limit`; the most probable one in any case. If there are no first leaves, since all tokens have probability 0,
+    an empty list is all that is yielded.
     """
     options = growth.options
     leaves = _first_leaves(growth, head) if typed is None else healed_leaves(growth, head, typed)
@@ -59,9 +61,10 @@ def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[S
 
 
 def _first_leaves(growth: Growth, head: Node) -> list[BranchLeaf]:
-    """Return the leaves of the k most probable tokens after `head`, and set `growth.start`.
+    """Return the leaves of the k most probable tokens after `head`, the most probable first, and set `growth.start`.
 
-    Takes one forward pass if the prediction after `head` is not known yet.
+    There are fewer if fewer tokens have a probability above 0. Takes one forward pass if the prediction after `head` is
+    not known yet.
     """
     base = BranchLeaf(head, (), ())
     growth.evaluate([base])
@@ -72,9 +75,9 @@ def _first_leaves(growth: Growth, head: Node) -> list[BranchLeaf]:
 
 
 def _grow_likely(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """Extend each leaf by its most probable tokens until it can grow no more; yield all leaves after each pass.
+    """Extend each leaf greedily until it can grow no more; yield all leaves after each pass and at the end.
 
-    They are also yielded at the end.
+    `leaves` are one or more, of paths below the same node. Of leaves whose paths become equal only the first is kept.
     """
     # Without bans and with depth as the only end, an engine may be faster than with one pass per level.
     grow = _grow_level_by_level
@@ -120,7 +123,7 @@ def _grow_with_drafts(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[
 def _grow_level_by_level(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
     """Extend leaves greedily, at most one forward pass per level; yield all leaves after each pass and at the end.
 
-    Leaves whose paths become equal are merged, see `Growth.distinct`.
+    Of leaves whose paths become equal only the first is kept, see `Growth.distinct`.
     """
     leaves = growth.distinct([growth.follow_known(leaf) for leaf in leaves])
     while growth.evaluate([leaf for leaf in leaves if growth.can_grow(leaf)]):
@@ -153,9 +156,11 @@ def _children_or_self(growth: Growth, leaf: BranchLeaf, count: int) -> list[Bran
 
 
 def _grow_forks(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """Split a leaf where more than one token passes the cutoff; keep the k most probable paths at each level.
+    """Extend leaves level by level, splitting some of them; keep the k most probable paths at each level.
 
-    The cutoff grows by the factor `slope` with each level. Yields the kept leaves after each pass and at the end.
+    A leaf splits if more tokens than the most probable one have at least the cutoff as probability after it. The cutoff
+    is `cutoff` times `slope` at the first level here, and `slope` times as high at each further one. Yields the kept
+    leaves after each pass and at the end.
     """
     options = growth.options
     for level in range(1, options.depth):
@@ -195,8 +200,9 @@ def _most_probable(leaves: Sequence[BranchLeaf], count: int) -> list[BranchLeaf]
 def _grow_best_first(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
     """Split the `width` most probable leaves at a time into k, until `budget` nodes are split or no leaf can grow.
 
-    Yields the k most probable leaves after each pass, and at the end once more, then with the most probable first.
-    Nodes that need no pass count for the budget too.
+    A split leaf is replaced in the list by its k most probable children. Yields the k most probable leaves after each
+    pass, in the order of that list, and at the end once more, then with the most probable first. Nodes that need no
+    pass count for the budget too.
     """
     options, spent = growth.options, 0
     while spent < options.budget:

@@ -38,7 +38,10 @@ NUMBER_RANGES = {"cutoff": (0.0, 1.0), "slope": (1.0, 100.0), "temperature": (0.
 
 @dataclass(frozen=True)
 class LookaheadOptions:
-    """The options of a lookahead; `LookaheadKeywords` explains each. A wrong value raises a ValueError."""
+    """The options of a lookahead; `LookaheadKeywords` explains each. `banned` becomes a frozenset.
+
+    Making them raises a ValueError for a wrong value, or for options that together make too many branches.
+    """
 
     k: int = 5
     depth: int = 5
@@ -59,7 +62,10 @@ class LookaheadOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> LookaheadOptions:
-        """Make the options from keyword arguments; a ValueError names an unknown option or a wrong value."""
+        """Make the options from a dictionary of keyword arguments; options that it lacks have their defaults.
+
+        A ValueError names an unknown option or a wrong value.
+        """
         return parse_options(cls, options, "lookahead")
 
     def __post_init__(self) -> None:
@@ -99,7 +105,10 @@ class LookaheadOptions:
 
 
 def _checked_ban(banned: object) -> frozenset[int]:
-    """Return the option `banned` as a set; raise a ValueError unless it is a collection of at most MAX_BANNED ids."""
+    """Return the option `banned` as a set.
+
+    Raises a ValueError unless it is a collection, no string, of at most MAX_BANNED integers from 0.
+    """
     if isinstance(banned, str | bytes) or not isinstance(banned, Collection):
         raise ValueError(f"banned is {banned!r}, and must be a list of token ids.")
     if len(banned) > MAX_BANNED:
