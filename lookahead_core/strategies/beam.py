@@ -176,10 +176,11 @@ class BeamSearch:
         return [group for group in self.groups if not group.over and group.running]
 
     def grow(self, rows: torch.Tensor) -> None:
-        """Extend the beams of all groups by one token, from the log-probabilities after `pending_nodes`, in that order.
+        """Extend all groups that have not stopped by one level, from the log-probabilities after `pending_nodes`.
 
-        `rows` has the shape (pending nodes, vocabulary). These nodes must have their predictions, and there must be at
-        least one. If the search is then over, the results get the fate RETURNED; without results, `error` is set.
+        `rows` has the shape (pending nodes, vocabulary), in the order of `pending_nodes`. These nodes must have their
+        predictions, and there must be at least one. If the search is then over, the results get the fate RETURNED;
+        without results, `error` is set.
         """
         row_by_node = dict(zip(self.pending_nodes, rows, strict=True))
         self.step += 1
@@ -194,9 +195,9 @@ class BeamSearch:
     def _grow_group(self, group: BeamGroup, rows: torch.Tensor, chosen_before: Sequence[int]) -> None:
         """Grow a group by one level: replace its running beams, add those that end to `finished`, and set `over`.
 
-        `rows` are the log-probabilities after the running beams, in their order; `chosen_before` are the token ids that
-        earlier groups took at this level, with repetitions. If no token may follow any of the beams, the group is over,
-        and those beams that may end without a further token are added to `finished`.
+        `rows` are the log-probabilities after the running beams, in their order; `chosen_before` are the last token ids
+        of the running beams that earlier groups have now, with repetitions. If no token may follow any beam, the group
+        is over, and those beams that may end without a further token are added to `finished`.
         """
         candidates_per_beam = 1 if self._by_seed_rules else max(2, 1 + len(self.rules.end_token_ids))
         candidates = self._candidates(group, rows, chosen_before, candidates_per_beam * group.size)
@@ -257,7 +258,7 @@ class BeamSearch:
 
         They are sorted by `total`, highest first, at most `count`, without excluded tokens. `rows` are the
         log-probabilities after the running beams, of shape (running beams, vocabulary). The diversity penalty is
-        subtracted for each time that a token is in `chosen_before`, the token ids of earlier groups at this level.
+        subtracted for each time that a token is in `chosen_before`: the tokens that earlier groups took at this level.
         """
         scores = self._ruled_scores(group, rows)
         if chosen_before and self.options.diversity_penalty:

@@ -154,7 +154,7 @@ class Growth:
         return not self.banned and self.context.completed_size is None
 
     def can_grow(self, leaf: BranchLeaf) -> bool:
-        """Whether a leaf is neither complete, nor ended, nor at full depth."""
+        """Whether a leaf is not complete, does not end with an end token, and has fewer tokens than `options.depth`."""
         return not leaf.complete and len(leaf.token_ids) < self.options.depth and not leaf.ended(self.end_token_ids)
 
     def extended(self, leaf: BranchLeaf, token_id: int, logprob: float, prediction: Prediction) -> BranchLeaf:

@@ -40,7 +40,8 @@ _ID_BYTES = 8
 class LogitRules:
     """The options that streams and beam searches share; `RuleKeywords` explains each.
 
-    Making them raises a ValueError for a wrong one.
+    Making them raises a ValueError for a wrong value, or for phrases that contradict other options. Phrases are brought
+    into the form that `checked_phrases` returns.
     """
 
     max_new_tokens: int = 40
@@ -75,8 +76,9 @@ class LogitRules:
 def checked_phrases(name: str, value: Any) -> tuple[CheckedPhrase, ...]:
     """Return the phrases of an option in order, without duplicates; a ValueError names the option if one is invalid.
 
-    `value` is a collection of strings, token ids or sequences of token ids; a single string or token id counts as a
-    collection of one. In the result, token ids are tuples, also single ones.
+    `value` is a collection of at most MAX_PHRASES strings, token ids or sequences of token ids; a single string or
+    token id counts as a collection of one. In the result, token ids are tuples, also single ones. An empty collection
+    is allowed, an empty phrase is not.
     """
     phrases = [value] if isinstance(value, str | int) else value
     if not isinstance(phrases, Collection) or isinstance(phrases, bytes):
@@ -87,7 +89,11 @@ def checked_phrases(name: str, value: Any) -> tuple[CheckedPhrase, ...]:
 
 
 def _checked_phrase(name: str, phrase: Any) -> CheckedPhrase:
-    """Return a phrase in its checked form; a ValueError names the option `name` if it is invalid."""
+    """Return a phrase as a string or as a tuple of token ids; a ValueError names the option `name` if it is invalid.
+
+    Valid are strings, token ids from 0, and collections of those ids; none may be empty, and no string may hold half of
+    a surrogate pair.
+    """
     if isinstance(phrase, str):
         if not phrase:
             raise ValueError(f"{name} holds an empty string, which every text contains; leave it out.")
@@ -101,13 +107,17 @@ def _checked_phrase(name: str, phrase: Any) -> CheckedPhrase:
 
 
 class ModelRules:
-    """The rules of `LogitRules` for one model: its tokenizer, its end tokens and its vocabulary."""
+    """The options of a `LogitRules`, made applicable to one model: its tokenizer, its end tokens and its vocabulary.
+
+    `apply` changes the scores of next tokens accordingly. It keeps nothing about the text: the caller passes the tokens
+    so far each time.
+    """
 
     def __init__(self, rules: LogitRules, end_token_ids: frozenset[int], codec: TextCodec, vocabulary: int) -> None:
-        """Prepare the rules for a model with `vocabulary` token ids.
+        """Prepare the rules for a model with `vocabulary` token ids, and tokenize forced strings.
 
-        A ValueError is raised if the rules contradict each other or name a token that the model does not have, and a
-        TextError if they hold strings and the codec has no tokenizer.
+        A ValueError is raised if the rules contradict each other (see `_check`) or name a token that the model does not
+        have, and a TextError if they hold strings and the codec has no tokenizer.
         """
         self.rules = rules
         self.end_token_ids = end_token_ids
@@ -130,10 +140,11 @@ class ModelRules:
         return not any((*penalties, rules.no_repeat_ngram_size, rules.min_new_tokens, rules.forbidden, self.forced))
 
     def apply(self, scores: torch.Tensor, path: Sequence[int], new: int) -> torch.Tensor:
-        """Return the scores after `path` with all rules applied; excluded tokens have the score -inf.
+        """Return the scores after `path` with all rules applied, not renormalised; excluded tokens have the score -inf.
 
-        `scores` has one logit or log-probability per token id; a repetition penalty is exact on logits only. `path`
-        holds all token ids of the text so far, of which the last `new` were generated.
+        `scores`, of shape (vocabulary,), are logits or log-probabilities, and are not changed; a repetition penalty is
+        exact on logits only. `path` holds the token ids that the model reads: of the prompt, and the last `new` of them
+        generated. If the rules exclude every token, all scores are -inf, and no error is raised.
         """
         rules, missing = self.rules, self.missing_phrases(path[len(path) - new :])
         if rules.repetition_penalty != 1:
@@ -149,18 +160,22 @@ class ModelRules:
         return scores
 
     def may_end(self, new: Sequence[int]) -> bool:
-        """Whether an end token may follow these generated tokens: `min_new_tokens` or more, with all forced phrases."""
+        """Whether the text may end after these generated tokens: `min_new_tokens` or more, with all forced phrases."""
         return len(new) >= self.rules.min_new_tokens and not self.missing_phrases(new)
 
     def missing_phrases(self, new: Sequence[int]) -> list[tuple[int, ...]]:
-        """Return the forced phrases that do not occur in these generated tokens yet."""
+        """Return the token ids of each forced phrase that does not occur in these generated tokens yet, in order.
+
+        A phrase occurs if its token ids do: another tokenization of the same string does not count.
+        """
         packed = array("q", new).tobytes() if self.forced else b""
         return [phrase for phrase in self.forced if not _contains_run(packed, phrase)]
 
     def _excluded_after(self, path: Sequence[int], new: int, missing: Sequence[tuple[int, ...]]) -> set[int]:
-        """Return the tokens that must not follow this path, besides those that are excluded everywhere.
+        """Return the ids of the tokens that must not follow this path, besides those that are excluded everywhere.
 
-        `missing` are the forced phrases that the last `new` tokens of the path lack.
+        They would repeat an n-gram or complete a forbidden phrase, or are end tokens that come too early. `missing` are
+        the forced phrases that do not occur in the last `new` tokens of the path, the generated ones.
         """
         rules = self.rules
         excluded = ngram_completions(path, rules.no_repeat_ngram_size) if rules.no_repeat_ngram_size else set()
@@ -172,10 +187,10 @@ class ModelRules:
         return excluded
 
     def _required(self, new: Sequence[int], missing: Sequence[tuple[int, ...]]) -> set[int] | None:
-        """Return the tokens after which all missing phrases still fit into `max_new_tokens`, one after the other.
+        """Return the ids after which all missing phrases still fit into `max_new_tokens`, one after the other.
 
-        None if they fit after any token. `new` are the generated tokens so far, and `missing` the forced phrases, one
-        or more, that do not occur in them.
+        None if they fit after any token; empty if after none. `new` are the generated token ids so far, and `missing`
+        the forced phrases, one or more, that do not occur in them.
         """
         total, left = sum(map(len, missing)), self.rules.max_new_tokens - len(new) - 1
         if total <= left:
@@ -189,9 +204,10 @@ class ModelRules:
         return {token_id for token_id, tokens in saved.items() if total - tokens <= left}
 
     def _completions(self, text: bytes, path: Sequence[int]) -> set[int]:
-        """Return the tokens that would complete a forbidden string of which the path's end is a beginning.
+        """Return the ids of the tokens that would complete a forbidden string which the end of the path has begun.
 
-        `text` is the string in UTF-8. Tokens that contain all of it are not looked for.
+        `text` is the string in UTF-8. A token completes it if it begins with the missing bytes. Tokens that contain all
+        of it are not looked for.
         """
         tail = b""
         for token_id in reversed(path):
@@ -205,14 +221,20 @@ class ModelRules:
         return completions
 
     def _tokenized(self, phrase: str) -> tuple[int, ...]:
-        """Return the token ids of a phrase inside a text: after a space, in scripts that use spaces."""
+        """Return the token ids of a forced string as it would be tokenized in the middle of a text.
+
+        A space is put before it if it begins with a letter or digit of a script that puts spaces between words. Raises
+        TextError if the codec has no tokenizer.
+        """
         text = " " * is_space_separated(phrase[0]) + phrase
         return tuple(token.token_id for token in self.codec.encode(text, continuing=True))
 
     def _check(self, vocabulary: int) -> None:
         """Raise a ValueError if the rules contradict each other or name an id that is not below `vocabulary`.
 
-        A TextError is raised if strings are forbidden and the codec has no tokenizer.
+        They contradict if a forced phrase holds an end token or a forbidden phrase, or if the forced phrases together
+        have more tokens than `max_new_tokens`. A TextError is raised if strings are forbidden and the codec has no
+        tokenizer.
         """
         if self.forbidden_texts:
             self.codec.require_tokenizer()
@@ -245,7 +267,7 @@ def _contains_run(packed: bytes, ids: tuple[int, ...]) -> bool:
 
 
 class RuledOutError(ValueError):
-    """The error that the options exclude every token after `new` generated tokens."""
+    """The error that the options exclude every token. `new` is the number of generated tokens before that position."""
 
     def __init__(self, new: int) -> None:
         super().__init__(

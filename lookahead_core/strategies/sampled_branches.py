@@ -15,11 +15,11 @@ from lookahead_core.tree import Node
 
 
 def grow_sampled(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
-    """Grow k sampled streams, one token each per forward pass, with one leaf per stream in the order of streams.
+    """Grow k sampled branches below the node `head`, one token each per forward pass: the mode "sampled".
 
-    Yields all leaves after the first token, after each further pass, and at the end: the same list each time, changed
-    in between. Streams that draw the same tokens stay separate leaves. With `typed`, the first token replaces `head`,
-    the last typed token.
+    Branch i is random stream i of the option `seed`. Yields the list of leaves, one per stream in order, after the
+    first token, after each further pass, and at the end: the same list object each time, changed in between. Streams
+    that draw the same tokens stay separate leaves. With `typed`, the first token replaces `head`, the last typed token.
     """
     streams = SampledGrowth(growth)
     leaves = streams.first_leaves(head) if typed is None else streams.first_healed_leaves(head, typed)
@@ -35,12 +35,19 @@ def grow_sampled(growth: Growth, head: Node, typed: ReopenedToken | None) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class SampledGrowth:
-    """Samples a token after a node for each stream, and stores it in the node's memo, since rows are not kept."""
+    """Draws the tokens of the mode "sampled" for k random streams, numbered from 0, of which each makes one branch.
+
+    Each drawn token is stored in the memo of the node before it, since the rows that it is drawn from are not kept: a
+    later lookahead with the same options then needs no pass.
+    """
 
     growth: Growth
 
     def first_leaves(self, head: Node) -> list[BranchLeaf]:
-        """Return the leaf of each stream after its first token, and set `growth.start`; at most one forward pass."""
+        """Return the leaf of each stream after its first token below `head`, in the order of streams.
+
+        Sets `growth.start`; at most one forward pass.
+        """
         streams = range(self.growth.options.k)
         self.evaluate([(head, stream) for stream in streams])
         prediction = self.growth.prediction_after(head)
@@ -49,9 +56,10 @@ class SampledGrowth:
         return [self.extended(BranchLeaf(head, (), ()), stream) for stream in streams]
 
     def evaluate(self, draws: Sequence[tuple[Node, int]]) -> bool:
-        """Sample a token for each (node, stream number) pair that has none yet; return whether that took a pass.
+        """Sample a token after the node for each (node, stream number) pair that has none yet, in one pass at most.
 
-        Afterwards the prediction after each of these nodes is known as well.
+        Returns whether it took a pass. The tokens are stored, and afterwards the prediction after each of these nodes
+        is known as well.
         """
         missing = [(node, stream) for node, stream in draws if not self._is_known(node, stream)]
         nodes = list(dict.fromkeys(node for node, _ in missing))
@@ -63,7 +71,10 @@ class SampledGrowth:
         return bool(nodes)
 
     def extended(self, leaf: BranchLeaf, stream: int) -> BranchLeaf:
-        """Return the leaf extended by this stream's token after it, which `evaluate` must have sampled before."""
+        """Return the leaf extended by this stream's token after it, which `evaluate` must have sampled before.
+
+        As by `Growth.extended`, the result may be shortened and complete.
+        """
         prediction = self.growth.prediction_after(leaf.node)
         assert prediction is not None
         return self._extended(leaf, stream, prediction)
@@ -72,8 +83,8 @@ class SampledGrowth:
         """Return the leaf of each stream after its first token, sampled among tokens that begin with the typed text.
 
         `head` is the typed token's node, at depth 2 or more; the leaves' paths begin below its parent. A stream that
-        samples the typed token, which inserts nothing, samples the token after it at once. Sets `growth.start`; at most
-        one forward pass.
+        samples the typed token, which inserts nothing, also samples the token after it, so its path has two tokens. The
+        leaves are in the order of streams. Sets `growth.start`; at most one forward pass.
         """
         assert head.parent is not None
         streams = range(self.growth.options.k)
@@ -100,7 +111,11 @@ class SampledGrowth:
         return self.growth.extended(leaf, *sampled, prediction)
 
     def _lacks_healed_sample(self, head: Node, typed: ReopenedToken, stream: int) -> bool:
-        """Whether a stream has no sample yet for the first token that inserts text."""
+        """Whether a stream has no sample yet for the first token that inserts text.
+
+        `head` is the node of the typed token. That first token replaces it, or follows it if the stream samples the
+        typed token itself.
+        """
         assert head.parent is not None
         first = self._sampled(head.parent, stream, typed.text)
         return first is None or (first[0] == head.token_id and not self._is_known(head, stream))
@@ -112,8 +127,8 @@ class SampledGrowth:
     def _sample(self, node: Node, stream: int, row: torch.Tensor, typed: bytes = b"") -> None:
         """Sample the stream's token after a node, and store it with its log-probability in the node's memo.
 
-        `row` holds the log-probabilities after the node, without banned tokens; `typed` are the re-opened bytes that
-        it is conditioned on.
+        `row`, of shape (vocabulary,), holds the log-probabilities after the node, without banned tokens. The stored one
+        is read from it, before temperature and top-p. `typed` are the re-opened bytes that the row is conditioned on.
         """
         options = self.growth.options
         scores = apply_temperature_and_cuts(row, temperature=options.temperature, top_p=options.top_p)
@@ -123,16 +138,17 @@ class SampledGrowth:
     def _sampled(self, node: Node, stream: int, typed: bytes = b"") -> tuple[int, float] | None:
         """Return the token id of a stream's stored sample after a node, and its log-probability; None if there is none.
 
-        `typed` are the re-opened bytes that the sample is conditioned on.
+        The log-probability is that before temperature and top-p, without banned tokens. `typed` are the re-opened bytes
+        that the sample is conditioned on.
         """
         return (node.memo or {}).get(self._note_key(node, stream, typed))
 
     def _position(self, node: Node) -> int:
-        """Return the position in the whole text of the token after a node."""
+        """Return the position in the whole text of the token after a node: the number of tokens before it."""
         return node.depth + self.growth.context.unread_tokens
 
     def _note_key(self, node: Node, stream: int, typed: bytes) -> Hashable:
-        """Return the key of a stream's sample in a node's memo: everything that the sample depends on."""
+        """Return the key of a stream's sample in a node's memo: all that it depends on besides the node."""
         options = self.growth.options
         settings = (options.seed, options.temperature, options.top_p)
         return settings, stream, self._position(node), typed, self.growth.banned

@@ -46,9 +46,9 @@ def keep_only(row: torch.Tensor, token_ids: Iterable[int]) -> torch.Tensor:
 
 
 def apply_repetition_penalty(row: torch.Tensor, token_ids: Sequence[int], penalty: float) -> torch.Tensor:
-    """Return the row with the scores of `token_ids` divided by the penalty, or multiplied where they are negative.
+    """Return a new row: the scores of `token_ids` are divided by the penalty, or multiplied where they are negative.
 
-    Repeated ids count once, and ids that the row has no score for are ignored.
+    `row` has the shape (vocabulary,). Repeated ids count once, and ids that the row has no score for are ignored.
     """
     used = _unique_in_vocabulary(token_ids, row)
     scores = row[used]
@@ -58,22 +58,26 @@ def apply_repetition_penalty(row: torch.Tensor, token_ids: Sequence[int], penalt
 def apply_count_penalties(
     row: torch.Tensor, token_ids: Sequence[int], frequency: float, presence: float
 ) -> torch.Tensor:
-    """Return the row less `frequency` per occurrence in `token_ids`, and less `presence` once per occurring token.
+    """Return a new row, in which the scores of all tokens that occur in `token_ids` are lower.
 
-    Ids that the row has no score for are ignored.
+    `frequency` is subtracted for each occurrence, and `presence` once; negative values raise the scores. `row` has the
+    shape (vocabulary,). Ids that the row has no score for are ignored.
     """
     counts = torch.bincount(torch.tensor(token_ids, dtype=torch.int64), minlength=len(row))[: len(row)].to(row)
     return row - frequency * counts - presence * (counts > 0)
 
 
 def _unique_in_vocabulary(token_ids: Sequence[int], row: torch.Tensor) -> torch.Tensor:
-    """Return the distinct token ids that the row has a score for, ascending."""
+    """Return the distinct token ids that the row has a score for, ascending: int64, on the row's device."""
     unique = torch.tensor(sorted(set(token_ids)), dtype=torch.int64, device=row.device)
     return unique[unique < len(row)]
 
 
 def ngram_completions(token_ids: Sequence[int], size: int) -> set[int]:
-    """Return the tokens that, appended to `token_ids`, would repeat an n-gram of `size` tokens (1 or more) in it."""
+    """Return the ids which, appended to `token_ids`, would repeat an n-gram of `size` tokens that occurs in it.
+
+    `size` is 1 or more; with 1 these are the ids in `token_ids`. Empty if `token_ids` is shorter than `size`.
+    """
     if len(token_ids) < size:
         return set()
     windows = torch.tensor(token_ids, dtype=torch.int64).unfold(0, size, 1)
@@ -82,7 +86,7 @@ def ngram_completions(token_ids: Sequence[int], size: int) -> set[int]:
 
 
 def apply_temperature(row: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Return normalised log-probabilities at this temperature.
+    """Return normalised log-probabilities at this temperature, from logits or log-probabilities of shape (vocabulary,).
 
     Below MIN_TEMPERATURE the most probable token has log-probability 0, and all others -inf.
     """
@@ -96,7 +100,8 @@ def apply_temperature(row: torch.Tensor, temperature: float) -> torch.Tensor:
 def apply_top_k(row: torch.Tensor, count: int, keep: int = 1) -> torch.Tensor:
     """Return the row with all tokens at -inf except the `count` most probable ones, and those tied with the last one.
 
-    At least `keep` tokens are kept, with their scores unchanged.
+    At least `keep` tokens are kept, with their scores unchanged. A row with no more tokens than that is
+    returned itself.
     """
     count = max(count, keep)
     if count >= len(row):
@@ -121,9 +126,10 @@ def apply_top_p(row: torch.Tensor, top_p: float, keep: int = 1) -> torch.Tensor:
 
 
 def _most_probable(row: torch.Tensor, mass: float, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return probabilities and token ids, most probable first: at least `count`, with `mass` in total or all tokens.
+    """Return the probabilities and the ids of the most probable tokens of a row, most probable first.
 
-    The probabilities are the softmax of the whole row.
+    There are at least `count`, which together have at least the probability `mass`; otherwise all tokens of the row.
+    There may be more than that takes. The probabilities are the softmax of the whole row.
     """
     total = row.logsumexp(-1)
     for size in PARTIAL_SORT_SIZES:
@@ -139,7 +145,7 @@ def _most_probable(row: torch.Tensor, mass: float, count: int) -> tuple[torch.Te
 def apply_min_p(row: torch.Tensor, min_p: float, keep: int = 1) -> torch.Tensor:
     """Return the row with all tokens at -inf except those at least `min_p` times as probable as the most probable one.
 
-    At least `keep` tokens are kept, with their scores unchanged.
+    At least `keep` tokens are kept, with their scores unchanged. From `min_p` 0 down, the row is returned unchanged.
     """
     if min_p <= 0:
         return row
@@ -149,10 +155,11 @@ def apply_min_p(row: torch.Tensor, min_p: float, keep: int = 1) -> torch.Tensor:
 
 
 def apply_typical_p(row: torch.Tensor, mass: float, keep: int = 1) -> torch.Tensor:
-    """Return the row with all tokens at -inf except those whose surprisal is closest to the entropy.
+    """Return the row with all tokens at -inf except those whose surprisal is closest to the row's entropy.
 
-    As many are kept, with their scores unchanged, as it takes for their probabilities to add up to `mass`; also tokens
-    tied with the last of them, and at least `keep` tokens. From `mass` 1 on, the row is returned unchanged.
+    The surprisal is the negative log-probability, after a softmax of the row. As many tokens are kept, with their
+    scores unchanged, as it takes for their probabilities to add up to `mass`; also those whose surprisal is as close as
+    that of the last of them, and at least `keep` tokens. From `mass` 1 on, the row is returned unchanged.
     """
     if mass >= 1:
         return row
@@ -185,7 +192,8 @@ def gumbel_noise(seed: int, stream: int, position: int, token_ids: torch.Tensor)
 def gumbel_noise_by_token(seed: int, stream: int, position: int) -> Callable[[int], float]:
     """Return a function from one token id to its Gumbel noise: that of `gumbel_noise` with the same arguments.
 
-    It takes one or two microseconds, which is less than `gumbel_noise` takes for a few tokens.
+    The two may differ by the rounding of the logarithm. The function takes one or two microseconds, which is less than
+    `gumbel_noise` takes for a few tokens.
     """
     state = 0
     for part in (seed, stream, position):
@@ -199,7 +207,7 @@ def gumbel_noise_by_token(seed: int, stream: int, position: int) -> Callable[[in
 
 
 def _splitmix_int(state: int) -> int:
-    """Return `_splitmix` of one integer, as an unsigned 64-bit integer."""
+    """Return `_splitmix` of one integer, taken modulo 2**64, as an unsigned 64-bit integer."""
     state &= UINT64_MASK
     state = ((state ^ (state >> 30)) * SPLITMIX_FACTORS[0]) & UINT64_MASK
     state = ((state ^ (state >> 27)) * SPLITMIX_FACTORS[1]) & UINT64_MASK
@@ -214,7 +222,7 @@ def _splitmix(state: torch.Tensor) -> torch.Tensor:
 
 
 def _logical_right_shift(state: torch.Tensor, bits: int) -> torch.Tensor:
-    """Shift int64 values right and fill with zeros instead of the sign bit."""
+    """Return int64 values shifted right by `bits`, 1 to 63, with zeros instead of copies of the sign bit."""
     unsigned: torch.Tensor = (state >> bits) & (2 ** (64 - bits) - 1)
     return unsigned
 
@@ -231,9 +239,10 @@ def apply_temperature_and_cuts(
 ) -> torch.Tensor:
     """Return the scores to sample from: temperature, then top-k, top-p, min-p and typical sampling, for one row.
 
-    Each cut keeps at least `keep` tokens; below MIN_TEMPERATURE only the most probable one is left. `top_k=0` means no
-    top-k. The result is float64 on the CPU, where the noise is the same on every machine. It has -inf for excluded
-    tokens, and is not normalised after the cuts.
+    `row` holds logits or log-probabilities of shape (vocabulary,). Each cut keeps at least `keep` tokens; below
+    MIN_TEMPERATURE only the most probable one is left, whatever `keep` is. The defaults mean no cut. The result is
+    float64 on the CPU, where the noise is the same on every machine: log-probabilities at this temperature, with -inf
+    for excluded tokens, and not normalised after the cuts.
     """
     scores = apply_temperature(row.detach().cpu().double(), temperature)
     if temperature < MIN_TEMPERATURE:
@@ -244,10 +253,10 @@ def apply_temperature_and_cuts(
 
 
 def sample_token(scores: torch.Tensor, *, seed: int, stream: int, position: int) -> int:
-    """Return the token id that a stream draws at a position of the text, from `apply_temperature_and_cuts` scores.
+    """Return the token id that a stream draws at a position of the text, sampled from the softmax of `scores`.
 
-    At least one score must be finite. The same arguments give the same token; seed, stream and position are those of
-    `gumbel_noise`.
+    `scores` is a result of `apply_temperature_and_cuts`: one-dimensional, on the CPU, and at least one score is finite.
+    The same arguments give the same token; seed, stream and position are those of `gumbel_noise`.
     """
     allowed = scores.isfinite().nonzero()[:, 0]
     if len(allowed) == 1:

@@ -40,7 +40,10 @@ The exception is `speculate="rejection"`, whose choices are therefore never reus
 
 @dataclass(frozen=True)
 class StreamOptions(LogitRules):
-    """The options of a stream; `StreamKeywords` explains each. Making them raises a ValueError for a wrong one."""
+    """The options of a stream; `StreamKeywords` explains each.
+
+    Making them raises a ValueError for a wrong value, or for options that contradict each other.
+    """
 
     temperature: float | None = None
     top_k: int = 0
@@ -109,15 +112,19 @@ class StreamOptions(LogitRules):
 
     @property
     def for_choice(self) -> StreamOptions:
-        """These options with those of `NOT_FOR_CHOICE` at their defaults: equal ones choose equal tokens."""
+        """A copy in which the options of `NOT_FOR_CHOICE`, which do not influence the chosen tokens, have defaults.
+
+        After equal texts, options with equal copies choose equal tokens, except with `speculate="rejection"`.
+        """
         defaults: dict[str, Any] = {each.name: each.default for each in fields(self) if each.name in NOT_FOR_CHOICE}
         return replace(self, **defaults)
 
     def sampling_logprobs(self, scores: torch.Tensor, rules: ModelRules, path: Sequence[int], new: int) -> torch.Tensor:
         """Return the log-probabilities to sample from, with all options applied: float64 on the CPU, one per token id.
 
-        `scores` are the model's logits after `path`, which holds all token ids so far; the last `new` were generated.
-        A RuledOutError is raised if the rules exclude every token.
+        `scores` are the model's logits after `path`, of shape (vocabulary,). `path` holds the token ids of the prompt
+        and the generated ones, which are the last `new`. The result is normalised, with -inf for excluded tokens. A
+        RuledOutError is raised if the rules exclude every token.
         """
         if not rules.changes_nothing:
             scores = rules.apply(scores, path, new)
@@ -125,9 +132,10 @@ class StreamOptions(LogitRules):
         return self.cut_logprobs(scores)
 
     def cut_logprobs(self, scores: torch.Tensor) -> torch.Tensor:
-        """Return the log-probabilities to sample from: temperature and cuts applied to scores after the rules.
+        """Return the log-probabilities to sample from: temperature and cuts applied to the scores of one row.
 
-        At least one score must be finite. The result is normalised, float64 on the CPU, -inf for excluded tokens.
+        The rules must have been applied to `scores`, of shape (vocabulary,), and at least one must be finite. The
+        result is normalised, float64 on the CPU, with -inf for excluded tokens.
         """
         return apply_temperature_and_cuts(
             scores,
