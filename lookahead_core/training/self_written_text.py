@@ -94,13 +94,19 @@ def make_prompts(model: Model, texts: Iterable[str] | None, seed: int) -> list[l
     """Return the token ids of each prompt to continue, start tokens included, shuffled by the seed.
 
     They are the beginnings of pieces of `texts`, or built-in openings of many kinds if it is None. Raises ValueError
-    if there are fewer than two or a text is no string, TextError without a tokenizer, and LookaheadError if the model's
-    chat template cannot be used for built-in ones.
+    if there are fewer than two, a text is no string or a prompt fills the model's context, TextError without a
+    tokenizer, and LookaheadError if the model's chat template cannot be used for built-in ones.
     """
     prompts = _built_in_prompts(model) if texts is None else _prompts_in(model, texts)
     if len(prompts) < 2:
         raise ValueError(
             f"The texts hold less than two pieces of {PROMPT_LENGTH} tokens to go on from; give more of them."
+        )
+    longest = max(map(len, prompts))
+    if model.context_length is not None and longest >= model.context_length:
+        raise ValueError(
+            f"{model.name} reads {model.context_length} tokens at once, and prompts here have up to {longest}: there is"
+            " no room for a text after them; train heads for a model with a longer context."
         )
     order = torch.randperm(len(prompts), generator=torch.Generator().manual_seed(seed))
     return [prompts[index] for index in order.tolist()]

@@ -105,6 +105,18 @@ def test_prompts_for_a_model_without_a_tokenizer_raise_an_error() -> None:
         self_written_text.make_prompts(load_model(tiny_llama(96)), None, seed=0)
 
 
+def test_prompts_that_fill_the_models_context_raise_an_error(byte_tokenizer: Any, tmp_path: Path) -> None:
+    longest = self_written_text.PROMPT_LENGTH
+    for length, fits in ((longest, False), (longest + 1, True)):
+        hf_model = tiny_llama(len(byte_tokenizer), max_position_embeddings=length)
+        model = load_model(hf_model, tokenizer=byte_tokenizer)
+        if fits:
+            assert self_written_text.make_prompts(model, " ".join(CORPUS), 0)
+            continue
+        with pytest.raises(ValueError, match=f"^{model.name} reads {length} tokens at once, and prompts here have up"):
+            train_heads(model, texts=" ".join(CORPUS), into=tmp_path / "heads", tokens=1000)
+
+
 def test_every_prompt_begins_with_the_start_token(fallback_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(fallback_tokenizer)), tokenizer=fallback_tokenizer)
     assert Document(model, "Once").token_ids[0] == 1
