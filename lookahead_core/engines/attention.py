@@ -30,12 +30,13 @@ def tree_attention(
     scaling: float | None = None,
     **options: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Attention function for transformers: each row attends to the slots of its own tree.
+    """Attention function for transformers: each row attends to the slots of its own tree that the mask does not hide.
 
     Takes a query of shape (1, heads, rows, width), key and value of shape (1, key heads, slots, width), and an additive
     mask of shape (1, 1, rows, slots) or None, as for `attend`. In a pass over several trees, key and value are
     `JointTensors`, and the mask must be that of `joint_masks`. Returns the output of shape (1, rows, heads, width), and
-    None for the attention weights. Raises NotImplementedError for models with soft-capped logits or attention sinks.
+    None for the attention weights. Raises NotImplementedError for models with soft-capped logits or attention sinks;
+    `module` and all other options are ignored.
     """
     if options.get("softcap") is not None or options.get("s_aux") is not None:
         raise NotImplementedError("The fused attention supports neither soft-capped logits nor attention sinks.")
@@ -61,10 +62,10 @@ def attend(
 ) -> torch.Tensor:
     """Scaled dot-product attention of a query of shape (1, heads, rows, width); returns shape (1, rows, heads, width).
 
-    `key` and `value` have the shape (1, key heads, slots, width); key heads that several query heads share are not
-    repeated in memory. With an additive mask of shape (1, 1, rows, slots), the rows are the last slots, in order, and
-    it must hide the slots after a row's own. Without a mask each row attends to all slots. `scaling` is the factor of
-    the scores, 1 / sqrt(width) if None.
+    `key` and `value` have the shape (1, key heads, slots, width); `heads` is a multiple of `key heads`, and shared key
+    heads are not repeated in memory. With an additive mask of shape (1, 1, rows, slots), the rows must be the last
+    slots, in order, and the mask must hide the slots after a row's own; neither is checked. Without a mask each row
+    attends to all slots. `scaling` is the factor of the scores, 1 / sqrt(width) if None.
     """
     _, heads, rows, width = query.shape
     key_heads = key.shape[1]
@@ -88,10 +89,10 @@ def attend(
 def _attend_in_blocks(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scaling: float | None
 ) -> torch.Tensor:
-    """Attention in blocks of rows, with the arguments of `attend`; returns shape (1, heads, rows, width).
+    """Compute what `attend` does, one block of rows after the other; returns shape (1, heads, rows, width).
 
-    The rows are the last slots, in order. Each block reads only the slots up to that of its last row, so the mask must
-    hide the slots after a row's own.
+    Takes the arguments of `attend`, and needs a mask. The rows must be the last slots, in order: each block reads only
+    the slots up to that of its last row, so the mask must hide the slots after a row's own. Neither is checked.
     """
     rows, slots = query.shape[2], key.shape[2]
     block = FIRST_ROWS if rows == slots else BLOCK_ROWS

@@ -12,9 +12,10 @@ from lookahead_core.tree import Node
 
 
 class SlotLayer(CacheLayerMixin):
-    """The keys and values of one layer, of shape (1, heads, capacity, width): one slot for each node of a tree.
+    """The keys and values of one layer of the model, as a cache layer of transformers: one slot for each cached node.
 
-    transformers calls `update` during a pass.
+    Both have the shape (1, heads, capacity, width). The model's forward calls `update`; its first call allocates them.
+    The `FlatCache` that creates the layer decides which node has which slot.
     """
 
     is_sliding = False
@@ -26,7 +27,10 @@ class SlotLayer(CacheLayerMixin):
         self.cache = cache
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        """Allocate the tensors of all slots, with the heads, width, dtype and device of the first keys and values."""
+        """Allocate keys and values for the cache's capacity, with arbitrary contents.
+
+        Their heads, width, dtype and device are those of the given states, which are not written.
+        """
         self.keys = _empty_slots_like(key_states, self.cache.capacity)
         self.values = _empty_slots_like(value_states, self.cache.capacity)
         self.is_initialized = True
@@ -34,10 +38,11 @@ class SlotLayer(CacheLayerMixin):
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: object, **kwargs: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Write the states of a pass behind the used slots; return keys and values of the used slots and these.
+        """Write the keys and values of a pass behind the used slots; return those of the used slots and of the pass.
 
-        All have the shape (1, heads, slots, width). The written slots are not in use until `FlatCache.add` assigns
-        them; an `update` before that overwrites them. `FlatCache.reserve` must have made enough room.
+        All have the shape (1, heads, slots, width); the results are views. The written slots are not in use until
+        `FlatCache.add` assigns them; an `update` before that overwrites them. `FlatCache.reserve` must have made enough
+        room. Further arguments are ignored.
         """
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
@@ -57,7 +62,10 @@ class SlotLayer(CacheLayerMixin):
             self.values = _resized(self.values, capacity, self.cache.used)
 
     def gather(self, slots: torch.Tensor) -> None:
-        """Copy the keys and values of these slots (a 1-D tensor of indices) to the first slots, in this order."""
+        """Copy the keys and values of these slots (a 1-D tensor of indices) to the first slots, in this order.
+
+        Slots may be source and target at once. Does nothing if no memory is allocated.
+        """
         if self.is_initialized:
             for states in (self.keys, self.values):
                 states[:, :, : len(slots)] = states.index_select(2, slots.to(states.device))
@@ -100,10 +108,10 @@ def _resized(states: torch.Tensor, capacity: int, used: int) -> torch.Tensor:
 
 
 class FlatCache:
-    """The slots of one tree: which node has which slot, and which slots each node sees.
+    """The KV cache of one tree: its layers, which node has which slot, and which slots each node attends to.
 
-    Slots are assigned in order. A freed slot becomes a hole until `compact` closes it; freed slots at the end are
-    unused again.
+    The cached engine creates it when it first uses a tree, and keeps it in `tree.cache`. Slots are assigned in order.
+    A freed slot becomes a hole until `compact` closes it; freed slots at the end are unused again.
     """
 
     def __init__(self, layers: int) -> None:
@@ -139,31 +147,31 @@ class FlatCache:
 
     @property
     def bytes(self) -> int:
-        """Allocated bytes, over all layers."""
+        """Allocated bytes of keys and values, over all layers."""
         return sum(layer.bytes for layer in self.layers)
 
     def visible_below(self, parent: Node | None) -> int:
         """Return an integer whose bits are the slots of `parent` and its ancestors; 0 for the root or None.
 
-        `parent` must have a slot.
+        Raises KeyError for any other node without a slot.
         """
         return self.visible[self.slots[parent]] if parent is not None and parent.depth else 0
 
     def reserve(self, slots: int, limit: int) -> None:
-        """Raise the capacity to at least `slots`; do nothing if it is that already.
+        """Raise the capacity to at least `slots`, used ones included; do nothing if it is that already.
 
-        A growing capacity doubles, so that reallocations are rare, but it exceeds `limit` only if `slots` does.
-        If the reallocation fails, the cache is cleared and the error is raised.
+        So that reallocations are rare, it at least doubles, unless that exceeds `limit`, also in slots: then it is
+        `limit`, or `slots` if more. If the reallocation fails, the cache is cleared and the error is raised.
         """
         if slots > self.capacity:
             self._resize(min(self.capacity_for(slots), max(slots, limit)))
 
     def capacity_for(self, slots: int) -> int:
-        """Return the capacity, in slots, that `reserve(slots)` would lead to without a limit."""
+        """Return the capacity, in slots, after a `reserve` of this many without a limit; changes nothing."""
         return self.capacity if slots <= self.capacity else max(slots, 2 * self.capacity)
 
     def _resize(self, capacity: int) -> None:
-        """Reallocate all layers for a capacity in slots, which must hold the used ones.
+        """Reallocate all layers for a capacity in slots, which must hold the used ones; these are copied.
 
         If that fails, the cache is cleared and the error is raised.
         """
@@ -177,8 +185,8 @@ class FlatCache:
     def add(self, nodes: Sequence[Node]) -> None:
         """Assign the next slots to nodes, in this order, after a pass has written their keys and values there.
 
-        Each node's parent must be the root, have a slot, or come earlier in `nodes`.
-        The nodes must have no slots yet, and the capacity must hold them.
+        Each node's parent must be the root, have a slot, or come earlier in `nodes`; otherwise KeyError is raised.
+        No node may be the root or have a slot already, which is not checked. The capacity must hold the nodes.
         """
         self.depths[self.used : self.used + len(nodes)] = torch.tensor([node.depth for node in nodes])
         for node in nodes:
@@ -190,7 +198,7 @@ class FlatCache:
     def free(self, nodes: Iterable[Node]) -> None:
         """Free the slots of nodes, which become holes, or unused at the end; nodes without a slot are ignored.
 
-        Descendants that have slots must be freed with them: `check` would fail otherwise.
+        The tree is not changed. Descendants that have slots must be freed in the same call, which is not checked.
         """
         for node in nodes:
             if (slot := self.slots.pop(node, None)) is not None:
@@ -200,7 +208,7 @@ class FlatCache:
             self.visible.pop()
 
     def compact(self) -> None:
-        """Move the nodes to the first slots in their order, so that no holes remain.
+        """Move the nodes, in the order of their slots, to the first slots, so that no holes remain.
 
         Then, if less than half of the capacity is used, reduce it to the used slots.
         If copying fails, the cache is cleared and the error is raised.
@@ -217,7 +225,7 @@ class FlatCache:
             self._resize(self.used)
 
     def clear(self) -> None:
-        """Remove all nodes and free all memory; nodes that are needed again are computed again."""
+        """Free all slots and all memory; the tree keeps its nodes, and passes that need them compute them again."""
         self.nodes, self.visible, self.slots = [], [], {}
         self.depths, self.capacity = torch.zeros(0, dtype=torch.int32), 0
         for layer in self.layers:
@@ -225,7 +233,10 @@ class FlatCache:
 
     @contextmanager
     def _cleared_on_error(self) -> Iterator[None]:
-        """Context manager that clears the cache if its body raises: layers moved so far would contradict the others."""
+        """Context manager that clears the cache if its body raises, and lets the error pass.
+
+        Layers that were changed before the error would contradict the others.
+        """
         try:
             yield
         except BaseException:
@@ -233,7 +244,10 @@ class FlatCache:
             raise
 
     def check(self) -> None:
-        """Raise AssertionError if an invariant is violated."""
+        """Raise AssertionError if an invariant is violated; for tests.
+
+        Slots, masks, depths and layers must agree, and the ancestors of each cached node must be cached.
+        """
         assert len(self.visible) == self.used <= self.capacity
         assert all(self.nodes[slot] is node for node, slot in self.slots.items())
         assert len(self.slots) == sum(node is not None for node in self.nodes)

@@ -14,7 +14,10 @@ from lookahead_core.engines.cache import FlatCache, SlotLayer
 
 @dataclass(frozen=True, slots=True)
 class JointTensors:
-    """Keys, or values, of several caches; `tree_attention` takes them in place of one tensor."""
+    """One layer's keys, or values, of several trees' caches; `tree_attention` takes them in place of one tensor.
+
+    `JointLayer.update` makes them.
+    """
 
     rows: tuple[int, ...]
     """For each cache, how many rows of the pass attend to it."""
@@ -23,7 +26,11 @@ class JointTensors:
 
 
 class JointLayer(CacheLayerMixin):
-    """The same layer of several caches: `layers`, of which `layers[i]` gets `rows[i]` of the pass's rows, in order."""
+    """The same model layer in several trees' caches, as one cache layer of transformers for one pass.
+
+    `rows` are counts: the first `rows[0]` rows of the pass go to `layers[0]`, the next `rows[1]` to `layers[1]`, and so
+    on.
+    """
 
     is_sliding = False
 
@@ -35,9 +42,10 @@ class JointLayer(CacheLayerMixin):
         """Do nothing: each cache's own layer allocates its slots."""
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        """Write each cache's rows of the states of a pass into its layer, see `SlotLayer.update`.
+        """Write each cache's rows of the keys and values of a pass into its layer, see `SlotLayer.update`.
 
-        Returns the keys and the values of all caches, each as `JointTensors`.
+        Both have the shape (1, heads, sum of `rows`, width). Returns the keys and the values of all caches, each as
+        `JointTensors`. Further arguments are ignored.
         """
         parts = zip(
             self.layers,
@@ -63,15 +71,20 @@ class JointLayer(CacheLayerMixin):
 
 
 def joint_cache(caches: Sequence[FlatCache], rows: tuple[int, ...]) -> Cache:
-    """Return a cache for a model's forward that writes `rows[i]` of the pass's rows, in order, into `caches[i]`."""
+    """Return the cache object for a forward pass over several trees, which writes into each tree's own cache.
+
+    `rows` are counts: the first `rows[0]` rows of the pass go to `caches[0]`, the next `rows[1]` to `caches[1]`, and so
+    on.
+    """
     columns = zip(*(cache.layers for cache in caches), strict=True)
     return Cache(layers=[JointLayer(layers, rows) for layers in columns])
 
 
 def caches_of(hf_cache: Cache, rows: int) -> tuple[list[list[SlotLayer]], list[int]]:
-    """Return, for each tree's cache in a pass, all its layers and its number of the pass's rows.
+    """Return two lists with an element for each tree in a pass: the layers of its cache, and its number of rows.
 
-    `hf_cache` is the cache object of the pass, of one tree or from `joint_cache`; `rows` is the sum of these numbers.
+    `hf_cache` is the cache object of the pass, of one tree or from `joint_cache`; `rows` is the number of rows of the
+    whole pass. The trees are in the order of their rows.
     """
     layers: list[Any] = hf_cache.layers
     if not isinstance(layers[0], JointLayer):
@@ -80,10 +93,10 @@ def caches_of(hf_cache: Cache, rows: int) -> tuple[list[list[SlotLayer]], list[i
 
 
 def joint_masks(masks: Sequence[Any]) -> Any:
-    """Return the masks of several caches, each of shape (1, 1, rows, slots), stacked along the rows.
+    """Return the masks of several caches, each of shape (1, 1, rows, slots), stacked along the rows, in order.
 
-    Narrower masks get columns of zeros on the right, which `tree_attention` cuts off again. Dictionaries of masks by
-    layer type give one dictionary.
+    Narrower masks get columns of zeros on the right up to the most slots; `tree_attention` cuts them off again. The
+    masks may all be dictionaries by layer type instead, which give one dictionary of stacked masks.
     """
     if isinstance(masks[0], Mapping):
         return {kind: _stacked([mask[kind] for mask in masks]) for kind in masks[0]}

@@ -15,7 +15,7 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 
 @dataclass(frozen=True)
 class MaskPlan:
-    """Which masks a model's layers need: one for all layers, or one for each layer type."""
+    """Which attention masks a model's layers need: one for all layers, or one for each layer type."""
 
     kinds: tuple[str, ...]
     """The layer types that occur in the model, each once."""
@@ -49,8 +49,9 @@ class MaskPlan:
     ) -> torch.Tensor | Mapping[str, torch.Tensor]:
         """Return additive masks of shape (1, 1, rows, slots) for one pass: a dictionary by layer type if `by_name`.
 
-        `visible`, of shape (rows, slots), is True where a row may attend to a slot. If some layers slide, `distances`
-        of the same shape is required: the depth of the row's node less that of the slot's node.
+        `visible`, of shape (rows, slots), is True where a row may attend to a slot. If some layers have sliding-window
+        attention, `distances` of the same shape is required (AssertionError otherwise): the depth of the row's node
+        less that of the slot's node. Their mask also hides slots at a distance of `window` or more.
         """
         made: dict[str, torch.Tensor] = {}
         for kind in self.kinds:
@@ -64,9 +65,10 @@ class MaskPlan:
 
 
 def unpack(bit_sets: Sequence[int], slots: int, device: torch.device) -> torch.Tensor:
-    """Return a boolean tensor of shape (rows, slots): True where bit number `slot` of the row's integer is set.
+    """Return a boolean tensor on `device`, a row for each integer: column `i` is True where bit `i` is set (0: lowest).
 
-    No integer may have a bit beyond the `slots` bits, rounded up to whole bytes.
+    The shape is (number of integers, `slots`). Raises OverflowError if an integer is negative or has a bit beyond
+    `slots`, rounded up to whole bytes.
     """
     width = (slots + 7) // 8
     table = np.frombuffer(b"".join(bits.to_bytes(width, "little") for bits in bit_sets), dtype=np.uint8)
