@@ -29,7 +29,7 @@ from lookahead_core.tree import Node, TokenTree
 
 @dataclass(frozen=True, slots=True)
 class PassSegment:
-    """The nodes of one tree in a pass."""
+    """The nodes of one tree in a forward pass, which may compute nodes of several trees."""
 
     tree: TokenTree
     nodes: list[Node]
@@ -39,15 +39,18 @@ class PassSegment:
 
 
 class CachedEngine:
-    """An `Engine` that computes the keys and values of each node once, and keeps them in a cache for each tree.
+    """An `Engine` that keeps the keys and values of nodes in a cache for each tree, so that later passes read them.
 
-    Computing nodes raises CacheFull if their tree does not fit into `cache_bytes`.
+    It is for models that `probe.fit` accepts. Where all caches together would exceed `cache_bytes`, hidden nodes are
+    pruned and caches of other trees are cleared; their nodes are computed again when they are needed. CacheFull is
+    raised if the nodes to compute do not fit even so.
     """
 
     def __init__(self, hf_model: Any, *, cache_bytes: int, attention: str = ATTENTION) -> None:
         """Prepare a copy of `hf_model` that shares its parameters.
 
-        `cache_bytes` bounds the caches of all trees together; `attention` is a name registered with transformers.
+        `cache_bytes` bounds the caches of all trees together. `attention` is a name registered with transformers; only
+        with `ATTENTION`, this project's own, several trees share passes.
         """
         self.model_copy = copy_sharing_parameters(hf_model)
         if attention != self.model_copy.config._attn_implementation:
@@ -121,12 +124,15 @@ class CachedEngine:
         return (len(cache.slots), cache.bytes) if isinstance(cache, FlatCache) else (0, 0)
 
     def measure_slot_bytes(self) -> None:
-        """Run one token through the model to learn the bytes of a slot; before the first pass they are taken for 1."""
+        """Run one token through the model, so that the engine knows how many bytes a slot takes.
+
+        `cache_bytes` is converted to slots with this number. The first pass of any kind sets it; it is 1 before.
+        """
         tree = TokenTree()
         self.prefill([tree.expand(tree.root, 0)])
 
     def _cache(self, tree: TokenTree) -> FlatCache:
-        """Return the cache of a tree, created on first use."""
+        """Return the cache of a tree, `tree.cache`; it is created there on first use."""
         cache = tree.cache
         if not isinstance(cache, FlatCache):
             cache = tree.cache = FlatCache(self._layers)
@@ -140,10 +146,11 @@ class CachedEngine:
             self._cache(tree).last_use = self._uses
 
     def _pending(self, tree: TokenTree, nodes: Sequence[Node]) -> list[Node]:
-        """Return the nodes that passes must compute for `nodes`: uncached ancestors and `nodes`, parents first.
+        """Return the nodes that passes must compute for the logits of `nodes`, which are in `tree`, without its root.
 
-        Nodes that are cached already come last: their second copy lies behind all new slots and is overwritten later.
-        All of `nodes` are marked as visible in their tree.
+        First come uncached nodes and uncached ancestors, parents first; then those of `nodes` that are cached already:
+        their second keys and values lie behind all new slots and are overwritten later. Each node is listed once. All
+        of `nodes` are marked as visible in the tree.
         """
         for node in nodes:
             tree.mark_visible(node)
@@ -152,10 +159,11 @@ class CachedEngine:
         return [*sorted(fresh, key=lambda node: node.depth), *again]
 
     def _score_in_passes(self, nodes: Sequence[Node], *, hidden: bool) -> Iterator[NodeScores]:
-        """Make the forward passes that these nodes need, and yield the scores of each pass with requested nodes.
+        """Generator: make the forward passes that `nodes` need, and yield the scores of each pass that has any of them.
 
-        With `hidden`, the scores have hidden states. If several trees do not fit together, all are computed again, one
-        after the other, so a node may come twice. Raises CacheFull if the nodes of one tree do not fit.
+        Ancestors that are not cached are computed too, without scores. With `hidden`, the scores have hidden states. If
+        several trees do not fit together, all are computed again, one after the other, so a node may come twice. Raises
+        CacheFull if the nodes of one tree do not fit.
         """
         groups = group_by_tree(nodes)
         try:
@@ -168,9 +176,11 @@ class CachedEngine:
                 yield from self._score_groups({tree: members}, 0, hidden)
 
     def _score_groups(self, groups: dict[TokenTree, list[Node]], joined: int, hidden: bool) -> Iterator[NodeScores]:
-        """Yield the scores, pass by pass, of the nodes in `groups`; trees share passes of up to `joined` nodes.
+        """Generator: compute the nodes in `groups` and their uncached ancestors, and yield scores pass by pass.
 
-        With `hidden`, the scores have hidden states.
+        Scores are those of nodes in `groups`; passes with ancestors only yield nothing. Trees share passes of up to
+        `joined` nodes; with 0 each has its own.
+        With `hidden`, the scores have hidden states. Raises CacheFull, see `_make_room`.
         """
         self._mark_used(groups)
         pending = [(tree, self._pending(tree, members)) for tree, members in groups.items()]
@@ -182,10 +192,11 @@ class CachedEngine:
                 yield NodeScores(nodes, logits, vectors)
 
     def _pass(self, segments: list[PassSegment], hidden: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Run one forward pass and assign slots to the new nodes.
+        """Run one forward pass over the segments, each of another tree, and assign slots to the uncached nodes.
 
-        Returns the logits of the requested nodes in float32, of shape (nodes, vocabulary), and with `hidden` the inputs
-        of the output matrix for them, of shape (nodes, width); otherwise None. Raises CacheFull, see `_make_room`.
+        Returns the logits of the requested nodes (`PassSegment.wanted`, in order, segment by segment) in float32, of
+        shape (nodes, vocabulary), and with `hidden` the inputs of the output matrix for them, of shape (nodes, width);
+        otherwise None. Raises CacheFull before the pass, see `_make_room`.
         """
         caches = [self._cache(segment.tree) for segment in segments]
         self._make_room(segments, caches)
@@ -221,9 +232,10 @@ class CachedEngine:
         return logits.float(), vectors
 
     def _masks(self, cache: FlatCache, nodes: list[Node]) -> Any:
-        """Return the masks of a pass, see `MaskPlan.masks`: each node attends to itself and its ancestors.
+        """Return the masks of one tree's nodes in a pass, as `MaskPlan.masks` does.
 
-        These must be cached or come earlier in `nodes`.
+        Each of `nodes` has a row, in order, and attends to itself and its ancestors, which must be cached or come
+        earlier in `nodes`. The columns are the used slots of the cache, and then one for each of `nodes`.
         """
         start = cache.used
         slots = {node: start + index for index, node in enumerate(nodes)}
@@ -242,14 +254,15 @@ class CachedEngine:
     def _make_room(self, segments: list[PassSegment], caches: list[FlatCache]) -> None:
         """Reserve slots for a pass within `cache_bytes`; raise CacheFull if that is impossible.
 
-        As far as necessary, in this order: close gaps, prune nodes outside of the current view, clear other trees'
-        caches, least recently used first.
+        `caches[i]` is the cache of `segments[i]`. A cache without room is compacted if it is wasteful. If it cannot
+        double then, hidden nodes of its tree are pruned, see `_prune`. If its nodes do not fit even so, caches that
+        were used before it are cleared, see `_clear_idle_caches`. What was done before a CacheFull stays.
         """
         for segment, cache in zip(segments, caches, strict=True):
             self._make_room_in(cache, segment.tree, len(segment.nodes))
 
     def _make_room_in(self, cache: FlatCache, tree: TokenTree, slots: int) -> None:
-        """Reserve `slots` more slots in one tree's cache, as `_make_room` says."""
+        """Reserve slots in one tree's cache for `slots` more nodes, as `_make_room` says; may raise CacheFull."""
         if cache.used + slots <= cache.capacity:
             return
         if cache.wasteful:
@@ -263,14 +276,16 @@ class CachedEngine:
         cache.reserve(cache.used + slots, self._slot_limit(cache))
 
     def _slot_limit(self, cache: FlatCache) -> int:
-        """Return how many slots this cache may have, given the bytes that all others hold."""
+        """Return how many slots this cache may have in all, given `cache_bytes` and the bytes that all others hold."""
         others = sum(other.bytes for other in self._caches if other is not cache)
         return max(0, self.cache_bytes - others) // self._slot_bytes
 
     def _prune(self, tree: TokenTree, cache: FlatCache, slots: int) -> None:
-        """Prune hidden nodes, least recently visible first, until `slots` more leave a quarter of the limit free.
+        """Remove hidden nodes from the tree and its cache, least recently visible first, and compact the cache.
 
-        Ends earlier if no hidden nodes remain. Then compacts the cache.
+        They are removed in groups of `PREFILL_CHUNK` until the cached nodes and `slots` more take at most three
+        quarters of `_slot_limit`, or until no prunable nodes remain; see `TokenTree.prune`. Hidden nodes are those that
+        the tree's current view does not show.
         """
         while (len(cache.slots) + slots) * 4 > self._slot_limit(cache) * 3:
             pruned = tree.prune(PREFILL_CHUNK)
@@ -280,9 +295,9 @@ class CachedEngine:
         cache.compact()
 
     def _clear_idle_caches(self, cache: FlatCache, slots: int) -> None:
-        """Clear caches used before this one, least recently used first, until this one may have `slots` slots.
+        """Clear caches used before this one, least recently used first, until this one may have `slots` slots in all.
 
-        That may still not be so after the last one.
+        Clears none if it may have them already. It may still not have them when all of those caches are cleared.
         """
         for other in sorted(self._caches, key=lambda other: other.last_use):
             if other.last_use < cache.last_use and slots > self._slot_limit(cache):
@@ -298,9 +313,10 @@ class CachedEngine:
 
 @contextmanager
 def _captured_head_input(model: Any, wanted: bool) -> Iterator[list[torch.Tensor]]:
-    """Context manager that yields a list, to which passes in its body append the input of the output matrix.
+    """Context manager that yields a list, to which each pass of `model` in its body appends the output matrix's input.
 
-    The list stays empty unless `wanted`.
+    That is a tensor of shape (1, positions, width), for the positions whose logits the pass computes. The list stays
+    empty unless `wanted`.
     """
     captured: list[torch.Tensor] = []
     if not wanted:
@@ -316,10 +332,10 @@ def _captured_head_input(model: Any, wanted: bool) -> Iterator[list[torch.Tensor
 def _split_into_passes(
     pending: Iterable[tuple[TokenTree, list[Node]]], wanted: set[Node], joined: int
 ) -> Iterator[list[PassSegment]]:
-    """Yield passes: chunks of `PREFILL_CHUNK` nodes of a tree, the last with up to `MAX_LAST_CHUNK`.
+    """Generator: divide the nodes of each tree in `pending`, in order, into chunks; yield each pass's segments.
 
-    Chunks of several trees share a pass if they have at most `joined` nodes together. The logits of the nodes in
-    `wanted` are requested.
+    Chunks have `PREFILL_CHUNK` nodes, the last of a tree up to `MAX_LAST_CHUNK`. Successive chunks share a pass if they
+    have at most `joined` nodes together. The segments request the logits of those nodes that are in `wanted`.
     """
     segments: list[PassSegment] = []
     size = 0

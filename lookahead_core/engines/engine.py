@@ -20,9 +20,10 @@ MAX_LAST_CHUNK = 768
 
 
 class Engine(Protocol):
-    """Computes next-token predictions for nodes of token trees.
+    """Protocol of the objects that compute next-token predictions for nodes of token trees with one model.
 
-    `evaluate` is the basic operation. The other methods let several callers share an engine and stop between passes.
+    `evaluate` is the basic operation. `prefill` and `roll_out` divide long work into passes, between which a caller can
+    stop. `free`, `compact` and `cache_usage` concern the KV cache; the uncached engine has none.
     """
 
     @property
@@ -34,8 +35,7 @@ class Engine(Protocol):
     def batch_invariant_rows(self) -> int | None:
         """The most nodes of a pass in which a row's bits do not depend on the other rows of the pass.
 
-        None if callers need not limit passes: in float32, where rows differ by rounding errors only, and where no size
-        has this property.
+        None if that holds for passes of all sizes, and also if it holds for no size: callers then do not limit passes.
         """
         ...
 
@@ -45,64 +45,82 @@ class Engine(Protocol):
         ...
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
-        """Return the log-probabilities after each node, of shape (nodes, vocabulary), and store each prediction.
+        """Return the log-probabilities after each node, of shape (nodes, vocabulary); set each node's `prediction`.
 
         The rows are in the order of `nodes`, float32, and valid until the next call. `nodes` are one or more, also of
-        several trees, without roots. Ancestors that are not in the cache yet are computed with them. Raises CacheFull
-        if a cache has no room.
+        several trees, without roots; those with a prediction are computed again. Ancestors that are not in the cache
+        yet are computed with them. All become visible in their trees. Raises CacheFull if a cache has no room.
         """
         ...
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
-        """Return the logits of nodes like `evaluate`, but store no predictions: for drafts that may be rejected.
+        """Return the logits of nodes, chosen as for `evaluate`, but store no predictions, as drafts may be rejected.
 
-        `NodeScores.store_predictions` stores them later. The result's rows may be in another order than `nodes`. With
-        `hidden`, it also has the hidden states that the output matrix is multiplied with; an engine without a cache
-        has none.
+        `NodeScores.store_predictions` stores them later. The result's rows are in the order of its `nodes`, which may
+        be another than that of the argument. With `hidden`, it also has the hidden states that the output matrix is
+        multiplied with; an engine without a cache has none. Raises CacheFull if a cache has no room.
         """
         ...
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
         """Return the nodes on the path from the root to `node` that are not in the cache, topmost first.
 
-        `node` may be among them; the root is not. Empty for an engine without a cache.
+        `node` may be among them; the root is not. Empty in an engine without a cache. Nothing is computed.
         """
         ...
 
     def prefill(self, nodes: Sequence[Node]) -> None:
         """Compute keys and values of nodes and their ancestors into the cache, as far as missing; no predictions.
 
-        Raises CacheFull if a cache has no room. Does nothing in an engine without a cache.
+        Nodes may be of several trees. Raises CacheFull if a cache has no room. Does nothing in an engine without one.
         """
         ...
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
-        """Grow a branch of most likely tokens below each node, until its end is at `depth` or has a token id of `stop`.
+        """Generator: grow a branch of most likely tokens below each node, until its end is at `depth` or in `stop`.
 
-        `depth` counts from the root. A generator: for each level that needed a pass it yields the new ends of all
-        branches that grew. Levels whose predictions existed already are not yielded. The last ends are not evaluated.
-        The caller may abandon it.
+        `depth` counts from the root; `stop` holds token ids. A node at `depth` or deeper, or with such an id, gets no
+        branch. Each step adds one node to every unfinished branch. If that needed a pass, it yields these new nodes;
+        steps from existing predictions yield nothing. The last ends are not evaluated. The caller may abandon the
+        generator; nodes that were added stay. Raises CacheFull like `evaluate`.
         """
         ...
 
     def free(self, nodes: Sequence[Node]) -> None:
-        """Free the cache slots of nodes that their tree has removed; nodes without a slot are ignored."""
+        """Free the cache slots of nodes that their tree has removed; `nodes` must include all nodes below them.
+
+        Nodes without a slot are ignored. A cache with more than half of its slots empty is then compacted. Does nothing
+        in an engine without a cache.
+        """
         ...
 
     def compact(self, tree: TokenTree) -> None:
-        """Close the gaps that freed slots have left in a tree's cache; free memory if less than half of it is used."""
+        """Close the gaps that freed slots have left in a tree's cache; free memory if less than half its slots are used.
+
+        Does nothing for a tree without a cache.
+        """
         ...
 
     def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
-        """Return the number of cache slots that nodes of a tree have, and the bytes allocated for its cache."""
+        """Return the number of cache slots that nodes of a tree have, and the bytes allocated for its cache.
+
+        (0, 0) for a tree without a cache.
+        """
         ...
 
 
 class NodeScores:
-    """The logits of some nodes; log-probabilities and predictions are computed from them on first use."""
+    """The logits of some nodes, `nodes`, as `Engine.score` returns them.
+
+    Log-probabilities and predictions are computed from them on request. Methods that take nodes raise KeyError for
+    nodes that are not among `nodes`. Results may share memory with the logits, so callers must not change them.
+    """
 
     def __init__(self, nodes: Sequence[Node], logits: torch.Tensor, hidden: torch.Tensor | None = None) -> None:
-        """`logits` has the shape (nodes, vocabulary), and `hidden`, the inputs of the output matrix, (nodes, width)."""
+        """`logits` has the shape (nodes, vocabulary), and `hidden`, the inputs of the output matrix, (nodes, width).
+
+        Row `i` of each belongs to `nodes[i]`. If a node comes twice, its last row counts.
+        """
         self.nodes = list(nodes)
         self.logits = logits
         self.hidden = hidden
@@ -112,7 +130,10 @@ class NodeScores:
 
     @classmethod
     def joined(cls, parts: Sequence[NodeScores]) -> NodeScores:
-        """Return the scores of one or several passes as one object, with hidden states only if every part has them."""
+        """Return the scores of one or several passes as one object, with hidden states only if every part has them.
+
+        The nodes and rows are those of the parts, one part after the other. A single part is returned itself.
+        """
         if len(parts) == 1:
             return parts[0]
         vectors = [part.hidden for part in parts if part.hidden is not None]
@@ -125,7 +146,7 @@ class NodeScores:
         return self._rows.best.tolist()
 
     def best_token(self, node: Node) -> int:
-        """Return the id of the most likely token after one of the nodes; the lowest id of a tie."""
+        """Return the id of the most likely token after one of `self.nodes`; the lowest id of a tie."""
         return self.best_tokens[self._row_of[node]]
 
     def hidden_state(self, node: Node) -> torch.Tensor | None:
@@ -133,16 +154,20 @@ class NodeScores:
         return None if self.hidden is None else self.hidden[self._row_of[node]]
 
     def logprob_row(self, node: Node) -> torch.Tensor:
-        """Return the log-probabilities after a node, of shape (vocabulary,); the first call stores its prediction."""
+        """Return the log-probabilities after a node, of shape (vocabulary,), and keep them for further calls.
+
+        The first call for a node also stores its prediction, see `store_predictions`.
+        """
         if node not in self._logprobs:
             self.store_predictions([node])
             self._logprobs[node] = self.logprobs_of([node])[0]
         return self._logprobs[node]
 
     def top_k(self, nodes: Sequence[Node], count: int) -> tuple[list[list[int]], list[list[float]]]:
-        """Return, by node, the ids of its `count` most likely tokens, most likely first, and estimated probabilities.
+        """Return the ids of the `count` most likely tokens after each node, most likely first, and probabilities.
 
-        The estimates are upper bounds, see `LogitRows.top_k`.
+        Both are lists with one list for each of `nodes`, in order; `count` is lowered to the vocabulary's size. The
+        probabilities are estimates: upper bounds, which may be far too high, see `LogitRows.top_k`.
         """
         return self._select(nodes).top_k(count)
 
@@ -155,7 +180,10 @@ class NodeScores:
         return self._select(nodes).logprobs
 
     def store_predictions(self, nodes: Iterable[Node]) -> None:
-        """Set `prediction` of each of these nodes, and mark the nodes as visible in their tree."""
+        """Set `prediction` of each of these nodes, and mark the nodes as visible in their tree.
+
+        A prediction that a node already has is replaced.
+        """
         chosen = list(nodes)
         for node, prediction in zip(chosen, self._select(chosen).predictions(), strict=True):
             node.prediction = prediction
@@ -166,10 +194,12 @@ class NodeScores:
 
 
 def prefill_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
-    """Prefill the path to `head` in passes of `PREFILL_CHUNK` tokens; after each, yield how many tokens are left.
+    """Generator: prefill the path to the node `head` in passes of `PREFILL_CHUNK` tokens.
 
-    Stops when at most `MAX_LAST_CHUNK` tokens are left, so it yields nothing for a shorter path: the caller's own pass
-    computes these together with the nodes that it evaluates. More are left if other trees have taken slots meanwhile.
+    After each pass it yields how many tokens of the path are not in the cache. It ends when these are at most
+    `MAX_LAST_CHUNK`, possibly without a pass: the caller's own pass computes them together with the nodes that it
+    evaluates. The most passes are fixed at the start, so more tokens may be left if other trees have taken slots
+    in the meantime. Raises CacheFull like `Engine.prefill`.
     """
     # Two long texts may free each other's slots between chunks. The number of rounds is bounded, so that this ends.
     for _ in range(len(engine.nodes_to_prefill(head)) // PREFILL_CHUNK):
@@ -181,10 +211,10 @@ def prefill_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
 
 
 def evaluate(parts: Iterable[NodeScores], nodes: Sequence[Node]) -> torch.Tensor:
-    """Implement `Engine.evaluate`: store the predictions of all `parts`, and return the log-probabilities of `nodes`.
+    """Implement `Engine.evaluate`: store the predictions of all nodes in `parts`; return log-probabilities of `nodes`.
 
-    `parts` are the scores of the passes, which hold each of `nodes`. The result has the shape (nodes, vocabulary), in
-    the order of `nodes`, of which there must be one or more.
+    `parts` are the scores of the passes, and each of `nodes` must be in one of them (KeyError otherwise). The result
+    has the shape (nodes, vocabulary), in the order of `nodes`, of which there must be one or more.
     """
     rows: dict[Node, torch.Tensor] = {}
     for scores in parts:
@@ -194,7 +224,10 @@ def evaluate(parts: Iterable[NodeScores], nodes: Sequence[Node]) -> torch.Tensor
 
 
 def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
-    """Implement `Engine.roll_out` with `Engine.evaluate`: one call for each level, with all branches that need it."""
+    """Generator that implements `Engine.roll_out` with `Engine.evaluate`.
+
+    In each step it evaluates those ends of unfinished branches that have no prediction, in one call.
+    """
     frontier = list(nodes)
     while frontier := [node for node in frontier if node.depth < depth and node.token_id not in stop]:
         pending = [node for node in frontier if node.prediction is None]
@@ -208,9 +241,10 @@ def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[
 def select_logits(logits: torch.Tensor, positions: torch.Tensor, length: int) -> torch.Tensor:
     """Return the logits at `positions`, of shape (batch, len(positions), vocabulary).
 
-    `logits` is the output of a pass of `length` positions. A model that supports `logits_to_keep` has returned just
-    these positions; any other has returned all. `positions` must ascend. Raises ModelError for any other number of
-    positions in `logits`.
+    `logits` is the output of a pass of `length` positions, of shape (batch, returned positions, vocabulary): a model
+    that supports `logits_to_keep` has returned just `positions`, any other all of them. `positions` is a 1-D tensor of
+    ascending indices without repetition, which is not checked. Raises ModelError if neither number of positions was
+    returned. Hidden states can take the place of logits.
     """
     if logits.shape[1] == len(positions):
         return logits
@@ -229,7 +263,7 @@ def best_token(node: Node) -> int:
 
 
 def group_by_tree(nodes: Sequence[Node]) -> dict[TokenTree, list[Node]]:
-    """Return the nodes of each tree, trees and nodes in the order in which they come first in `nodes`."""
+    """Return the nodes of each tree, in the order of `nodes` and with its repetitions; trees by their first node."""
     groups: dict[TokenTree, list[Node]] = {}
     for node in nodes:
         groups.setdefault(node.tree, []).append(node)

@@ -28,7 +28,10 @@ _PathRequest: TypeAlias = tuple[list[Node], list[Node]]
 
 
 class UncachedEngine:
-    """An `Engine` without a cache: each pass computes whole paths, as rows of a batch, padded on the right."""
+    """An `Engine` without a cache: slower, and right for models that the cached engine does not fit.
+
+    Each pass computes whole paths from the root, as rows of a batch, padded on the right.
+    """
 
     def __init__(self, hf_model: Any) -> None:
         self.model_copy = copy_sharing_parameters(hf_model)
@@ -46,7 +49,7 @@ class UncachedEngine:
             return base.evaluate(self._score_in_passes(nodes), nodes)
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
-        """See `Engine.score`; this engine never returns hidden states."""
+        """See `Engine.score`; `hidden` is ignored, and the result has no hidden states."""
         with self._lock, torch.inference_mode():
             return NodeScores.joined(list(self._score_in_passes(nodes)))
 
@@ -69,7 +72,7 @@ class UncachedEngine:
         return 0, 0
 
     def check_forward(self) -> None:
-        """Raise ModelError if a forward pass over three tokens fails, or returns logits for unexpected positions.
+        """Raise ModelError if a forward pass over three tokens fails, or returns an unexpected number of logits.
 
         Out-of-memory errors are raised unchanged.
         """
@@ -82,14 +85,18 @@ class UncachedEngine:
             raise ModelError(f"The model fails on a text of three tokens ({type(error).__name__}: {error}).") from error
 
     def _score_in_passes(self, nodes: Sequence[Node]) -> Iterator[NodeScores]:
-        """Yield the scores of `nodes`, pass by pass, longest paths first."""
+        """Generator: compute the paths to `nodes`, longest first, and yield the scores of `nodes`, pass by pass.
+
+        Each node comes once, also if `nodes` repeats it.
+        """
         for batch in self._batches(self._paths(nodes)):
             yield NodeScores([node for _, wanted in batch for node in wanted], self._pass(batch))
 
     def _paths(self, nodes: Sequence[Node]) -> Iterator[_PathRequest]:
-        """Yield the paths to run, longest first, each with the requested nodes on it whose logits it gives.
+        """Generator: yield the paths to run, longest first, each with those of `nodes` whose logits it is to give.
 
-        These are at most BATCH_ROWS nodes, and only the last one if `same_length_only`.
+        These lie on the path, in its order: all that no earlier path gives, but at most the last BATCH_ROWS, and only
+        the path's end if `same_length_only`. Each of `nodes` comes with exactly one path.
         """
         waiting = dict.fromkeys(sorted(nodes, key=lambda node: -node.depth))
         while waiting:
@@ -100,9 +107,10 @@ class UncachedEngine:
             yield path, wanted
 
     def _batches(self, paths: Iterator[_PathRequest]) -> Iterator[list[_PathRequest]]:
-        """Group paths, which must come longest first, into batches within `BATCH_TOKENS` and `BATCH_ROWS`.
+        """Generator: group successive paths, which must come longest first, into batches of one pass each.
 
-        With `same_length_only` the paths of a batch have one length. A batch of one path may exceed `BATCH_TOKENS`.
+        Batches stay within `BATCH_TOKENS` and `BATCH_ROWS`, except that one path alone may exceed `BATCH_TOKENS`. With
+        `same_length_only` the paths of a batch have one length.
         """
         batch: list[_PathRequest] = []
         depths: set[int] = set()
@@ -151,7 +159,10 @@ class UncachedEngine:
         return logits[rows.to(device), columns.to(device)].float()
 
     def _reset_dynamic_ropes(self) -> None:
-        """Reset length-dependent rotary embeddings, in which transformers keeps the longest text's frequencies."""
+        """Reset the model copy's rotary embeddings if they depend on the length of the text; otherwise do nothing.
+
+        transformers keeps the frequencies of the longest text so far in them.
+        """
         if self.same_length_only:
             for module in self.model_copy.modules():
                 for name in [name for name in vars(module) if name.endswith("max_seq_len_cached")]:
@@ -167,7 +178,10 @@ def _to_device(value: Any, device: torch.device) -> Any:
 
 
 def rope_types(config: Any) -> set[str]:
-    """Return the rope types of all layers of a transformers configuration; {"default"} if it names none."""
+    """Return the types of rotary embedding that a transformers configuration names, for all layer types together.
+
+    {"default"} if it names none.
+    """
     parameters = getattr(config.get_text_config(decoder=True), "rope_parameters", None) or {}
     nested = [value for value in parameters.values() if isinstance(value, dict)]
     return {str(part.get("rope_type", "default")) for part in (nested or [parameters])}
