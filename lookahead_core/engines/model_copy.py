@@ -13,9 +13,9 @@ from torch import nn
 
 
 def copy_sharing_parameters(hf_model: nn.Module) -> Any:
-    """Return a deep copy of a model in eval mode, with the very same parameter tensors and quantized weights.
+    """Return a deep copy of a model, in eval mode, with the very same parameter tensors and quantized weights.
 
-    Buffers are copied.
+    Buffers are copied. The model itself is not changed, except that 8-bit layers of bitsandbytes are initialised.
     """
     shared: dict[int, Any] = {id(parameter): parameter for parameter in hf_model.parameters()}
     for module in hf_model.modules():

@@ -18,10 +18,10 @@ the excess halves in 139 measurements."""
 
 
 class PassCosts:
-    """Estimates the relative cost of a forward pass from its number of nodes.
+    """Estimates the relative cost of a forward pass from its number of nodes. Each engine has one.
 
     `record` learns from a measured pass. `cost` has no fixed unit, so compare costs only. Before the first measurement
-    a pass with one node costs 1, and each further node 0.03.
+    a pass with one node costs 1, and each further node, up to 64 nodes, 0.03.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,11 @@ class PassCosts:
         self._curve = [_prior(index) for index in range(len(SIZES))]
 
     def record(self, nodes: int, seconds: float) -> None:
-        """Learn from a pass with this many nodes, rounded up to a number in `SIZES`; a larger pass is ignored."""
+        """Learn from a pass with this many nodes, rounded up to a number in `SIZES`, that took `seconds`.
+
+        Passes with no nodes or with more than 64 are ignored. `seconds` is cut to `nodes` times the estimate for one
+        node, if there is one. A measurement above the estimate moves it less than one below it.
+        """
         if not 1 <= nodes <= SIZES[-1]:
             return
         index = bisect.bisect_left(SIZES, nodes)
@@ -47,9 +51,10 @@ class PassCosts:
             self._curve = self._monotone_curve()
 
     def _decay(self, index: int) -> None:
-        """Lower the estimates that are higher than the estimate of the size at `index` suggests, by a small share.
+        """Lower the estimates that are higher than that of `SIZES[index]`, scaled by the ratio of the priors, suggests.
 
-        Sizes that seem expensive are avoided and so never measured again; their estimates would stay high.
+        They lose the share `DECAY_RATE` of the excess. Sizes that seem expensive are avoided and so not measured again;
+        without this their estimates would stay high. `SIZES[index]` must have an estimate.
         """
         for other, estimate in self._estimates.items():
             expected = self._estimates[index] * _prior(other) / _prior(index)
@@ -57,9 +62,9 @@ class PassCosts:
                 self._estimates[other] = estimate + DECAY_RATE * (expected - estimate)
 
     def cost(self, nodes: int) -> float:
-        """Return the estimated cost of a pass with this many nodes, at least 1, in a unit common to all sizes.
+        """Return the estimated cost of a pass, in a unit common to all sizes; `nodes` must be at least 1.
 
-        Above 64 nodes it grows in proportion to the nodes.
+        It never falls as the nodes grow. Above 64 nodes it grows in proportion to the nodes.
         """
         index = bisect.bisect_left(SIZES, nodes)
         if index == len(SIZES):
@@ -71,14 +76,15 @@ class PassCosts:
 
     @property
     def min_node_cost(self) -> float:
-        """The smallest cost of one more node between adjacent `SIZES`, in the unit of `cost`."""
+        """The smallest increase of `cost` by one more node, anywhere between 1 and 64 nodes; it may be 0."""
         steps = itertools.pairwise(zip(SIZES, self._curve, strict=True))
         return min((after - before) / (high - low) for (low, before), (high, after) in steps)
 
     def _monotone_curve(self) -> list[float]:
-        """Return the cost for each of `SIZES`, never decreasing: its estimate, or the nearest, scaled by the prior.
+        """Return the cost in seconds for each of `SIZES`, raised where needed so that no cost is below the one before.
 
-        There must be an estimate.
+        The cost of a size is its estimate, or else that of the nearest size that has one, times the ratio of their
+        priors. There must be one estimate at least.
         """
         known = sorted(self._estimates)
         curve: list[float] = []

@@ -20,7 +20,10 @@ BLOCK = 64
 
 
 class LogitRows:
-    """Logits of shape (rows, vocabulary). Derived tensors, except `logprobs`, are computed once, on first use."""
+    """Logits of shape (rows, vocabulary), and what is computed from them.
+
+    `block_maxima`, `best` and `probabilities` are computed on first use and kept, so `logits` must not be changed.
+    """
 
     def __init__(self, logits: torch.Tensor) -> None:
         self.logits = logits
@@ -28,7 +31,7 @@ class LogitRows:
     def select(self, indices: Sequence[int]) -> LogitRows:
         """Return some of the rows, in the order of `indices`, with the derived tensors that exist already.
 
-        Returns `self` if these are all rows in order.
+        Returns `self` if these are all rows in order. Adjacent rows share memory with `self`; others are copied.
         """
         if list(indices) == list(range(len(self.logits))):
             return self
@@ -44,7 +47,7 @@ class LogitRows:
 
     @functools.cached_property
     def block_maxima(self) -> torch.Tensor:
-        """The largest logit of each block of BLOCK columns, of shape (rows, blocks), without a shorter last block."""
+        """The largest logit of each block of BLOCK columns, of shape (rows, blocks); no block for the remainder."""
         return _in_blocks(self.logits).amax(-1)
 
     @functools.cached_property
@@ -75,10 +78,11 @@ class LogitRows:
         return (self.logits - self._of_best(self.logits)).add_(self._of_best(self.probabilities).log())
 
     def top_k(self, count: int) -> tuple[list[list[int]], list[list[float]]]:
-        """Return, by row, the ids of the `count` most likely tokens, most likely first, and estimated probabilities.
+        """Return the ids of the `count` most likely tokens of each row, most likely first, and their probabilities.
 
-        In a vocabulary of more than `4 * count * BLOCK` tokens the estimates are normalised over the candidates of the
-        search only, which saves a sweep over each row. So they are upper bounds, far too high for a flat row.
+        Both are lists with one list for each row; `count` is lowered to the vocabulary's size. In a vocabulary of more
+        than `4 * count * BLOCK` tokens the probabilities are normalised over the blocks with the largest logits only,
+        which saves a sweep over each row: they are upper bounds, far too high for a flat row. Otherwise they are exact.
         """
         count = min(count, self.logits.shape[-1])
         candidates = _candidates(self.logits, count, self)
@@ -90,7 +94,10 @@ class LogitRows:
         return token_ids.tolist(), probabilities.tolist()
 
     def predictions(self) -> list[Prediction]:
-        """Return each row as a `Prediction`, in order, without its `row`."""
+        """Return a `Prediction` for each row, in order, with its `TOP_TOKENS` most likely tokens, or all if fewer.
+
+        `Prediction.row` is not set.
+        """
         token_ids = top_k_sorted(self.logits, min(TOP_TOKENS, self.logits.shape[-1]), self)
         best = token_ids[:, :1]
         highest, best_logprob = self.logits.gather(1, best), self.probabilities.gather(1, best).log()
@@ -111,18 +118,16 @@ class LogitRows:
         ]
 
     def _of_best(self, numbers: torch.Tensor) -> torch.Tensor:
-        """Return the number that belongs to each row's most likely token, of shape (rows, 1).
-
-        `numbers` has the shape of the logits.
-        """
+        """Return the entry of `numbers`, of the shape of the logits, for each row's most likely token, as (rows, 1)."""
         return numbers.gather(1, self.best[:, None])
 
 
 def top_k_sorted(logits: torch.Tensor, count: int, rows: LogitRows | None = None) -> torch.Tensor:
     """Return the ids of the `count` largest logits of each row, of shape (rows, count), largest first.
 
-    Equal logits come by id; which of them are among the `count` largest is not defined. `count` is at most the
-    vocabulary's size. `rows` are these logits as `LogitRows`, if the caller has them: their block maxima are reused.
+    Equal logits come lowest id first; which of them are among the `count` largest is not defined. `count` must be at
+    most the vocabulary's size. `rows` are these logits as `LogitRows`, if the caller has them: their block maxima are
+    reused.
     """
     token_ids = top_k_ids(logits, count, rows).sort(-1).values
     order = logits.gather(1, token_ids).sort(stable=True, dim=-1, descending=True).indices
@@ -132,7 +137,7 @@ def top_k_sorted(logits: torch.Tensor, count: int, rows: LogitRows | None = None
 def top_k_ids(logits: torch.Tensor, count: int, rows: LogitRows | None = None) -> torch.Tensor:
     """Return the ids of the `count` largest logits of each row, of shape (rows, count), in any order.
 
-    `count` is at most the vocabulary's size. `rows` are these logits as `LogitRows`, if the caller has them: their
+    `count` must be at most the vocabulary's size. `rows` are these logits as `LogitRows`, if the caller has them: their
     block maxima are reused.
     """
     candidates = _candidates(logits, count, rows or LogitRows(logits))
@@ -142,10 +147,11 @@ def top_k_ids(logits: torch.Tensor, count: int, rows: LogitRows | None = None) -
 
 
 def _candidates(logits: torch.Tensor, count: int, rows: LogitRows) -> torch.Tensor | None:
-    """Return, per row, ids of tokens that include the `count` largest logits; None if the vocabulary is too small.
+    """Return ids of tokens among which are those of the `count` largest logits of each row; None in small vocabularies.
 
-    The shape is (rows, candidates). `4 * count * BLOCK` tokens are too few. `rows` are the same logits. The largest
-    logits lie in the blocks with the largest maxima, or in the columns after the last whole block.
+    The shape is (rows, candidates), in no particular order: all tokens of the `count` blocks with the largest maxima,
+    and those after the last whole block. None if the vocabulary has at most `4 * count * BLOCK` tokens. `rows` must be
+    the same logits.
     """
     width = logits.shape[-1]
     if width <= 4 * count * BLOCK:
@@ -159,7 +165,7 @@ def _candidates(logits: torch.Tensor, count: int, rows: LogitRows) -> torch.Tens
 
 
 def _in_blocks(logits: torch.Tensor) -> torch.Tensor:
-    """Return a view of shape (rows, blocks, BLOCK); columns after the last whole block are left out."""
+    """Return a view of logits of shape (rows, blocks, BLOCK); columns after the last whole block are left out."""
     blocks = logits.shape[-1] // BLOCK
     return logits[:, : blocks * BLOCK].view(len(logits), blocks, BLOCK)
 
@@ -167,9 +173,9 @@ def _in_blocks(logits: torch.Tensor) -> torch.Tensor:
 def _tail_histograms(below: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
     """Return, per row, the histogram of the tokens outside `kept` by their distance to the most likely one.
 
-    The result has the shape (rows, TAIL_BINS); bins are `TAIL_BIN` nats wide. `below` holds, in nats, the
-    log-probability of each token less the highest of its row, and is overwritten. `kept` holds the columns of the
-    tokens that are not counted.
+    The result holds counts, of shape (rows, TAIL_BINS); bins are `TAIL_BIN` nats wide, and the last one also counts all
+    beyond it. `below`, of shape (rows, vocabulary), holds the log-probability of each token less the highest of its
+    row, in nats; it is overwritten. `kept`, of shape (rows, kept tokens), holds the ids that are not counted.
     """
     # Counting uint8 values is several times faster than counting wider integers.
     bins = below.mul_(-1 / TAIL_BIN).clamp_(max=TAIL_BINS - 1).to(torch.uint8)

@@ -38,7 +38,7 @@ VOCABULARY = 96
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """Whether the cached engine fits a model."""
+    """Whether the cached engine fits a model, and with which attention or why not; `fit` returns it."""
 
     cached: bool
     """Whether it fits."""
@@ -51,7 +51,9 @@ class ProbeResult:
 def fit(hf_model: Any) -> ProbeResult:
     """Decide whether the cached engine fits a transformers model, and with which attention implementation.
 
-    The model is not changed. An error in the probe is not raised: it means that the engine does not fit.
+    After a check of the configuration, a small model of the same architecture runs in both engines with each of
+    `_candidates`; the first with log-probabilities within `TOLERANCE` is taken. The model is not changed. An error of
+    the small model is not raised: the cached engine then does not fit with that attention.
     """
     config = hf_model.config
     if reason := _refused_by(config):
@@ -99,9 +101,10 @@ def _candidates(hf_model: Any) -> list[str]:
 
 
 def small_config(config: Any) -> Any:
-    """Return a copy of a transformers configuration for a small model of the same architecture.
+    """Return a changed copy of a transformers configuration, for a small model of the same architecture.
 
-    It has two layers of each type, four heads, `VOCABULARY` tokens, windows of `LIMIT` tokens, and no quantization.
+    It has two layers of each type, four heads, `VOCABULARY` tokens, no special tokens, and no quantization; sliding
+    windows, if there are any, have `LIMIT` tokens.
     """
     small = copy.deepcopy(config)
     text = small.get_text_config(decoder=True)
@@ -117,7 +120,7 @@ def small_config(config: Any) -> Any:
 
 
 def _make_shallow(text: Any) -> None:
-    """Set two layers of each layer type in a configuration, or two layers if it names no types."""
+    """Change a text configuration in place to two layers of each layer type, or two layers if it names no types."""
     kinds = list(dict.fromkeys(getattr(text, "layer_types", None) or ("only",)))
     layers = [kind for kind in kinds for _ in range(2)]
     if getattr(text, "layer_types", None):
@@ -128,7 +131,11 @@ def _make_shallow(text: Any) -> None:
 
 
 def _make_narrow(text: Any) -> None:
-    """Set four heads of width 16 and other small sizes in a configuration; key heads that are shared stay so."""
+    """Change a text configuration in place to four heads of width 16 and other small sizes.
+
+    Key heads become four if they were as many as the heads, one if they were one, and otherwise two. Most sizes are set
+    only if the configuration has them.
+    """
     heads = text.num_attention_heads
     shared = getattr(text, "num_key_value_heads", None)
     text.num_attention_heads = 4
@@ -149,7 +156,10 @@ def _make_narrow(text: Any) -> None:
 
 
 def _shrink_limits(text: Any) -> None:
-    """Set sliding windows of `LIMIT` tokens in a configuration, and enough positions for the probe's trees."""
+    """Change a text configuration in place: give the sliding windows that it has `LIMIT` tokens.
+
+    Also set its number of positions, to more than the longest path in the probe's trees has.
+    """
     if getattr(text, "sliding_window", None):
         text.sliding_window = LIMIT
     if isinstance(getattr(text, "window_size", None), int):
@@ -159,7 +169,7 @@ def _shrink_limits(text: Any) -> None:
 
 @dataclass(frozen=True)
 class ProbeKey:
-    """The inputs of `difference`, as a key of its cache."""
+    """The inputs of `difference`, as a key of its cache: equal if class, configuration's text and attention are."""
 
     model_class: type[PreTrainedModel]
     config: Any = field(compare=False)
@@ -171,9 +181,9 @@ class ProbeKey:
 
 
 def _difference(hf_model: Any, attention: str) -> float:
-    """Return the largest error of the cached engine on a small random model of the architecture of `hf_model`.
+    """Return `difference` for a small random model of the architecture of `hf_model`, with this attention.
 
-    It is the error in log-probabilities as a share of the largest one, see `difference`.
+    The cached engine's error is a share of the largest log-probability. Raises any error of the small model.
     """
     config = small_config(hf_model.config)
     return difference(ProbeKey(type(hf_model), config, _text_of(config), attention))
@@ -190,10 +200,11 @@ def _text_of(config: Any) -> Hashable:
 
 @functools.lru_cache(maxsize=64)
 def difference(key: ProbeKey) -> float:
-    """Return the largest difference between both engines' log-probabilities, as a share of the largest absolute one.
+    """Return the largest difference between the log-probabilities of the cached engine and of the uncached one.
 
-    Both engines evaluate two random trees on a model of the key's configuration with random weights. Infinite if a
-    log-probability is not finite. Raises any error of the model. Results are cached by key.
+    It is a share of the uncached engine's largest absolute log-probability. Both evaluate two random trees on a model
+    of the key's configuration with random weights. Infinite if a log-probability is not finite. Raises any error of the
+    model. Results are cached by key, errors are not.
     """
     own = key.attention if key.attention != ATTENTION else "sdpa"
     # The program's own random state is restored afterwards.
@@ -218,9 +229,10 @@ def difference(key: ProbeKey) -> float:
 
 
 def _probe_tree(seed: int) -> list[Node]:
-    """Return nodes of a new tree of random tokens: the last of a prompt, and all of its branches but their ends.
+    """Return nodes to evaluate in a new tree of random tokens: the last of the prompt, then one branch after the other.
 
-    The branches are deep enough to cross every limit.
+    The tree has a prompt of `PROMPT` tokens and `BRANCHES` branches of `DEPTH` + 1 nodes below it, whose ends are not
+    returned. `DEPTH` exceeds `LIMIT`, so sliding windows end within a branch. Equal seeds give equal trees.
     """
     generator, tree = random.Random(seed), TokenTree()
     head = tree.descend(tree.root, (generator.randrange(VOCABULARY) for _ in range(PROMPT)))
