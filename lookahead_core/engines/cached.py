@@ -140,7 +140,10 @@ class CachedEngine:
         return cache
 
     def _mark_used(self, trees: Iterable[TokenTree]) -> None:
-        """Mark these trees' caches as used now, so that none of them is cleared to make room for another of them."""
+        """Mark these trees' caches as used now, so that none of them is cleared to make room for another of them.
+
+        Caches that do not exist yet are created.
+        """
         self._uses += 1
         for tree in trees:
             self._cache(tree).last_use = self._uses

@@ -28,7 +28,7 @@ class Engine(Protocol):
 
     @property
     def pass_costs(self) -> PassCosts:
-        """Estimates the cost of a forward pass from its number of nodes; learns from passes that callers measure."""
+        """The estimates of a forward pass's cost by its number of nodes; they change when callers `record` passes."""
         ...
 
     @property
@@ -95,7 +95,7 @@ class Engine(Protocol):
         ...
 
     def compact(self, tree: TokenTree) -> None:
-        """Close the gaps that freed slots have left in a tree's cache; free memory if less than half its slots are used.
+        """Close the gaps that freed slots have left in a tree's cache; free memory if less than half of it is in use.
 
         Does nothing for a tree without a cache.
         """

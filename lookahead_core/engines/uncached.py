@@ -128,7 +128,7 @@ class UncachedEngine:
     def _pass(self, batch: list[_PathRequest]) -> torch.Tensor:
         """Run one forward pass; return the logits of the requested nodes in float32, of shape (nodes, vocabulary).
 
-        The nodes are in the order of the batch, path by path.
+        The nodes are in the order of the batch: path by path, and of each path in the order of its requested nodes.
         """
         self._reset_dynamic_ropes()
         paths = [path for path, _ in batch]
