@@ -25,10 +25,10 @@ STATUS_INTERVAL = 0.5
 
 
 def build(loader: ModelLoader, address: str | None = None) -> gr.Blocks:
-    """Return the whole page, ready to launch; it can be opened before the model is loaded.
+    """Return the whole page, to launch with the `launch_options` of the same loader. Does not start loading the model.
 
-    `address` is the URL at which other people reach the page, for the links that it makes; with None the page uses the
-    URL in its browser.
+    The page can be opened before the model is loaded. `address` is the URL at which other people reach the page, for
+    the links that it makes; with None the page uses the URL in the visitor's browser.
     """
     with gr.Blocks(title="Lookahead", fill_width=True, analytics_enabled=False) as page:
         header = Header(loader.loading.as_json())
@@ -63,7 +63,11 @@ def build(loader: ModelLoader, address: str | None = None) -> gr.Blocks:
 
 
 def launch_options(loader: ModelLoader) -> dict[str, Any]:
-    """Return keyword arguments for the page's `launch`: theme, styles, scripts, HTTP routes and middleware."""
+    """Return keyword arguments for `gr.Blocks.launch` of the page that `build` has made with the same loader.
+
+    They hold the theme, the style sheet, links that load the scripts, the HTTP routes of scripts and calls, and
+    `RequestGate` as middleware; and they switch off parts of Gradio that the page does not use, such as uploads.
+    """
     return {
         "theme": theme(),
         "css_paths": STYLE,

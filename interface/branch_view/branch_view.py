@@ -14,11 +14,13 @@ HINT = "Write something to see here how it could continue. Click a word to inser
 
 
 class BranchView(gr.HTML):
-    """Rows of branches with their probabilities; components built inside appear between coverage bar and rows.
+    """Gradio component that shows branches as rows of buttons with their probabilities, below a bar of their coverage.
 
-    `value` is the JSON of a view to show at first, or None. The ids of its elements begin with `prefix`. `hint` is
-    shown while there are no rows. The template is static and the script inserts text as text nodes, so no text of a
-    model or a person becomes markup. `options` are passed on to `gr.HTML`.
+    Used as a context manager, it shows the components that are made inside between that bar and the rows. `value` is
+    what to show at first, the detail of a `show` event as JSON, with the lookahead as its `view`; None for nothing.
+    The ids of its elements begin with `prefix`. `hint` is markup, shown while there is nothing else. Other text is
+    inserted by the script as text nodes, so that no text of a model or a person becomes markup. `options` are passed on
+    to `gr.HTML`.
     """
 
     def __init__(

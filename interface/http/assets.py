@@ -29,14 +29,14 @@ HASH_LENGTH = 16
 
 @dataclass(frozen=True)
 class ScriptFiles:
-    """The scripts of a folder, as they were when they were read."""
+    """The scripts of a folder, with their contents at the time of `read`, their URLs, and a route that serves them."""
 
     contents: Mapping[str, bytes]
     """The content of each script by its path relative to the folder, with forward slashes."""
 
     @classmethod
     def read(cls, folder: Path) -> ScriptFiles:
-        """Read every `.js` file in a folder and all folders below it."""
+        """Read every `.js` file in a folder and all folders below it, and return them."""
         files = sorted(folder.rglob("*.js"))
         return cls({file.relative_to(folder).as_posix(): file.read_bytes() for file in files})
 
@@ -49,13 +49,16 @@ class ScriptFiles:
         return digest.hexdigest()[:HASH_LENGTH]
 
     def address(self, name: str) -> str:
-        """Return the URL path of a script, from its path relative to the folder; does not check that it exists."""
+        """Return the URL path of a script, `PATH`/version/`name`; does not check that it exists.
+
+        `name` is its path relative to the folder, with forward slashes.
+        """
         return f"{PATH}/{self.version}/{name}"
 
     def route(self) -> Route:
-        """Return a route for `PATH`/version/name that serves these scripts.
+        """Return a GET route that serves the scripts at their `address`; browsers may keep a response for a year.
 
-        It responds with 404 and a sentence for an unknown name, and for any other version.
+        It responds with 404 and a sentence as plain text for an unknown name, and for any other version.
         """
 
         async def script(request: Request) -> Response:
@@ -75,15 +78,16 @@ def _not_found(sentence: str) -> Response:
 
 @cache
 def scripts() -> ScriptFiles:
-    """The interface's scripts, read once for each process."""
+    """Return all scripts below `interface/`, read at the first call in a process."""
     return ScriptFiles.read(FOLDER)
 
 
 def on_load(module: str, function: str) -> str:
-    """Return JavaScript for a component's `js_on_load`: import a script and call one of its exported functions.
+    """Return JavaScript for the `js_on_load` of a `gr.HTML`: it imports a script and calls an exported function of it.
 
-    `module` is the script's path below `interface/`. The function gets Gradio's `element`, `props`, `trigger`, `watch`
-    and `server` (null without server functions) as one object.
+    `module` is the script's path below `interface/`, `function` the function's name. The function gets one object with
+    Gradio's `element`, `props`, `trigger`, `watch` and `server`, which is null without server functions. Neither name
+    is checked.
     """
     arguments = "{element, props, trigger, watch, server: typeof server === 'undefined' ? null : server}"
     address = f".{scripts().address(module)}"
@@ -91,7 +95,7 @@ def on_load(module: str, function: str) -> str:
 
 
 def head() -> str:
-    """Return HTML for the page's head: one `modulepreload` link per script, so that buttons work when first seen."""
+    """Return HTML for the page's `<head>`: a `modulepreload` link per script, so that browsers fetch them early."""
     files = scripts()
     return "\n".join(f'<link rel="modulepreload" href=".{files.address(name)}">' for name in files.contents)
 

@@ -27,7 +27,10 @@ ALL_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 def routes(loader: ModelLoader) -> list[Route]:
-    """Return routes for Gradio's server: each call, the examples, and errors for all other paths and methods."""
+    """Return routes for Gradio's server: `PATH`/name for each call, the examples at `PATH`, and errors for the rest.
+
+    None is outside of `PATH`. Calls run on the loader's `caller`; the model may still be loading.
+    """
     calls = [Route(f"{PATH}/{name}", _endpoint(loader.caller, name), methods=_methods(name)) for name in NAMES]
     others = [Route(path, _unknown, methods=ALL_METHODS) for path in (PATH, f"{PATH}/{{name:path}}")]
     return [Route(PATH, _examples, methods=["GET"]), *calls, *others]
@@ -44,7 +47,10 @@ async def _examples(request: Request) -> Response:
 
 
 async def _unknown(request: Request) -> Response:
-    """Respond to an unknown call with 404, to a wrong method with 405, and to `GET /api/` with the examples."""
+    """Respond to a request below `PATH` that no other route takes, with a sentence as JSON.
+
+    The status is 404 for an unknown call, and 405 for a wrong method. The response to `GET /api/` is the examples.
+    """
     name = request.path_params.get("name", "").strip("/")
     if not name and request.method == "GET":
         return await _examples(request)
@@ -58,7 +64,11 @@ async def _unknown(request: Request) -> Response:
 
 
 def _endpoint(caller: CallRunner, name: str) -> Callable[[Request], Awaitable[Response]]:
-    """Return the handler of one call: its result, or an error's status and sentence, as JSON."""
+    """Return the request handler of the call `name`: it responds with the call's result, or with an error, as JSON.
+
+    The arguments are the JSON object in the body of a POST, or else those in the URL. Requests of other sites' pages
+    are refused with 403; for other statuses see `status`. If the client disconnects, the call is cancelled.
+    """
 
     async def answer(request: Request) -> Response:
         try:
@@ -76,7 +86,10 @@ def _endpoint(caller: CallRunner, name: str) -> Callable[[Request], Awaitable[Re
 
 
 async def _while_connected(request: Request, answer: Awaitable[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the result of `answer` or raise its error; if the client disconnects first, cancel it and return None."""
+    """Return the result of `answer` or raise its error; if the client disconnects first, cancel it and return None.
+
+    The request's body must have been received before. Cancelling this cancels `answer` too.
+    """
     answering, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -87,15 +100,16 @@ async def _while_connected(request: Request, answer: Awaitable[dict[str, Any]]) 
 
 
 async def _disconnected(request: Request) -> None:
-    """Wait until the client disconnects; the request's body must have been received."""
+    """Wait, without a time limit, until the client disconnects; the request's body must have been received before."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 def _query(call: str, request: Request) -> dict[str, Any]:
-    """Return the arguments in a URL: int where the call's parameter may be an int, otherwise strings.
+    """Return the arguments in the query of a URL, by name, for the call with the name `call`.
 
-    Raises Refused (400) if such a value is no whole number.
+    Values are int for parameters that may be int, otherwise strings, also under names that the call does not know.
+    Raises Refused (400) if a value for an int parameter is no whole number.
     """
     kinds = {name: parameter.annotation for name, parameter in parameters_of(call).items()}
     whole = {name for name, kind in kinds.items() if int in (kind, *get_args(kind))}

@@ -15,15 +15,20 @@ from interface.server.model_loading import ModelLoader
 
 
 def build(loader: ModelLoader) -> None:
-    """Add an API endpoint for each call to the `gr.Blocks` in whose context this runs."""
+    """Add an API endpoint for each call, under its name, to the `gr.Blocks` in whose context this runs.
+
+    `gradio_client` and MCP use these endpoints. The model may still be loading.
+    """
     for name in NAMES:
         gr.api(_endpoint(loader.caller, name), api_name=name, concurrency_limit=None)
 
 
 def _endpoint(caller: CallRunner, name: str) -> Callable[..., Awaitable[dict[str, Any]]]:
-    """Return a coroutine function for `gr.api` with the name, parameters, types and docstring of the call.
+    """Return a coroutine function for `gr.api` that runs the call `name` and returns its result.
 
-    It raises every error as `gr.Error` with a sentence.
+    It has the name, parameters, types and docstring of the call, and a first parameter for Gradio's request, which
+    Gradio fills in and does not show. It raises every error as `gr.Error` with a sentence, also for a request of
+    another site's page.
     """
     parameters = list(parameters_of(name).values())
     signature = inspect.Signature(parameters)

@@ -34,9 +34,11 @@ BODY_TIMEOUT = 5.0
 
 
 class RequestGate:
-    """ASGI middleware: reads and checks an HTTP request, then calls the app; or responds with an error and a sentence.
+    """ASGI middleware: reads the whole body of an HTTP request, checks it, and only then calls the app.
 
-    Does nothing if the client disconnects before the body ends. Other connections than HTTP go to the app unchecked.
+    A body that is too large or stops coming, and a request that Gradio should not get (see `_check`), get an error
+    response with a sentence instead. If the client disconnects before the body ends, nothing is called and nothing
+    sent. Connections other than HTTP go to the app unchecked.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -59,21 +61,22 @@ class RequestGate:
 
 
 def route_of(scope: Mapping[str, Any]) -> str:
-    """Return the path of a request without the prefix `root_path` and without final slashes; "/" if nothing is left."""
+    """Return the path in an ASGI scope, without its `root_path` and without final slashes; "/" if nothing is left."""
     path, root = scope["path"], scope.get("root_path", "").rstrip("/")
     return (path[len(root) :] if path.startswith(f"{root}/") else path).rstrip("/") or "/"
 
 
 def most_bytes(path: str) -> int:
-    """Return the largest allowed body, in bytes, of a request to this path."""
+    """Return the largest allowed body, in bytes, of a request to this path, which is one of `route_of`."""
     return next(most for beginning, most in MOST_BYTES.items() if path.startswith(beginning))
 
 
 async def _read(headers: Headers, receive: Receive, most: int) -> bytes:
     """Return the whole body; raise Refused (413) if it has more than `most` bytes.
 
-    A too large body is read to its end, or for MOST_DISCARDED bytes, before that; with an `Expect` header and an
-    announced length not at all. The errors of `_next` pass through.
+    Before it raises, a too large body is read to its end or for MOST_DISCARDED bytes, without keeping it; but if the
+    request has an `Expect` header, and a Content-Length above `most`, nothing is read. Without a Transfer-Encoding and
+    with a Content-Length of 0 or none, the body is b"". Also raises the errors of `_next`.
     """
     announced = headers.get("content-length", "0")
     if announced == "0" and "transfer-encoding" not in headers:
@@ -94,9 +97,9 @@ async def _read(headers: Headers, receive: Receive, most: int) -> bytes:
 
 
 async def _next(receive: Receive) -> Message:
-    """Return the ASGI message with the next part of the body, always with `body` and `more_body`.
+    """Return the ASGI message with the next part of the body; `body` and `more_body` are added if they are missing.
 
-    Raises Refused (408) after BODY_TIMEOUT seconds, and ClientDisconnect if the client disconnects.
+    Raises Refused (408) if none comes within BODY_TIMEOUT seconds, and ClientDisconnect if the client disconnects.
     """
     try:
         message = await asyncio.wait_for(receive(), BODY_TIMEOUT)
@@ -110,7 +113,7 @@ async def _next(receive: Receive) -> Message:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Return an ASGI `receive` that first returns `body`, which was already read, and from then on calls `receive`."""
+    """Return an ASGI `receive` whose first message has the whole `body`, already read; later ones are `receive`'s."""
     unread = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
@@ -120,9 +123,11 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 def _check(path: str, headers: Headers, body: bytes, blocks: Blocks | None) -> None:
-    """Raise ForeignOrigin or Refused where Gradio would answer another site's page, or fail with a traceback.
+    """Raise an error if Gradio would serve this request to another site's page, or would fail at it with a traceback.
 
-    `blocks` is the Gradio page; None for a path outside of Gradio's routes.
+    PAGE_ROUTES are closed to other sites' pages (ForeignOrigin). For a component's server function, at QUEUE_JOIN and
+    below FUNCTION_ROUTES, the body must be a JSON object that calls an existing function (Refused). All other requests
+    pass. `path` is that of `route_of`; `blocks` is the Gradio page, None for a path outside of Gradio's routes.
     """
     if path in PAGE_ROUTES:
         require_own_page(headers)
@@ -136,13 +141,16 @@ def _check(path: str, headers: Headers, body: bytes, blocks: Blocks | None) -> N
 
 
 def _require_json_type(headers: Headers) -> None:
-    """Raise Refused (415) unless the type is JSON: other types can be sent by any page, without a preflight request."""
+    """Raise Refused (415) unless the Content-Type is application/json; its parameters, such as charset, do not count.
+
+    Browsers let a page of any site send some other types, without asking this server first (a preflight request).
+    """
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "The request must have the content type application/json.")
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object in a body; raise Refused (400) if the body is anything else."""
+    """Return the JSON object in a body; raise Refused (400) if it is no JSON, also if empty, or another JSON value."""
     try:
         parsed = json.loads(body)
     except (ValueError, RecursionError):
@@ -153,9 +161,10 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def _check_component(fields: dict[str, Any], blocks: Blocks) -> None:
-    """Raise Refused unless these fields call an existing server function of a component.
+    """Raise Refused unless a body's `fields` call a server function of a component of the page.
 
-    The status is 400 without `session_hash` or `data`, and 404 for an unknown component or function.
+    The status is 400 if `session_hash` is no string or `data` is missing, and 404 unless `component_id` is the number
+    of a component that has a server function with the name `fn_name`.
     """
     number, name = fields.get("component_id"), fields.get("fn_name")
     if not isinstance(fields.get("session_hash"), str) or "data" not in fields:
@@ -167,9 +176,10 @@ def _check_component(fields: dict[str, Any], blocks: Blocks) -> None:
 
 
 def _check_function(path: str, fields: dict[str, Any], blocks: Blocks) -> None:
-    """Raise Refused (404) unless `fn_index`, or else the end of the path, names a function of the page.
+    """Raise Refused (404) unless a request, with these `fields` in its body, is for a function of the page.
 
-    At QUEUE_JOIN only `fn_index` counts.
+    If there is an `fn_index`, it must be the number of a function. Otherwise the last part of the path must be the API
+    name of one, and a request to QUEUE_JOIN is refused.
     """
     number, names = fields.get("fn_index"), {function.api_name for function in blocks.fns.values()}
     if number is not None:

@@ -21,10 +21,10 @@ class ForeignOrigin(LookaheadError):
 def require_own_page(headers: Mapping[str, str]) -> None:
     """Raise ForeignOrigin if the headers, by lower-case name, say that a page of another site has sent the request.
 
-    Browsers send `Origin` where the page may read the answer: allowed are pages of the same host on any port, and any
-    pair of `localhost`, 127.0.0.1 and ::1. For images, frames and links they send `Sec-Fetch-Site` only: allowed are
-    `none` and `same-origin`, which is believed even where a proxy has changed the host. Programs send neither header,
-    and are allowed.
+    `Sec-Fetch-Site: same-origin` is always allowed, since a proxy may have changed the host. Otherwise, with an
+    `Origin`, that must have the same host as `Host`, on any port, or both must be among LOCAL_HOSTS. Without one, as
+    browsers request images, frames and links, `Sec-Fetch-Site` must be `none`, as for a typed URL. Programs send
+    neither header, and are allowed.
     """
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     own = site == "same-origin" or (site in NO_PAGE if origin is None else _same_host(origin, headers.get("host", "")))
@@ -35,7 +35,10 @@ def require_own_page(headers: Mapping[str, str]) -> None:
 
 
 def _same_host(origin: str, host: str) -> bool:
-    """Whether an `Origin` and a `Host` header name the same host, or both this computer; ports are ignored."""
+    """Whether an `Origin` and a `Host` header name the same host, or both one of LOCAL_HOSTS; ports are ignored.
+
+    False if either is invalid.
+    """
     try:
         theirs, ours = urlsplit(origin).hostname, urlsplit(f"//{host}").hostname
     except ValueError:  # not a valid address

@@ -17,7 +17,11 @@ LINGER = 5.0
 
 
 class _Answering(asyncio.Protocol):
-    """Overrides the methods of uvicorn's connection class that would close a connection at once."""
+    """Mixin before uvicorn's HTTP protocol class, of which each connection has an object.
+
+    It responds to malformed requests with 400 and SENTENCE, and closes the connection LINGER seconds later; uvicorn
+    would close it at once, and the client might not get the response.
+    """
 
     transport: Any
     cycle: Any
@@ -26,9 +30,10 @@ class _Answering(asyncio.Protocol):
     _refused = False
 
     def send_400_response(self, msg: str) -> None:
-        """Respond with 400 and close after LINGER seconds; uvicorn calls this for a malformed request.
+        """Respond with 400 and SENTENCE, and close after LINGER seconds; uvicorn calls this for a malformed request.
 
-        If the response to it has begun already, the connection is closed without a 400.
+        Ignores `msg`. If an app is still working on a request of this connection, its response is dropped; if it has
+        begun to respond, the connection is closed without a 400.
         """
         self._refused = True
         cycle = self.cycle
@@ -44,12 +49,15 @@ class _Answering(asyncio.Protocol):
         self.loop.call_later(LINGER, self.transport.close)
 
     def data_received(self, data: bytes) -> None:
-        """Pass received bytes on to the HTTP parser; drop them if a request was refused already."""
+        """Pass received bytes on to uvicorn's HTTP parser; drop them if this connection has had a 400 already."""
         if not self._refused:
             super().data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Refuse a request whose body is incomplete when the client stops sending; it can still read the 400."""
+        """Respond with 400 if the client stops sending before a request's body is complete, and no response has begun.
+
+        asyncio calls this, and closes the connection unless the result is true; the result is that of uvicorn's class.
+        """
         cycle = self.cycle
         if not self._refused and cycle is not None and cycle.more_body and not cycle.response_started:
             self.send_400_response("")
@@ -57,6 +65,9 @@ class _Answering(asyncio.Protocol):
 
 
 def answer_unreadable_requests(server: Any) -> None:
-    """Make a started uvicorn server respond to malformed requests with 400 and a sentence, on all new connections."""
+    """Make a started uvicorn server respond to malformed and incomplete requests with 400 and a sentence.
+
+    It changes the server's configuration, once for each server; connections that are already open keep uvicorn's way.
+    """
     known = server.config.http_protocol_class
     server.config.http_protocol_class = type("Connection", (_Answering, known), {})
