@@ -35,7 +35,7 @@ _PAGE_ID = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 @dataclass(frozen=True)
 class MessageContext:
-    """A conversation up to the message that is being written."""
+    """A conversation: its earlier messages, and the role of the message that is being written, without its content."""
 
     earlier: tuple[tuple[str, str], ...]
     """Role and content of each earlier message."""
@@ -44,16 +44,22 @@ class MessageContext:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """All messages for the chat template; the last one has the role of the new message and an empty content."""
+        """All messages as a chat template takes them, `{"role": …, "content": …}`, in order.
+
+        The last one has the role of the message that is being written, and an empty content.
+        """
         return [{"role": role, "content": content} for role, content in (*self.earlier, (self.role, ""))]
 
 
 @dataclass(frozen=True)
 class BranchRequest:
-    """A page's request for branches that continue the text before its caret."""
+    """A page's request for branches that continue the text before its caret, with all fields checked.
+
+    `from_json` makes it; `PageSession.answer_steps` answers it.
+    """
 
     page: str
-    """The page's id: a random secret that the page makes at its load."""
+    """The page's id: a random secret that the page makes at its load, another one for each of its tabs."""
     number: int
     """The request's number within its page: a request supersedes those with lower numbers."""
     revision: int
@@ -75,7 +81,11 @@ class BranchRequest:
 
     @classmethod
     def from_json(cls, payload: object) -> BranchRequest:
-        """Return the request in a page's JSON; raise ValueError with a sentence if a field is invalid."""
+        """Return the request in a page's JSON object; raise ValueError with a sentence if it is invalid.
+
+        Required fields are `page`, `number`, `revision` and `text`. Invalid entries of `accepted` are left out without
+        an error (see `_accepted`), and unknown fields are ignored.
+        """
         fields = payload if isinstance(payload, dict) else {}
         return cls(
             page=page_id(fields),
@@ -94,15 +104,18 @@ class BranchRequest:
     def message(self) -> MessageContext | None:
         """The conversation whose last message is the text; None for a plain text.
 
-        Without `conversation`, an instruction or a source makes one: the user's message is both, joined by an empty
-        line, and the text is the assistant's answer.
+        It is `conversation` if that is set. Otherwise an instruction or a source makes one: a single user message, of
+        the instruction, an empty line and the source, or the one that is there; the text is the assistant's answer.
         """
         user_message = "\n\n".join(part for part in (self.instruction, self.source) if part is not None)
         return self.conversation or (MessageContext((("user", user_message),), "assistant") if user_message else None)
 
 
 def page_id(payload: object) -> str:
-    """Return the page's id from the JSON that it sent; raise ValueError if that has no valid id."""
+    """Return `page`, the page's id, from the JSON that it sent; raise ValueError if that is no object with a valid id.
+
+    An id has 16 to 64 ASCII letters, digits, hyphens and underscores.
+    """
     page = payload.get("page") if isinstance(payload, dict) else None
     if not isinstance(page, str) or not _PAGE_ID.fullmatch(page):
         raise ValueError("The request lacks the id of its page: load the page again.")
@@ -122,9 +135,11 @@ def whole(name: str, value: object, low: int, high: int) -> int:
 
 
 def _options(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return checked options for `Document.lookahead`; raise ValueError for invalid ones.
+    """Return options for `Document.lookahead` from the fields of a page's JSON; raise ValueError for invalid ones.
 
-    Temperature, top-p and seed are passed on in mode `sampled` only.
+    `k`, `depth`, `mode`, `until` and `banned` have defaults and are always set. In mode `every_level`, `branch_levels`
+    is 2, or 1 if there would be more than MOST_ROWS rows. `temperature`, `top_p` and `seed` are used in mode `sampled`
+    only, and then only if they are given.
     """
     from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
@@ -144,7 +159,7 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    """Return `value`; raise ValueError unless it is a string of at most MOST_CHARACTERS."""
+    """Return `value`; raise ValueError unless it is a string, which may be empty, of at most MOST_CHARACTERS."""
     if not isinstance(value, str):
         raise ValueError("The text must be a string.")
     if len(value) > MOST_CHARACTERS:
@@ -170,7 +185,11 @@ def _optional_text(name: str, value: object, most: int) -> str | None:
 
 
 def _conversation(role: object, messages: object) -> MessageContext | None:
-    """Return the earlier messages with the new message's role; None if `role` is None. Raises ValueError if invalid."""
+    """Return the conversation of the earlier `messages` and the role of the new one; None if `role` is None.
+
+    Raises ValueError unless the role is one of TURN_ROLES, and `messages` is a list, which may be empty, of at most
+    MOST_MESSAGES valid messages (see `_message`) with at most MOST_CHARACTERS in all.
+    """
     if role is None:
         return None
     if role not in TURN_ROLES:
@@ -192,7 +211,11 @@ def _conversation(role: object, messages: object) -> MessageContext | None:
 
 
 def _message(number: int, message: object) -> tuple[str, str]:
-    """Return role and content of a message; raise ValueError with its `number`, counted from 1, if it is invalid."""
+    """Return role and content of a message; raise ValueError unless it is `{"role": …, "content": …}`.
+
+    The role must be one of `chat.ROLES`, the content a string; other keys are ignored. The error's sentence has
+    `number`, the message's number from 1.
+    """
     match message:
         case {"role": str(role), "content": str(content)} if role in chat.ROLES:
             return role, content
@@ -203,10 +226,11 @@ def _message(number: int, message: object) -> tuple[str, str]:
 
 
 def _accepted(value: object) -> tuple[AcceptedTokens, ...]:
-    """Return the valid ones of the last MOST_ACCEPTED accepted pieces in a list; () for any other value.
+    """Return the valid ones of the last MOST_ACCEPTED entries of a list, in order; () if `value` is no list.
 
-    A valid one is [position, token ids, healed], at most MOST_DEPTH + 1 ids, with a larger position than the valid one
-    before. Others are ignored without an error: a page that sends one every time could otherwise never continue.
+    A valid entry is [position, token ids, healed], as in `AcceptedTokens`: an int, a list of at most MOST_DEPTH + 1
+    ints, and a bool. The position, in characters, is not negative and larger than that of the valid entry before. Other
+    entries are left out without an error: a page that sends one every time could otherwise never continue.
     """
     from lookahead_core.document.document import AcceptedTokens
 
@@ -221,5 +245,5 @@ def _accepted(value: object) -> tuple[AcceptedTokens, ...]:
 
 
 def _is_further(position: object, pieces: Sequence[AcceptedTokens]) -> bool:
-    """Whether `position` is a non-negative int, and greater than the last piece's position in characters, if any."""
+    """Whether `position` is an int, not negative, and greater than `before` of the last piece if there is one."""
     return type(position) is int and position > (pieces[-1].before if pieces else -1)

@@ -21,7 +21,7 @@ class _NeedsModel(Exception):
 
 
 class _NoEngine:
-    """A stand-in for an engine: every attribute raises _NeedsModel, except `passes`, which is 0."""
+    """A stand-in for an engine: to read any attribute or method raises _NeedsModel, except `passes`, which is 0."""
 
     passes = 0
 
@@ -30,9 +30,10 @@ class _NoEngine:
 
 
 class CallCheck:
-    """Runs calls up to their first forward pass, in its own thread and with its own text codec.
+    """Finds the errors that a call raises before its first forward pass, without the engine and before it is queued.
 
-    A tokenizer may be used by one thread at a time, and the model's tokenizer belongs to the scheduler's thread.
+    It runs calls up to that pass, in one thread of its own and with its own text codec: a tokenizer may be used by one
+    thread at a time, and the model's codec belongs to the scheduler's thread.
     """
 
     def __init__(self, model: Model) -> None:
@@ -40,7 +41,10 @@ class CallCheck:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="call-check")
 
     async def check(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Raise the error, if any, that the call with this name would raise before its first pass."""
+        """Raise the error, if any, that the call with this name would raise before its first use of the engine.
+
+        Checks run one after the other. `arguments` must have passed `call_runner.checked`.
+        """
         await asyncio.get_running_loop().run_in_executor(self._thread, self._run, name, arguments)
 
     def _run(self, name: str, arguments: Mapping[str, Any]) -> None:
@@ -52,7 +56,10 @@ class CallCheck:
 
     @cached_property
     def _calls(self) -> Calls:
-        """The calls on `_NoEngine`; made at first use, in the checking thread, since that takes long."""
+        """The `Calls` to a copy of the model with `_NoEngine` and a new codec; made at first use, which takes long.
+
+        Use it in the checking thread only.
+        """
         from lookahead_core.serving.calls import Calls
         from lookahead_core.serving.tree_pool import TreePool
         from lookahead_core.text.codec import TextCodec

@@ -50,13 +50,17 @@ class TooMany(LookaheadError):
 
 
 class TooMuch(LookaheadError):
-    """Raised by a call that has used up its model time; HTTP status 413."""
+    """Raised if a call has used up its model time, see SECONDS; HTTP status 413."""
 
     status = 413
 
 
 class CallRunner:
-    """Runs calls by name, once the model is loaded: at most AT_ONCE at once, each for `seconds` of model time."""
+    """Runs the calls of programs by name, with `answer`, which refuses them while the model is not loaded.
+
+    At most AT_ONCE run at once; further ones are refused. Each may use `seconds` of model time: the time of its own
+    steps, without the time that it waits. Use it in the server's event loop only.
+    """
 
     def __init__(self, loader: ModelLoader, seconds: float = SECONDS) -> None:
         self.loader = loader
@@ -64,10 +68,11 @@ class CallRunner:
         self._running = self._checking = 0
 
     async def answer(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the result of the call with that name, one of NAMES, as JSON values.
+        """Return the result of the call with that name, which must be one of NAMES, as JSON values.
 
-        Raises NotReady without a loaded model, TooMany if too many calls run or wait, TooMuch once the call has used up
-        its model time, ValueError for invalid arguments, and any error of the call itself.
+        Raises NotReady without a loaded model, ValueError for invalid arguments (see `checked`), TooMany if too many
+        calls run or wait for their check, NoRoom if the scheduler takes no more jobs, TooMuch once the call has used up
+        its model time, and any error of the call itself. To cancel it ends the call after its running step.
         """
         self._require_model()
         valid = checked(name, arguments)
@@ -95,7 +100,10 @@ class CallRunner:
         return CallCheck(self.loader.model)
 
     async def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Raise the error that the call would raise before its first pass, or TooMany if MOST_CHECKED calls wait."""
+        """Raise the error, if any, that the call would raise before its first pass (see `CallCheck.check`).
+
+        Raises TooMany if MOST_CHECKED calls wait for this already.
+        """
         if self._checking >= MOST_CHECKED:
             raise TooMany(f"{MOST_CHECKED} calls are waiting to be checked already: call again soon.")
         self._checking += 1
@@ -105,7 +113,7 @@ class CallRunner:
             self._checking -= 1
 
     def _require_model(self) -> None:
-        """Raise NotReady unless the model is loaded."""
+        """Raise NotReady if the model is not loaded yet, or if loading has failed."""
         loading = self.loader.loading
         if loading.state == "error":
             raise NotReady(f"There is no model to answer. {loading.sentence}")
@@ -113,7 +121,10 @@ class CallRunner:
             raise NotReady(f"The model is not loaded yet ({loading.sentence}): try again soon.")
 
     def _limited_steps(self, name: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any] | None]:
-        """Yield a call's steps: None for each pass, then the result. Raises TooMuch if its model time is used up."""
+        """Yield a call's steps: None after each pass, then the result.
+
+        Raises TooMuch in place of a None if all steps so far have taken more than the allowed seconds of model time.
+        """
         spent, began = 0.0, time.perf_counter()
         # Closing returns the call's tree to the pool at once, in the scheduler's thread.
         with closing(self._calls.steps(name, arguments)) as steps:
@@ -127,7 +138,11 @@ class CallRunner:
                 began = time.perf_counter()
 
     async def _run(self, steps: Iterator[dict[str, Any] | None]) -> dict[str, Any]:
-        """Run steps in the scheduler's thread and return the last one that is not None; cancelling this stops them."""
+        """Run all steps in the scheduler's thread and return the last one that is not None; there must be one.
+
+        Raises the error of a step, and NoRoom if the scheduler takes no more jobs. To cancel this stops the steps after
+        the running one.
+        """
         loop, caller = asyncio.get_running_loop(), object()
         answer: asyncio.Future[dict[str, Any]] = loop.create_future()
         results: list[dict[str, Any]] = []
@@ -149,7 +164,10 @@ class CallRunner:
 
 
 def _settle(answer: asyncio.Future[dict[str, Any]], results: list[dict[str, Any]], error: Exception | None) -> None:
-    """Set the future to the error, or to the last result if there is none; nothing if the future is done already."""
+    """End the future with `error`, or if that is None with the last of `results`, of which there must be one then.
+
+    Does nothing if the future is done already, such as cancelled.
+    """
     if answer.done():
         return
     if error is not None:
@@ -159,24 +177,30 @@ def _settle(answer: asyncio.Future[dict[str, Any]], results: list[dict[str, Any]
 
 
 def function_of(name: str) -> Callable[..., dict[str, Any]]:
-    """Return the method of `Calls` with that name, as a function whose first parameter is `self`."""
+    """Return the method of `Calls` with that name, as a function whose first parameter is `self`.
+
+    It is not checked that the name is one of NAMES.
+    """
     from lookahead_core.serving.calls import Calls
 
     return getattr(Calls, name)  # type: ignore[no-any-return]
 
 
 def parameters_of(name: str) -> dict[str, inspect.Parameter]:
-    """Return the parameters of the call with that name by their names, without `self`; annotations are types."""
+    """Return the parameters of the call with that name, in order and by their names, without `self`.
+
+    Their annotations are types, and no strings.
+    """
     parameters = inspect.signature(function_of(name), eval_str=True).parameters
     return dict(list(parameters.items())[1:])
 
 
 def checked(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a program's arguments for the call with that name; those with a limit in CAPS as int.
+    """Return a copy of a program's arguments for the call with that name, those with a limit in CAPS as int.
 
     Raises ValueError with a sentence for an unknown or missing argument, a string of more than MOST_CHARACTERS, a list
     of too many or too long stop strings, and a value in CAPS that is neither None nor a whole number from 1 to its
-    limit. Other values are not checked.
+    limit. Other values are not checked, and defaults are not filled in.
     """
     known = parameters_of(call)
     for name in arguments:
@@ -198,7 +222,10 @@ def checked(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_stops(stops: Any) -> None:
-    """Raise ValueError for a list of too many or too long stop strings; the call itself refuses other types."""
+    """Raise ValueError for a list of more than MOST_STOPS elements, or with a string of over LONGEST_STOP characters.
+
+    `stops` is a call's argument `stop`. Any other value passes: the call itself refuses wrong types.
+    """
     if not isinstance(stops, list):
         return
     if len(stops) > MOST_STOPS:

@@ -13,7 +13,7 @@ UNEXPECTED = "Something went wrong on the server; your text is untouched. Change
 
 
 class Refused(LookaheadError):
-    """A request that is refused with an HTTP status and a sentence."""
+    """Raised to refuse a request: `status` is the HTTP status of the response, `sentence` its text."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -36,5 +36,8 @@ def status(error: Exception) -> int:
 
 
 def refusal(error: Exception, **headers: str) -> JSONResponse:
-    """Return the HTTP response for an error: its `status`, and JSON with its `sentence` as `detail`."""
+    """Return the HTTP response for an error: its `status`, and its `sentence` in the JSON object `{"detail": …}`.
+
+    The keyword arguments are added as response headers. An unexpected error is logged, see `sentence`.
+    """
     return JSONResponse({"detail": sentence(error)}, status_code=status(error), headers=headers)

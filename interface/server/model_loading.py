@@ -24,7 +24,7 @@ UNEXPECTED = "The model could not be loaded because of an unexpected error ({}):
 
 @dataclass(frozen=True)
 class LoadingState:
-    """The progress of loading a model."""
+    """How far a model is loaded: a state, a sentence and a fraction. `ModelLoader.loading` is the latest one."""
 
     state: str
     """"loading", "downloading", "ready" or "error"."""
@@ -39,29 +39,38 @@ class LoadingState:
         return self.state in ("ready", "error")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields as a dictionary."""
+        """Return the fields as a dictionary: `state`, `sentence` and `fraction`."""
         return asdict(self)
 
 
 class ModelLoader:
-    """Loads a model in its own thread. `loading` is the progress; `model` is None until it is ready."""
+    """Loads a model for the page and the calls, once `start` or `run` is called.
+
+    `loading` is the progress, a LoadingState. `model` is None until the model is loaded and warmed up, and stays None
+    if loading fails. Both may be read from any thread.
+    """
 
     def __init__(self, load: Callable[[Report], Model]) -> None:
-        """`load` returns the model; it is called once, with a function to which it reports its progress."""
+        """`load` returns the model. `run` calls it once, with a function to which it reports its progress.
+
+        That function takes a sentence and the fraction that is done, from 0 to 1, or None. A sentence that begins with
+        "Downloading" sets the state "downloading".
+        """
         self._load = load
         self.model: Model | None = None
         """The model, with the scheduler as its engine; None until it is loaded and warmed up."""
         self.loading = LoadingState("loading", "Starting")
 
     def start(self) -> ModelLoader:
-        """Start loading in the background and return this loader."""
+        """Start `run` in a background thread and return this loader at once; to be called once."""
         threading.Thread(target=self.run, name="loader", daemon=True).start()
         return self
 
     def run(self) -> None:
-        """Load and warm up the model in this thread; print that it is ready, or the error.
+        """Load and warm up the model in the calling thread, then print that it is ready, or the error to stderr.
 
-        Raises no Exception: without a model the server keeps running, and `loading` holds the error's sentence.
+        Raises no Exception: if it fails, the server keeps running without a model, and `loading` has the state "error"
+        and a sentence.
         """
         try:
             model = _with_scheduler(self._load(self._report))
@@ -84,7 +93,11 @@ class ModelLoader:
 
     @cached_property
     def caller(self) -> CallRunner:
-        """The one runner of all calls from programs, over HTTP, gradio_client and MCP: they share one pool of trees."""
+        """The CallRunner of all calls from programs, over HTTP, gradio_client and MCP; made at first use.
+
+        There is one, so its limits hold for all of them together, and they share the trees that are kept between calls.
+        The model need not be loaded yet.
+        """
         from interface.server.call_runner import CallRunner  # imported here, since it imports this module
 
         return CallRunner(self)
@@ -106,9 +119,9 @@ def _with_scheduler(model: Model) -> Model:
 
 
 def _warm_up(model: Model) -> None:
-    """Run a small lookahead, so that no visitor waits for work of the first use, such as the vocabulary's index.
+    """Run a small lookahead and wait for its end, so that no visitor waits for work that only the first one does.
 
-    Raises an error if the model has no tokenizer.
+    To make an index of the vocabulary is such work. Raises TextError if the model has no tokenizer.
     """
     from lookahead_core import Document  # imported late, since it imports torch
 

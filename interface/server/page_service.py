@@ -25,10 +25,11 @@ AHEAD_AFTER = 0.15
 
 
 class PageService:
-    """The server functions of one tab, and a session for each open page.
+    """The server functions that the scripts of one or more tabs call, and a session for each page that calls them.
 
-    `ask` starts a request and returns its first news (state and results), `more` its further news. The functions are
-    coroutines of the server's event loop, and none of them blocks it: passes run in the scheduler's thread.
+    A page is one tab's script in one browser window, known by a random id. `ask` starts a request and returns its first
+    news (a dictionary with its state and results), `more` its further news; a page's newer request ends its older one.
+    All are coroutines of the server's event loop, and none of them blocks it: passes run in the scheduler's thread.
     """
 
     def __init__(
@@ -38,9 +39,10 @@ class PageService:
         session: Callable[[Model], PageSession] = PageSession,
         most: int = MOST_PAGES,
     ) -> None:
-        """`parse` makes a request from a page's JSON; `session` makes the object that answers a page's requests.
+        """`parse` makes a request from a page's JSON, or raises ValueError; `session` makes a page's session.
 
-        At most `most` pages have a session at once. The model of `loader` may still be loading.
+        At most `most` pages have a session at once. The model of `loader` may still be loading; `session` is called
+        with it later, at the first request of each page.
         """
         self.loader = loader
         self.open_pages = OpenPages(loader, session, most)
@@ -48,14 +50,18 @@ class PageService:
 
     @property
     def functions(self) -> list[Callable[[Any], Awaitable[Any]]]:
-        """`ask`, `more`, `stop` and `tree`, for a page's script to call; they return errors as news with a sentence."""
+        """`ask`, `more`, `stop` and `tree`, in this order, for a page's script to call.
+
+        They raise nothing: they return an error as news, see `_with_sentences`.
+        """
         return [self._with_sentences(function) for function in (self.ask, self.more, self.stop, self.tree)]
 
     async def ask(self, payload: Any) -> News:
-        """Start the request in a page's JSON and return its first news, see `RequestProgress.news`.
+        """Start the request in a page's JSON, wait for its first news and return them, see `RequestProgress.news`.
 
-        Without a model the state is `waiting`, with the progress or error of loading, and the request is not checked.
-        It is `full` if all sessions are busy or the scheduler has too many jobs. Raises ValueError if it is invalid.
+        Without a model the request is not checked, and the news have the state `waiting`, and as `loading` the
+        LoadingState, which may be an error. The state is `full`, with a sentence, if all sessions are busy or the
+        scheduler takes no more jobs. Both have `over`: nothing was started. Raises ValueError for an invalid request.
         """
         if self.loader.model is None:
             loading = self.loader.loading.as_json()
@@ -67,10 +73,11 @@ class PageService:
             return _request_id(payload) | {"state": "full", "sentence": sentence(error), "over": True}
 
     async def more(self, payload: Any) -> News:
-        """Wait for a request's news after change number `seen` and return them.
+        """Wait for a request's news after change number `seen` and return them, see `RequestProgress.news`.
 
-        The payload has `page`, `number` and `seen`. The result has `unknown` if this is not the page's latest request,
-        or if the page has no session. Raises ValueError for an invalid payload.
+        The payload has `page`, `number` (of the request) and `seen` (from the last news). The result has `unknown` at
+        once if this is not the page's latest request, or if the page has no session. Raises ValueError for an invalid
+        payload.
         """
         page, number = self.open_pages.find(page_id(payload)), _request_number(payload)
         progress = None if page is None else page.progress_of(number)
@@ -78,9 +85,10 @@ class PageService:
         return _request_id(payload) | {"unknown": True} if progress is None else await progress.news(seen)
 
     async def stop(self, payload: Any) -> None:
-        """Stop the page's request with the payload's `number` and older ones, also those that arrive later.
+        """Stop the page's requests up to the payload's `number`, included, also those that arrive only later.
 
-        Does nothing if the page has no session. Raises ValueError for an invalid payload.
+        The payload has `page` and `number`. A step that is running is finished. Does nothing if the page has no
+        session. Raises ValueError for an invalid payload.
         """
         key, number = page_id(payload), _request_number(payload)
         page = self.open_pages.find(key)
@@ -93,14 +101,21 @@ class PageService:
             progress.stop()
 
     async def tree(self, payload: Any) -> Any:
-        """Return the tree of a page's document as JSON, for an exported file; None without a session or a document."""
+        """Return the token tree of a page's document as `tree_as_json` does, for a file that the page saves.
+
+        The payload has `page`. None if that page has no session or no document yet. Raises ValueError for an invalid
+        payload, and NoRoom if the scheduler takes no more jobs.
+        """
         page = self.open_pages.find(page_id(payload))
         return None if page is None else await self.loader.scheduler.turn(page.session.tree)
 
     def _progress_of(self, request: BranchRequest) -> RequestProgress:
-        """Return the progress of a request; start it unless it is a duplicate, superseded or stopped.
+        """Start a request, end the page's older one, and return the new one's progress.
 
-        Raises NoRoom if no further page can have a session, or if the scheduler's queue is full.
+        If the page's latest request has the same number, nothing is started, and that one's progress is returned. A
+        request with a lower number, or one that the page has stopped, is not started either: its progress has ended.
+        Begins a session if the page has none. Raises NoRoom if no session can begin, or if the scheduler takes no more
+        jobs; in the latter case the older request has ended.
         """
         page = self.open_pages.get_or_make(request.page)
         latest, progress = page.progress, RequestProgress(request)
@@ -119,7 +134,11 @@ class PageService:
         return progress
 
     def _start(self, session: PageSession, progress: RequestProgress) -> None:
-        """Submit a request's steps to the scheduler, with `progress` for their results; NoRoom if its queue is full."""
+        """Submit the steps of the request of `progress` to the scheduler, and return at once.
+
+        Their results go to `progress`, in place of an older job of the page; at the end `_answered` is called. Raises
+        NoRoom if the scheduler takes no more jobs.
+        """
 
         def end(error: Exception | None) -> None:
             progress.call_in_loop(self._answered, session, progress, error)
@@ -128,9 +147,10 @@ class PageService:
         self.loader.scheduler.submit(steps, progress.request.page, on_step=progress.add, on_end=end)
 
     def _answered(self, session: PageSession, progress: RequestProgress, error: Exception | None) -> None:
-        """After the last step, end the request, with `error` if there is one; but first prefetch, if `ahead` is set.
+        """End a request after its last step, with the state `error` and a sentence if `error` is not None.
 
-        Prefetching begins after `AHEAD_AFTER` seconds.
+        A request without an error that is settled and has `ahead` set does not end yet: after AHEAD_AFTER seconds
+        prefetching begins, and the request ends after that.
         """
         if error is not None:
             progress.finish(state="error", sentence=sentence(error))
@@ -140,7 +160,11 @@ class PageService:
             progress.finish()
 
     def _prefetch(self, session: PageSession, progress: RequestProgress) -> None:
-        """Submit the prefetching steps of a request that has not ended; it ends after them."""
+        """Submit the prefetching steps of a request, which ends after them; nothing if it has ended already.
+
+        An error of these steps is logged and ends the request like their end. If the scheduler takes no more jobs,
+        nothing is prefetched and the request ends at once.
+        """
         if progress.over:
             return
 
@@ -156,7 +180,10 @@ class PageService:
             progress.finish()  # the scheduler's queue is full: nothing is prefetched
 
     def _with_sentences(self, function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
-        """Return a server function of the same name that returns an error as news: state `error` with a sentence."""
+        """Return a server function of the same name that returns errors instead of raising them.
+
+        An error is returned as news: `number` and `revision` of the payload, state `error`, a `sentence`, and `over`.
+        """
 
         async def answer(payload: Any) -> Any:
             try:
@@ -169,12 +196,12 @@ class PageService:
 
 
 def _request_number(payload: Any) -> int:
-    """Return the request's number in a page's JSON object; raise ValueError if it is invalid."""
+    """Return `number`, the request's number, from a page's JSON, which must be a dict; raise ValueError if invalid."""
     return whole("number", payload.get("number"), 0, MOST_NUMBER)
 
 
 def _request_id(payload: Any) -> News:
-    """Return `number` and `revision` of a request's JSON, each 0 if it is missing or invalid."""
+    """Return a dictionary with `number` and `revision` of a request's JSON, each 0 if it is missing or invalid."""
     fields = payload if isinstance(payload, dict) else {}
     return {name: fields[name] if _is_count(fields.get(name)) else 0 for name in ("number", "revision")}
 

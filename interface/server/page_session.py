@@ -35,7 +35,11 @@ View = dict[str, Any]
 
 
 class PageSession:
-    """One page's document and the last view that was sent, from which views are prefetched."""
+    """Answers the requests of one page, and keeps its document and the last final result, for prefetching.
+
+    `OpenPages` makes it. All methods run in the scheduler's thread; the generators are advanced there by one pass at a
+    time. `_steps` methods answer with JSON values, as `RequestProgress.add` takes them.
+    """
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -45,11 +49,12 @@ class PageSession:
         self._shown: Lookahead | None = None
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Answer a request: a generator of JSON values, one step for each pass and one at the end.
+        """Answer a request: a generator of JSON values, about one for each pass, and the final view at the end.
 
-        A step is `{}`, or has the `state` "thinking" and either `reading` (tokens prefilled, and tokens in all) or a
-        `view`; the last one has the state "settled", the final view, and `note` (see `_note`). Without a text and a
-        conversation the only step has the state "empty".
+        A step has the `state` "thinking" and either `reading`, a list [tokens prefilled, tokens to prefill in all], or
+        a `view`; or it is `{}`, since views are made at most every PAINT_INTERVAL seconds. The last one has the state
+        "settled", the `view`, and `note` (see `_note`). With an empty text and no conversation the only step has the
+        state "empty". Raises the errors of `_document_for` and `Document.lookahead`.
         """
         if not request.text and request.message is None:
             yield {"state": "empty"}
@@ -62,7 +67,10 @@ class PageSession:
         yield from self._views(document.lookahead_steps(**options, heal=True), request)
 
     def _views(self, steps: Iterator[LookaheadStep], request: BranchRequest) -> Iterator[View]:
-        """Yield the steps of a lookahead as JSON for the page; remember its last view for `ahead_steps`."""
+        """Yield the `steps` of a lookahead as JSON values, as `answer_steps` describes them; there must be one.
+
+        The last result is kept for `ahead_steps`.
+        """
         step, next_paint, text = None, 0.0, "" if self.document is None else self.document.text
         for step in steps:
             if step.tokens_to_read:
@@ -79,11 +87,13 @@ class PageSession:
         yield {"state": "settled", "view": self._view(self._shown, request), "note": _note(request)}
 
     def ahead_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Prefetch the views after likely clicks on the last view: a generator of passes and views.
+        """Prefetch the views after possible clicks on the last final view: a generator of passes and views.
 
-        Only after `answer_steps` has ended with a view. A step is `{}` after a pass, or has `ahead`, a pair of a key
-        (the ids of the tokens that the click accepts, with spaces between) and a view, and `tokens_ahead`, the number
-        of tokens prefetched so far. It ends when all likely clicks have a view, or at AHEAD_NODES or AHEAD_BYTES.
+        A click accepts a branch up to one of its pieces; clicks on first pieces come first, each group from the
+        likeliest. A step is `{}`, or has `ahead`, a pair of a key (the ids of the tokens that the click accepts, joined
+        by spaces) and the view, and `tokens_ahead`, the number of tokens prefetched so far. It ends after the last
+        click, soon after AHEAD_NODES tokens, or before the views exceed AHEAD_BYTES. `request` must be the one that
+        `answer_steps` has just answered with a final view; AssertionError if there is none.
         """
         from lookahead_core.document.prefetch import prefetch_views
         from lookahead_core.serving.json_view import lookahead_as_json
@@ -110,16 +120,16 @@ class PageSession:
             yield {"ahead": (key, view), "tokens_ahead": document.tree.work.tokens - began}
 
     def tree(self) -> dict[str, Any] | None:
-        """Return the document's tree as JSON, for an exported file; None if the page has no document yet."""
+        """Return the document's token tree as `tree_as_json` does; None if the page has no document yet."""
         from lookahead_core.serving.tree_export import tree_as_json
 
         return None if self.document is None else tree_as_json(self.document)
 
     def _document_for(self, request: BranchRequest) -> Document:
-        """Return the session's document, set to the request's text; a new one if the conversation has changed.
+        """Return the session's document, set to the request's text; a new one if `request.message` has changed.
 
-        `ahead_steps` needs a new view afterwards. Raises LookaheadError if a conversation leaves too little room for
-        the text.
+        Forgets the last result, so `ahead_steps` may be called only after a new one. Raises LookaheadError if a
+        conversation leaves too little of the model's context for the text, or if the chat template fails.
         """
         if self.document is None or request.message != self._message:
             self.document = self._open_document(request)
@@ -129,10 +139,11 @@ class PageSession:
         return self.document
 
     def _open_document(self, request: BranchRequest) -> Document:
-        """Return a document that begins after the prompt of the request's conversation, if it has one.
+        """Return a new document without text; after the tokens of the request's conversation, if it has one.
 
-        It keeps the old document's tree, so that a common prefix stays cached. Raises LookaheadError, see
-        `_require_room`.
+        Those end where the new message's content begins. Tokens that end a message are end tokens of the document. It
+        uses the old document's tree, so that a common prefix stays cached. Raises LookaheadError if the chat template
+        fails, and see `_require_room`.
         """
         from lookahead_core import Document
         from lookahead_core.text.chat import tokenize_conversation
@@ -147,9 +158,10 @@ class PageSession:
         return Document(model, opening=opening, tree=None if self.document is None else self.document.tree)
 
     def _require_room(self, prompt: Sequence[int], *, in_conversation: bool) -> None:
-        """Raise LookaheadError if a prompt (token ids) leaves too little of the model's context for a text.
+        """Raise LookaheadError if a prompt (token ids) leaves less than about a quarter of the model's context free.
 
-        `in_conversation` chooses the advice in the sentence: earlier messages, or instruction and source.
+        Passes if the context's length is unknown. `in_conversation` selects the advice in the error's sentence: about
+        earlier messages, or else about instruction and source.
         """
         from lookahead_core.text.chat import max_opening_tokens
 
@@ -167,9 +179,9 @@ class PageSession:
         )
 
     def _end_messages(self, result: Lookahead, text: str) -> Lookahead:
-        """Return `result`; in a conversation, with branches cut where the chat template would end the message.
+        """Return `result`, in a conversation with each branch cut where it spells the template's end of a message.
 
-        `text` is the text before the branches.
+        `text` is the text before the branches. See `template_endings.closed`; a plain text's result is unchanged.
         """
         if self._conversation is None:
             return result
@@ -179,7 +191,10 @@ class PageSession:
         return closed(result, self._conversation, text)
 
     def _view(self, result: Lookahead, request: BranchRequest) -> View:
-        """Return a lookahead as JSON, with the depth of the request in place of the depth with healing."""
+        """Return a lookahead as `lookahead_as_json` does, with the request's depth in `asked`.
+
+        The result's own depth is one more if a token was re-opened.
+        """
         from lookahead_core.serving.json_view import lookahead_as_json
 
         view = lookahead_as_json(result)
@@ -188,23 +203,30 @@ class PageSession:
 
 
 def ahead_depth(options: Mapping[str, Any]) -> int:
-    """Return the depth, in tokens, of prefetched views for a request's options, of which k, depth and mode are used.
+    """Return the depth, in tokens, of prefetched views for a request's options, which need `k`, `depth` and `mode`.
 
-    In the modes `likely` and `sampled` it is reduced so that k views with k branches each have about AHEAD_FIRSTS nodes
-    together, but not below 1. Other modes, whose rows depend on the depth, keep theirs.
+    In the modes `likely` and `sampled` it is the request's depth, or less if k views with k branches each would have
+    more than about AHEAD_FIRSTS nodes together, but at least 1. In other modes, whose rows depend on the depth, it is
+    the request's.
     """
     k, depth = options["k"], options["depth"]
     return min(depth, 1 + AHEAD_FIRSTS // k**2) if options["mode"] in ("likely", "sampled") else depth
 
 
 def _inserted(result: Lookahead, token_ids: Sequence[int]) -> str:
-    """Return the text that accepting `token_ids` inserts; they must be the first tokens of one of the branches."""
+    """Return the text that accepting `token_ids` inserts.
+
+    They must be the first tokens of one of the branches, up to the end of a piece.
+    """
     branch = next(one for one in result.branches if one.token_ids[: len(token_ids)] == tuple(token_ids))
     return "".join(piece.text for piece in branch.pieces if piece.tokens <= len(token_ids))
 
 
 def _note(request: BranchRequest) -> str | None:
-    """Return a sentence for the page if only the first level branches because of MOST_ROWS; None otherwise."""
+    """Return a sentence for the page if mode `every_level` branches at one level only, because of MOST_ROWS.
+
+    None in all other cases.
+    """
     if request.options.get("branch_levels") == 1:
         return f"With more than {math.isqrt(MOST_ROWS)} branches only the first level branches."
     return None

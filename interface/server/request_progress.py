@@ -19,11 +19,12 @@ News = dict[str, Any]
 
 
 class RequestProgress:
-    """One request's state, latest view and prefetched views, which `news` returns to the page.
+    """One request's state, latest view and prefetched views: `add` takes them from the passes, `news` returns new ones.
 
-    Construct it inside the server's event loop; `clock` returns seconds. `add` and `call_in_loop` may be called from
-    any thread, everything else from that loop only. `over` is whether the request has ended, `superseded` whether by a
-    newer one.
+    `PageService` makes it, inside the server's event loop; `clock` returns seconds. `add` and `call_in_loop` may be
+    called from any thread, everything else in that loop only. `over` is whether the request has ended, `superseded`
+    whether because of a newer one. The state is a dictionary: `state` ("thinking" at first), and what results and
+    `finish` add, such as `note` or `sentence`.
     """
 
     def __init__(self, request: BranchRequest, clock: Callable[[], float] = time.monotonic) -> None:
@@ -44,18 +45,19 @@ class RequestProgress:
 
     @property
     def settled(self) -> bool:
-        """Whether the state is `settled`: the final view is there, or the page has stopped the request.
+        """Whether the state is `settled`: the final view was added, or the page has stopped the request.
 
-        Prefetched views may still follow.
+        A request that is settled need not have ended: prefetched views may follow.
         """
         return self._state["state"] == "settled"
 
     @property
     def wanted(self) -> bool:
-        """Whether the page still needs this request: it is open, and waits for more than prefetched views.
+        """Whether the page still needs this request, so that its session should not end.
 
-        It is open if `news` is waiting, or was within the last ABSENT seconds. Once the request is over, its end must
-        not have been delivered yet.
+        Only if `_is_present`. While the request runs, not if it is settled and `news` is waiting, since only prefetched
+        views are missing then. Once it is over, not if its end was delivered: `news` has returned since, or the page
+        has stopped it.
         """
         if self.over:
             return not self._end_delivered and self._is_present
@@ -63,42 +65,53 @@ class RequestProgress:
 
     @property
     def _is_present(self) -> bool:
-        """Whether `news` is waiting, or has returned within the last ABSENT seconds."""
+        """Whether `news` is waiting, or has returned within the last ABSENT seconds, or this was made within them."""
         return self._waiting > 0 or self._clock() - self._last_poll <= ABSENT
 
     def call_later(self, seconds: float, function: Any) -> None:
-        """Call `function` in the server's event loop after this many seconds; callable from that loop only."""
+        """Schedule a call of `function`, without arguments, in the server's event loop after this many seconds.
+
+        Callable in that loop only. The call comes even if the request has ended meanwhile.
+        """
         self._loop.call_later(seconds, function)
 
     def add(self, result: News) -> None:
-        """Add the result of one step, as `PageSession` yields it; callable from any thread.
+        """Add the result of one step, as `PageSession` yields it, soon, in the server's event loop; from any thread.
 
-        Nothing happens if the result is empty or the request is over.
+        `state`, `reading` and `note` replace those of the state, `view` the latest view; `ahead` is added to the
+        prefetched views. Nothing happens if the result is empty or the request is over by then.
         """
         self.call_in_loop(self._add, result)
 
     def finish(self, **state: Any) -> None:
-        """End the request; its last news has these fields, such as `state` and `sentence`."""
+        """End the request and add these fields, such as `state` and `sentence`, to its state, which else stays.
+
+        Waiting calls of `news` return. It does not stop the passes.
+        """
         self._state |= state
         self.over = True
         self._change()
 
     def supersede(self) -> None:
-        """End the request because the page has sent a newer one."""
+        """End the request because the page has sent a newer one; its news then have `superseded` and no state."""
         self.superseded = True
         self.finish()
 
     def stop(self) -> None:
-        """End the request because the page has stopped it: state `settled`, and the end counts as delivered."""
+        """End the request because the page has stopped it: the state is `settled`, with `stopped`.
+
+        The end counts as delivered, see `wanted`. It does not stop the passes.
+        """
         self._end_delivered = True
         self.finish(state="settled", stopped=True)
 
     async def news(self, seen: int) -> News:
-        """Wait up to POLL_SECONDS for a change after number `seen`; return the state, and views newer than that.
+        """Wait up to POLL_SECONDS for a change with a number above `seen`; return the state, and views newer than that.
 
-        Returns at once if there is such a change or the request is over. The news hold `number` and `revision` of the
-        request and the last change's number as `seen`; then for a superseded request only `superseded`, for others the
-        state's fields, `over`, `tokens_ahead`, `view` if newer, and `ahead`, the newer prefetched views by key.
+        Returns at once if there is such a change or the request is over; `seen` is 0 at first. The news hold `number`
+        and `revision` of the request, and as `seen` the number of the last change; then for a superseded request only
+        `superseded`, for others the state's fields, `over`, `tokens_ahead` (tokens prefetched so far), `view` if it is
+        newer than `seen`, and `ahead`, the newer prefetched views by key (see `PageSession.ahead_steps`), or {}.
         """
         self._waiting += 1
         try:
@@ -119,7 +132,7 @@ class RequestProgress:
                 break
 
     def _since(self, seen: int) -> News:
-        """Return the news after change number `seen`, as `news` describes them."""
+        """Return the news after change number `seen` at once, as `news` describes them."""
         news: News = {"number": self.request.number, "revision": self.request.revision, "seen": self._number}
         if self.superseded:
             return news | {"superseded": True}

@@ -20,7 +20,10 @@ MAX_IDLE_SECONDS = 3600.0
 
 
 class OpenPage:
-    """A page with a session: the session, its latest request, and which requests the page has stopped."""
+    """A page with a session: the session, the progress of its latest request, and which requests it has stopped.
+
+    `OpenPages` makes it; `PageService` sets `progress` and `stopped`.
+    """
 
     def __init__(self, session: PageSession) -> None:
         self.session = session
@@ -36,15 +39,19 @@ class OpenPage:
 
     @property
     def busy(self) -> bool:
-        """Whether the page still needs its latest request, see `RequestProgress.wanted`; False if it has none."""
+        """Whether the page still needs its latest request, see `RequestProgress.wanted`; False if it has none.
+
+        The session of a busy page does not end to make room.
+        """
         return self.progress is not None and self.progress.wanted
 
 
 class OpenPages(ExpiringStore[OpenPage]):
-    """The pages that have a session, by their ids; `get_or_make` begins a session.
+    """The pages that have a session, as OpenPage by page id; `get_or_make` begins a session, `find` only looks it up.
 
-    A session ends after `MAX_IDLE_SECONDS` without a request of the page. When a new page needs room, the session that
-    was unused for longest and is not `busy` ends; if all are busy, `get_or_make` raises NoRoom.
+    A session ends, with its work, if neither was called for its page for MAX_IDLE_SECONDS; this is noticed at the next
+    such call for any page. When a new page needs room, the session that was unused for longest and is not `busy` ends;
+    if all are busy, `get_or_make` raises NoRoom.
     """
 
     def __init__(self, loader: ModelLoader, make_session: Callable[[Model], PageSession], most: int) -> None:
@@ -67,7 +74,7 @@ class OpenPages(ExpiringStore[OpenPage]):
         return OpenPage(self._make_session(self._loader.model))
 
     def _end_session(self, page_id: str, page: OpenPage) -> None:
-        """End the work of a page whose session has ended: stop its passes and finish its request."""
+        """End the work of a page whose session has ended: stop its passes and end its request, without an error."""
         self._loader.scheduler.stop(page_id)
         if page.progress is not None and not page.progress.over:
             page.progress.finish()
