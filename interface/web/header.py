@@ -13,9 +13,10 @@ FOLDER = Path(__file__).parent
 
 
 class Header(gr.HTML):
-    """Shows the status of the model; its script sends an event to the page when the model is ready.
+    """Component at the top of the page that shows the status of the model, or the latest error of a tab's script.
 
-    `value` is `LoadingState.as_json()`.
+    `value` is the result of `LoadingState.as_json`. When it first has the state "ready", the component's script
+    dispatches the browser event `lookahead:ready` on the document.
     """
 
     def __init__(self, value: dict[str, Any]) -> None:

@@ -19,9 +19,10 @@ and not saved. Branches are what a language model finds likely, not what is true
 
 
 def static_html(template: Path, *styles: Path, prefix: str = "") -> gr.HTML:
-    """Return a component of fixed markup and the contents of style sheets, both read from files.
+    """Add a component of fixed markup and of style sheets, both read from files, and return it.
 
-    Each `{prefix}` in the markup is replaced by `prefix`, so that ids differ between tabs.
+    It is added to the current `gr.Blocks` context. Each `{prefix}` in the markup is replaced by `prefix`, so that ids
+    differ between tabs.
     """
     style = "\n".join(file.read_text(encoding="utf-8") for file in styles)
     markup = template.read_text(encoding="utf-8").replace("{prefix}", prefix)
@@ -29,15 +30,19 @@ def static_html(template: Path, *styles: Path, prefix: str = "") -> gr.HTML:
 
 
 def branch_controls(prefix: str) -> gr.HTML:
-    """Return a tab's controls: multi-word switch, number of branches, depth, stop, pause; ids begin with `prefix`."""
+    """Add the controls of branches to the current `gr.Blocks` context, and return them; their ids begin with `prefix`.
+
+    They are a multi-word switch, the number of branches, the depth, and buttons to stop and to pause.
+    """
     return static_html(FOLDER / "controls.html", CONTROLS, prefix=prefix)
 
 
 def footer_and_script(script: str, functions: list[Callable[..., Any]], value: Any = None) -> None:
-    """Add the end of a tab: the note about privacy and truth, and an empty component that starts the tab's script.
+    """Add the end of a tab to the current `gr.Blocks` context: a note, and an empty component that starts its script.
 
-    `script` is a path below `interface/`. Its function `start` gets Gradio's arguments as one object, with the server
-    functions and the JSON `value` in it.
+    The note is about privacy and truth. `script` is a path below `interface/`; its exported function `start` is called
+    with the object that `assets.on_load` describes: its `server` has `functions` by their names, its `props.value` the
+    JSON value `value`.
     """
     gr.HTML(html_template=FOOTER_NOTE, apply_default_css=False)
     gr.HTML(

@@ -26,7 +26,10 @@ MONOSPACE = ["ui-monospace", "Consolas", "monospace"]
 
 
 def theme() -> Base:
-    """Return the Gradio theme of the page. The style sheets use its CSS variables, so they follow dark mode."""
+    """Return the Gradio theme of the page: colours for light and dark mode, and fonts.
+
+    The style sheets use its CSS variables, so they follow dark mode.
+    """
     values = {name: light for name, (light, _) in COLOURS.items()}
     values |= {f"{name}_dark": dark for name, (_, dark) in COLOURS.items()}
     return Base(font=FONT, font_mono=MONOSPACE).set(color_accent="#a64b26", **values)

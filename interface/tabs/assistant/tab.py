@@ -15,9 +15,9 @@ HINT = "How the message could begin or continue. Click a word to insert it."
 
 
 def build(service: PageService) -> None:
-    """Lay out the tab in the current `gr.Blocks` context.
+    """Lay out the tab in the current `gr.Blocks` context and connect its script to the functions of `service`.
 
-    Its script calls the same server functions as the Write tab; its requests also hold the conversation.
+    The Write tab may use the same service. The script's requests also hold the conversation.
     """
     with gr.Row(elem_classes="desk assisting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):

@@ -15,10 +15,11 @@ DIGITS = 6
 
 
 def as_json(highlights: Highlights) -> dict[str, Any]:
-    """Return highlights as JSON values: `entries`, `marks` (indices of the marked entries), `sentence` and `cost`.
+    """Return highlights as JSON values: `entries` (see `_entry_as_json`), `marks`, `sentence` and `cost`.
 
-    The entries are those of `_entry_as_json`, one per entry and in their order. Unknown and infinite numbers become
-    None.
+    The entries are in the order of the text. `marks` are the indices of the entries to mark, in the order of
+    `Highlights.marks`. `sentence` is to be shown if nothing is marked, else empty. `cost` has `passes`, `tokens` and
+    `seconds`.
     """
     index_of = {id(entry): index for index, entry in enumerate(highlights.entries)}
     return {
@@ -34,9 +35,11 @@ def as_json(highlights: Highlights) -> dict[str, Any]:
 
 
 def fit_as_json(fit: ReplacementFit) -> dict[str, Any]:
-    """Return whether an alternative fits, as JSON values: its token `id`, `drops_in`, and a `sentence` that says it.
+    """Return whether an alternative fits, as JSON: its token `id`, `drops_in` (None if unknown), and `sentence`.
 
-    `logprob` and `own` are log-probabilities of the `following` words after the alternative and after the text's word.
+    `sentence` is a phrase for the page, such as "drops in". `following` are the next words of the text, `logprob` their
+    log-probability after the alternative, and `own` that after the text's own word; both are None if unknown or
+    infinite.
     """
     return {
         "id": fit.alternative.token_id,
@@ -49,7 +52,13 @@ def fit_as_json(fit: ReplacementFit) -> dict[str, Any]:
 
 
 def _entry_as_json(highlights: Highlights, entry: HighlightEntry) -> dict[str, Any]:
-    """Return one entry and its alternatives as JSON values, each number with DIGITS significant digits."""
+    """Return an entry of `highlights` as JSON values.
+
+    `place` is the entry's `offset` and `ids` its `token_ids`; `relative` is its loss divided by the highest loss.
+    `start`, `end`, `token`, `word`, `loss`, `rank`, `entropy` and `seen_from` are named as in HighlightEntry. Each of
+    `alternatives`, likeliest first, has `id`, `text`, `probability` and `end` (whether it is an end token). Unknown and
+    infinite numbers are None; fractions have DIGITS significant digits.
+    """
     return {
         "start": entry.start,
         "end": entry.end,

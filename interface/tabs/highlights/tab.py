@@ -16,9 +16,9 @@ HINT = "Click a word of the analysed text to see here how the text could have co
 
 
 def build(loader: ModelLoader) -> None:
-    """Lay out the tab in the current `gr.Blocks` context and connect its script to new server functions.
+    """Lay out the tab in the current `gr.Blocks` context and connect its script to a new HighlightsService.
 
-    The script never changes the text.
+    The model of `loader` may still be loading.
     """
     with gr.Row(elem_classes="desk highlighting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):

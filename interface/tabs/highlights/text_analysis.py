@@ -23,7 +23,10 @@ MOST_TEXT = 60_000
 
 @dataclass(frozen=True)
 class HighlightsRequest(BranchRequest):
-    """A request to analyse a text; or, with `start`, for branches in place of one of its tokens."""
+    """A request to analyse a text; or, with `start`, for branches in place of one of its tokens.
+
+    `HighlightsSession.answer_steps` answers it. `fit_steps` takes one too, to test the alternatives of that token.
+    """
 
     start: int | None = None
     """The index of the character at which that token begins; None to analyse the text."""
@@ -32,7 +35,9 @@ class HighlightsRequest(BranchRequest):
     def from_json(cls, payload: object) -> HighlightsRequest:
         """Return the request in a page's JSON; raise ValueError with a sentence if a field is invalid.
 
-        With an instruction, the text is analysed as the answer to a user message that holds instruction and text.
+        The fields are those of BranchRequest and `start`; the text has at most MOST_TEXT characters. `accepted`,
+        `ahead` and `source` are ignored. With an instruction the text is also the source: it is analysed as the answer
+        to a user message that holds instruction and text.
         """
         fields = payload if isinstance(payload, dict) else {}
         text, start = fields.get("text"), fields.get("start")
@@ -47,18 +52,22 @@ class HighlightsRequest(BranchRequest):
 
 
 class HighlightsSession(PageSession):
-    """One page's text and its last analysis."""
+    """The session of a page of the Highlights tab: analyses a text, grows branches inside of it, tests replacements.
+
+    It keeps the text's document and the last finished analysis.
+    """
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self._highlights: Highlights | None = None
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Analyse the text, or grow branches at its character `start`: a generator of JSON values, one for each pass.
+        """Analyse the text; or with `start`, grow branches as if the text ended before the token that begins there.
 
-        The last one has the state `settled` and the view: highlights (see `as_json`), or branches. `request` must be a
-        `HighlightsRequest`. Raises ValueError if no token begins at `start`, and LookaheadError if there is no text, or
-        nothing before that token.
+        A generator of JSON values, as in `PageSession.answer_steps`: one for each pass, and a last one with the state
+        "settled" and as `view` the highlights (see `as_json`) or the branches. `request` must be a HighlightsRequest.
+        Raises ValueError if no token begins at `start`, and LookaheadError if there is no text to analyse, nothing
+        before that token, or too little room (see `_document_for`).
         """
         from lookahead_core.analysis.lookahead_within_text import lookahead_steps_at
 
@@ -70,11 +79,12 @@ class HighlightsSession(PageSession):
             yield from self._views(lookahead_steps_at(document, request.start, **request.options), request)
 
     def fit_steps(self, request: HighlightsRequest) -> Iterator[News | None]:
-        """Test which alternatives of the token at `start` fit the text after it.
+        """Test which alternatives of the entry that begins at character `start` fit the text after its word.
 
-        A generator: None for each chunk of the prefill, then one answer, `{"fits": [...]}`: the `fit_as_json` of each
-        alternative of the token, in their order. The answer is `{"unknown": True}` if the last analysis was of another
-        text or instruction, or has not ended. Raises ValueError if no token begins at `start`.
+        A generator: None for each chunk of the text that is prefilled again, then one answer, `{"fits": [...]}`: the
+        `fit_as_json` of each of the entry's alternatives, likeliest first. The answer is `{"unknown": True}` if the
+        page's last request was for another text or instruction, or no analysis has ended. Raises ValueError if no entry
+        begins at `start`, and LookaheadError if the entry is of an older text.
         """
         from lookahead_core.analysis.replacements import drop_in_steps
 
@@ -90,7 +100,11 @@ class HighlightsSession(PageSession):
             yield None if fits is None else {"fits": [fit_as_json(fit) for fit in fits]}
 
     def _analyse(self, document: Document, request: BranchRequest) -> Iterator[View]:
-        """Yield the progress after each pass, and at last the highlights, which are kept for `fit_steps`."""
+        """Yield JSON values: the progress after each pass, and at last the highlights, which are kept for `fit_steps`.
+
+        The progress is `reading`, a list [tokens with a prediction, tokens of the text]. Each entry has at most `k`
+        alternatives, an option of the request. Raises LookaheadError if the text is empty.
+        """
         from lookahead_core.analysis.highlights import highlights_steps
 
         self._highlights = None
@@ -103,7 +117,10 @@ class HighlightsSession(PageSession):
 
 
 class HighlightsService(PageService):
-    """The server functions of the Highlights tab: `ask`, `more`, `stop` and `fit`."""
+    """The server functions of the Highlights tab: those of PageService, but `fit` in place of `tree`.
+
+    Its requests are HighlightsRequests, its sessions HighlightsSessions.
+    """
 
     def __init__(self, loader: ModelLoader) -> None:
         super().__init__(loader, HighlightsRequest.from_json, HighlightsSession)
@@ -113,11 +130,11 @@ class HighlightsService(PageService):
         return [self._with_sentences(function) for function in (self.ask, self.more, self.stop, self.fit)]
 
     async def fit(self, payload: Any) -> News:
-        """Return once, after all passes, `{"fits": [...]}`: which alternatives of the token at `start` fit.
+        """Return `{"fits": [...]}`: which alternatives of the text's token at `start` fit, see `fit_steps`.
 
-        The elements are described at `HighlightsSession.fit_steps`. The result is `{"unknown": True}` if the page has
-        no session, or has not analysed this text last. Other pages' passes may run between its own. Raises ValueError
-        for an invalid request.
+        The payload is that of `ask`. The result comes once, after all passes; passes of other pages may run between
+        them. It is `{"unknown": True}` if the page has no session, or has not analysed this text last. Raises
+        ValueError for an invalid request or `start`, and NoRoom if the scheduler takes no more jobs.
         """
         request = HighlightsRequest.from_json(payload)
         page = self.open_pages.find(request.page)

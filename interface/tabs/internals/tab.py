@@ -15,7 +15,10 @@ FOLDER = Path(__file__).parent
 
 
 def build(loader: ModelLoader) -> None:
-    """Lay out the tab in the current `gr.Blocks` context and connect its script to new server functions."""
+    """Lay out the tab in the current `gr.Blocks` context and connect its script to a new PageService.
+
+    Its sessions are InternalsSessions. The model of `loader` may still be loading.
+    """
     with gr.Row(elem_classes="desk looking-inside"):
         with gr.Column(elem_classes="card", scale=4, min_width=300):
             static_html(FOLDER / "text_field.html", SHEET, FOLDER / "text_field.css")

@@ -30,16 +30,17 @@ KEPT = 64
 
 @dataclass(frozen=True)
 class InternalsRequest(BranchRequest):
-    """A request for the tokens of a text or of a conversation."""
+    """A request for all tokens of a text, or of a conversation if `messages` is not None, with their probabilities."""
 
     messages: Any = None
     """The messages of a conversation as the page has sent them, unchecked; None for a plain text."""
 
     @classmethod
     def from_json(cls, payload: object) -> InternalsRequest:
-        """Return the request in a page's JSON; raise ValueError if it is invalid or longer than MOST_TEXT.
+        """Return the request in a page's JSON; raise ValueError if it is invalid or has more than MOST_TEXT characters.
 
-        With messages, the text is ignored. Errors in the messages are raised by `answer_steps`.
+        With `messages`, even empty ones, the text is ignored; they are not checked here but by `answer_steps`. Role,
+        instruction, source, `accepted` and `ahead` are ignored.
         """
         fields = payload if isinstance(payload, dict) else {}
         messages = fields.get("messages")
@@ -55,14 +56,17 @@ class InternalsRequest(BranchRequest):
 
     @property
     def length(self) -> int:
-        """The number of characters of the text and of all messages, without contents that are no strings."""
+        """The number of characters of the text and of all messages' contents; malformed messages count as empty."""
         messages = self.messages if isinstance(self.messages, list) else []
         contents = [message.get("content") for message in messages if isinstance(message, dict)]
         return len(self.text) + sum(len(content) for content in contents if isinstance(content, str))
 
 
 class InternalsSession(PageSession):
-    """Evaluates the texts of one page. The last tree is kept, so that a common prefix is not evaluated again."""
+    """The session of a page of the Internals tab: evaluates every token of a text or of a conversation.
+
+    The token tree of the last text is kept, so that a common prefix is not evaluated again. There are no branches.
+    """
 
     def __init__(self, model: Model) -> None:
         from lookahead_core.serving.calls import Calls
@@ -73,11 +77,11 @@ class InternalsSession(PageSession):
         self._calls = Calls(model, TreePool(capacity=1))
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Evaluate every token: a generator of JSON values, with the progress after each chunk of tokens.
+        """Evaluate every token: a generator of JSON values, with the progress after each pass.
 
-        The last one has the state `settled` and the result of `as_json` as `view`. `request` must be an
-        `InternalsRequest`. Raises LookaheadError if there are no tokens, more than MOST_TOKENS, or more than the
-        model's context, and ValueError for invalid messages.
+        The progress is `reading`, a list [tokens evaluated, tokens in all]. The last value has the state "settled" and
+        the result of `as_json` as `view`. `request` must be an InternalsRequest. Raises LookaheadError if there are no
+        tokens, more than MOST_TOKENS, or more than the model's context, and ValueError for invalid messages.
         """
         from lookahead_core.document.cost_meter import CostMeter
 
@@ -95,10 +99,12 @@ class InternalsSession(PageSession):
 
 
 def as_json(call_document: CallDocument, cost: Cost) -> View:
-    """Return every token of an evaluated text and the position after the last one as JSON values, and the cost.
+    """Return the tokens of a text whose `evaluate_steps` have ended, and their predictions, as JSON values.
 
-    `tokens` have their log-probability, and alternatives as pairs (id, log-probability); `spelled` has the text of each
-    of these ids. `nodes` are the predictions, packed so that the page can apply a temperature; `entropies` are in nats.
+    `tokens` has one object (see `_token`) for each token, and one for the position after the last. `nodes` and
+    `entropies` (in nats) have an element for the prediction after each token; `pack` describes `nodes`. `spelled` maps
+    the id, as a string, of each of these tokens and alternatives to its `text`, `bytes` and `ended` (see
+    `token_as_json`). `cost` has `passes`, `tokens` and `seconds`.
     """
     from lookahead_core.serving.packed_predictions import pack
 
@@ -114,9 +120,10 @@ def as_json(call_document: CallDocument, cost: Cost) -> View:
 
 
 def _token(entry: dict[str, Any], text: str) -> View:
-    """Return an entry of `token_entries` as JSON values for the page.
+    """Return an entry of `CallDocument.token_entries` as JSON: id, text, message, logprob, rank and alternatives.
 
-    `text` is the whole text; alternatives become pairs of an id and a log-probability.
+    `text` is all text that the model reads, of which the entry's own is cut out. The alternatives are lists [id,
+    log-probability]. Unknown and infinite log-probabilities are None.
     """
     return {
         "id": entry["id"],

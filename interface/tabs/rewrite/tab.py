@@ -15,9 +15,9 @@ HINT = "Paste a source or write an instruction to see here how the new text coul
 
 
 def build(service: PageService) -> None:
-    """Lay out the tab in the current `gr.Blocks` context.
+    """Lay out the tab in the current `gr.Blocks` context and connect its script to the functions of `service`.
 
-    Its script calls the same server functions as the Write tab; its requests also hold instruction and source.
+    The Write tab may use the same service. The script's requests also hold instruction and source.
     """
     with gr.Row(elem_classes="desk rewriting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):

@@ -17,7 +17,11 @@ TEXT = "The old lighthouse keeper climbed the stairs for the last time. At the t
 
 
 def example(model: Model) -> dict[str, Any]:
-    """Return the example, computed with this model: `text`, `model` (its name) and `view` (branches as JSON)."""
+    """Return the example, computed with this model: `text`, `model` (its name) and `view`.
+
+    `view` is a lookahead of 5 branches with 7 tokens each as `lookahead_as_json` returns it, without `cost` and
+    `alone`.
+    """
     from lookahead_core import Document
     from lookahead_core.serving.json_view import lookahead_as_json
 
@@ -28,7 +32,7 @@ def example(model: Model) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Compute the example with the default model in float32 and write it to example.json."""
+    """Load the default model in float32, compute the example, and overwrite example.json with it."""
     from lookahead_core import load_model
 
     text = json.dumps(example(load_model(dtype="float32")), ensure_ascii=False, indent=1)

@@ -15,10 +15,10 @@ FOLDER = Path(__file__).parent
 
 
 def build(service: PageService, address: str | None = None) -> None:
-    """Lay out the tab in the current `gr.Blocks` context and connect its script to the server functions.
+    """Lay out the tab in the current `gr.Blocks` context and connect its script to the functions of `service`.
 
     `address` is the base URL of shared links; None for the URL in the visitor's browser. No Gradio event has the text
-    among its outputs, so the server cannot overwrite it.
+    among its outputs, so the server cannot overwrite it. The script also gets the stored example.
     """
     with gr.Row(elem_classes="desk"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):
