@@ -53,7 +53,7 @@ TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 2e-2}
 
 @dataclass(frozen=True)
 class TreeRows:
-    """The rows of one tree in a pass, and the tree's cache."""
+    """What the rows of a tree need in a pass beside their hidden states: mask, cache, and number of slots in use."""
 
     start: int
     """The number of slots in use: keys and values of the rows are written from this slot on."""
@@ -69,14 +69,14 @@ class TreeRows:
 
     @property
     def capacity(self) -> int:
-        """The number of slots in the cache."""
+        """The number of slots in the cache, used and free."""
         return self.cache[0][0].shape[2]
 
     def parts(self, most: int) -> Iterator[TreeRows]:
-        """Yield the rows in parts of at most `most` rows, in order; a part's slots follow those of the part before.
+        """Yield `TreeRows` with at most `most` of these rows each, in order; `most` is at least 1. All share the cache.
 
-        Parts must be computed in this order. Their masks end at their last slots, so `mask` must hide the slots after a
-        row's own.
+        A part's slots follow those of the part before, so parts must be computed in this order. A part's mask ends at
+        the slot of its last row, so `mask` must hide the slots after a row's own.
         """
         for first in range(0, self.count, most):
             end = min(first + most, self.count)
@@ -88,9 +88,11 @@ LayerFunction = Callable[[torch.Tensor, torch.Tensor, Sequence[TreeRows]], torch
 
 
 def registers() -> tuple[int, tuple[tuple[int, int], ...]] | None:
-    """Return (lanes, blockings) of REGISTERS for this processor; None if it can run no compiled layers.
+    """Return this processor's (lanes, blockings); None if it cannot run compiled layers.
 
-    They need Linux on x86-64, llvmlite, PyTorch's OpenMP library, FMA, and AVX2 or AVX-512.
+    Lanes are the float32 numbers in a vector register; blockings are pairs (rows, column groups) of a matrix product
+    whose sums fill the registers. Compiled layers need Linux on x86-64, llvmlite, PyTorch's OpenMP library, FMA, and
+    AVX2 or AVX-512.
     """
     if binding is None or _openmp() is None:
         return None
@@ -100,7 +102,10 @@ def registers() -> tuple[int, tuple[tuple[int, int], ...]] | None:
 
 @functools.cache
 def _openmp() -> Any:
-    """Return PyTorch's own OpenMP library, or None if it has none: a second one would compete for the cores."""
+    """Return PyTorch's CPU library as a `ctypes` library, for PyTorch's own OpenMP functions; None if it lacks them.
+
+    A second OpenMP library would compete for the cores.
+    """
     try:
         library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
         library.GOMP_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
@@ -112,25 +117,30 @@ def _openmp() -> Any:
 
 @dataclass(frozen=True)
 class CompiledFunctions:
-    """The addresses of the compiled functions `layers` and `product` for a shape; `held` keeps their memory alive."""
+    """The memory addresses of two functions, `layers` and `product` of `llvm_ir_of`, compiled for one shape.
+
+    `held` is an object that keeps their machine code in memory.
+    """
 
     layers: int
     product: int
     held: Any
 
     def run(self, function: int, arguments: np.ndarray[Any, Any], threads: int) -> None:
-        """Run one of the functions on this many OpenMP threads, without the GIL, and wait for its end.
+        """Run the function at an address, `layers` or `product`, on this many OpenMP threads, and wait for its end.
 
-        `arguments` is its int64 record: the fields of PASS for `layers`, of PRODUCT for `product`.
+        `arguments` is an int64 array: the values of the fields of PASS for `layers`, of PRODUCT for `product`. They are
+        not checked. Other Python threads can run meanwhile.
         """
         _openmp().GOMP_parallel(function, arguments.ctypes.data, threads, 0)
 
 
 @functools.lru_cache(maxsize=32)
 def functions_for(shape: LayerShape) -> CompiledFunctions:
-    """Compile the functions for a shape and this processor, once per shape. Raises whatever llvmlite raises.
+    """Return the functions compiled for a shape and this processor; those of the 32 last used shapes are kept.
 
-    The shape must be one that `fits`, and `registers` must not return None.
+    The shape must be one that `fits`, with what `registers` returns, which must not be None. Raises whatever llvmlite
+    raises.
     """
     # Without this check, LLVM aborts the process where memory may not be made executable.
     binding.check_jit_execution()
@@ -157,10 +167,11 @@ def functions_for(shape: LayerShape) -> CompiledFunctions:
 
 
 def paired(weight: torch.Tensor, lanes: int) -> torch.Tensor:
-    """Return a matrix of shape (outputs, inputs) in the kernels' layout: int16, with the bits of bfloat16 numbers.
+    """Return a copy of a matrix of shape (outputs, inputs), rounded to bfloat16, in the kernels' layout.
 
-    `outputs` must be a multiple of `2 * lanes`. The shape is (outputs / (2 * lanes), inputs, lanes, 2): the numbers of
-    two outputs, `lanes` apart, are neighbours.
+    The copy is int16, the bits of bfloat16 numbers, of shape (outputs / (2 * lanes), inputs, lanes, 2). Its element
+    [g, i, l, h] is the number [(2 * g + h) * lanes + l, i] of the matrix. `outputs` must be a multiple of `2 * lanes`
+    (RuntimeError).
     """
     height, depth = weight.shape
     halves = weight.detach().bfloat16().view(torch.int16).view(height // (2 * lanes), 2, lanes, depth)
@@ -168,7 +179,7 @@ def paired(weight: torch.Tensor, lanes: int) -> torch.Tensor:
 
 
 def aligned(numbers: torch.Tensor) -> torch.Tensor:
-    """Return a copy on the CPU, contiguous and of the same dtype, that begins at a cache line."""
+    """Return a contiguous copy on the CPU, of the same dtype and shape, whose address is a multiple of CACHE_LINE."""
     spare = CACHE_LINE // numbers.element_size()
     room = torch.empty(numbers.numel() + spare, dtype=numbers.dtype, device="cpu")
     first = -room.data_ptr() % CACHE_LINE // numbers.element_size()
@@ -182,7 +193,7 @@ def compile_layers(
     """Compile decoder layers of the Llama shape; return them and "", or None and the reason why that is not possible.
 
     `reference` turns one layer into a function that computes it in float32. The first and the last compiled layer must
-    agree with it. No error is raised.
+    agree with it, and the weights of all projections must be `is_exact`. Errors are not raised: they become the reason.
     """
     try:
         reason = next(_refusals(layers, reference), "")
@@ -193,7 +204,11 @@ def compile_layers(
 
 
 def _refusals(layers: Sequence[Any], reference: Callable[[Any], LayerFunction]) -> Iterator[str]:
-    """Yield the reasons why layers cannot be compiled; only the first is valid, later checks may raise after it."""
+    """Yield reasons why layers cannot be compiled; yield nothing if they can. Only the first reason may be used.
+
+    Later checks assume that the earlier ones have passed, and may raise otherwise. The last ones compile the first and
+    the last layer, and compare each with its `reference`, as in `compile_layers`. Errors pass through.
+    """
     if registers() is None:
         yield "compiling needs Linux, an x86-64 processor with AVX2 and FMA, and llvmlite"
     for layer in layers:
@@ -225,9 +240,9 @@ def is_exact(weight: torch.Tensor) -> bool:
 
 
 def shape_of(layer: Any) -> LayerShape:
-    """Return the dimensions of a decoder layer of the Llama shape, with the `registers` of this processor.
+    """Return the dimensions of a decoder layer of the Llama shape, and of this processor's registers.
 
-    AssertionError if that is None.
+    The layer is not checked. `registers` must not return None (AssertionError).
     """
     attention, width, found = layer.self_attn, int(layer.self_attn.head_dim), registers()
     assert found is not None
@@ -248,9 +263,11 @@ def shape_of(layer: Any) -> LayerShape:
 
 
 class CompiledLayers:
-    """Decoder layers of one shape, with their own copies of the weights, computed one after the other in one call.
+    """Decoder layers of one shape, compiled for this processor; a call computes a pass through all of them, in order.
 
-    `shape` must be `shape_of` each layer, and `fits`. Matrices are copied as bfloat16, other weights as float32.
+    `compile_layers` makes them, after checks. The weights of `layers` are copied: matrices are rounded to bfloat16,
+    other weights become float32. `shape` must be `shape_of` each layer, and `fits`. Raises ValueError if a weight has
+    another shape, and whatever llvmlite raises.
     """
 
     def __init__(self, layers: Sequence[Any], shape: LayerShape) -> None:
@@ -264,9 +281,10 @@ class CompiledLayers:
         return len(self._weights)
 
     def _weights_of(self, layer: Any) -> list[torch.Tensor]:
-        """Return copies of a layer's weights in the kernels' layout, in the order of `weight_shapes`.
+        """Return copies of a layer's weights for the compiled functions, in the order of `weight_shapes`.
 
-        Raises ValueError if a weight has another shape.
+        Matrices are as `paired` returns them, other weights are float32, and those that the shape lacks are empty.
+        Raises ValueError if a weight does not have the shape that `weight_shapes` states.
         """
         attention, mlp, shape = layer.self_attn, layer.mlp, self.shape
         inputs = attention.q_proj, attention.k_proj, attention.v_proj
@@ -291,19 +309,22 @@ class CompiledLayers:
         ]
 
     def takes(self, head: Any) -> bool:
-        """Whether `CompiledHead` can compute an output matrix.
+        """Whether `CompiledHead` can compute `head`, a model's output layer; its number of inputs is not compared.
 
-        It must be a plain `nn.Linear` without bias, `is_exact`, with a multiple of `group_width` outputs.
+        True for a plain `nn.Linear` (see `is_plain`) without bias, whose weight `is_exact` and whose number of outputs
+        is a multiple of the shape's `group_width`.
         """
         fits = is_plain(head) and head.bias is None and head.out_features % self.shape.group_width == 0
         return bool(fits and is_exact(head.weight))
 
     def __call__(self, rows: torch.Tensor, rope: torch.Tensor, trees: Sequence[TreeRows]) -> torch.Tensor:
-        """Return a pass's hidden states after all layers, in float32; write keys and values into the trees' caches.
+        """Return the hidden states of a pass's rows after all layers, in float32, and write the trees' caches.
 
-        `rows` are hidden states of shape (rows, hidden), one tree after the other. `rope`, of shape (rows, 2 * head
-        width), holds for each row the cosines of its rotary embedding, then the sines with the first half negated.
-        Raises ValueError if the arguments do not fit together, before anything is written.
+        `rows` are the hidden states before them, of shape (rows, hidden), one tree after the other; they are not
+        changed. `rope`, of shape (rows, 2 * head width), holds for each row the cosines of its rotary embedding, then
+        the sines with the first half negated. Keys and values are written from each tree's `start` on. All tensors must
+        be on the CPU. Raises ValueError, before anything is written, if there are no trees, or if shapes or the dtype
+        of a cache do not fit.
         """
         shape, count, threads = self.shape, len(rows), torch.get_num_threads()
         counts = [tree.count for tree in trees]
@@ -330,7 +351,11 @@ class CompiledLayers:
         return residual
 
     def _check(self, tree: TreeRows) -> None:
-        """Raise ValueError for a tree that does not fit: compiled functions check no bounds."""
+        """Raise ValueError if a tree's mask or cache is too small for its rows, or its cache does not fit these layers.
+
+        It must have their number of layers, shape and dtype, and be contiguous. Compiled functions check nothing
+        themselves.
+        """
         if tree.mask.shape[3] < tree.start + tree.count:
             raise ValueError(f"The mask of {tree.count} rows after {tree.start} slots is {tuple(tree.mask.shape)}.")
         layers, capacity = len(tree.cache), tree.capacity
@@ -345,9 +370,10 @@ class CompiledLayers:
 
 @torch.inference_mode()
 def agrees(compiled: CompiledLayers, reference: LayerFunction) -> bool:
-    """Whether both add the same to random hidden states in all TRIED_PASSES, up to TOLERANCE of the update's norm.
+    """Whether a compiled layer and a float32 reference give nearly the same in all TRIED_PASSES of random numbers.
 
-    `compiled` holds one layer, and `reference` computes the same layer.
+    Compared is what each adds to the hidden states: the norm of the difference may be at most TOLERANCE times the norm
+    of what the reference adds; NaN counts as a difference. `compiled` must hold one layer, which `reference` computes.
     """
     for count, start in TRIED_PASSES:
         rows, rope, trees = random_pass(compiled, [(count, start)])
@@ -361,10 +387,11 @@ def agrees(compiled: CompiledLayers, reference: LayerFunction) -> bool:
 def random_pass(
     compiled: CompiledLayers, sizes: Sequence[tuple[int, int]]
 ) -> tuple[torch.Tensor, torch.Tensor, list[TreeRows]]:
-    """Return random arguments of a `LayerFunction`: hidden states, rotary embeddings, and trees; always the same ones.
+    """Return random arguments of a `LayerFunction`: hidden states, rotary embeddings, and a `TreeRows` for each tree.
 
-    `sizes` are the number of rows and of slots in use of each tree. All layers share one cache of a tree, whose only
-    free slots are for the rows.
+    `sizes` holds, for each tree, its number of rows and the number of slots in use before them. Its cache has exactly
+    these slots and one for each row, and all layers share the cache's tensors. Masks and caches have the dtype of
+    `compiled`, the others are float32. Equal arguments give equal numbers.
     """
     shape, generator = compiled.shape, torch.Generator().manual_seed(0)
     randn = functools.partial(torch.randn, generator=generator, dtype=torch.float32, device="cpu")
@@ -386,5 +413,8 @@ def room(count: int, width: int) -> torch.Tensor:
 
 
 def addresses(numbers: Any) -> np.ndarray[Any, Any]:
-    """Return counts and addresses, maybe nested, as the int64 array that compiled functions take."""
+    """Return integers, such as counts and memory addresses, as the int64 array from which compiled functions read them.
+
+    A list of equally long lists gives a 2-D array.
+    """
     return np.array(numbers, dtype=np.int64)

@@ -37,7 +37,7 @@ HEAD_NORMS = {"self_attn.q_norm", "self_attn.k_norm"}
 def use_compiled_layers(model_copy: Any) -> str:
     """Replace a model copy's forward by a `CompiledForward`, in place, and return "".
 
-    If its layers cannot be compiled, change nothing and return the reason.
+    If its layers cannot be compiled, or modules have forward hooks, change nothing and return the reason as a clause.
     """
     if not has_llama_shape(model_copy):
         return "they are for models of the Llama shape whose layers are all of one kind"
@@ -59,9 +59,9 @@ def compiles_large_passes(dtype: torch.dtype) -> bool:
 
 
 def has_llama_shape(hf_model: Any) -> bool:
-    """Whether a model is one of MODELS, and all its decoder layers are of one kind and have the modules of a Llama.
+    """Whether a model's class is named in MODELS, and its decoder layers are of one kind and have a Llama's modules.
 
-    These are exactly MODULES, with or without HEAD_NORMS; the projections must be plain, see `is_plain`.
+    Each layer must have exactly MODULES, with or without HEAD_NORMS, and its projections must be plain, see `is_plain`.
     """
     kinds = set(getattr(hf_model.config, "layer_types", None) or ())
     return type(hf_model).__name__ in MODELS and len(kinds) <= 1 and all(map(_is_llama_layer, hf_model.model.layers))
@@ -75,11 +75,12 @@ def _is_llama_layer(layer: nn.Module) -> bool:
 
 
 class CompiledForward:
-    """The forward of a model copy whose decoder layers are compiled.
+    """A callable that takes the place of `forward` in a model copy whose decoder layers are compiled.
 
-    Takes the arguments of the model's own forward for a pass of the cached engine, and returns a `CausalLMOutput` with
-    the logits of the rows in `logits_to_keep`, of shape (1, rows, vocabulary). bfloat16 passes of more than `ROWS` rows
-    are computed by the model's own forward.
+    It takes the arguments of the model's own forward in a pass of the cached engine, with `input_ids` of shape
+    (1, rows). It returns a `CausalLMOutput` with logits of shape (1, wanted, vocabulary), for the row indices in
+    `logits_to_keep`. If `compiles_large_passes` is False, the model's own forward computes passes of more than `ROWS`
+    rows.
     """
 
     def __init__(self, model_copy: Any, compiled: CompiledLayers) -> None:
@@ -101,8 +102,9 @@ class CompiledForward:
     def _compute(self, rows: torch.Tensor, mask: torch.Tensor, states: Any, rope: torch.Tensor) -> torch.Tensor:
         """Return the hidden states of a pass's rows after all layers, in float32, and write the caches in `states`.
 
-        `rows` has the shape (rows, hidden), `mask` (1, 1, rows, slots) and `rope` (rows, 2 * head width).
-        `states` is the cache object of the pass, in which slots for its rows must be reserved.
+        `rows` has the shape (rows, hidden), one tree after the other, and `rope` (rows, 2 * head width). `mask` is
+        additive, of shape (1, 1, rows, slots). `states` is the pass's `past_key_values`, of one tree or from
+        `joint_cache`, with room reserved for the rows; the slots that they fill are in use only after `FlatCache.add`.
         """
         caches, counts = caches_of(states, len(rows))
         shape, trees = self.compiled.shape, []
@@ -122,9 +124,10 @@ class CompiledForward:
         return torch.cat([self.compiled(part_rows, angles, [part]) for part_rows, angles, part in each])
 
     def _rope_at(self, positions: torch.Tensor) -> torch.Tensor:
-        """Return, per position, cosines and then sines of the rotary embedding, the first half of the sines negated.
+        """Return the rotary embeddings at positions, a 1-D tensor that is not empty; shape (positions, 2 * head width).
 
-        The shape is (positions, 2 * head width).
+        For each position: the cosines, then the sines with the first half negated, in the model's dtype. They are
+        computed once, and kept for later passes.
         """
         longest = int(positions.max()) + 1
         if longest > len(self._ropes):
@@ -138,9 +141,10 @@ class CompiledForward:
 
 
 def float32_reference(layer: Any) -> LayerFunction:
-    """Return a function that computes a layer by its own `forward` with its weights in float32.
+    """Return a function that computes one layer by the layer's own `forward`, on a copy with its weights in float32.
 
-    The function takes one tree only, whose first layer's cache it reads and does not change.
+    The function takes float32 rows of exactly one tree, and returns their hidden states after the layer. It reads the
+    first `start` slots of the first layer in the tree's cache, and changes nothing.
     """
     exact = copy.deepcopy(layer).float()
 

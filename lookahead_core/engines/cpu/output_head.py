@@ -10,7 +10,10 @@ from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, add
 
 
 class Float32Head(nn.Module):
-    """An output matrix with a float32 copy of its weight: in bfloat16 a logit of 20 is rounded to a multiple of 1/8."""
+    """An output layer with float32 copies of the weight and bias of `head`, computed in float32.
+
+    In bfloat16 a logit of 20 is rounded to a multiple of 1/8.
+    """
 
     def __init__(self, head: nn.Linear) -> None:
         super().__init__()
@@ -18,12 +21,16 @@ class Float32Head(nn.Module):
         self.bias = None if head.bias is None else head.bias.detach().float()
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Return the logits in float32 for hidden states of shape (..., width)."""
+        """Return float32 logits of shape (..., vocabulary) for hidden states of shape (..., width)."""
         return functional.linear(hidden.float(), self.weight, self.bias)
 
 
 class CompiledHead(nn.Module):
-    """An output matrix that `CompiledLayers.takes`, copied as bfloat16; multiplies float32 rows, `ROWS` at a time."""
+    """An output layer of a model, whose matrix is copied as bfloat16 and multiplied by compiled functions, in float32.
+
+    `weight`, of shape (vocabulary, width), is that of a module that `layers.takes`; the functions are those of
+    `layers`.
+    """
 
     def __init__(self, weight: torch.Tensor, layers: CompiledLayers) -> None:
         super().__init__()
@@ -31,9 +38,9 @@ class CompiledHead(nn.Module):
         self._matrix = paired(weight, layers.shape.lanes)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Return the logits in float32 for hidden states of shape (..., width).
+        """Return float32 logits of shape (..., vocabulary) for hidden states of shape (..., width), of any float dtype.
 
-        Raises ValueError if the width does not fit.
+        Raises ValueError if the width is not that of the matrix.
         """
         rows, (height, depth) = hidden.reshape(-1, hidden.shape[-1]).float().contiguous(), self.weight.shape
         if rows.shape[1] != depth:

@@ -10,7 +10,11 @@ from torch import nn
 
 
 class PackedLinear(nn.Module):
-    """A linear layer with a packed copy of its weight. Without it, oneDNN would reorder the weight in every product."""
+    """A linear layer with a copy of its weight in oneDNN's own memory layout ("packed"), of the same dtype.
+
+    `weight` has the shape (outputs, inputs); it is no parameter of this module. `packs` must be true for its dtype.
+    With an unpacked weight, oneDNN would reorder it in every product.
+    """
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
         super().__init__()
@@ -19,7 +23,10 @@ class PackedLinear(nn.Module):
         self._bias = None if bias is None else bias.detach()
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return `rows @ weight.T + bias` for rows of shape (..., inputs) and of the weight's dtype."""
+        """Return `rows @ weight.T`, plus the bias if any, for rows of shape (..., inputs) and of the weight's dtype.
+
+        No rows give an empty result.
+        """
         if not rows.numel():
             # oneDNN rejects products without rows.
             return rows.new_empty((*rows.shape[:-1], self.out_features))
@@ -30,7 +37,10 @@ class PackedLinear(nn.Module):
 @functools.cache
 @torch.inference_mode()
 def packs(dtype: torch.dtype) -> bool:
-    """Whether this PyTorch build and this processor can multiply packed matrices of a dtype; one product is tried."""
+    """Whether this PyTorch build and this processor can multiply packed matrices of a dtype, see `PackedLinear`.
+
+    One product is tried at the first call for a dtype.
+    """
     one = torch.ones(1, 1, dtype=dtype, device="cpu")
     try:
         PackedLinear(one, None)(one)

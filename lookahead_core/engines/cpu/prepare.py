@@ -27,7 +27,7 @@ COMPUTE = ("auto", "packed", "plain")
 
 @dataclass(frozen=True)
 class Computation:
-    """How a model's passes are computed, and why."""
+    """How a model's passes are computed, and why not faster: phrases to show, as `prepare` returns them."""
 
     few_rows: str
     """How passes of up to `exact_rows` rows are computed, or passes of few rows in general if that is 0."""
@@ -61,7 +61,8 @@ PLAIN, PACKED, COMPILED = "as transformers computes them", "packed matrices", "l
 def prepare(model_copy: Any, *, compute: str = "auto") -> Computation:
     """Change a model copy in place to compute in the fastest supported way that `compute` allows; return that way.
 
-    `compute` is one of COMPUTE. On devices other than the CPU only the output matrix may change.
+    `compute` is "auto", "packed" (no compiled layers) or "plain" (nothing is changed), and is not checked. On devices
+    other than the CPU only the output matrix may change.
     """
     done = _prepared(model_copy, compute)
     log.debug("%s: %s", type(model_copy).__name__, "; ".join(done.lines()))
@@ -97,7 +98,10 @@ def _prepared(model_copy: Any, compute: str) -> Computation:
 
 
 def _why_not_compiled(linears: list[nn.Linear], dtype: torch.dtype, compute: str) -> str:
-    """Return why compiled layers must not be tried, for the setting `compute` or the size of copies; "" if they may."""
+    """Return why compiled layers must not be tried, for the setting `compute` or the size of copies; "" if they may.
+
+    `linears` are the model's plain linear layers, and `dtype` is the model's.
+    """
     if compute == "packed":
         return 'compute is "packed"'
     # Layers are copied in bfloat16, and once more as packed matrices where large passes are not compiled.
@@ -106,7 +110,7 @@ def _why_not_compiled(linears: list[nn.Linear], dtype: torch.dtype, compute: str
 
 
 def _why_not_packed(linears: list[nn.Linear]) -> str:
-    """Return why the weights of these layers cannot be packed; "" if they can."""
+    """Return, as a clause, why the weights of these layers cannot be packed or would take too much memory; or ""."""
     types = {linear.weight.dtype for linear in linears}
     if len(types) != 1:
         return "the model has no plain linear layers, or several types of them"
@@ -123,7 +127,10 @@ def _why_too_large(kind: str, size: int) -> str:
 
 
 def _pack_matrices(model_copy: Any) -> None:
-    """Replace all plain linear layers by `PackedLinear`, in place."""
+    """Replace all plain linear layers of a model copy by `PackedLinear`, in place.
+
+    `_why_not_packed` must return "" for them.
+    """
     for parent in list(model_copy.modules()):
         for name, child in list(parent.named_children()):
             if is_plain(child):
