@@ -40,25 +40,30 @@ def same_lanes(kind: Any, element: Any) -> Any:
 
 @dataclass(frozen=True)
 class Variable:
-    """A stack variable of a function under construction: the function's IRBuilder, its address, its value's IR type."""
+    """A stack variable of a function under construction; `FunctionBuilder.variable` makes it.
+
+    The fields are the function's IRBuilder, the variable's address, and the IR type of its value.
+    """
 
     at: ir.IRBuilder
     address: Any
     kind: Any
 
     def get(self) -> Any:
-        """Emit a load of the value."""
+        """Emit a load of the variable, and return the loaded IR value."""
         return self.at.load(self.address, typ=self.kind)
 
     def set(self, value: Any) -> None:
-        """Emit a store of a value."""
+        """Emit a store of an IR value into the variable."""
         self.at.store(value, self.address)
 
 
 class FunctionBuilder:
-    """Builds one LLVM function. `at` is the IRBuilder, positioned where the next instruction goes.
+    """Adds a function to an LLVM module; its methods append instructions to it, where the IRBuilder `at` is positioned.
 
-    `kinds` are the IR types of its arguments, `result` that of its return value.
+    `kinds` are the IR types of the function's arguments, and `result` that of its return value. Numbers and addresses
+    of the function under construction are IR values (of llvmlite); methods return those that their instructions
+    compute.
     """
 
     def __init__(self, module: ir.Module, name: str, kinds: Sequence[Any], result: Any = VOID) -> None:
@@ -68,7 +73,7 @@ class FunctionBuilder:
         self.arguments = self.function.args
 
     def end(self) -> Any:
-        """Emit `ret void`, which ends a function without result, and return the function."""
+        """Emit `ret void`, which ends a function without result, and return the IR function."""
         self.at.ret_void()
         return self.function
 
@@ -76,7 +81,10 @@ class FunctionBuilder:
 
     @contextmanager
     def loop(self, first: Any, end: Any, step: Any = 1) -> Iterator[Any]:
-        """Context manager whose body emits that of a for loop from `first` to before `end`; yields the index (i64)."""
+        """Context manager whose body emits that of a for loop from `first` to before `end`; yields the index (i64).
+
+        All three arguments are ints or IR values (i64); `step` must be above 0.
+        """
         at, counter = self.at, self.variable(as_i64(first))
         head, body, done = (self.function.append_basic_block() for _ in range(3))
         at.branch(head)
@@ -91,10 +99,10 @@ class FunctionBuilder:
 
     @contextmanager
     def chunks(self, count: Any, most: int) -> Iterator[tuple[Any, Any]]:
-        """Context manager whose body emits the body of a loop over chunks of `count` items; yields start and size.
+        """Context manager whose body emits that of a loop over chunks of `count` items; yields a chunk's (start, size).
 
-        Chunks have at most `most` items and are equal, but the last one may be smaller. All three numbers are IR values
-        (i64).
+        There are as few chunks of at most `most` items as possible. They are equal, but the last may be smaller; a
+        count of 0 gives none. `most` is an int above 1; `count` and the yielded numbers are IR values (i64).
         """
         at = self.at
         # A count of 0 gives no chunks, and no division by 0.
@@ -105,9 +113,10 @@ class FunctionBuilder:
             yield first, at.select(at.icmp_signed("<", left, size), left, size)
 
     def cases(self, count: Any, most: int) -> Iterator[int]:
-        """Yield the numbers 1 to `most`; the code emitted after each runs if `count` is that number.
+        """Emit a switch: yield the numbers 1 to `most`; the code emitted after each runs if `count` is that number.
 
-        `count`, an IR value (i64), must be one of these numbers. The generator must be exhausted.
+        `count`, an IR value (i64), must be one of these numbers when the code runs: nothing checks it. The generator
+        must be exhausted.
         """
         done, nowhere = (self.function.append_basic_block() for _ in range(2))
         choice = self.at.switch(count, nowhere)
@@ -124,40 +133,47 @@ class FunctionBuilder:
     # Memory
 
     def alloca(self, kind: Any, count: int = 1) -> Any:
-        """Return the address of `count` adjacent, uninitialised stack variables of the IR type `kind`."""
+        """Return the address of `count` adjacent, uninitialised stack variables of the IR type `kind`.
+
+        They are allocated once, where the function begins, even if this is called in a loop's body.
+        """
         with self.at.goto_entry_block():
             return self.at.bitcast(self.at.alloca(kind, count), PTR)
 
     def variable(self, initial: Any) -> Variable:
-        """Return a stack variable, set to `initial` each time that the code emitted here runs."""
+        """Return a stack variable that is set to `initial`, an IR value, each time that the code emitted here runs."""
         variable = Variable(self.at, self.alloca(initial.type), initial.type)
         variable.set(initial)
         return variable
 
     def index(self, row: Any, width: Any, column: Any = 0) -> Any:
-        """Emit and return the index (i64) of an element of a row-major matrix with rows of `width` elements."""
+        """Emit and return the index (i64) of an element of a row-major matrix with rows of `width` elements.
+
+        All three arguments are ints or IR values (i64).
+        """
         return self.at.add(self.at.mul(as_i64(width), as_i64(row)), as_i64(column))
 
     def address(self, base: Any, index: Any, kind: Any) -> Any:
-        """Emit and return the address of an element of an array with elements of type `kind`."""
+        """Emit and return the address of element number `index` in an array at `base` with elements of type `kind`."""
         return self.at.gep(base, [as_i64(index)], source_etype=kind)
 
     def load(self, base: Any, index: Any, kind: Any) -> Any:
-        """Emit a load of an element of an array with elements of type `kind`."""
+        """Emit and return a load of element number `index` in an array at `base` with elements of type `kind`."""
         return self.at.load(self.address(base, index, kind), typ=kind)
 
     def load_record(self, base: Any, fields: Mapping[str, Any], record: Any = 0) -> dict[str, Any]:
-        """Emit loads of the fields of record number `record` in an array; return them by name.
+        """Emit loads of the fields of record number `record` in an array at address `base`; return IR values by name.
 
-        `fields` are the types by name, in order, each of 64 bits.
+        `fields` holds the IR types of a record's fields by name, in their order in memory; each has 64 bits.
         """
         indices = {name: self.index(record, len(fields), position) for position, name in enumerate(fields)}
         return {name: self.load(base, indices[name], kind) for name, kind in fields.items()}
 
     def load_float(self, base: Any, index: Any, kind: Any, element: Any = F32) -> Any:
-        """Emit a load of a float32 number, or a vector of adjacent ones, of type `kind`.
+        """Emit and return a load of float32 numbers from an array at address `base`, from element number `index` on.
 
-        The array's elements are F32 or BF16; bfloat16 is converted.
+        `kind` is F32 for one number, or a vector type of F32 for adjacent ones. `element` is the type of the array's
+        elements: F32, or BF16, which are converted.
         """
         address = self.address(base, index, element)
         if element is F32:
@@ -167,9 +183,10 @@ class FunctionBuilder:
         return self.at.bitcast(self.at.shl(bits, constant(bits.type, 16)), kind)
 
     def store_float(self, value: Any, base: Any, index: Any, element: Any = F32) -> None:
-        """Emit a store of a float32 number, or a vector, in adjacent elements, which are F32 or BF16.
+        """Emit a store of a float32 number, or of a vector's numbers side by side, from element number `index` on.
 
-        bfloat16 is rounded to nearest, ties to even.
+        `base` is the address of the array, and `element` the type of its elements: F32, or BF16, for which numbers are
+        rounded to nearest, ties to even.
         """
         at, kind, address = self.at, same_lanes(value.type, I32), self.address(base, index, element)
         if element is F32:
@@ -181,24 +198,24 @@ class FunctionBuilder:
             at.store(at.trunc(rounded, same_lanes(kind, BF16)), address, align=2)
 
     def prefetch(self, place: Any) -> None:
-        """Emit a prefetch of the cache line at an address."""
+        """Emit a prefetch, for reading, of the cache line at the address `place`."""
         function = self.declare("llvm.prefetch.p0", VOID, [PTR, I32, I32, I32])
         self.at.call(function, [place, I32(0), I32(3), I32(1)])
 
     # Arithmetic
 
     def fma(self, left: Any, right: Any, others: Any) -> Any:
-        """Emit `left * right + others`, rounded once."""
+        """Emit and return `left * right + others`, rounded once, of float32 numbers or of vectors of one type."""
         return self.intrinsic("fma", left, right, others)
 
     def splat(self, value: Any, kind: Any) -> Any:
-        """Emit a vector of type `kind` with a scalar in every lane."""
+        """Emit and return a vector of type `kind` with the number `value` in every lane."""
         nothing = ir.Constant(kind, ir.Undefined)
         first = self.at.insert_element(nothing, value, I32(0))
         return self.at.shuffle_vector(first, nothing, constant(same_lanes(kind, I32), 0))
 
     def reduce(self, operation: str, vector: Any) -> Any:
-        """Emit the sum ("fadd") or maximum ("fmax") of all lanes of a vector, in any order, and return it."""
+        """Emit and return the sum ("fadd") or maximum ("fmax") of all lanes of a vector, computed in any order."""
         element = vector.type.element
         arguments = [constant(element, -0.0), vector] if operation == "fadd" else [vector]
         name = f"llvm.vector.reduce.{operation}.v{vector.type.count}{element.intrinsic_name}"
@@ -206,16 +223,16 @@ class FunctionBuilder:
         return self.at.call(function, arguments, fastmath=("reassoc",))
 
     def to_fixed_point(self, value: Any) -> Any:
-        """Emit the conversion of numbers from 0 to 1 to float64, rounded to multiples of 2**-40.
+        """Emit and return the conversion of float32 numbers from 0 to 1 to float64, rounded to multiples of 2**-40.
 
-        Sums of the results are exact as long as they are at most 8,192.
+        `value` is one number or a vector. Sums of the results are exact as long as they are at most 8,192.
         """
         kind = same_lanes(value.type, F64)
         large = constant(kind, FIXED_POINT)
         return self.at.fsub(self.at.fadd(self.at.fpext(value, kind), large), large)
 
     def exp(self, value: Any) -> Any:
-        """Emit exp of a float32 number or of each lane: a power of two times a polynomial. NaN stays NaN.
+        """Emit and return exp of a float32 number or of each lane: a power of two times a polynomial. NaN stays NaN.
 
         Numbers above HIGHEST_POWER count as HIGHEST_POWER; below LOWEST_POWER the result is 0.
         """
@@ -236,11 +253,18 @@ class FunctionBuilder:
         return at.select(at.fcmp_unordered("uno", value, value), value, power)
 
     def intrinsic(self, name: str, *arguments: Any) -> Any:
-        """Emit and return a call of the LLVM intrinsic `llvm.name` on float32 numbers or vectors of one type."""
+        """Emit a call of the LLVM intrinsic `name`, such as "sqrt", on float32 numbers or vectors; return its result.
+
+        All arguments and the result have one type.
+        """
         kind = arguments[0].type
         suffix = f"v{kind.count}f32" if isinstance(kind, ir.VectorType) else "f32"
         return self.at.call(self.declare(f"llvm.{name}.{suffix}", kind, [kind] * len(arguments)), arguments)
 
     def declare(self, name: str, result: Any, kinds: Sequence[Any]) -> Any:
-        """Return the declaration of an external function, added to the module if it has none of that name."""
+        """Return the module's function of this name; if there is none, declare it as external first.
+
+        `result` and `kinds` are the IR types of its result and its arguments. Those of an existing function are not
+        compared.
+        """
         return self.module.globals.get(name) or ir.Function(self.module, ir.FunctionType(result, kinds), name)

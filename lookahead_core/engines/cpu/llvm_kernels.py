@@ -25,7 +25,7 @@ LOWEST = -(2 - 2**-23) * 2.0**127
 
 @dataclass(frozen=True)
 class LayerShape:
-    """The dimensions of decoder layers, and of the vector registers that they are compiled for."""
+    """The dimensions of a decoder layer, and of the vector registers for which it is compiled; `shape_of` makes it."""
 
     lanes: int
     """float32 numbers in a vector register."""
@@ -47,7 +47,7 @@ class LayerShape:
 
     @property
     def group_width(self) -> int:
-        """Columns in a group of the weight layout: two bfloat16 in each 32-bit lane of a register."""
+        """Outputs in a column group of a weight in the layout of `paired`: two bfloat16 for each lane of a register."""
         return 2 * self.lanes
 
     @property
@@ -64,7 +64,8 @@ class LayerShape:
     def fits(self) -> bool:
         """Whether the kernels can compute this shape.
 
-        All widths must be multiples of the groups and registers that they use, and `heads` a multiple of `key_heads`.
+        `hidden`, `intermediate` and `qkv` must be multiples of `group_width`, `head_width` one of `lanes`, and `heads`
+        one of `key_heads`. Half of `head_width` must be a multiple of `lanes` or smaller than `lanes`.
         """
         return (
             all(width % self.group_width == 0 for width in (self.hidden, self.intermediate, self.qkv))
@@ -74,10 +75,10 @@ class LayerShape:
 
 
 class KernelBuilder:
-    """Builds an LLVM module with the kernels for a shape.
+    """Builds `module`, an LLVM module with the kernels for a shape that `fits`, as soon as it is created.
 
-    Attributes hold the functions: `matmul`, `rms_norm`, `silu_gate` and `softmax`, and in dicts by number of rows
-    `score` and `weigh_values`.
+    Attributes hold the kernels' IR functions: `matmul`, `rms_norm`, `silu_gate` and `softmax`, and in dicts by number
+    of rows (1 to ATTEND) `score` and `weigh_values`. Only functions of the same module can call them.
     """
 
     def __init__(self, shape: LayerShape) -> None:
@@ -108,13 +109,17 @@ class KernelBuilder:
     # Matrix products
 
     def _most_groups(self, rows: int) -> int:
-        """Return the most column groups of a block of this many rows whose sums fit into the registers."""
+        """Return the most column groups of a block of this many rows whose sums fit into the registers.
+
+        `rows` must be at most `most_rows` (StopIteration). A column group is `group_width` outputs of a weight matrix.
+        """
         return next(groups for most_rows, groups in sorted(self.shape.blockings) if rows <= most_rows)
 
     def _block(self, rows: int, groups: int) -> Any:
-        """Return a new function that multiplies `rows` rows by `groups` column groups, with the sums in registers.
+        """Return a new IR function that multiplies `rows` rows by `groups` column groups, with the sums in registers.
 
-        It overwrites `y`, or adds to it if its last argument is not 0.
+        A column group is `group_width` outputs of a matrix in the layout of `paired`. The function overwrites `y`, or
+        adds to it if its last argument is not 0.
         """
         lanes = self.shape.lanes
         code = FunctionBuilder(self.module, f"block_{rows}_{groups}", [PTR, I64, PTR, I64, I64, PTR, I64, I64])
@@ -141,9 +146,10 @@ class KernelBuilder:
         return code.end()
 
     def _matmul(self) -> Any:
-        """Return the new function `matmul`: all rows times column groups `first` to `end - 1`.
+        """Return the new IR function `matmul`: all rows of `x` times column groups `first` to `end - 1` of a matrix.
 
-        It overwrites `y`, or adds to it if `adds` is not 0.
+        A column group is `group_width` outputs. The function overwrites these columns of `y`, or adds to them if `adds`
+        is not 0.
         """
         lanes = self.shape.lanes
         code = FunctionBuilder(self.module, "matmul", [PTR, I64, I64, PTR, I64, PTR, I64, I64, I64, I64])
@@ -173,7 +179,7 @@ class KernelBuilder:
     # Element-wise kernels
 
     def _rms_norm(self) -> Any:
-        """Return the new function `rms_norm`: RMSNorm of each row, written to `out`."""
+        """Return the new IR function `rms_norm`: RMSNorm of each row, times the norm's weight, written to `out`."""
         hidden, lanes, vector = self.shape.hidden, self.shape.lanes, self.vector
         code = FunctionBuilder(self.module, "rms_norm", [PTR, PTR, PTR, I64])
         at, (rows, weight, out, count) = code.at, code.arguments
@@ -190,14 +196,21 @@ class KernelBuilder:
         return code.end()
 
     def _inverse_rms(self, code: FunctionBuilder, squares: Any, count: int) -> Any:
-        """Emit 1 / sqrt(mean + epsilon) in every lane; `squares` holds, by lane, the sums of `count` squares in all."""
+        """Emit 1 / sqrt(mean + epsilon), and return a vector with it in every lane.
+
+        The mean is that of `count` squares; each lane of the vector `squares` holds the sum of a part of them.
+        """
         at = code.at
         mean = at.fdiv(code.reduce("fadd", squares), F32(count))
         root = code.intrinsic("sqrt", at.fadd(mean, F32(self.shape.epsilon)))
         return code.splat(at.fdiv(F32(1.0), root), squares.type)
 
     def _silu_gate(self) -> Any:
-        """Return the new function `silu_gate`: silu(gate) * up for a range of columns, written over the gate."""
+        """Return the new IR function `silu_gate`: silu(gate) * up for all rows, written over the gate.
+
+        A row holds the gate projection, then the up projection. Only columns `first` to `end - 1` of the gate are
+        computed; both must be multiples of `lanes`.
+        """
         width = self.shape.intermediate
         code = FunctionBuilder(self.module, "silu_gate", [PTR, I64, I64, I64])
         at, (gate_up, rows, first, end) = code.at, code.arguments
@@ -211,12 +224,19 @@ class KernelBuilder:
     # Attention
 
     def _load_slot(self, code: FunctionBuilder, states: Any, slot: Any, columns: range) -> list[Any]:
-        """Emit loads of the vectors of a slot's key or value that begin at these columns, as float32."""
+        """Emit loads of a slot's key or value in one head, and return float32 vectors, one from each of `columns` on.
+
+        `states` is the address of the keys, or the values, of all slots of the head.
+        """
         indices = (code.index(slot, self.shape.head_width, column) for column in columns)
         return [code.load_float(states, index, self.vector, self.cache_type) for index in indices]
 
     def _score(self, rows: int) -> Any:
-        """Return a new function for one head of `rows` rows: writes query times key plus mask for each row and slot."""
+        """Return a new IR function that writes the attention scores of one head for `rows` rows and all slots.
+
+        A score is the dot product of the row's query and the slot's key, plus the mask's number. Queries must be scaled
+        before.
+        """
         code = FunctionBuilder(self.module, f"score_{rows}", [PTR, I64, PTR, I64, PTR, I64, PTR, I64])
         at, (query, query_width, keys, slots, mask, mask_width, scores, score_width) = code.at, code.arguments
         columns = range(0, self.shape.head_width, self.shape.lanes)
@@ -236,10 +256,11 @@ class KernelBuilder:
         return code.end()
 
     def _softmax(self) -> Any:
-        """Return the new function `softmax`: exp(score - maximum) in place for one row, with 1 / sum as its result.
+        """Return the new IR function `softmax` for one row: replaces scores by exp(score - maximum), returns 1 / sum.
 
-        Scores are padded to whole vectors. The sum is exact, so it does not depend on the lanes in which slots are:
-        slots of other branches between a row's ancestors change no bit.
+        It pads the row to whole vectors, for which there must be room. Summands are rounded so that sums up to 8,192
+        are exact, and do not depend on the lanes in which slots are: slots of other branches between a row's ancestors
+        change no bit.
         """
         vector, lanes = self.vector, self.shape.lanes
         code = FunctionBuilder(self.module, "softmax", [PTR, I64], F32)
@@ -260,9 +281,10 @@ class KernelBuilder:
         return code.function
 
     def _weigh_values(self, rows: int) -> Any:
-        """Return a new function for one head of `rows` rows: writes the sum of all slots' values, weighted and scaled.
+        """Return a new IR function for one head of `rows` rows: writes each row's weighted sum of all slots' values.
 
-        Weights are the results of `softmax` in place, scales its return values.
+        Weights are the numbers with which `softmax` has replaced the scores. A row's sum is multiplied by its scale,
+        which is what `softmax` has returned.
         """
         shape, vector = self.shape, self.vector
         code = FunctionBuilder(self.module, f"weigh_values_{rows}", [PTR, I64, PTR, I64, PTR, PTR, I64])
@@ -286,9 +308,10 @@ class KernelBuilder:
     # Emitted inline
 
     def load_head(self, code: FunctionBuilder, qkv: Any, head: Any, bias: Any) -> dict[int, Any]:
-        """Emit loads of head number `head` of a row of queries, keys and values, with the bias added if there is one.
+        """Emit loads of one head from a row of queries, keys and values, with the bias added if the shape has one.
 
-        Returns its vectors by their first column in the head.
+        `qkv` and `bias` are addresses. `head` counts the heads of queries, then of keys, then of values. Returns the
+        head's vectors by their first column in the head.
         """
         vectors = {}
         for column in range(0, self.shape.head_width, self.head_vector.count):
@@ -299,9 +322,10 @@ class KernelBuilder:
         return vectors
 
     def norm_and_rotate(self, code: FunctionBuilder, head: dict[int, Any], weight: Any, angles: Any) -> dict[int, Any]:
-        """Emit a head's RMSNorm, in models that have one, and rotary embedding; return its vectors by column.
+        """Emit a head's RMSNorm, if the shape has one, and rotary embedding; return its vectors by their first column.
 
-        `head` is as `load_head` returns it, and is changed. `angles` holds cosines, then sines, the first half negated.
+        `head` is as `load_head` returns it, and the norm changes it. `weight`, which only the norm reads, and `angles`
+        are addresses. At `angles` are the row's cosines, then the sines, with their first half negated.
         """
         at, vector, width = code.at, self.head_vector, self.shape.head_width
         if self.shape.has_head_norms:

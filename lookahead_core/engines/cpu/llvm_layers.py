@@ -41,7 +41,10 @@ def llvm_ir_of(shape: LayerShape) -> str:
 
 
 def weight_shapes(shape: LayerShape) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each weight of a layer by name, in the order of their addresses; (0,) for absent ones."""
+    """Return the shape of each weight of a layer by name, in the order in which compiled functions take addresses.
+
+    Matrices have the shape (outputs, inputs), before `paired`. Weights that the shape lacks have the shape (0,).
+    """
     return {
         "input_norm": (shape.hidden,),
         "qkv": (shape.qkv, shape.hidden),
@@ -67,7 +70,10 @@ def row_widths(shape: LayerShape) -> dict[str, int]:
 
 
 class ThreadTeam:
-    """The thread that runs a function, and how work is divided among the threads of its OpenMP team."""
+    """Emits, into the function of `code`, how the threads of an OpenMP team that all run it divide its work.
+
+    `thread` and `threads` are IR values (i64): the running thread's number, from 0, and the number of threads.
+    """
 
     def __init__(self, code: FunctionBuilder) -> None:
         names = ("omp_get_thread_num", "omp_get_num_threads")
@@ -76,7 +82,10 @@ class ThreadTeam:
         self._turn = code.variable(I64(0))
 
     def split(self, count: Any) -> tuple[Any, Any]:
-        """Emit this thread's share of `count` items; return its first and one past its last, as IR values."""
+        """Emit this thread's share of `count` items; return its first and one past its last, as IR values (i64).
+
+        `count` is an int or an IR value (i64). A share may be empty.
+        """
         at = self.code.at
         first, end = (at.mul(as_i64(count), thread) for thread in (self.thread, at.add(self.thread, I64(1))))
         return at.udiv(first, self.threads), at.udiv(end, self.threads)
@@ -85,7 +94,7 @@ class ThreadTeam:
     def turn(self) -> Iterator[None]:
         """Context manager: the code emitted in its body runs on one thread, the next one each time, round robin.
 
-        All threads must reach it equally often.
+        All uses in a function share one sequence of turns. All threads must reach each of them equally often.
         """
         at = self.code.at
         thread = self._turn.get()
@@ -100,7 +109,7 @@ class ThreadTeam:
 
 
 def _write_product(kernels: KernelBuilder) -> None:
-    """Emit the function `product`: one matmul, whose column groups all threads share."""
+    """Emit the function `product` into the kernels' module: one matmul, whose column groups all threads share."""
     code = FunctionBuilder(kernels.module, "product", [PTR])
     x, weights, y, rows, depth, width, groups = code.load_record(code.arguments[0], PRODUCT).values()
     code.at.call(kernels.matmul, [x, depth, rows, weights, depth, y, width, *ThreadTeam(code).split(groups), I64(0)])
@@ -108,7 +117,10 @@ def _write_product(kernels: KernelBuilder) -> None:
 
 
 class LayersBuilder:
-    """Builds the function `layers`, which each thread of the team runs."""
+    """Adds the function `layers` to the kernels' module; `write`, to be called once, emits its body.
+
+    Each thread of an OpenMP team runs it. Its argument is the address of a record with the fields of PASS.
+    """
 
     def __init__(self, kernels: KernelBuilder) -> None:
         self.kernels, self.shape = kernels, kernels.shape
@@ -123,7 +135,7 @@ class LayersBuilder:
         """Addresses of the current layer's weights, and of its part of the caches."""
 
     def write(self) -> None:
-        """Emit the loop over all layers, and the end of the function."""
+        """Emit all of the function `layers`: a loop over the layers, with barriers between their steps, and the end."""
         code, at, team, arguments = self.code, self.code.at, self.team, self.arguments
         with code.loop(0, arguments["layer_count"]) as layer:
             self.layer = code.load_record(arguments["layers"], dict.fromkeys(self.weight_shapes, PTR), layer)
@@ -174,7 +186,10 @@ class LayersBuilder:
 
     @contextmanager
     def _trees(self) -> Iterator[dict[str, Any]]:
-        """Context manager whose body emits that of a loop over trees; yields the fields of TREE and CACHE by name."""
+        """Context manager whose body emits that of a loop over a pass's trees; yields IR values by name.
+
+        These are the fields of the tree's TREE record and of its CACHE record in the current layer.
+        """
         code = self.code
         with code.loop(0, self.arguments["tree_count"]) as tree:
             cache = code.load_record(self.layer["caches"], CACHE, tree)
