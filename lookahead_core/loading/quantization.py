@@ -27,7 +27,10 @@ ROW_MULTIPLE = 16
 
 @dataclass(frozen=True)
 class QuantizationLibrary:
-    """The library that quantizes on a type of device, and a function that makes a configuration for it."""
+    """The library that quantizes on a type of device, and a function that makes a configuration of transformers for it.
+
+    The function takes `quantize` and `dtype` as `quantization_config` does, and raises ImportError without the library.
+    """
 
     requirement: str
     """What to install, as pip takes it."""
@@ -37,8 +40,9 @@ class QuantizationLibrary:
 def quantization_config(quantize: str | None, device: str, dtype: torch.dtype | None) -> Any:
     """Return the quantization configuration of transformers for a type of device; None if `quantize` is None.
 
-    `quantize` is "4bit" or "8bit"; `dtype` is that of the products, where the library lets it be chosen. Raises
-    ModelError if the type of device has no library for it, or if the library is not installed.
+    `quantize` is "4bit" or "8bit", and is not checked. `dtype` is that in which quantized weights are multiplied, where
+    the library lets it be chosen; None leaves it to the library. Raises ModelError if the type of device has no library
+    for it, or if the library is not installed.
     """
     if quantize is None:
         return None
@@ -67,7 +71,11 @@ def _torchao(quantize: str, dtype: torch.dtype | None) -> Any:
 
 @functools.cache
 def _four_bits() -> Any:
-    """Return a torchao configuration of 4 bits that leaves matrices unquantized which its CPU kernel refuses."""
+    """Return a torchao configuration of 4-bit weights, of which `GROUP_SIZE` of a row share a scale.
+
+    Matrices that torchao's CPU kernel refuses stay unquantized: their number of outputs is no multiple of
+    `ROW_MULTIPLE`, or that of inputs none of `GROUP_SIZE`. Raises ImportError without torchao.
+    """
     from torchao.core.config import AOBaseConfig
     from torchao.prototype.quantization.int4 import PrototypeInt4WeightOnlyConfig
     from torchao.quantization import quantize_
@@ -119,7 +127,7 @@ def is_quantized(hf_model: nn.Module) -> bool:
 def check_quantized_products(hf_model: Any, name: str) -> None:
     """Run one token through the model; raise ModelError if quantized weights do not implement an operation of it.
 
-    `name` is the model's name for the message.
+    `name` is the model's name for the message. Other errors pass through.
     """
     try:
         with torch.inference_mode():

@@ -63,9 +63,10 @@ def load_weights(
 ) -> Loaded:
     """Return the model and tokenizer of a Hub id, a folder, a .gguf file, or "" for the default model.
 
-    The model is on the CPU, or where `device_map` or quantization puts it; the tokenizer is None if the model has none.
-    `settings` has the cache folder and the Hub's timeout. Every error becomes a ModelError that says what to do.
-    `report` is called with progress.
+    A revision of the default model comes from the Hub only. The model is on the CPU, or where `device_map` or
+    quantization puts it; its dtype is that of the files if `dtype` is None. The tokenizer is None if the model has
+    none. `settings` has the cache folder and the Hub's timeout. Every `Exception` becomes a ModelError that says what
+    to do. `report` is called with progress.
     """
     options = PretrainedSource(
         "", trust_remote_code=trust_remote_code, dtype=dtype, device_map=device_map, quantization=quantization
@@ -82,7 +83,7 @@ def load_weights(
 
 
 def _error_message(name: str, revision: str | None, error: BaseException) -> str:
-    """Return the message to show for an error while `revision` of the model `name` was loaded."""
+    """Return the message to show for an error that came while `revision` of the model `name` was loaded: what to do."""
     matching = (message for types, words, message in _FAILURES if is_caused_by(error, types, words))
     message = _NO_MEMORY if is_out_of_memory(error) else next(matching, _UNREAD)
     reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}".rstrip(".: ")
@@ -90,11 +91,11 @@ def _error_message(name: str, revision: str | None, error: BaseException) -> str
 
 
 def _locate(source: str, options: PretrainedSource, timeout: float) -> PretrainedSource:
-    """Return the options with the location of `source`: a folder, a .gguf file, or else a Hub id.
+    """Return a copy of `options` that points to `source`: an existing folder or .gguf file, or else a Hub id.
 
-    For a Hub id, `local_only` is set if the Hub does not answer within `timeout` seconds. Raises ModelError for a path
-    that is no model or comes with a revision, and an error of huggingface_hub for a name that the Hub cannot have or
-    does not know.
+    For a Hub id, `local_only` becomes whether the Hub does not answer within `timeout` seconds. Raises ModelError for a
+    path on this machine with a revision, for a file or folder that holds no model, and for what looks like a path but
+    does not exist; an error of huggingface_hub for a name that the Hub cannot have or does not know.
     """
     path = Path(source).expanduser()
     if options.revision is not None and path.exists():
@@ -114,7 +115,7 @@ def _locate(source: str, options: PretrainedSource, timeout: float) -> Pretraine
 
 
 def _checked_gguf(path: Path) -> Path:
-    """Return the path; raise ModelError unless it ends in .gguf and the file begins as a GGUF file does."""
+    """Return the path; raise ModelError unless it ends in .gguf (in any case) and the file begins as a GGUF file."""
     if path.suffix.lower() != ".gguf":
         raise ModelError(f"{path} is a file: give the folder that it lies in, or a .gguf file.")
     with path.open("rb") as file:
