@@ -23,10 +23,11 @@ T = TypeVar("T")
 def accepted_path(
     head: Node, choose: Callable[[Node], int | None], is_drafted: Callable[[Node], bool]
 ) -> Iterator[Node]:
-    """Yield `head`, the last node of the text, and then the accepted nodes below it: acceptance by agreement.
+    """Yield `head`, the last node of the text, and then the accepted draft nodes below it, parents before children.
 
-    `choose` returns the token id chosen after a node, or None to stop. The path goes on while the tree has a node for
-    the chosen token and `is_drafted` is True for it.
+    `choose` is called once for every node, the last one too, after it was yielded. It returns the id of the token that
+    follows the node, or None to stop. The next node is the child for that token, if there is one and `is_drafted` is
+    True for it; else the path ends. This is acceptance by agreement.
     """
     node: Node | None = head
     while node is not None:
@@ -38,7 +39,7 @@ def accepted_path(
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """The result of rejection sampling at one node of a draft."""
+    """The token that rejection sampling gives after a node of a draft, and whether it is an accepted drafted token."""
 
     token_id: int
     """The next token's id: an accepted drafted token, or a sample from the residual probabilities."""
@@ -52,11 +53,12 @@ def accept_by_rejection(
     uniforms: Iterable[float],
     last_uniform: float,
 ) -> Acceptance:
-    """Accept one of the drafted tokens or sample another, so that every token keeps its probability.
+    """Return the first drafted token that is accepted, or if none is, a token sampled from the residual probabilities.
 
-    `probabilities` are the model's, one per token id, and add up to 1. `drafted` has pairs of a token id and the
-    probabilities that it was sampled from if those before it were rejected; None means that it was certain to be
-    drafted. `uniforms` has a random number from 0 to 1 per pair; `last_uniform` samples from what is left.
+    Whatever is drafted, the returned token has the distribution `probabilities`: the model's, of shape (vocabulary,),
+    with the sum 1. `drafted` has pairs of a token id and the probabilities, of the same shape, that it was sampled from
+    if those before it were rejected; None means that it was certain to be drafted. `uniforms` has one random number
+    per pair, from 0 to below 1; a pair without one is ignored. `last_uniform` is for the residual sample.
     """
     remaining = probabilities
     for (token_id, source), uniform in zip(drafted, uniforms, strict=False):
@@ -68,10 +70,10 @@ def accept_by_rejection(
 
 
 def residual(probabilities: torch.Tensor, token_id: int, source: torch.Tensor | None) -> torch.Tensor:
-    """Return the probabilities to sample from after a drafted token was rejected: max(0, p - q), normalised.
+    """Return the probabilities to sample from after a drafted token was rejected: max(0, p - q), scaled to the sum 1.
 
-    p are `probabilities`, and q those in `source`, that the token was sampled from; None means that it was certain to
-    be drafted. If nothing is left, p is returned.
+    p is `probabilities`, of shape (vocabulary,). q is `source`, the probabilities that the token was sampled from; with
+    None, q is 1 for `token_id` and 0 for all others. If max(0, p - q) is 0 for all tokens, p itself is returned.
     """
     if source is None:
         remaining = probabilities.clone()
@@ -86,7 +88,8 @@ def residual(probabilities: torch.Tensor, token_id: int, source: torch.Tensor | 
 def sample_at(probabilities: torch.Tensor, uniform: float) -> int:
     """Return the token id whose interval of the cumulative probabilities contains `uniform`, a number from 0 to 1.
 
-    The probabilities need not add up to 1, but one must be above 0. A token of probability 0 is never returned.
+    `probabilities` has shape (vocabulary,). They are first scaled to the sum 1; one must be above 0. A token of
+    probability 0 is never returned.
     """
     cumulative = probabilities.cpu().double().cumsum(-1)  # not all devices have float64
     token_id = int(torch.searchsorted(cumulative, uniform * float(cumulative[-1]), right=True))

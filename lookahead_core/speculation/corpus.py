@@ -28,12 +28,15 @@ Source = str | os.PathLike[str] | Iterable[str]
 
 
 class Corpus:
-    """Texts as token ids of one vocabulary, in an n-gram index that the drafter "suffix" searches."""
+    """Texts as token ids of one vocabulary, in an n-gram index that the drafter "suffix" searches.
+
+    Users get one from `load_corpus` or `Corpus.of_ids`, and give it to a stream as the option `corpus`.
+    """
 
     def __init__(self, model: Model, name: str, *, most: int = MAX_TOKENS) -> None:
         """Make an empty corpus for the model's vocabulary, of at most `most` tokens; `name` is for messages.
 
-        Use `load_corpus` or `of_ids` instead.
+        Users call `load_corpus` or `of_ids` instead. A ValueError is raised if `NgramIndex` does not accept `most`.
         """
         self.name = name
         self.index = NgramIndex(most)
@@ -48,8 +51,9 @@ class Corpus:
     ) -> Corpus:
         """Return a corpus of texts that are sequences of token ids, for models with or without a tokenizer.
 
-        The latest `most` tokens are kept; `name` is for messages. Raises a ValueError if an id is not in the vocabulary
-        or `most` is not valid, or a LookaheadError if there are no tokens.
+        The last `most` tokens of all texts together are kept, where a break between two texts counts as a token. `name`
+        is for messages. Raises a ValueError if an id is not in the vocabulary or `most` is not valid, or a
+        LookaheadError if there are no tokens.
         """
         corpus = cls(model, name, most=most)
         for token_ids in texts:
@@ -62,7 +66,8 @@ class Corpus:
     def require(self, model: Model) -> None:
         """Raise a LookaheadError unless this model has the corpus's vocabulary, special tokens not compared.
 
-        Without a tokenizer only the vocabularies' sizes are compared.
+        If neither this model nor the corpus's has a tokenizer, only the vocabularies' sizes are compared. If only one
+        has a tokenizer, the error is raised.
         """
         if model.codec in self._matching_codecs:
             return
@@ -74,14 +79,14 @@ class Corpus:
         self._matching_codecs.add(model.codec)
 
     def _add(self, parts: Iterable[Sequence[int]]) -> None:
-        """Store one text, whose token ids come in `parts`, in order."""
+        """Add one text, whose token ids come in consecutive `parts`; a ValueError is raised as by `NgramIndex.add`."""
         self.index.begin_text()
         for token_ids in parts:
             self.index.add(token_ids)
             self.tokens += len(token_ids)
 
     def _checked(self) -> Corpus:
-        """Return this corpus; a LookaheadError is raised if it is empty."""
+        """Return this corpus; a LookaheadError is raised if no token was added to it."""
         if not self.tokens:
             raise LookaheadError(f"There is no text in {self.name}; give a corpus that has some.")
         return self
@@ -90,10 +95,11 @@ class Corpus:
 def load_corpus(model: Model | Source, source: Source | Model, *, most: int = MAX_TOKENS) -> Corpus:
     """Return a corpus to draft from. The source is the path of a file or of a folder, or an iterable of texts.
 
-    In a folder, hidden files and files that are not UTF-8 text are skipped. Each text is tokenized separately with this
-    model's tokenizer; the latest `most` tokens are kept. Model and source may come in either order. Raises a
-    LookaheadError if there is no text, if a file cannot be read, or if a single file is not UTF-8 text; a TextError if
-    the model has no tokenizer; or a ValueError for an empty path, a source of another type, or an invalid `most`.
+    A string is a path, not a text. A folder is read with its subfolders, without hidden files and files that are not
+    UTF-8 text. Each text is tokenized separately with this model's tokenizer; the last `most` tokens of all texts
+    together are kept. Model and source may come in either order. Raises a LookaheadError if there is no text, if a file
+    cannot be read, or if a single file is not UTF-8 text; a TextError if the model has no tokenizer, or for half of a
+    surrogate pair; a ValueError for an empty path, arguments or texts of another type, or an invalid `most`.
     """
     model, source = model_and_source(model, source, "load_corpus")
     if model.tokenizer is None:
@@ -106,10 +112,11 @@ def load_corpus(model: Model | Source, source: Source | Model, *, most: int = MA
 
 
 def _open_source(source: object) -> tuple[str, Iterator[Iterator[str]]]:
-    """Return a source's name for messages, and its texts, each as an iterator of chunks.
+    """Return a source's name for messages, and its texts, each as an iterator of chunks: strings in order.
 
-    A ValueError is raised unless the source is a non-empty path or an iterable. Texts are read when they are iterated,
-    and errors of `_texts_at` and `_chunks` come then.
+    The name is the last part of a path, or "given texts". A ValueError is raised unless the source is a non-empty path
+    or an iterable of texts. Texts are read only while they are iterated, and errors of `_texts_at` and `_chunks` come
+    then.
     """
     if source == "" or not isinstance(source, str | os.PathLike | Iterable):
         raise ValueError(f"source is {source!r}, and must be a file, a folder, or several strings.")
@@ -125,9 +132,10 @@ def _shortened(name: str) -> str:
 
 
 def _texts_at(path: Path) -> Iterator[Iterator[str]]:
-    """Yield the texts of a file or folder, each as an iterator of chunks.
+    """Yield the text of a file, or of each file in a folder, as an iterator of chunks.
 
-    A LookaheadError is raised if nothing is there, if something cannot be read, or if the file is not UTF-8 text.
+    In a folder, the files are those of `_files_in` without those that are not UTF-8 text. A LookaheadError is raised
+    if nothing is at `path`, if a file or folder cannot be read, or if `path` is a file that is not UTF-8 text.
     """
     # These two return False for a string that is too long for a path; methods of Path raise an error.
     if os.path.isdir(path):
@@ -143,9 +151,10 @@ def _texts_at(path: Path) -> Iterator[Iterator[str]]:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield all files in a folder and its subfolders, sorted by name in each folder, subfolders last.
+    """Yield the files in a folder, sorted by name, and then those of each subfolder, also sorted, in the same way.
 
-    Names that begin with a dot are left out. A LookaheadError is raised if a folder cannot be read.
+    Left out are names that begin with a dot, what is no regular file, and folders that are symbolic links. A
+    LookaheadError with the name of `folder` is raised if it or a subfolder cannot be read.
     """
     for parent, folders, files in os.walk(folder, onerror=partial(_raise_unreadable, folder)):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -154,7 +163,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _is_text(file: Path) -> bool:
-    """Whether the whole file is UTF-8 without zero bytes; a LookaheadError is raised if it cannot be read."""
+    """Whether the file is empty, or all UTF-8 without zero bytes; a LookaheadError is raised if it cannot be read."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with file.open("rb") as opened:
@@ -170,7 +179,11 @@ def _is_text(file: Path) -> bool:
 
 
 def _read(file: Path) -> Iterator[str]:
-    """Yield a file's text in chunks of CHUNK characters, without a byte order mark."""
+    """Yield a UTF-8 file's text in chunks of CHUNK characters, without a byte order mark; the last may be shorter.
+
+    Each line break becomes a line feed. The caller has checked the file with `_is_text`: errors in reading or decoding
+    are raised as they are.
+    """
     # A byte order mark is not part of the text.
     with file.open(encoding="utf-8-sig") as opened:
         while chunk := opened.read(CHUNK):
@@ -178,22 +191,26 @@ def _read(file: Path) -> Iterator[str]:
 
 
 def _raise_unreadable(path: Path, error: OSError) -> None:
-    """Raise a LookaheadError that says why a file or folder cannot be read."""
+    """Raise a LookaheadError, caused by `error`, that says why the file or folder `path` cannot be read."""
     reason = error.strerror or type(error).__name__
     raise LookaheadError(f"{path.name} cannot be read: {reason}; make it readable, or leave it out.") from error
 
 
 def _chunks(text: object) -> Iterator[str]:
-    """Return an iterator of a string's chunks of CHUNK characters; a ValueError is raised for another type."""
+    """Return an iterator of a string's chunks of CHUNK characters, the last of which may be shorter.
+
+    For another type than a string a ValueError is raised at once. An empty string has no chunks.
+    """
     if not isinstance(text, str):
         raise ValueError(f"source holds {type(text).__name__}, and must hold strings.")
     return (text[start : start + CHUNK] for start in range(0, len(text), CHUNK))
 
 
 def _cut_between_words(chunks: Iterable[str]) -> Iterator[str]:
-    """Yield the same text in parts that end between words where possible: so their tokens equal the whole text's.
+    """Yield the text that `chunks` make up, in consecutive parts that end between words where `_cut_position` can.
 
-    A part has at least CHUNK characters less CUT_RANGE, except the last one, which may be empty.
+    Parts that end there, tokenized one by one, give the tokens of the whole text. Each part has at least
+    CHUNK - CUT_RANGE characters, except the last one, which may be empty.
     """
     held = ""
     for chunk in chunks:
@@ -206,16 +223,20 @@ def _cut_between_words(chunks: Iterable[str]) -> Iterator[str]:
 
 
 def _cut_position(text: str) -> int:
-    """Return the index of the last single space between words in the last CUT_RANGE characters.
+    """Return the index of the last single space between words in the last CUT_RANGE characters of a text.
 
-    If there is none, the length of the text.
+    Single means that no other whitespace is beside it. If there is none, the length of the text is returned.
     """
     spaces = [found.start() for found in _SINGLE_SPACE.finditer(text, max(0, len(text) - CUT_RANGE))]
     return spaces[-1] if spaces else len(text)
 
 
 def _tokenized(codec: TextCodec, parts: Iterable[str]) -> Iterator[list[int]]:
-    """Yield the token ids of each of a text's consecutive parts; only the first is encoded as the start of a text."""
+    """Yield, for each of a text's consecutive parts, the list of its token ids, without the model's start tokens.
+
+    The first part is encoded as the start of a text, and the others as following text. A TextError is raised as by
+    `TextCodec.encode`.
+    """
     for number, part in enumerate(parts):
         yield [token.token_id for token in codec.encode(part, continuing=number > 0)]
 
