@@ -37,7 +37,7 @@ MAX_ODDS = 0.995
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What one forward pass gained for one continuation, and what it cost."""
+    """What one forward pass gained for one continuation, in tokens, and what it cost, in nodes and seconds."""
 
     won: int
     """Number of tokens known after the pass and not before: the accepted draft tokens and one more."""
@@ -52,7 +52,7 @@ class Pass:
 
 
 class MergedGuess(NamedTuple):
-    """The equal guesses of one or several drafters at a node."""
+    """Guesses of the same token after a node by one or several drafters, merged into one with the highest odds."""
 
     odds: float
     """The highest of their probabilities of being right if the path above is, after correction by `GuessAccuracy`."""
@@ -64,7 +64,10 @@ class MergedGuess(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A guess that may be added to the draft. Candidates sort by the odds of their paths, then the oldest first."""
+    """A guess that may be added to the draft. Candidates sort by the odds of their paths, the highest first.
+
+    Among equal odds, the candidate that was found first comes first.
+    """
 
     negative_odds: float
     """Minus the probability that the whole path down to the guess is accepted."""
@@ -76,7 +79,11 @@ class Candidate(NamedTuple):
 
 
 class Speculation:
-    """Drafts for one continuation: its drafters, how accurate they were, and what forward passes cost."""
+    """Builds the draft of each forward pass for one continuation, and learns from the pass which guesses were right.
+
+    A `Continuation` that is to draft gets one of its own. For each pass the calls are `draft`, then `learn_from_pass`
+    once the accepted nodes are known, then `discard_draft`.
+    """
 
     def __init__(
         self,
@@ -89,12 +96,13 @@ class Speculation:
         separate_duplicates: bool = False,
         min_odds: float = 0.0,
     ) -> None:
-        """`end_token_ids` are drafted only if they were sampled for rejection; `vocabulary` is the number of token ids.
+        """`vocabulary` is the number of token ids; drafters that are slow should come last in `drafters`.
 
         `accuracy` corrects the drafters' odds and learns from each pass; `costs` estimates what a pass costs. A guess
-        is not drafted if its whole path is accepted with less than the probability `min_odds`. With
-        `separate_duplicates`, a token that two drafters guess is drafted twice: acceptance by rejection needs the
-        probabilities that each was sampled from.
+        is not drafted if its whole path is accepted with less than the probability `min_odds`. Set
+        `separate_duplicates` for acceptance by rejection, which needs the probabilities that each token was sampled
+        from: a token that two drafters guess is then drafted twice, and `end_token_ids` are drafted if they were
+        sampled. Otherwise end tokens are not drafted.
         """
         self.drafters = list(drafters)
         # The library's own drafters give valid guesses; others are checked guess by guess.
@@ -120,22 +128,26 @@ class Speculation:
 
     @property
     def needs_hidden(self) -> bool:
-        """Whether a drafter uses the model's last hidden states."""
+        """Whether any of the drafters uses the model's last hidden states, so that passes have to return them."""
         return any(drafter.hidden for drafter in self.drafters)
 
     @property
     def drafted(self) -> list[Node]:
-        """The nodes of the current draft, the continuation's own node first; empty if there is no draft."""
+        """A new list of the current draft's nodes: the continuation's own first, then in the order they were added.
+
+        Empty if there is no draft: before the first `draft`, and after `learn_from_pass`.
+        """
         return list(self._draft.by_node) if self._draft else []
 
     def has_drafted(self, node: Node) -> bool:
-        """Whether the current draft contains this node; its root, the continuation's own node, counts."""
+        """Whether there is a current draft and it contains this node; its root, the continuation's own node, counts."""
         return self._draft is not None and node in self._draft.by_node
 
     def drafted_below(self, node: Node) -> list[tuple[int, torch.Tensor | None]]:
-        """Return the tokens drafted right below a node, in order, as (token id, probabilities it was sampled from).
+        """Return the tokens drafted right below a node, in the order they were added, for `accept_by_rejection`.
 
-        The probabilities are None for a token that was not sampled. Empty if the node is not in the draft.
+        Each is a pair of a token id and the probabilities that it was sampled from, of shape (vocabulary,); None if it
+        was not sampled. Empty if the node is not in the current draft, or if nothing is drafted below it.
         """
         if self._draft is None or node not in self._draft.by_node:
             return []
@@ -144,10 +156,12 @@ class Speculation:
     def draft(
         self, head: Node, path: Sequence[int], max_depth: int, load: PassLoad, adjust: NoiseAdjustment | None
     ) -> list[Node]:
-        """Build a draft below `head`, the continuation's last node, and return the nodes to evaluate, `head` first.
+        """Build the draft of the next pass and return its nodes, `head` first, then depth first.
 
-        `path` holds all token ids down to `head`; the draft is at most `max_depth` tokens deep. `load` counts the nodes
-        in the pass; those of the draft are added. `adjust` corrects odds by the sampling noise; None if there is none.
+        `head` is the continuation's last node, and `path` the token ids from the root down to it. The draft is at most
+        `max_depth` tokens deep below it; with 0 it has no guesses. `load` counts the nodes in the pass, `head`
+        included; the drafted tokens are added to it. `adjust` corrects odds by the sampling noise; None if there is
+        none. Raises a ValueError if a caller's drafter returns an invalid guess.
         """
         started = time.perf_counter()
         hidden, self._hidden = self._hidden, None
@@ -162,10 +176,11 @@ class Speculation:
         return draft.nodes
 
     def _grow(self, draft: DraftTree, max_depth: int, load: PassLoad, adjust: NoiseAdjustment | None) -> None:
-        """Add guesses one by one, those with the most probable paths first, and keep the draft with the most expected
-        tokens per cost of the pass; nodes added after that are removed from the draft again.
+        """Add guesses to a draft that has only its root, and add the drafted tokens to `load`, the size of the pass.
 
-        The parameters are those of `draft`: `load` counts the nodes of the pass, and the draft's nodes are added to it.
+        Guesses are added one by one, those with the most probable paths first, to a depth of `max_depth` tokens. The
+        draft ends with the size at which the expected tokens per cost of the pass were highest: guesses added after
+        that are removed again. `adjust` corrects odds by the sampling noise; None if there is none.
         """
         candidates: list[Candidate] = []
         added: list[tuple[DraftNode, DraftNode | None, float]] = []
@@ -197,10 +212,11 @@ class Speculation:
                 load.remove(odds)
 
     def _add(self, draft: DraftTree, parent: DraftNode, guess: MergedGuess, odds: float) -> DraftNode | None:
-        """Add a guess to the draft as a child of `parent` and return the new draft node; the token tree gets its node.
+        """Add a guess to the draft as a child of `parent` and return the new draft node.
 
-        `odds` is the probability that the whole path down to the guess is accepted. Returns None and adds nothing if
-        the draft has that node already, or if the guess is an end token.
+        Its node is created in the token tree unless it exists. `odds` is the probability that the whole path down to
+        the guess is accepted. Returns None and adds nothing if the draft has that node already, or if the guess is an
+        end token.
         """
         token_id = guess.token_id
         if token_id in self._end_token_ids:
@@ -216,10 +232,10 @@ class Speculation:
         return child
 
     def _push_candidates(self, parent: DraftNode, candidates: list[Candidate], adjust: NoiseAdjustment | None) -> None:
-        """Push the guesses of `_merged_guesses` after a draft node on the heap of candidates, with their paths' odds.
+        """Push all guesses of what follows a draft node, merged, on the heap `candidates`, with their paths' odds.
 
         `adjust` corrects a guess's odds by the sampling noise; None if there is none. The merged guesses are also
-        recorded in the draft node, under the name ALL_DRAFTERS.
+        recorded in `parent.guesses`, under the name ALL_DRAFTERS.
         """
         merged = self._merged_guesses(parent)
         highest = max((guess.odds for guess in merged), default=0.0)
@@ -239,9 +255,10 @@ class Speculation:
     def _merged_guesses(self, parent: DraftNode) -> list[MergedGuess]:
         """Return what drafters guess after a draft node: each token once, with `separate_duplicates` once per drafter.
 
-        A costly drafter is left out if an earlier one is certain enough, and end tokens unless they were sampled for
-        rejection. The guesses are also recorded in the draft node, so that `learn_from_pass` can count which were
-        right. Raises a ValueError if a caller's drafter returns an invalid guess.
+        They come in the order of the drafters, not of the odds. A costly drafter is left out if an earlier one guesses
+        with odds above CERTAIN_ENOUGH. Ids outside the vocabulary are left out, and end tokens unless they were sampled
+        for rejection. The drafters' own guesses are recorded in `parent.guesses`, so that `learn_from_pass` can count
+        which were right. Raises a ValueError if a caller's drafter returns an invalid guess.
         """
         merged: dict[Any, MergedGuess] = {}
         highest = 0.0
@@ -276,9 +293,10 @@ class Speculation:
     ) -> Pass:
         """Let drafters and accuracies learn from a pass, forget the draft, and return what the pass gained.
 
-        `accepted` are the continuation's node and the accepted draft nodes, downwards. `path` holds all token ids, down
-        to the token after the last accepted node; the drafters have not learned from its last `new` tokens yet.
-        `scores` and `seconds` are the pass's scores and duration. `draft` must have been called for this pass.
+        `accepted` are the continuation's node and the accepted draft nodes, parents first. `path` holds the token ids
+        from the root to the token chosen after the last accepted node; the drafters have not learned from its last
+        `new` tokens yet. `scores` are those of all nodes in the pass, `seconds` is its duration. `draft` must have been
+        called for this pass; if it was not, the call fails with an AssertionError. `created_nodes` stays as it is.
         """
         draft, self._draft = self._draft, None
         assert draft is not None
@@ -297,10 +315,11 @@ class Speculation:
         return Pass(len(accepted), len(draft.by_node), seconds, self._drafting_seconds, names)
 
     def discard_draft(self) -> list[Node]:
-        """Reduce the draft to its root, if there is one, and return the nodes created for the latest draft.
+        """Remove all guesses from the current draft, if there is one, and return the nodes that the latest one created.
 
-        They stay in the token tree, and accepted nodes are among them: the caller removes those that were rejected. A
-        second call returns an empty list.
+        The nodes come oldest first, with those of accepted tokens and of guesses that did not stay in the draft. All
+        are still in the token tree: the caller removes those that were not accepted. A second call returns an empty
+        list.
         """
         if self._draft is not None:
             self._draft = DraftTree(DraftNode(self._draft.root.node, 1.0, (), [], 0))

@@ -13,7 +13,10 @@ from lookahead_core.tree import Node
 
 @dataclass(eq=False, slots=True)
 class DraftNode:
-    """A node of a draft: a guessed token, or as the root the continuation's last token."""
+    """A node of a draft: a guessed token, or as the root the continuation's last token.
+
+    It also holds what the drafters guess after it, and which of these guesses are drafted.
+    """
 
     node: Node
     """Its node in the token tree."""
@@ -49,7 +52,10 @@ class DraftTree:
         """The nodes without a prediction that the token tree had before and this draft used, also if removed again."""
 
     def add(self, parent: DraftNode, child: DraftNode, *, created: bool) -> None:
-        """Add `child` below `parent`; `created` says whether its node is new in the token tree."""
+        """Add `child` below `parent`, after its other children; its node must not be in the draft yet.
+
+        `created` says whether the node is new in the token tree.
+        """
         self.by_node[child.node] = child
         parent.children.append(child)
         if created:
@@ -58,13 +64,16 @@ class DraftTree:
             self.reused.append(child.node)
 
     def remove(self, parent: DraftNode, child: DraftNode) -> None:
-        """Remove `child`, which has no children, from below `parent`. Its node stays in the token tree."""
+        """Remove `child`, which must have no children, from below `parent` in the draft.
+
+        Its node stays in the token tree, and in the lists `created` or `reused`.
+        """
         parent.children.remove(child)
         del self.by_node[child.node]
 
     @property
     def nodes(self) -> list[Node]:
-        """The token tree's nodes of the root and of all guesses below it: the root's first, then depth first.
+        """A new list of the token tree's nodes of the root and of all guesses: the root's first, then depth first.
 
         Children come in the order in which they were added, so an accepted path tends to lie in adjacent cache slots.
         """

@@ -36,16 +36,21 @@ the draft with other probabilities than they were sampled with."""
 
 
 class DraftModelDrafter:
-    """Guesses by running ahead with a smaller model. The state is a node of the drafter's own token tree."""
+    """Guesses the tokens that a smaller model, the draft model, generates after the text, and its likeliest others.
+
+    A state is a node of the drafter's own token tree.
+    """
 
     name = "model"
     hidden = False
     guesses_are_valid = True
 
     def __init__(self, draft_model: Model, vocabulary: int, choose: Choose, accuracy: GuessAccuracy) -> None:
-        """`vocabulary` is the big model's number of ids, which may have more or fewer padding ids at its end.
+        """`vocabulary` is the number of ids of the big model, whose text is drafted; the draft model may have more or
+        fewer padding ids at the end.
 
-        `choose` chooses tokens as the stream does; `accuracy` are the stream's counts, used to decide when to stop.
+        `choose` chooses a token from log-probabilities and a path, as the stream does; see `Choose`. `accuracy` are the
+        stream's counts of right guesses, which are only read, to decide when to stop.
         """
         self.draft_model = draft_model
         self._vocabulary = vocabulary
@@ -62,10 +67,11 @@ class DraftModelDrafter:
         """Do nothing: this drafter learns from no pass, and `start` gets the whole path."""
 
     def start(self, path: Sequence[int], vector: object, reach: int) -> Node | None:
-        """Run the draft model ahead of the path by at most `reach` and MAX_DRAFT_DEPTH tokens; return the path's node.
+        """Generate tokens after the path with the draft model, and return the state at the path's end.
 
-        None if the draft model's context is too short to run ahead, or if the path has ids that it does not have.
-        `vector` is not used.
+        They are at most `reach`, at most MAX_DRAFT_DEPTH, and fewer if they become unlikely to be accepted. Returns
+        None, and generates none, if the path is empty, if the draft model's context is too short, or if the part of
+        the path that it reads has ids that it does not have. `vector` is not used.
         """
         window = self._window(path)
         if not window or max(window) >= self.draft_model.vocabulary:
@@ -80,9 +86,10 @@ class DraftModelDrafter:
         return head
 
     def _window(self, path: Sequence[int]) -> Sequence[int]:
-        """Return the path, or its start tokens and end that fit the draft model's context with room to run ahead.
+        """Return the part of the path that the draft model reads: all of it, if it fits the context.
 
-        Empty if the context has no such room.
+        Otherwise its start tokens and its end, which fit. MAX_DRAFT_DEPTH tokens always fit after the part. Empty if
+        the context has no room for them.
         """
         context, start_ids = self.draft_model.context_length, self.draft_model.start_ids
         first = len(start_ids) if tuple(path[: len(start_ids)]) == start_ids else 0
@@ -92,10 +99,11 @@ class DraftModelDrafter:
         return [*path[:first], *path[start:]] if start else path
 
     def _run_ahead(self, node: Node, path: list[int], max_depth: int) -> None:
-        """Choose up to `max_depth` tokens after `node` as the stream would, one pass each; store them in `_chosen`.
+        """Choose up to `max_depth` tokens after `node` as the stream would, one pass of the draft model for each.
 
-        Stops after the token that makes the draft unlikely to be accepted as a whole, or if the draft model's cache is
-        full. `path` holds the ids down to `node`; the tokens are appended to it, except one that stopped the run.
+        They are stored in `_chosen`. Stops after the token that makes the draft unlikely to be accepted as a whole, or
+        if the draft model's cache is full. `path` holds the ids down to `node`; the tokens are appended to it, except
+        one that stopped the run.
         """
         path_odds = 1.0
         for _ in range(max_depth):
@@ -112,10 +120,11 @@ class DraftModelDrafter:
             path.append(token_id)
 
     def _chosen_token(self, row: torch.Tensor, path: Sequence[int]) -> tuple[int, float, torch.Tensor | None]:
-        """Return the token chosen from a row of log-probabilities after `path`, its odds, and what it was sampled from.
+        """Return the token chosen after `path`, its odds, and the probabilities that it was sampled from.
 
-        The last is a tensor of probabilities for the big model's ids; None if the token was not sampled for rejection.
-        The odds are the draft model's probability of the token, or SAMPLED_ODDS if it was sampled for rejection.
+        `row` holds the draft model's log-probabilities after `path`. The probabilities have the shape (ids of the big
+        model,); None if the token was not sampled for acceptance by rejection. The odds are the draft model's
+        probability of the token, or SAMPLED_ODDS if it was sampled for rejection.
         """
         # Padding ids have no text; one model may have more of them than the other.
         row = functional.pad(row, (0, self._vocabulary - len(row)), value=-math.inf).log_softmax(-1)
@@ -123,9 +132,10 @@ class DraftModelDrafter:
         return token_id, SAMPLED_ODDS if source is not None else float(row[token_id].exp()), source
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        """Return the token chosen after this node first, then others of the draft model's ALTERNATIVES likeliest.
+        """Return guesses after the state's node: the draft model's chosen token, then others of its likeliest.
 
-        Empty if none was chosen; the chosen token alone if it was sampled for acceptance by rejection.
+        The others are those of its ALTERNATIVES most probable tokens that are not the chosen one. Empty if no token was
+        chosen there; the chosen one alone if it was sampled for acceptance by rejection.
         """
         if state not in self._chosen:
             return ()
@@ -150,9 +160,10 @@ class DraftModelDrafter:
 
 
 def _first_guess(token_id: int, odds: float, source: torch.Tensor | None) -> Guess:
-    """Return the guess of a chosen token with the draft model's `odds`, raised: the models agree more often than that.
+    """Return the guess of a token that the draft model has chosen; `odds` is the draft model's probability of it.
 
-    With `source`, the probabilities that it was sampled from, the odds are SAMPLED_ODDS.
+    The guess's odds are higher, as the models agree more often than that: 0.4 + 0.6 * `odds`. With `source`, the
+    probabilities that the token was sampled from, they are SAMPLED_ODDS instead.
     """
     if source is not None:
         return Guess(token_id, SAMPLED_ODDS, "drawn", source)

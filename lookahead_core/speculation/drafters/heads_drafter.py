@@ -32,7 +32,10 @@ class HeadsDrafter:
     dear = True
 
     def __init__(self, heads: Heads, model: Model) -> None:
-        """Prepare the heads for the model; a ModelError is raised if `check_heads` finds that they do not fit it."""
+        """Prepare the heads for the model; this is kept in `heads.prepared`, for later drafters of the same model.
+
+        A ModelError is raised as by `check_heads`: if they do not fit the model, or its output matrix cannot be read.
+        """
         self.heads = heads
         check_heads(heads, model)
         if model.hf_model not in heads.prepared:
@@ -48,26 +51,26 @@ class HeadsDrafter:
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> tuple[HeadGuesses, int] | None:
         """Return the first state: a `HeadGuesses` of at most `reach` heads, not computed yet, and the head index 0.
 
-        `vector` is the hidden state that the path's last token was predicted from. Returns None if it is None, or if
-        `reach` is 0.
+        `vector`, of shape (hidden size,), is the hidden state that the path's last token was predicted from. Returns
+        None if it is None, or if `reach` is 0.
         """
         if vector is None or reach < 1:
             return None
         return HeadGuesses(self._forward, vector, path[-1], min(reach, self.heads.count)), 0
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        """Return the guesses of the state's head, the most probable first; the first call runs the heads."""
+        """Return the guesses of the state's head, the most probable first; a draft's first call runs all its heads."""
         guesses: HeadGuesses = state[0]
         return guesses.by_head[state[1]]
 
     def follow(self, state: Any, token_id: int) -> tuple[HeadGuesses, int] | None:
-        """Return the state of the next head, whose guesses do not depend on the token; None after the last head."""
+        """Return the state of the next head, whose guesses do not depend on `token_id`; None after the last head."""
         guesses, head = state
         return (guesses, head + 1) if head + 1 < guesses.count else None
 
 
 class HeadGuesses:
-    """The guesses of all heads from one hidden state, computed when they are first needed."""
+    """The guesses of draft heads from one hidden state, computed for all these heads when they are first needed."""
 
     def __init__(self, forward: HeadsForward, state: torch.Tensor, token_id: int, count: int) -> None:
         """`state` is the hidden state, of shape (hidden size,), and `token_id` the token that followed it.
@@ -79,7 +82,10 @@ class HeadGuesses:
 
     @functools.cached_property
     def by_head(self) -> tuple[tuple[Guess, ...], ...]:
-        """For each of the first `count` heads, its guesses, at most GUESSES, the most probable first."""
+        """For each of the first `count` heads, its guesses, at most GUESSES, the most probable first.
+
+        The first access runs the heads. The odds are probabilities among the tokens that heads guess among.
+        """
         scores = self._forward(self._state.reshape(1, -1), torch.tensor([self._token_id]), self.count)[:, 0]
         columns = top_k_sorted(scores, min(GUESSES, scores.shape[-1]))
         odds = scores.softmax(-1).gather(1, columns)
@@ -88,9 +94,10 @@ class HeadGuesses:
 
 
 def _guesses(head: int, token_ids: list[int], odds: list[float]) -> tuple[Guess, ...]:
-    """Return these tokens, the most probable first, as guesses whose odds are the probabilities `odds`.
+    """Return these tokens, in order, as guesses whose odds are the probabilities `odds`; give the most probable first.
 
-    `head` is the index of the head that guesses them; it is part of the kind of guess.
+    `head` is the index of the head that guesses them. With a token's rank and its probability's tenth it makes the kind
+    of guess.
     """
     return tuple(
         Guess(token_id, value, (head, min(rank, 3), decile(value)))

@@ -20,7 +20,10 @@ PROBABILITY_TOLERANCE = 1e-3
 
 
 class Guess(NamedTuple):
-    """A drafter's guess of the next token."""
+    """A drafter's guess of the next token: its id, the odds that it is right, and the kind of guess.
+
+    If the token was sampled, the guess also has the probabilities that it was sampled from.
+    """
 
     token_id: int
     odds: float
@@ -36,10 +39,11 @@ Way = Guess
 
 
 class Drafter(Protocol):
-    """Guesses the next tokens of one document.
+    """The protocol of an object that guesses the next tokens of one document.
 
-    A drafter follows a draft by means of states: any objects that only it interprets. A drafter that is slow sets
-    `dear = True`; it is then used only where it gains time, and where the drafters before it are uncertain.
+    A drafter follows a draft by means of states: any objects except None that only it interprets. A drafter that is
+    slow sets `dear = True`; it is then used only where it gains time, and where the drafters before it in the list are
+    uncertain.
     """
 
     name: str
@@ -48,31 +52,35 @@ class Drafter(Protocol):
     """Whether `start` needs the model's last hidden states, the input of its output matrix."""
 
     def read(self, token_ids: Sequence[int]) -> None:
-        """Learn the text: called with all its token ids before each stream, also if they have not changed."""
+        """Learn the text: called with all its token ids before each stream, also if they have not changed.
+
+        They include those that the model does not read, because the text is longer than its context.
+        """
         ...
 
     def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
-        """Learn from a forward pass: the last `new` token ids of `path` were added to the text.
+        """Learn from a forward pass: the last `new` token ids of `path`, at least one, are new since `read` or `hear`.
 
-        `path` holds all token ids of the text. `scores` holds the scores of all nodes in the pass, which may include
-        nodes of other texts; `nodes` are those of this text: its last node before the pass, and all draft nodes
-        below it, accepted or rejected.
+        `path` holds the token ids that the model reads: the whole text, or the part of it that fits the context.
+        `scores` holds the scores of all nodes in the pass, which may include nodes of other texts; `nodes` are those of
+        this text: its last node before the pass, and all draft nodes below it, accepted or rejected.
         """
         ...
 
     def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
-        """Return the state at the end of `path` for a draft of at most `reach` tokens; None to guess nothing.
+        """Return the state at the end of `path` for a draft at most `reach` tokens deep; None to guess nothing.
 
-        `path` holds all token ids of the text. `vector` is the hidden state of its last token but one, the last token
-        that the model has evaluated; None if the last pass gave none: before the first pass, where no drafter sets
-        `hidden`, and in engines without hidden states.
+        `path` holds the token ids that the model reads, as for `hear`. `vector`, of shape (hidden size,), is the hidden
+        state of its last token but one, the last token that the model has evaluated; None if the last pass gave none:
+        before the first pass, where no drafter sets `hidden`, and in engines without hidden states.
         """
         ...
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        """Return guesses of the next token in this state, the most probable first; empty if there are none.
+        """Return guesses of the next token in this state, preferably the most probable first; empty if there are none.
 
-        At most the first 64 are used, and ids outside the vocabulary are ignored.
+        At most the first 64 are used, and ids outside the vocabulary are ignored. A stream stops with a ValueError at
+        the first of them that is not valid, see `checked_guesses`.
         """
         ...
 
@@ -84,8 +92,8 @@ class Drafter(Protocol):
 def checked_guesses(drafter: Drafter, guesses: Iterable[Guess], vocabulary: int) -> Iterator[Guess]:
     """Yield the guesses that a drafter returned; raise a ValueError that names the drafter at the first invalid one.
 
-    A ValueError is also raised if `guesses`, what `ways` returned, is not iterable. `vocabulary` is the number of token
-    ids, each of which must have a probability in a guess's `source`.
+    A ValueError is also raised if `guesses`, what `ways` returned, is not iterable. Errors are raised only while the
+    result is iterated. `vocabulary` is the number of token ids, each of which must have a probability in `source`.
     """
     if not isinstance(guesses, Iterable):
         raise ValueError(f"The drafter {drafter.name} returns {guesses!r}; `ways` must return a list of guesses.")
@@ -98,7 +106,8 @@ def checked_guesses(drafter: Drafter, guesses: Iterable[Guess], vocabulary: int)
 def _problem(guess: Any, vocabulary: int) -> str:
     """Return a phrase that says what is wrong with a guess; empty if it is valid.
 
-    An id outside the vocabulary is valid in a guess without `source`; it is never drafted.
+    Checked are the types of its fields, and that `source` can be what the token was sampled from. The range of `odds`
+    is not checked. An id outside the vocabulary is valid in a guess without `source`; it is never drafted.
     """
     if not isinstance(guess, Guess):
         return f"{guess!r} as a guess; it must be a `Guess`"
@@ -116,7 +125,10 @@ def _problem(guess: Any, vocabulary: int) -> str:
 
 
 def _is_source(source: Any, token_id: int, vocabulary: int) -> bool:
-    """Whether this is a floating-point tensor of `vocabulary` probabilities with the sum 1, above 0 for this token."""
+    """Whether this is a floating-point tensor of `vocabulary` probabilities, above 0 for this token, with the sum 1.
+
+    The sum may differ from 1 by less than PROBABILITY_TOLERANCE. False for an id outside the vocabulary.
+    """
     if not isinstance(source, torch.Tensor) or source.shape != (vocabulary,) or not source.is_floating_point():
         return False
     adds_up = abs(float(source.cpu().sum(dtype=torch.float64)) - 1) < PROBABILITY_TOLERANCE
@@ -124,7 +136,10 @@ def _is_source(source: Any, token_id: int, vocabulary: int) -> bool:
 
 
 class GuessAccuracy:
-    """Counts how often the guesses of each drafter and kind were right, and corrects the odds of later guesses."""
+    """Counts how often the guesses of each drafter and kind were right, and corrects the odds of later guesses.
+
+    A document has one, which all its streams use.
+    """
 
     PRIOR_WEIGHT = 8.0
     """How many observed guesses the drafter's own estimate counts for."""
@@ -136,15 +151,20 @@ class GuessAccuracy:
         """By drafter and kind: the number of right guesses, and of all guesses; earlier ones count less."""
 
     def odds(self, drafter: str, guess: Guess) -> float:
-        """Return the probability that a guess is right if all above it are; `drafter` is the name of its drafter.
+        """Return the corrected probability that a guess is right if all above it are; `drafter` is its drafter's name.
 
-        It is the weighted mean of `guess.odds` and of the share of this drafter's guesses of its kind that were right.
+        It is the weighted mean of `guess.odds`, which counts as much as PRIOR_WEIGHT guesses, and of the share of this
+        drafter's earlier guesses of the same kind that were right. Without earlier ones it is `guess.odds`.
         """
         right, total = self._counts.get((drafter, guess.sign), (0.0, 0.0))
         return (right + self.PRIOR_WEIGHT * guess.odds) / (total + self.PRIOR_WEIGHT)
 
     def learn(self, drafter: str, guess: Guess, right: bool) -> None:
-        """Count a verified guess of the drafter of this name; `right` says whether its token came next."""
+        """Count a guess of the drafter of this name; `right` says whether its token came next.
+
+        Earlier guesses of the same drafter and kind then count less. Of more than MAX_KINDS kinds, the one that learned
+        least recently is dropped.
+        """
         before, total = self._counts.pop((drafter, guess.sign), (0.0, 0.0))
         self._counts[drafter, guess.sign] = (before * self.DECAY + right, total * self.DECAY + 1)
         if len(self._counts) > MAX_KINDS:

@@ -23,10 +23,10 @@ REQUIRED_MEMBERS = ("name", "hidden", "read", "hear", "start", "ways", "follow")
 
 
 def checked_drafters(value: Any) -> tuple[Any, ...]:
-    """Return the value of the option `drafters` as a tuple: names in `DRAFTERS`, and objects with the members of
-    `Drafter`, unchanged.
+    """Return the entries of the option `drafters`, unchanged, as a tuple, which may be empty.
 
-    A single name counts as a list of one. A ValueError says which entry is invalid and why.
+    Each is a name in `DRAFTERS` or an object with REQUIRED_MEMBERS. A single name counts as a list of one. A ValueError
+    is raised if `value` is no list or other collection, or if an entry is an unknown name, a class, or lacks a member.
     """
     drafters = (value,) if isinstance(value, str) else value
     if not isinstance(drafters, Collection):

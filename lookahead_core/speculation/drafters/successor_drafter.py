@@ -37,7 +37,11 @@ class SuccessorDrafter:
         """Do nothing: this drafter learns from passes only."""
 
     def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
-        """Store the most probable successors of these nodes under their token, and under their parent's and theirs."""
+        """Store the SUCCESSORS most probable next tokens after each of `nodes`, as `scores` estimates them.
+
+        They are stored under the node's token, and under the pair of its parent's token and its own, in place of
+        earlier ones. The root, which has no token, must not be among the nodes. `path` and `new` are not used.
+        """
         for node, ids, values in zip(nodes, *scores.top_k(nodes, SUCCESSORS), strict=True):
             parent = node.parent
             assert parent is not None
@@ -48,13 +52,17 @@ class SuccessorDrafter:
             del self._successors[next(iter(self._successors))]
 
     def start(self, path: Sequence[int], vector: object, reach: int) -> tuple[int, ...]:
-        """Return the last two token ids of the path, or fewer if it is shorter; `vector` and `reach` are not used."""
+        """Return the state: the last two token ids of the path, or fewer if it is shorter.
+
+        `vector` and `reach` are not used.
+        """
         return tuple(path[-2:])
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        """Return as guesses the known successors of the last two tokens, or if there are none, of the last token alone.
+        """Return as guesses the stored successors of the last two tokens; if none are stored, of the last token alone.
 
-        The most probable come first, and those below MIN_PROBABILITY are left out; empty if no successors are known.
+        The most probable come first. Those below MIN_PROBABILITY are left out, so the result may be empty, as it is if
+        no successors are stored.
         """
         known, context_length = self._successors.get(state), 2
         if known is None:
@@ -69,5 +77,5 @@ class SuccessorDrafter:
         ]
 
     def follow(self, state: Any, token_id: int) -> tuple[int, ...]:
-        """Return the last two token ids after one more token."""
+        """Return the state after one more token: the last token id of `state`, and `token_id`."""
         return (state[-1], token_id)

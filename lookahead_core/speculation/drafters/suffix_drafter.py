@@ -28,7 +28,7 @@ INITIAL_ODDS = {
 
 @dataclass(frozen=True, slots=True)
 class SuffixMatches:
-    """Index positions that may continue the text, all of one kind."""
+    """Positions in n-gram indexes whose tokens may continue the text, and the way in which they all were found."""
 
     kind: str
     """RUN, NEAR or ASTRAY."""
@@ -38,7 +38,10 @@ class SuffixMatches:
     """Pairs of an index and a position in it; the token there is a guess."""
 
     def guesses(self) -> list[Guess]:
-        """Return the tokens at the positions as guesses, each once, the most frequent first; empty without tokens."""
+        """Return the tokens at the positions as guesses, each once, the most frequent first.
+
+        Positions without a token are skipped; the list is empty if none has one.
+        """
         counts: dict[int, int] = {}
         for index, position in self.positions:
             if (token_id := index.token_at(position)) is not None:
@@ -61,8 +64,8 @@ class SuffixMatches:
 class SuffixDrafter:
     """Guesses what followed earlier occurrences of the text's ending, in the text itself and in other indexed texts.
 
-    A text that copies another and departs from it, by a replaced or omitted word, often returns to it soon. So
-    positions near the point of departure are guessed too. The state is a tuple of `SuffixMatches`.
+    A text that copies a passage and departs from it, by a replaced or omitted word, often returns to it soon. So
+    tokens that follow the point of departure in that passage are guessed too. The state is a tuple of `SuffixMatches`.
     """
 
     name = "suffix"
@@ -98,9 +101,10 @@ class SuffixDrafter:
         return other
 
     def read(self, token_ids: Sequence[int]) -> None:
-        """Add to the own index what `token_ids`, the document's whole text, has beyond the tokens indexed before.
+        """Add to the own index what `token_ids`, the document's whole text, has beyond the text indexed before.
 
-        If it does not begin with these, it is added as a new text, from `max_run` tokens before the difference on.
+        If it does not begin with that text, a new text begins in the index, to which it is added from `max_run` tokens
+        before the first difference on. What was indexed before stays.
         """
         same = common_prefix_length(self._indexed, list(token_ids))
         if same < len(self._indexed):
@@ -111,10 +115,10 @@ class SuffixDrafter:
         self._indexed[:] = token_ids
 
     def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
-        """Add the last `new` tokens of the path to the own index, if they continue the text that it holds.
+        """Add the last `new` tokens of the path, at least one, to the own index, if they continue the text it holds.
 
-        They do if the COMPARED_TOKENS tokens before them are the last ones of that text. Does nothing if the drafter
-        does not learn from passes. `scores` and `nodes` are not used.
+        They do if the COMPARED_TOKENS tokens before them, or all tokens of a shorter text, are the last ones of that
+        text. Does nothing if the drafter does not learn from passes. `scores` and `nodes` are not used.
         """
         # Of several samples of one text, only the first is indexed as it grows.
         before = list(path[-new - COMPARED_TOKENS : -new])[-len(self._indexed) :]
@@ -123,10 +127,11 @@ class SuffixDrafter:
             self._indexed.extend(path[-new:])
 
     def start(self, path: Sequence[int], vector: object, reach: int) -> tuple[SuffixMatches, ...] | None:
-        """Return the matches of the path's longest suffix in any of the indexes; None if there are none.
+        """Return the matches of the longest suffix of the path that `NgramIndex.find` finds in any of the indexes.
 
-        If that is shorter than COPY_LENGTH, the match at which a text may return to a passage that it left comes first;
-        else the first matching position is noted as the latest copy. `vector` and `reach` are not used.
+        If that suffix has COPY_LENGTH tokens or more, the first position after it is noted as the latest copy. If not,
+        the match of `_returns`, if there is one, comes first: where the text may return to the passage that it copied.
+        None if there are no matches. `vector` and `reach` are not used.
         """
         found = [(index, *index.find(path, self.MAX_MATCHES)) for index in self._indexes]
         longest = max(length for _, _, length in found)
@@ -139,9 +144,10 @@ class SuffixDrafter:
         return tuple([*returns, *runs]) or None
 
     def _returns(self, path: Sequence[int]) -> list[SuffixMatches]:
-        """Return the match at which a text that left the passage it copied may return to it, in a list of one.
+        """Return where a text that left the passage it copied may return to it: one match of one position, in a list.
 
-        Empty unless the text left the latest passage 1 to `RETURN_DISTANCE` tokens ago.
+        Empty unless the text left the latest passage that it copied 1 to RETURN_DISTANCE tokens ago. `path` must not be
+        empty.
         """
         if self._departure is None or not 0 < len(path) - self._departure[2] <= self.RETURN_DISTANCE:
             return []
@@ -154,7 +160,10 @@ class SuffixDrafter:
         return [SuffixMatches(ASTRAY, 0, ((index, position + len(path) - length),))]
 
     def ways(self, state: Any) -> Sequence[Guess]:
-        """Return the guesses of all matches, each token once with its highest odds; not sorted by them."""
+        """Return the guesses of all matches, each token once with its highest odds.
+
+        They are in the order of the matches, and not sorted by odds.
+        """
         best: dict[int, Guess] = {}
         for matches in state:
             for guess in matches.guesses():
@@ -163,6 +172,6 @@ class SuffixDrafter:
         return list(best.values())
 
     def follow(self, state: Any, token_id: int) -> tuple[SuffixMatches, ...] | None:
-        """Return the matches that continue with this token, one token further; None if there are none."""
+        """Return the matches whose positions hold `token_id`, moved one token further; None if no position holds it."""
         followed = (matches.follow(token_id) for matches in state)
         return tuple(matches for matches in followed if matches is not None) or None
