@@ -45,6 +45,8 @@ TRAIN_HINT = "train some with `python -m lookahead_core train-heads`"
 class Heads:
     """Trained draft heads: two matrices and a bias per head, and the tokens that they guess among.
 
+    Head j, from 1, predicts the token j positions after the next one, from the model's last hidden state and the next
+    token. Training makes them, and users get them from `load_heads`.
     Heads are equal if their names, vocabularies, fingerprints, notes and all tensors are equal.
     """
 
@@ -103,7 +105,7 @@ class Heads:
     def save(self, path: Path) -> None:
         """Write the heads into the safetensors file `path`, which all users may read; an existing file is overwritten.
 
-        Its folder must exist. `name` is not written.
+        Its folder must exist. `notes` are written, `name` is not: `read_heads` sets it.
         """
         tensors = {name: getattr(self, name).contiguous() for name in TENSORS}
         facts = {"format": FORMAT, "count": str(self.count), "hidden_size": str(self.width)}
@@ -118,10 +120,10 @@ def _are_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def untrained(model: Model, count: int, kept: torch.Tensor | None = None) -> Heads:
-    """Return `count` heads for this model whose matrices are zero, in bfloat16 on the CPU.
+    """Return `count` heads for this model whose matrices and biases are zero, in bfloat16 on the CPU, for training.
 
-    They predict what the model itself predicts as the next token. `kept` are the ids that they guess among, ascending;
-    None is all. A ModelError is raised as by `output_matrix`.
+    Each predicts what the model itself predicts as the next token. `kept` are the ids that they guess among, ascending,
+    an int64 tensor of shape (tokens,); None is all. A ModelError is raised as by `output_matrix`.
     """
     matrix, _ = output_matrix(model)
     width = matrix.shape[1]
@@ -140,9 +142,10 @@ def untrained(model: Model, count: int, kept: torch.Tensor | None = None) -> Hea
 
 
 def read_heads(path: Path, name: str) -> Heads:
-    """Return the heads in a safetensors file, on the CPU; a ModelError says what is wrong if it is invalid.
+    """Return the heads in a safetensors file, on the CPU.
 
-    `name` becomes their name, and is used in the message. Whether they belong to a model is not checked here.
+    A ModelError is raised if the file is missing, cannot be read, or does not hold valid heads; it says what is wrong.
+    `name` becomes the heads' name, and is used in the message. Whether they belong to a model is not checked here.
     """
     try:
         with safe_open(path, "pt") as file:
@@ -203,8 +206,9 @@ def _problem(heads: Heads, metadata: Mapping[str, str]) -> str:
 def check_heads(heads: Heads, model: Model) -> None:
     """Raise a ModelError if the heads were trained on another model; else add this one to `heads.checked_models`.
 
-    Compared are the output matrix's shape, SAMPLE_ROWS rows of it, and the size of the embeddings. So the same model is
-    accepted in another precision, quantized, or trained further. A ModelError is also raised as by `output_matrix`.
+    Shape of the output matrix and size of the embeddings must be equal, and SAMPLE_ROWS rows of the matrix similar (or
+    the fingerprints equal). So the same model is accepted in another precision, quantized, or trained further. What was
+    accepted before is not compared again. A ModelError is also raised as by `output_matrix`.
     """
     if model.hf_model in heads.checked_models:
         return
@@ -254,8 +258,9 @@ def fingerprint(model: Model) -> str:
 def output_matrix(model: Model) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Return the matrix (vocabulary, hidden size) and the bias (or None) of the model's output layer, detached.
 
-    They are in the dtype and on the device that the model holds them in; a quantized matrix is dequantized. A
-    ModelError is raised if that cannot be done, or if the model has no output layer.
+    They are in the dtype and on the device that the model holds them in. A quantized matrix is dequantized if it is a
+    tensor that can be; a ModelError is raised if it is held as integers or on the meta device, or if the model has no
+    output layer.
     """
     layer = model.hf_model.get_output_embeddings()
     weight = getattr(layer, "weight", None)
@@ -267,21 +272,28 @@ def output_matrix(model: Model) -> tuple[torch.Tensor, torch.Tensor | None]:
 
 
 def _sample_rows(matrix: torch.Tensor) -> torch.Tensor:
-    """Return SAMPLE_ROWS evenly spaced rows of a matrix, or all if it has fewer, in bfloat16 on the CPU."""
+    """Return SAMPLE_ROWS evenly spaced rows of a matrix, from the first to the last, in bfloat16 on the CPU.
+
+    All rows are returned if it has fewer.
+    """
     rows = torch.linspace(0, len(matrix) - 1, min(SAMPLE_ROWS, len(matrix))).long()
     return matrix[rows.to(matrix.device)].cpu().bfloat16()
 
 
 def embeddings_of(model: Model, token_ids: torch.Tensor) -> torch.Tensor:
-    """Return the model's input embeddings of these token ids, one row per id, without gradients.
+    """Return the model's input embeddings of these token ids, without gradients.
 
-    The ids may be on any device; the rows are on that of the model's embedding layer.
+    `token_ids`, of any shape, may be on any device. The result has one more dimension, the embedding size, and is on
+    the device of the model's embedding layer.
     """
     return embed(model.hf_model.get_input_embeddings(), token_ids)
 
 
 def embed(layer: nn.Module, token_ids: torch.Tensor) -> torch.Tensor:
-    """Return an embedding layer's output for these token ids, on the layer's device and without gradients."""
+    """Return an embedding layer's output for these token ids, on the layer's device and without gradients.
+
+    `token_ids`, of any shape, may be on any device. The output has one more dimension, the embedding size.
+    """
     weight = layer.weight
     assert isinstance(weight, torch.Tensor)
     with torch.no_grad():

@@ -22,8 +22,9 @@ def transformed_states(
 ) -> torch.Tensor:
     """Return the hidden states that the heads predict from, of shape (heads, rows, hidden size).
 
-    `states` has shape (rows, hidden size), and `embeddings` (rows, embedding size): the token that followed each state.
-    `inward`, `biases` and `outward` are those of `Heads`. All have the same device and dtype.
+    `states`, of shape (rows, hidden size), are the model's last hidden states. `embeddings`, of shape (rows, embedding
+    size), are those of the token that followed each state. `inward`, `biases` and `outward` are those of `Heads`. All
+    must have the same device and dtype.
     """
     inputs = _inputs(states, embeddings)
     inner = torch.baddbmm(biases[:, None], inputs.expand(len(inward), -1, -1), inward.transpose(1, 2))
@@ -31,23 +32,26 @@ def transformed_states(
 
 
 def _inputs(states: torch.Tensor, embeddings: torch.Tensor) -> torch.Tensor:
-    """Return the heads' inputs, (rows, hidden size + embedding size): both parts divided by their root mean square."""
+    """Return the heads' inputs, of shape (rows, hidden size + embedding size).
+
+    They are `states` and then `embeddings`, each row of each divided by its root mean square.
+    """
     return torch.cat([functional.rms_norm(part, part.shape[-1:]) for part in (states, embeddings)], -1)
 
 
 def _rms(states: torch.Tensor) -> torch.Tensor:
-    """Return the root mean square of each row, of shape (rows, 1)."""
+    """Return the root mean square of each row of `states`, in their dtype, of shape (rows, 1)."""
     return states.float().pow(2).mean(-1, keepdim=True).sqrt().to(states.dtype)
 
 
 class HeadsForward:
-    """The forward pass of draft heads on one model: from hidden states to logits of the heads' vocabulary."""
+    """The forward pass of draft heads on one model: from hidden states to logits of the tokens in `Heads.kept`."""
 
     def __init__(self, heads: Heads, model: Model) -> None:
-        """Copy the heads to the model's device and dtype (on a CPU float32 instead of float16), packed where possible.
+        """Convert the heads to the device and dtype of the model's output matrix, on a CPU packed where possible.
 
-        A ModelError is raised if the model has no output layer, or if its matrix is quantized in a way that cannot be
-        undone. Whether the heads belong to the model is not checked.
+        On a CPU float32 stands in for float16. `heads` is not changed. A ModelError is raised as by `output_matrix`.
+        Whether the heads belong to the model is not checked. The model is not kept alive.
         """
         matrix, bias = output_matrix(model)
         device = matrix.device
@@ -74,7 +78,7 @@ class HeadsForward:
 
         The last dimension is in the order of `kept`. `states` has shape (rows, hidden size); `token_ids` (rows,) are
         the tokens that followed them; both may be on any device. Only the logits of the first `count` heads are
-        returned; None returns all. The model must still exist.
+        returned; None returns all. An AssertionError is raised if the model does not exist any more.
         """
         device = self.matrix.device
         layer = self._embeddings()
@@ -97,8 +101,9 @@ def _transformed_state(
 ) -> torch.Tensor:
     """Return `transformed_states` of one row, of shape (heads, 1, hidden size), in two matrix products for all heads.
 
-    `inward` and `outward` hold the matrices of all heads one below the other, `inward` with the biases. The outward
-    product also computes each head with the others' matrices; only the diagonal is used.
+    `state` has shape (1, hidden size), and `embedding` (1, embedding size). `inward` and `outward` hold the matrices of
+    all heads one below the other, `inward` with the biases. The outward product also computes each head with the
+    others' matrices; only the diagonal is used.
     """
     inner = functional.silu(inward(_inputs(state, embedding))).view(-1, outward.in_features)
     every_pair: torch.Tensor = outward(inner).view(len(inner), len(inner), -1)

@@ -37,7 +37,7 @@ def load_heads(source: Source | Model, model: Model | Source, *, settings: Setti
 
 
 def home_of(name: str, settings: Settings) -> Path:
-    """Return the folder for heads trained under a plain name, which need not exist yet.
+    """Return the absolute path of the folder for heads trained under a plain name; it need not exist yet.
 
     A ValueError is raised if the name is empty, "." or "..", or has a slash, a backslash or a colon.
     """
@@ -49,10 +49,11 @@ def home_of(name: str, settings: Settings) -> Path:
 
 
 def _locate(name: str, settings: Settings) -> Path:
-    """Return the path of the heads' file; `name` is a path, a name that heads were trained under, or a Hub id.
+    """Return the path of the heads' file; `name` is the path of that file or of its folder, a name that heads were
+    trained under, or a Hub id, tried in this order.
 
-    The file is downloaded if the name has the form of a Hub id and is neither a folder nor leads to a file on this
-    machine. A ModelError is raised if there is no such file.
+    Nothing is downloaded if the name leads to a file on this machine, is a folder, or does not have the form of a Hub
+    id. A ModelError is raised if there is no such file.
     """
     path = Path(name).expanduser()
     candidates = [path, path / FILE]
@@ -81,7 +82,7 @@ def _download(name: str, timeout: float) -> Path:
 
 
 def _download_error(name: str, error: Exception) -> str:
-    """Return the sentence that says why a download failed and what to do."""
+    """Return the message that says why the Hub repository `name` gave no file, as shown by `error`, and what to do."""
     if is_caused_by(error, hub.GatedRepoError):
         return f"{name} is gated: ask for access on its page on the Hub, then run `hf auth login`."
     if is_caused_by(error, hub.RepositoryNotFoundError):

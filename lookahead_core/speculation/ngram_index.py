@@ -35,10 +35,10 @@ _BASE_POWERS = [pow(HASH_BASE, exponent, 2**64) for exponent in range(MAX_RUN)]
 
 
 class NgramIndex:
-    """A bounded store of token ids, indexed by runs of 1, 2, 4, 8 and 16 tokens.
+    """A bounded store of texts as token ids, in which `find` finds earlier occurrences of the end of a path.
 
-    The position of a token is the number of tokens and breaks between texts that were ever added before it. When the
-    store is full, the oldest tokens are overwritten.
+    Runs of 1, 2, 4, 8 and 16 tokens are indexed. The position of a token is the number of tokens and breaks between
+    texts that were ever added before it. When the store is full, the oldest tokens are overwritten.
     """
 
     max_run = MAX_RUN
@@ -47,7 +47,7 @@ class NgramIndex:
     """Maximum number of positions visited per run length in `find`, hash collisions included."""
 
     def __init__(self, most: int = 65_536) -> None:
-        """Make an empty index that keeps the latest `most` tokens, breaks between texts included.
+        """Make an empty index that keeps the latest `most` tokens; a break between two texts counts as a token.
 
         A ValueError is raised unless `most` is a whole number from 1 to MAX_ID.
         """
@@ -75,7 +75,7 @@ class NgramIndex:
         return sys.getsizeof(self._tokens) + sum(table.bytes for table in self._tables) + sys.getsizeof(self._tail)
 
     def add(self, token_ids: Sequence[int]) -> None:
-        """Append tokens to the current text; if the store is full, the oldest tokens are overwritten.
+        """Append tokens to the current text, also none; if the store is full, the oldest tokens are overwritten.
 
         A ValueError is raised, and nothing is added, unless all are whole numbers from 0 to MAX_ID.
         """
@@ -89,21 +89,22 @@ class NgramIndex:
             self._add_many(tokens[start : start + piece])
 
     def begin_text(self) -> None:
-        """Begin a new text: no run spans the two texts, and `find` proposes no first token of a text.
+        """Begin a new text after the current one; does nothing while the current one is empty.
 
-        Does nothing while the current text is empty.
+        No run spans the two texts, and `find` returns no position of a text's first token.
         """
         if self._tail:
             self._append(BREAK)
             self._tail.clear()
 
     def find(self, path: Sequence[int], count: int = 4) -> tuple[list[int], int]:
-        """Return positions at which the text before equals the path's last tokens, and the first one's match length.
+        """Return the positions right after earlier occurrences of the path's end, and the first one's match length.
 
-        All follow the longest indexed run (1, 2, 4, 8 or 16 tokens) that ends the path: at most `count`, the latest
-        ones, sorted by match length (up to MAX_MATCH tokens), the longest first, then the latest first. Each holds a
-        token. If no run is found, the result is `([], 0)`. A ValueError is raised if `count` is below 1, or if the end
-        of `path` holds something else than token ids.
+        The path's end is its longest run (16, 8, 4, 2 or 1 tokens) that is found; if none is, or the path is empty, the
+        result is `([], 0)`. Returned are at most `count` positions, the latest of those visited (see `max_steps`),
+        sorted by match length, the longest first, then the latest first. The match length is the number of tokens
+        before a position that equal the path's last ones, at most MAX_MATCH. Each position holds a token. A ValueError
+        is raised if `count` is below 1, or if the end of `path` holds something else than token ids.
         """
         if count < 1:
             raise ValueError(f"count is {count!r}, and must be 1 or more.")
@@ -117,7 +118,7 @@ class NgramIndex:
         return [], 0
 
     def token_at(self, position: int) -> int | None:
-        """Return the token at a position; None if it was overwritten, is not added yet, or is a break between texts."""
+        """Return the token id at a position; None if it is overwritten, not added yet, or a break between texts."""
         if not self._oldest <= position < self._end:
             return None
         token_id = self._tokens[position % self._capacity]
@@ -125,7 +126,7 @@ class NgramIndex:
 
     @property
     def _oldest(self) -> int:
-        """The oldest position that is still stored."""
+        """The oldest position that is still stored; 0 if the index is empty."""
         return max(0, self._end - self.max_tokens)
 
     @property
@@ -134,9 +135,10 @@ class NgramIndex:
         return len(self._tokens)
 
     def _matching_positions(self, table: _RunTable, value: int, tail: array[int], count: int) -> list[int]:
-        """Return at most `count` positions that follow the run at the end of `tail`, of the table's length.
+        """Return at most `count` positions right after stored runs that equal the end of `tail`, the latest first.
 
-        `value` is the run's hash. The latest come first; at most `max_steps` positions are visited.
+        The runs have the table's length, and `tail` is at least as long; `value` is the hash of its end. At most
+        `max_steps` positions are visited, so there may be more than are returned.
         """
         tokens, capacity, last = self._tokens, len(self._tokens), tail[-1]
         run, found = tail[-table.length :], []
@@ -149,7 +151,10 @@ class NgramIndex:
         return found
 
     def _match_length(self, position: int, known: int, tail: array[int]) -> int:
-        """Return how many tokens before a position equal the end of `tail`; the first `known` are known to be equal."""
+        """Return how many tokens right before a position equal the end of `tail`, counted backwards from both ends.
+
+        The nearest `known` are known to be equal, and are counted. The result is at most the length of `tail`.
+        """
         limit = min(len(tail), position - self._oldest)
         before = self._before(position, limit)
         while known < limit and before[-known - 1] == tail[-known - 1]:
@@ -163,7 +168,7 @@ class NgramIndex:
         return self._tokens[start:stop] if start >= 0 else self._tokens[start:] + self._tokens[:stop]
 
     def _add_one(self, token_id: int) -> None:
-        """Append a token, and link its position to the runs before it."""
+        """Append a token to the current text, and link its position to the runs of that text before it."""
         position, tail = self._end, self._tail
         self._append(token_id)
         for table, value in zip(self._tables, _run_hashes(tail), strict=False):
@@ -173,7 +178,10 @@ class NgramIndex:
             del tail[0]
 
     def _add_many(self, tokens: array[int]) -> None:
-        """Append tokens with NumPy: at most BATCH_SIZE, and at most as many as the index keeps."""
+        """Append tokens to the current text with NumPy, and link their positions to the runs before them.
+
+        There must be at least one, at most BATCH_SIZE, and at most `max_tokens`.
+        """
         self._reserve(self._end + len(tokens))
         start = self._end % self._capacity
         fits = min(len(tokens), self._capacity - start)
@@ -184,7 +192,10 @@ class NgramIndex:
         self._tail = (self._tail + tokens[-MAX_RUN:].tolist())[-MAX_RUN:]
 
     def _append(self, token_id: int) -> None:
-        """Store a token id or BREAK at the next position, without linking it to the runs before it."""
+        """Store a token id or BREAK at the next position, and make room if needed.
+
+        It is not linked to the runs before it, nor added to the tail.
+        """
         if self._end >= self._capacity < self.max_tokens:
             self._reserve(self._end + 1)
         self._tokens[self._end % self._capacity] = token_id
@@ -208,9 +219,10 @@ class NgramIndex:
             self._link_runs(start, self._tokens[first : min(start + BATCH_SIZE, self._end)], skip=start - first)
 
     def _link_runs(self, position: int, tokens: array[int], skip: int) -> None:
-        """Link the runs that end before each of these tokens, except the first `skip`.
+        """Add the position of each of these tokens and breaks, except the first `skip`, to the tables.
 
-        `position` is that of the first token that is not skipped.
+        A position is added to the table of each run length that the text has right before it; a break's is not added.
+        The skipped tokens only make up such runs. `position` is that of the first token that is not skipped.
         """
         ids = np.frombuffer(tokens, dtype=np.int32)
         positions = np.arange(position - skip, position - skip + len(ids))
@@ -240,9 +252,10 @@ class NgramIndex:
             table.check(self._expected_positions(known, table.length), self._oldest)
 
     def _expected_positions(self, known: list[int], length: int) -> dict[int, int]:
-        """Return, by position, the hash of the run of this length before it, for all that have one and hold a token.
+        """Return, by position, the hash of the run of `length` tokens right before it, for `check`.
 
-        `known` are the stored tokens and breaks, the oldest first.
+        Only positions that hold a token and have such a run of stored tokens, without a break, are in it. `known` are
+        all stored tokens and breaks, the oldest first.
         """
         windows = ((stop, known[stop - length : stop]) for stop in range(length, len(known)) if known[stop] != BREAK)
         return {self._oldest + stop: _run_hashes(window)[-1] for stop, window in windows if BREAK not in window}
@@ -251,7 +264,8 @@ class NgramIndex:
 class _RunTable:
     """A hash table from runs of one length to the positions after them, chained from the latest to the oldest.
 
-    A run's slot is made of its hash, so the runs of several hashes may share one. `capacity` is the index's, in tokens.
+    `NgramIndex` has one for each run length. A run's slot is made of its hash, so the runs of several hashes may share
+    one. `capacity` is the index's, in tokens.
     """
 
     def __init__(self, length: int, capacity: int) -> None:
@@ -271,11 +285,14 @@ class _RunTable:
         return sys.getsizeof(self._latest) + sys.getsizeof(self._gaps)
 
     def slot(self, value: int) -> int:
-        """Return the slot of a run's hash."""
+        """Return the slot, a number from 0, that belongs to a run's hash."""
         return (value * HASH_MULTIPLIER & UINT64_MASK) >> self._shift
 
     def positions(self, slot: int, oldest: int) -> Iterator[int]:
-        """Yield the positions in a slot, the latest first, until the run before one begins before position `oldest`."""
+        """Yield the positions in a slot, the latest first, whose run begins at position `oldest` or later.
+
+        Runs of other tokens may share the slot, so the caller compares the tokens.
+        """
         position = self._latest[slot]
         while position - self.length >= oldest:
             yield position
@@ -294,7 +311,7 @@ class _RunTable:
     def link_many(self, values: Any, positions: Any) -> None:
         """Add the positions after the runs that have the hashes `values`, as NumPy arrays of uint64 and int64.
 
-        Positions ascend, are later than those added before, and are at most as many as the capacity.
+        Positions ascend, are later than those added before, and span at most the capacity. None at all is allowed.
         """
         if not len(positions):
             return
@@ -310,10 +327,10 @@ class _RunTable:
         latest[slots] = positions
 
     def check(self, expected: dict[int, int], oldest: int) -> None:
-        """Check for tests: raise AssertionError unless exactly the expected positions are found.
+        """Check for tests: raise AssertionError unless exactly the expected positions are found, in their slots.
 
         `expected` holds, by position, the hash of the run of tokens before it; positions found are removed from it.
-        Positions whose run begins before `oldest` are forgotten.
+        Positions in the table whose run begins before `oldest` are not looked at.
         """
         for slot in range(len(self._latest)):
             reached = list(islice(self.positions(slot, oldest), self._capacity + 1))
@@ -325,7 +342,7 @@ class _RunTable:
 
 
 def _run_hashes(tokens: Sequence[int]) -> list[int]:
-    """Return the hashes of the last 1, 2, 4, 8 and 16 tokens, without lengths that `tokens` does not have.
+    """Return the hashes of the last 1, 2, 4, 8 and 16 tokens, in this order, without lengths that `tokens` lacks.
 
     Hashes are integers of any size, of which only the low 64 bits count.
     """
@@ -334,7 +351,10 @@ def _run_hashes(tokens: Sequence[int]) -> list[int]:
 
 
 def _as_int32(token_ids: Sequence[int]) -> array[int]:
-    """Return the ids in an array of four bytes each; raise a ValueError unless all are integers from 0 to MAX_ID."""
+    """Return the ids in a new array of four-byte integers; raise a ValueError unless all are from 0 to MAX_ID.
+
+    A ValueError is also raised if one is no integer, or if `token_ids` cannot be iterated.
+    """
     try:
         tokens = array("i", list(token_ids))
         is_valid = not tokens or min(tokens) >= 0
