@@ -126,7 +126,10 @@ def _open_source(source: object) -> tuple[str, Iterator[Iterator[str]]]:
 
 
 def _shortened(name: str) -> str:
-    """Return a name on one line; of more than 80 characters, the first and the last 38 with " [...] " between."""
+    """Return a name with every run of whitespace as one space, for messages.
+
+    Of more than 80 characters, it returns the first and the last 38 with " [...] " between.
+    """
     name = " ".join(name.split())
     return name if len(name) <= 80 else f"{name[:38]} [...] {name[-38:]}"
 

@@ -158,10 +158,11 @@ class Speculation:
     ) -> list[Node]:
         """Build the draft of the next pass and return its nodes, `head` first, then depth first.
 
-        `head` is the continuation's last node, and `path` the token ids from the root down to it. The draft is at most
-        `max_depth` tokens deep below it; with 0 it has no guesses. `load` counts the nodes in the pass, `head`
-        included; the drafted tokens are added to it. `adjust` corrects odds by the sampling noise; None if there is
-        none. Raises a ValueError if a caller's drafter returns an invalid guess.
+        `head` is the continuation's last node, and `path` the token ids from the root down to it. Below it come as many
+        guesses as pay, none of them deeper than `max_depth` tokens: at most MAX_DRAFT_NODES and `load.spare`, often
+        none. `load` counts the nodes in the pass, `head` included; the drafted tokens are added to it. `adjust`
+        corrects odds by the sampling noise; None if there is none. Raises a ValueError if a caller's drafter returns an
+        invalid guess.
         """
         started = time.perf_counter()
         hidden, self._hidden = self._hidden, None

@@ -85,7 +85,10 @@ class Drafter(Protocol):
         ...
 
     def follow(self, state: Any, token_id: int) -> Any:
-        """Return the state after one more token, which any drafter may have guessed; None to guess nothing after it."""
+        """Return the state after one more token, which any drafter may have guessed; None to guess nothing after it.
+
+        `state` must not change: the same one is followed by several tokens.
+        """
         ...
 
 
