@@ -855,6 +855,7 @@ def test_guesses_are_taken_as_they_come() -> None:
         ({"drafters": [Oracle]}, r"drafters holds the class Oracle; pass an object of it: Oracle\(\)"),
         ({"drafters": [Nameless()]}, "which lacks name, hidden; see `Drafter`"),
         ({"drafters": [None]}, "drafters holds None, and must hold suffix, recycled"),
+        ({"drafters": [["suffix"]]}, r"drafters holds \['suffix'\], and must hold suffix, recycled"),
     ],
 )
 def test_a_wrong_option_of_speculation_raises_an_error_that_names_it(

@@ -40,7 +40,7 @@ def checked_drafters(value: Any) -> tuple[Any, ...]:
         missing = [member for member in REQUIRED_MEMBERS if not hasattr(drafter, member)]
         if not isinstance(drafter, str) and len(missing) < len(REQUIRED_MEMBERS) and missing:
             raise ValueError(f"drafters holds {drafter!r}, which lacks {', '.join(missing)}; see `Drafter`.")
-        if missing and drafter not in DRAFTERS:
+        if missing and drafter not in list(DRAFTERS):  # a list, because the entry may not be hashable
             names = ", ".join(DRAFTERS)
             raise ValueError(f"drafters holds {drafter!r}, and must hold {names}, or drafters of your own.")
     return tuple(drafters)
