@@ -43,9 +43,10 @@ def generate_and_check(
     """Continue each prompt greedily with the smaller model, and check all of it in one pass of the bigger model.
 
     Prompts are texts or lists of token ids; a single text counts as a list of one. Returns one check per prompt, in
-    order. A continuation ends with an end token, after `max_new_tokens`, or where either model's context would be full;
-    the fullest context of the bigger model limits all continuations. Long prompts take further passes. Raises
-    ModelError if the models have different tokens.
+    order. A continuation ends with an end token, after `max_new_tokens`, or where the smaller model's context is full;
+    all have at most as many tokens as the bigger model's context has room for after the longest prompt. Long prompts
+    take further passes. Raises ModelError if the models have different tokens, ValueError for a wrong option or prompt,
+    and LookaheadError for an empty prompt if the model has no start token.
     """
     require_same_tokens(big, little)
     listed, rules = _listed(prompts), LogitRules(max_new_tokens=max_new_tokens)
@@ -70,7 +71,8 @@ def generate_and_check(
 def agreement_length(big: Model, little: Model, prompt: str | Sequence[int], *, most: int = 40) -> int:
     """Return how many tokens of the smaller model's greedy continuation the bigger model would have written as well.
 
-    The continuation has at most `most` tokens; tokens after the first difference do not count.
+    The continuation has at most `most` tokens, 1 or more; an end token counts, tokens after the first difference do
+    not. Raises the errors of `generate_and_check`.
     """
     return generate_and_check(big, little, [prompt], max_new_tokens=most)[0].agreed
 
@@ -84,9 +86,9 @@ def _listed(prompts: Any) -> list[str | Sequence[int]]:
 
 
 def _unknown_ids(big: Model, little: Model) -> range:
-    """Return the ids that only the smaller model has. They are padding, and it must not write them.
+    """Return the ids that only the smaller model has; empty if it has no more than the bigger one.
 
-    Raises ModelError if there are more than `MAX_PHRASES`.
+    They are padding, and it must not write them. Raises ModelError if there are more than `MAX_PHRASES`.
     """
     unknown = range(big.vocabulary, max(big.vocabulary, little.vocabulary))
     if len(unknown) > MAX_PHRASES:
@@ -104,7 +106,8 @@ def _document(model: Model, prompt: str | Sequence[int]) -> Document:
 def _path(head: Node, token_ids: Sequence[int]) -> list[Node]:
     """Return the nodes of the bigger model's tree whose predictions are compared with the continuation's tokens.
 
-    One per token, in order: `head`, the end of the prompt, and then all tokens but the last. Missing nodes are created.
+    One per token, in order: `head`, the node at the end of the prompt, and the nodes of all tokens but the last.
+    Missing nodes are created, and none is evaluated. There must be at least one token.
     """
     nodes = [head]
     for token_id in token_ids[:-1]:

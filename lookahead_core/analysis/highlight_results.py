@@ -14,7 +14,7 @@ NONE_FOUND = "No possible edits found."
 
 @dataclass(frozen=True, slots=True)
 class HighlightAlternative:
-    """One of the model's likeliest tokens at an entry of the text."""
+    """One of the model's likeliest tokens at an entry of the text; the text's own token may be one of them."""
 
     token_id: int
     text: str | None
@@ -61,18 +61,21 @@ class HighlightEntry:
 
     @property
     def most_likely(self) -> HighlightAlternative | None:
-        """The model's likeliest token in place of this entry's; None without a prediction."""
+        """The model's likeliest token at this entry, which may be the text's own; None without a prediction.
+
+        If the entry has several tokens, it is an alternative to the one at `offset`.
+        """
         return self.alternatives[0] if self.alternatives else None
 
     @property
     def differs(self) -> bool:
-        """Whether the text's token is not the likeliest one; False without a prediction."""
+        """Whether one of the entry's tokens was not the model's likeliest one; False without a prediction."""
         return self.rank is not None and self.rank > 1
 
 
 @dataclass(frozen=True)
 class Highlights:
-    """The model's predictions at all tokens of a text."""
+    """The model's predictions at all tokens of a text: the result of `highlights`."""
 
     entries: tuple[HighlightEntry, ...]
     """In the order of the text, which they cover without gaps."""
@@ -80,14 +83,14 @@ class Highlights:
 
     @property
     def candidates(self) -> tuple[HighlightEntry, ...]:
-        """The entries at which the model predicted another token, the highest loss first."""
+        """The entries at which the model predicted another token (`differs` is True), the highest loss first."""
         return tuple(sorted((entry for entry in self.entries if entry.differs), key=lambda entry: -(entry.loss or 0)))
 
     @property
     def marks(self) -> tuple[HighlightEntry, ...]:
-        """The entries to mark: each word's first candidate, in the order of the words' highest losses.
+        """The entries to mark: of each word that has any of `candidates`, the one that comes first in the text.
 
-        The loss of the returned entry may be lower than the word's highest one.
+        The word whose candidates have the highest loss comes first. The returned entry's own loss may be lower.
         """
         first: dict[tuple[int, int], HighlightEntry] = {}  # in the order of each word's highest loss
         for entry in self.candidates:
@@ -101,7 +104,7 @@ class Highlights:
         return max(_finite_losses(self.entries[1:]) or _finite_losses(self.entries[:1]), default=0.0)
 
     def relative_loss(self, entry: HighlightEntry) -> float | None:
-        """Return an entry's loss divided by the highest loss; None if it has no loss, or if the highest loss is 0.
+        """Return an entry's loss divided by `highest_loss`; None if it has no loss, or if the highest loss is 0.
 
         Above 1 only for the first entry and for an infinite loss.
         """
@@ -109,7 +112,7 @@ class Highlights:
 
     @property
     def message(self) -> str:
-        """A sentence to show if there is no candidate; empty otherwise."""
+        """A sentence to show if `candidates` is empty; "" otherwise."""
         return "" if any(entry.differs for entry in self.entries) else NONE_FOUND
 
 

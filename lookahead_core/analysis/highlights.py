@@ -37,7 +37,9 @@ MAX_LOGITS = 40_000_000
 def highlights(document: Document, k: int = 5) -> Highlights:
     """Return the model's prediction at every token of the text, each with its `k` likeliest tokens, 1 to 20.
 
-    The text stays as it is. Raises LookaheadError if it is empty, and ValueError for a wrong `k`.
+    The text stays as it is. A new view of the tree begins: a lookahead of this document that is not finished raises an
+    error at its next step. Raises LookaheadError if the text is empty or the opening leaves no room for it, and
+    ValueError for a wrong `k`.
     """
     result = None
     for step in highlights_steps(document, k):
@@ -49,8 +51,9 @@ def highlights(document: Document, k: int = 5) -> Highlights:
 def highlights_steps(document: Document, k: int = 5) -> Iterator[HighlightsStep]:
     """Yield a step without a result after each forward pass of `highlights`, and a last one with the result.
 
-    The generator may be abandoned at any step: the tree keeps what was computed. It raises LookaheadError if the text
-    is empty or changes meanwhile. A text longer than the model's context is read in windows, see `reading_windows`.
+    The generator may be abandoned at any step: the tree keeps what was computed. Its first step raises the errors of
+    `highlights`, a later one LookaheadError if the text has changed meanwhile. A text longer than the model's context
+    is read in windows, see `reading_windows`.
     """
     check_integer("k", k, 1, MAX_ALTERNATIVES)
     if not document.text:
@@ -73,9 +76,10 @@ def highlights_steps(document: Document, k: int = 5) -> Iterator[HighlightsStep]
 
 
 def _evaluate(document: Document, window: ReadingWindow, k: int, facts: dict[int, TokenFacts]) -> Iterator[int]:
-    """Evaluate a window; yield after each forward pass how many of its tokens are done.
+    """Evaluate a window; yield after each forward pass how many of its tokens have been predicted so far.
 
-    At the end the facts of its tokens are added to `facts`, by index in `document.token_ids`.
+    When the generator ends, the facts of its tokens, with the `k` likeliest tokens each, are added to `facts`, by index
+    in `document.token_ids`. A token that nothing precedes has none.
     """
     engine, tree, token_ids = document.model.engine, document.tree, document.token_ids
     path = tree.path(node_before(document, window.end - 1, window.start))
@@ -116,7 +120,8 @@ def _chunks(nodes: list[Node], vocabulary: int) -> Iterator[list[Node]]:
 def _entries(document: Document, facts: dict[int, TokenFacts], read_from: dict[int, int]) -> Iterator[HighlightEntry]:
     """Yield the entries of the text, in order.
 
-    `facts` has the facts of a token, and `read_from` the first text token that was read for them, both by token index.
+    `facts` has the facts of each predicted token. `read_from` has, for every text token, the index of the first text
+    token that the model read for its prediction. Both are by index in `document.token_ids`.
     """
     spans = list(token_spans(document))
     words = word_spans([document.text[start:end] for _, _, start, end in spans])

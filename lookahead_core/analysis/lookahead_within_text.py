@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 def lookahead_steps_at(document: Document, start: int, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
     """Yield the steps of a lookahead from the middle of the text, as if it ended before the token at character `start`.
 
-    The text stays as it is, and a new view begins. The options are those of `Document.lookahead`; `heal` has no effect.
-    Raises ValueError if no token begins at `start`, and LookaheadError if no token precedes it, or between two steps if
-    another view has begun.
+    The text stays as it is, and a new view of the tree begins. The options are those of `Document.lookahead`; `heal`
+    has no effect. The first step raises ValueError for a wrong option or if no token begins at `start`, and
+    LookaheadError if the model reads no token before it. A later step raises LookaheadError if another view has begun,
+    as by setting the text or by another lookahead.
     """
     checked_options = LookaheadOptions.of(options)
     token = token_at(document, start)

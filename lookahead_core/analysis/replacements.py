@@ -25,7 +25,7 @@ _WORD = re.compile(r"\s*\S+")
 
 @dataclass(frozen=True, slots=True)
 class ReplacementFit:
-    """Whether an alternative fits in place of a word of the text, with the rest of the text unchanged."""
+    """The result of `drop_in` for one alternative: how likely the next words are after it and after the own word."""
 
     alternative: HighlightAlternative
     following: str
@@ -39,7 +39,10 @@ class ReplacementFit:
 
     @property
     def drops_in(self) -> bool | None:
-        """Whether the next words stay about as likely as after the text's own word; None if either is unknown."""
+        """Whether the next words are at most `MAX_LIKELIHOOD_RATIO` times less likely than after the text's own word.
+
+        None if either log-probability is None.
+        """
         if self.logprob is None or self.own_logprob is None:
             return None
         return self.logprob >= self.own_logprob - math.log(MAX_LIKELIHOOD_RATIO)
@@ -62,7 +65,7 @@ def drop_in(
     Text that has to be prefilled again takes further passes. The alternative replaces the rest of the word from its
     token on. It fits if the next `words` words of the text, 1 to 8, of which at most 8 tokens are compared, are at most
     `MAX_LIKELIHOOD_RATIO` times less likely after it than after the text's own word. Raises LookaheadError if the text
-    has changed since the entry was made.
+    no longer has the entry at its index, and ValueError for a wrong number of words.
     """
     return next(fits for fits in drop_in_steps(document, entry, alternatives, words) if fits is not None)
 
@@ -70,7 +73,10 @@ def drop_in(
 def drop_in_steps(
     document: Document, entry: HighlightEntry, alternatives: Sequence[HighlightAlternative], words: int = 3
 ) -> Iterator[list[ReplacementFit] | None]:
-    """Yield None for each chunk of the text that has to be prefilled again, and at last the result of `drop_in`."""
+    """Yield None after each chunk of the text that has to be prefilled again, and at last the result of `drop_in`.
+
+    The first step raises the errors of `drop_in`; the last one LookaheadError if the text has changed there meanwhile.
+    """
     check_integer("words", words, 1, MAX_FOLLOWING_TOKENS)
     for _ in prefill_in_chunks(document.model.engine, _origin(document, entry)):
         yield None
@@ -80,9 +86,10 @@ def drop_in_steps(
 def _fits(
     document: Document, entry: HighlightEntry, alternatives: Sequence[HighlightAlternative], words: int
 ) -> list[ReplacementFit]:
-    """Return a fit for each alternative, in order, in one forward pass.
+    """Return a fit for each alternative, in order, in one forward pass; in none if there is nothing to compare.
 
     The pass also computes the text before the entry as far as it is not in the cache, so that should be prefilled.
+    `words` is the number of next words to compare. Raises the LookaheadError of `drop_in`.
     """
     origin, own_ids = _origin(document, entry), _rest_of_word(document, entry)
     following, next_ids = _following(document, entry, words)
@@ -107,9 +114,10 @@ def _fits(
 
 
 def _origin(document: Document, entry: HighlightEntry) -> Node:
-    """Return the node before the token that the entry's alternatives replace.
+    """Return the node before the token that the entry's alternatives replace; missing nodes are created.
 
-    Raises LookaheadError if the text has changed since the entry was made.
+    Raises LookaheadError if the text no longer has the entry's tokens and characters at the entry's indexes. Changes
+    elsewhere are not noticed.
     """
     token_ids = tuple(document.token_ids[entry.first_token : entry.first_token + len(entry.token_ids)])
     if token_ids != entry.token_ids or document.text[entry.start : entry.end] != entry.token:
@@ -118,7 +126,7 @@ def _origin(document: Document, entry: HighlightEntry) -> Node:
 
 
 def _rest_of_word(document: Document, entry: HighlightEntry) -> list[int]:
-    """Return the text's token ids from the replaced token to the end of its word."""
+    """Return the text's token ids from the one that the entry's alternatives replace to the end of the entry's word."""
     after = next(after for _, after, _, end in token_spans(document) if end >= entry.word[1])
     return document.token_ids[entry.first_token + entry.offset : after]
 
@@ -126,7 +134,8 @@ def _rest_of_word(document: Document, entry: HighlightEntry) -> list[int]:
 def _following(document: Document, entry: HighlightEntry, words: int) -> tuple[str, list[int]]:
     """Return the next `words` words of the text after the entry's word, and the ids of these words encoded anew.
 
-    Of the ids, only the first MAX_FOLLOWING_TOKENS are returned; the words are not cut to them.
+    White space before a word is included; at the end of the text there are fewer words. Of the ids, only the first
+    MAX_FOLLOWING_TOKENS are returned; the words are not cut to them.
     """
     runs = itertools.islice(_WORD.finditer(document.text, entry.word[1]), words)
     following = "".join(run[0] for run in runs)
@@ -135,9 +144,10 @@ def _following(document: Document, entry: HighlightEntry, words: int) -> tuple[s
 
 
 def _logprobs_after(document: Document, ends: Sequence[Node], token_ids: Sequence[int]) -> dict[Node, float]:
-    """Return, by node, the log-probability of the whole sequence `token_ids` after the node.
+    """Return, for each node of `ends`, the natural log-probability of the whole sequence `token_ids` after it.
 
-    One forward pass evaluates the sequences after all nodes of `ends`. Empty if `token_ids` is empty.
+    One forward pass evaluates all sequences; missing nodes are created. An empty dict without a pass if `token_ids` is
+    empty. No node of `ends` may be the root.
     """
     if not token_ids:
         return {}

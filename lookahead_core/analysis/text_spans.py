@@ -18,7 +18,11 @@ BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class ReadingWindow:
-    """Tokens of a long text whose predictions are made from one stretch of it that fits into the model's context."""
+    """Tokens of a long text that are predicted together, and where the model starts to read for them.
+
+    The predicted tokens are those from `begin` to before `end`. The model reads the opening and then the text from
+    `start` on, which fits into its context.
+    """
 
     start: int
     """Index of the first text token that the model reads."""
@@ -31,8 +35,9 @@ class ReadingWindow:
 def reading_windows(document: Document) -> list[ReadingWindow]:
     """Return the windows in which a text is read; one window if it fits into the model's context.
 
-    In every window but the first, each token has at least half a window before it. Raises LookaheadError if the
-    document's opening leaves no room for text.
+    They are in order, and each text token is predicted in one of them. In every window but the first, the model reads
+    at least half a window before each of these tokens. Raises LookaheadError if the document's opening leaves room for
+    fewer than two tokens, or, without a context limit, if the document has fewer than two.
     """
     length, first, context = len(document.token_ids), document.passage.start_count, document.model.context_length
     room = length if context is None else context - first
@@ -48,8 +53,9 @@ def reading_windows(document: Document) -> list[ReadingWindow]:
 def token_spans(document: Document) -> Iterator[tuple[int, int, int, int]]:
     """Yield the text in the shortest runs of tokens that add at least one whole character; often a single token.
 
-    Each run is (first token, index after the last token, first character, index after the last character). Start
-    tokens, and tokens at the end that add no whole character, are in none.
+    Each run is (first token, index after the last token, first character, index after the last character); tokens are
+    counted as in `document.token_ids`. Start tokens or the opening, and tokens at the end that add no whole character,
+    are in none.
     """
     tokens, first = document.passage.tokens, document.passage.start_count
     start = 0
@@ -61,7 +67,10 @@ def token_spans(document: Document) -> Iterator[tuple[int, int, int, int]]:
 
 
 def word_spans(pieces: Sequence[str]) -> list[tuple[int, int]]:
-    """Return, for each piece of a text, the word that it is part of: first character, and index after the last one."""
+    """Return, for each piece of a text, the word that it is part of: first character, and index after the last one.
+
+    Words are made of whole pieces and leave no gaps: white space and signs in a piece belong to its word.
+    """
     words: list[tuple[int, int]] = []
     end, start, count = 0, 0, 0
     for piece, complete in zip(pieces, _completes_word(pieces), strict=True):
@@ -73,7 +82,7 @@ def word_spans(pieces: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _completes_word(pieces: Sequence[str]) -> Iterator[bool]:
-    """Yield for each piece whether a word ends with it."""
+    """Yield for each piece of a text whether a word ends with it; False for a last piece after which it may go on."""
     for start in range(0, len(pieces), BATCH):
         before = "".join(pieces[max(0, start - BATCH) : start])
         after = "".join(pieces[start + BATCH : start + 2 * BATCH])
@@ -81,10 +90,11 @@ def _completes_word(pieces: Sequence[str]) -> Iterator[bool]:
 
 
 def node_before(document: Document, token: int, read_from: int) -> Node:
-    """Return the node just before the text's token with this index, a token after the opening: it predicts that token.
+    """Return the node just before the text's token with index `token`, whose prediction is of that token.
 
-    Missing nodes are created. `read_from` is the index of the first text token that the model reads; the opening is
-    always read. The root if nothing is read before the token.
+    The node's path is the opening (or start tokens), which is always read, and the text from the token `read_from` on;
+    missing nodes are created. It is the root if nothing is read before the token. Both indexes are those of
+    `document.token_ids`, and neither may lie within the opening.
     """
     token_ids, tree = document.token_ids, document.tree
     opening = token_ids[: document.passage.start_count]
@@ -92,7 +102,7 @@ def node_before(document: Document, token: int, read_from: int) -> Node:
 
 
 def text_end_before(document: Document, token: int) -> TextEnd:
-    """Return the end of the text before the token with this index."""
+    """Return the `TextEnd` from which the token with this index in `document.token_ids` is decoded."""
     if not token:
         return TextEnd(document.model.codec, b"", at_start=True)
     last = document.passage.tokens[token - 1]
@@ -100,12 +110,15 @@ def text_end_before(document: Document, token: int) -> TextEnd:
 
 
 def first_character(document: Document, token: int) -> int:
-    """Return the index of the character at which the token with this index begins."""
+    """Return the index of the character at which the token with this index in `document.token_ids` begins.
+
+    0 for start tokens and an opening. A token that begins within a character begins at that character.
+    """
     return document.passage.tokens[token - 1].end if token else 0
 
 
 def token_at(document: Document, start: int) -> int:
-    """Return the index of the token that begins at character `start`; raise ValueError if none does.
+    """Return the index in `document.token_ids` of the token that begins at character `start`; ValueError if none does.
 
     If several tokens make that character together, the first of them.
     """

@@ -29,7 +29,7 @@ class TokenFacts:
 
 
 def observe(logits: torch.Tensor, token_ids: Sequence[int], k: int) -> Iterator[TokenFacts]:
-    """Yield the facts about each of `token_ids`, with the `k` likeliest tokens.
+    """Yield the facts about each of `token_ids`, in order, with the `k` likeliest tokens; fewer if there are no more.
 
     `logits` has shape (tokens, vocabulary): a row predicts the token of the same index. Passes over each row only a few
     times, and never computes log-probabilities of whole rows.
@@ -53,7 +53,8 @@ def _first_and_mean(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return, per row, the probability of the likeliest token and the expected logit, both of shape (rows).
 
-    `logits` has shape (rows, vocabulary), and `top_ids` the likeliest ids first. `buffer` is overwritten.
+    `logits` has shape (rows, vocabulary), and `top_ids`, of shape (rows, 1 or more), the likeliest id first. `buffer`
+    is overwritten; it has at least as many rows, of the same width and dtype.
     """
     probabilities = torch.softmax(logits, -1, out=buffer[: len(logits)])
     first = probabilities.gather(1, top_ids[:, :1])[:, 0]
