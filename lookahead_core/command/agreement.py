@@ -24,7 +24,7 @@ DEFAULT_NEW_TOKENS = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommand's own arguments. `json` and `columns` are absent from the result if they are not set."""
+    """Add the subcommand's own arguments; the parsed arguments have `json` and `columns` only if they are set."""
     parser.add_argument("prompt", nargs="+", help='a text to continue; "-" reads one, without its last line break')
     group = parser.add_argument_group("check")
     absent: dict[str, Any] = {"default": argparse.SUPPRESS}
@@ -42,7 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: dict[str, Any], screen: terminal.Screen) -> None:
-    """Check the options, load both models, and write the result to `screen`: lines of text, or JSON with `--json`."""
+    """Continue the prompts with the smaller model, check them with the bigger one, and write the result to `screen`.
+
+    The result is lines of text, or JSON with `--json`. `arguments` are the subcommand's parsed arguments by key; a
+    prompt "-" is read from standard input. Raises ValueError for wrong options or input, and LookaheadError if a model
+    cannot be loaded or the two have different tokens.
+    """
     terminal.report("Starting")
     from lookahead_core.analysis.agreement import generate_and_check
     from lookahead_core.strategies.rules import LogitRules

@@ -57,7 +57,7 @@ class CommandOption(NamedTuple):
         return self.name or self.flag.lstrip("-").replace("-", "_")
 
     def add_to(self, group: argparse._ArgumentGroup) -> None:
-        """Add it to a group of a parser; its key is absent from the result unless it is on the command line."""
+        """Add this option to a group of a parser; parsed arguments have its key only if it is on the command line."""
         help = self.help if self.default is None else f"{self.help} ({self.default})"
         shared: dict[str, Any] = {"dest": self.key, "default": argparse.SUPPRESS, "help": help}
         if self.kind is bool:
@@ -205,7 +205,10 @@ DESCRIBE = CommandOption(
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that reports an error as one sentence, without the usage."""
+    """The argparse parser of the command, also of its subcommands: an error is one sentence, without the usage.
+
+    Options cannot be abbreviated.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
@@ -222,7 +225,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def make_parser() -> Parser:
-    """Return the parser of the command without a subcommand."""
+    """Return the parser for command lines that name no subcommand."""
     meanings = "\n".join(f"  {name:11}{meaning}" for name, meaning in METHODS.items())
     parser = Parser(
         prog="python -m lookahead_core",
@@ -242,8 +245,10 @@ def make_parser() -> Parser:
 def parse_arguments(words: Sequence[str] | None) -> dict[str, Any]:
     """Return the arguments by key; None for `words` means those of the process.
 
-    `prompt`, which may be None, and `method` are always there, other options only if they are on the command line.
-    Exits with status 2 and a sentence if arguments are wrong, or if the method or mode ignores one of them.
+    `prompt` and `method` are always there, other options only if they are on the command line. `prompt` is None with
+    `--describe`, and if standard input, which is then no terminal, is to be read. Exits with status 2 and a sentence if
+    arguments are wrong, or if the method or mode ignores one of them, and with 0 after `--help`. Whether numbers are in
+    their range is not checked here.
     """
     parser = make_parser()
     arguments = vars(parser.parse_args(words))
@@ -263,10 +268,11 @@ def parse_arguments(words: Sequence[str] | None) -> dict[str, Any]:
 
 
 def core_options(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments for the core: options on the command line, and those that define the method.
+    """Return the keyword arguments for the core's method: options on the command line, and those that define it.
 
-    `arguments` are those of `parse_arguments`. The method "sample" sets a temperature, "diverse" beam groups and a
-    penalty, unless they are on the command line.
+    `arguments` are those of `parse_arguments`. The method "sample" sets a temperature of 1, "diverse" as many groups as
+    beams and a diversity penalty of 1, unless they are on the command line. Options of the output, the drafts and the
+    model are left out.
     """
     keys = {option.key for options in CORE_OPTIONS.values() for option in options}
     found = {key: value for key, value in arguments.items() if key in keys}
@@ -281,7 +287,10 @@ def core_options(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _other_scope(option: CommandOption, methods: Sequence[str], arguments: dict[str, Any]) -> str:
-    """Return a phrase that says what the option is for, if the chosen method or mode ignores it; else ""."""
+    """Return a phrase that says what the option is for, if the chosen method or mode ignores it; else "".
+
+    `methods` are the methods that take the option; `arguments` are all parsed arguments by key.
+    """
     method, mode = arguments["method"], arguments.get("mode", MODES[0])
     if method not in methods:
         return f"{_enumeration(methods)}, and the method is {method}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class GenerationCommand:
-    """One run of the command, with its parsed arguments."""
+    """One run of the command without a subcommand: continues one prompt by the method in the parsed arguments."""
 
     def __init__(self, arguments: dict[str, Any], screen: terminal.Screen) -> None:
         """Take the arguments of `parse_arguments`; read the prompt from standard input if it is None or "-" in them.
@@ -37,7 +37,8 @@ class GenerationCommand:
     def run(self) -> None:
         """Check the options, load the model, continue the prompt by the method, and write the result to the screen.
 
-        With `--verbose`, a summary goes to standard error.
+        With `--verbose`, a summary goes to standard error. Raises ValueError for wrong options, nearly all before the
+        model is loaded, and LookaheadError if the model cannot be loaded or the prompt cannot be continued.
         """
         terminal.report("Starting")
         options = self._parsed_options()  # before the model is loaded, which takes longer
@@ -84,9 +85,10 @@ class GenerationCommand:
         self._write_summary(streams.cost, *reasons, text_output.average_phrase(streams.steps))
 
     def _drafting_options(self, model: Model) -> Any:
-        """Return the keyword arguments of the core for drafts, with draft model, heads and corpus loaded from the disk.
+        """Return the keyword arguments of the core for drafts, as far as they are on the command line.
 
-        Only those that are on the command line.
+        Draft model, heads and corpus are loaded here; they draft for `model`. Raises LookaheadError or ValueError if
+        one cannot be loaded.
         """
         from lookahead_core import load_corpus, load_heads
 

@@ -61,7 +61,8 @@ def _step_as_json(step: StreamStep) -> dict[str, Any]:
 def beams_as_json(beams: Beams) -> dict[str, Any]:
     """Return a beam search as JSON: `branches`, best first, `tree`, its candidates, and `steps`, its number of levels.
 
-    `branches` and `tree` are lists of dicts, with fields and properties of `Beam` and of `BeamNode`.
+    A branch has text, token_ids, score, logprob, average_probability and ended, as in `Beam`. An entry of `tree` has
+    parent, token_id, text, logprob, total, step, ended, fate and reason, as in `BeamNode`.
     """
     shown = ("text", "token_ids", "score", "logprob", "average_probability", "ended")
     names = ("parent", "token_id", "text", "logprob", "total", "step", "ended", "fate", "reason")

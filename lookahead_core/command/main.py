@@ -23,7 +23,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, or with those of the process if None; return the exit status.
 
     0 is success, also if the reader of a pipe has closed it; 2 is an error, which is one sentence on standard error;
-    130 is an interrupt. Wrong arguments and `--help` raise SystemExit instead.
+    130 is an interrupt. `--help`, and arguments that the parser refuses, raise SystemExit instead.
     """
     quiet_import_logs()
     if sys.stdout is None:
@@ -63,10 +63,10 @@ def _run(words: Sequence[str]) -> None:
 
 
 def _parse_subcommand(subcommand: ModuleType, words: Sequence[str]) -> dict[str, Any]:
-    """Return the parsed arguments of a subcommand module by key: its own, and those of the model.
+    """Return the parsed arguments of a subcommand by key: its own, and those of the model.
 
-    `words` are those after the subcommand's name. Exits with status 2 and a sentence if they are wrong, and with 0
-    after `--help`.
+    `subcommand` is its module, with NAME, DESCRIPTION, EPILOG and `add_arguments`. `words` are those after the
+    subcommand's name. Exits with status 2 and a sentence if they are wrong, and with 0 after `--help`.
     """
     parser = Parser(
         prog=f"python -m lookahead_core {subcommand.NAME}",
@@ -81,7 +81,8 @@ def _parse_subcommand(subcommand: ModuleType, words: Sequence[str]) -> dict[str,
 def _screen(arguments: dict[str, Any]) -> Screen:
     """Return standard output as a `Screen`, with the width of `--width` if it is set.
 
-    Raises ValueError for a width outside of 20 to 1,000 columns.
+    Characters that its encoding lacks are escaped from now on, and there are no colours with `NO_COLOR` or the terminal
+    type "dumb" in the environment. Raises ValueError for a width outside of 20 to 1,000 columns.
     """
     if "columns" in arguments:
         check_integer("width", arguments["columns"], 20, 1000)

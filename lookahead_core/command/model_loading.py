@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 
 def load(arguments: dict[str, Any]) -> Model:
-    """Return the model that the arguments name, else that of `LOOKAHEAD_MODEL`, else the default one.
+    """Load and return the model that the arguments name, else that of `LOOKAHEAD_MODEL`, else the default one.
 
-    The arguments are those of a parser, by key. Progress goes to standard error.
+    `arguments` are parsed arguments by key; all options of the model among them apply. Progress goes to standard error.
+    Raises the ValueError and ModelError of `load_model`.
     """
     from lookahead_core import load_model
 
@@ -25,7 +26,11 @@ def load(arguments: dict[str, Any]) -> Model:
 
 
 def load_draft_model(model: Model, arguments: dict[str, Any]) -> Model:
-    """Return the model that `arguments["draft_model"]` names, on the type of device and in the dtype of `model`."""
+    """Load and return the model that `arguments["draft_model"]` names, like `model` in type of device and in dtype.
+
+    Whether the two fit together is not checked here. Progress goes to standard error. Raises the ValueError and
+    ModelError of `load_model`.
+    """
     from lookahead_core import load_model
 
     draft_model = load_model(

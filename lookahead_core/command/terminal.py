@@ -24,7 +24,10 @@ def visible(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """Return how many columns of a terminal the text takes: two for wide characters, none for combining ones."""
+    """Return how many columns of a terminal the text takes: two for wide characters, none for combining or hidden ones.
+
+    Line breaks and other control characters count as one.
+    """
     return sum(map(_column, text))
 
 
@@ -53,10 +56,13 @@ def percent(share: float) -> str:
 
 
 class Screen:
-    """The command's standard output: a terminal with its width and colours, or a file."""
+    """The command's standard output: a terminal with its width and colours, or a file or pipe."""
 
     def __init__(self, file: IO[str], *, colours: bool, width: int | None = None) -> None:
-        """Colours are used in a terminal only. `width` is in columns; without it, lines are as wide as the terminal."""
+        """Colours are used in a terminal only. `width` is in columns; without it, lines are as wide as the terminal.
+
+        They have 80 columns if there is no terminal.
+        """
         self.file = file
         self.is_terminal = file.isatty()
         self.colours = colours and self.is_terminal
@@ -106,7 +112,10 @@ class Screen:
 
 
 def report(sentence: str, fraction: float | None = None) -> None:
-    """Show progress on one line of standard error if it is a terminal; the next report overwrites it, "" clears it."""
+    """Show progress on one line of standard error if it is a terminal; the next report overwrites it, "" clears it.
+
+    `fraction` is the part that is done, 0 to 1, shown in percent; None if it is unknown.
+    """
     if sys.stderr.isatty():
         room = shutil.get_terminal_size().columns - 1
         line = cut(visible(sentence) + ("" if fraction is None else f" {fraction:.0%}"), room)
@@ -115,7 +124,10 @@ def report(sentence: str, fraction: float | None = None) -> None:
 
 
 def complain(sentence: str, status: int = 2) -> int:
-    """Write one sentence to standard error, in one line with control characters escaped; return `status`."""
+    """Clear the progress line and write one sentence to standard error; return `status`, an exit status.
+
+    It is in one line, with control characters escaped.
+    """
     report("")
     print(" ".join(visible(sentence).split()), file=sys.stderr)
     return status

@@ -63,10 +63,13 @@ def in_order(pairs: Iterable[tuple[int, StreamStep]], count: int) -> Iterator[tu
 
 
 class StreamWriter:
-    """A context manager that writes streams as they grow: their text, or one line per token with its probability."""
+    """A context manager that writes streams as they grow: their text, or one line per token with its probability.
+
+    Several streams get a numbered heading each. On a terminal the prompt comes before each text.
+    """
 
     def __init__(self, screen: Screen, prompt: str, count: int, model: Model | None = None) -> None:
-        """`count` is the number of streams. With a model, each token gets a line with its probability."""
+        """`count` is the number of streams. With their model, each token gets a line with its probability."""
         self.screen = screen
         self.prompt = prompt
         self.count = count
@@ -105,7 +108,7 @@ class StreamWriter:
 def odds_line(step: StreamStep, model: Model, screen: Screen) -> str:
     """Return a line with a token, its probability, its rank, the entropy in nats, and the likeliest other tokens.
 
-    The line is cut to the screen's width.
+    These are at most `ALTERNATIVES`, with their probabilities. The line is cut to the screen's width.
     """
     token = cut(token_text(step.token_id, model), 19, screen.ellipsis)
     facts = f"{percent(math.exp(step.logprob)):>8}{step.rank:>7,}{step.entropy:>9.2f}  "
@@ -133,7 +136,7 @@ def token_text(token_id: int, model: Model) -> str:
 
 
 def lookahead_lines(prompt: str, result: Lookahead, screen: Screen) -> Iterator[str]:
-    """Yield the lines of a lookahead: a tree of its branches, then their coverage and cost."""
+    """Yield the lines of a lookahead: the end of the prompt, a tree of its branches, then their coverage and cost."""
     yield screen.faint(_end_of(prompt, screen))
     yield from tree_lines(_branch_tree(result.branches), lambda share: f"{percent(share):>6}", screen)
     yield f"{_coverage_phrase(result)}; {cost_phrase(result.cost)}"
@@ -188,7 +191,8 @@ def beam_lines(beams: Beams, screen: Screen) -> Iterator[str]:
 def beam_tree_lines(prompt: str, beams: Beams, every: bool, screen: Screen) -> Iterator[str]:
     """Yield the lines of the tree of a beam search with the fate of each path, and a line that explains each fate.
 
-    Candidates that were outscored at their own level are shown only with `every`.
+    An empty line and the end of the prompt come first. Candidates that were outscored at their own level are shown only
+    with `every`.
     """
     from lookahead_core.strategies.beam import OUTSCORED
 
@@ -221,7 +225,8 @@ def _note(node: BeamNode) -> str:
 def agreement_lines(prompts: Sequence[str], checks: Sequence[Check], model: Model, screen: Screen) -> Iterator[str]:
     """Yield lines that say, per prompt, how many of the smaller model's tokens the model agrees with, then a total.
 
-    `checks` are those of the prompts, in order, at least one; `model` is the bigger model.
+    A prompt's lines are its end, the tokens that agree, and the first ones that differ, if any. `checks` are those of
+    the prompts, in order, at least one; `model` is the bigger model.
     """
     for prompt, check in zip(prompts, checks, strict=True):
         yield screen.faint(_end_of(prompt, screen))

@@ -51,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: dict[str, Any]) -> None:
     """Check the options, load the model, train its heads, save them, and print how often each was right.
 
-    Raises ValueError for wrong options, and KeyboardInterrupt with a sentence if the training is interrupted.
+    Raises ValueError for wrong options, LookaheadError if the model cannot be loaded or gets no heads, and
+    KeyboardInterrupt with a sentence if the training is interrupted: the same command then continues it.
     """
     terminal.report("Starting")
     from lookahead_core.training.trainer import TrainingPlan, train_heads
@@ -78,7 +79,8 @@ def run(arguments: dict[str, Any]) -> None:
 def _folder(arguments: dict[str, Any], model_name: str) -> Path:
     """Return the folder to save the heads in: `--output`, else one in the cache folder by `--name` or the model's name.
 
-    Raises ValueError for a name that cannot be a folder's; the folder need not exist.
+    Of the model's name only the last part counts. Raises ValueError for a name that cannot be a folder's; the folder
+    need not exist.
     """
     from lookahead_core.speculation.load_heads import home_of
 

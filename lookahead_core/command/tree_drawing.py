@@ -34,10 +34,11 @@ class TreeRow:
 
 
 def tree_lines(root: TreeRow, format_weight: Callable[[float], str], screen: Screen) -> Iterator[str]:
-    """Yield the lines of the tree below the root, the heaviest child first; one line per run without a fork.
+    """Yield the lines of the tree below the root, depth first, the heaviest child first.
 
-    `format_weight` makes the text of a weight, with which each line begins after the tree's signs. The root itself has
-    no line. Texts are quoted and cut to the screen's width.
+    A line is a run of nodes as `TreeRow.straight` joins them: a run ends at a fork, a note or a leaf. `format_weight`
+    makes the text of a weight, with which each line begins after the tree's signs. The root itself has no line. Texts
+    are quoted and cut to the screen's width.
     """
     waiting = _children(root, "", screen)
     while waiting:
@@ -47,9 +48,10 @@ def tree_lines(root: TreeRow, format_weight: Callable[[float], str], screen: Scr
 
 
 def _children(row: TreeRow, indent: str, screen: Screen) -> list[tuple[TreeRow, str, str]]:
-    """Return the children as straight runs, the lightest first.
+    """Return a row's children, each joined by `TreeRow.straight`, the lightest first, with the beginnings of lines.
 
-    Each comes with the beginning of its own line, and of the lines below it.
+    The first string is the beginning of the child's own line, the second that of the lines of its descendants. Both
+    start with `indent`.
     """
     children = sorted((child.straight() for child in row.children.values()), key=lambda child: child.weight)
     last, fork = (screen.last, " " * len(screen.last)), (screen.fork, screen.beside)
