@@ -27,7 +27,10 @@ EVALUATED_ROWS = 128
 
 @dataclass(frozen=True)
 class CallDocument:
-    """The document of one call, for a text or for a conversation."""
+    """The document of one call, for a text or for a conversation, and the call's results as JSON.
+
+    `Calls.open_document` makes it.
+    """
 
     document: Document
     tokens: Sequence[ChatToken]
@@ -41,7 +44,8 @@ class CallDocument:
     ) -> CallDocument:
         """Return a document of `written`, a text or a conversation's last message, on this tree.
 
-        With `chat`, its opening comes before the text, and its control tokens for the end of a message are end tokens.
+        `tokens` are all its tokens, start tokens and chat template included. With `chat`, its opening comes before the
+        text, and its control tokens for the end of a message are end tokens. No other document may be using the tree.
         """
         if chat is None:
             return cls(Document(model, written, tree=tree), tokens, None)
@@ -50,7 +54,7 @@ class CallDocument:
 
     @property
     def text(self) -> str:
-        """All text that the model reads: a conversation's with its template."""
+        """All characters of the text, or of the conversation with its template, whether the model reads them or not."""
         return self.document.text if self.chat is None else self.chat.text
 
     @property
@@ -59,15 +63,19 @@ class CallDocument:
         return [self.chat.turn_end_text] if self.chat is not None and self.chat.turn_end_text else []
 
     def prefill_steps(self) -> Iterator[None]:
-        """Evaluate the text down to its end; a generator that yields after each forward pass, and at the end.
+        """Prefill the text and evaluate its last token; a generator that yields None after each forward pass.
 
-        Make the stream or beam search before: making it keeps room for its tokens in the context.
+        It also yields at its end, without a pass. A new view of the tree begins. Make the stream or beam search before:
+        making it keeps room for its tokens in the context. Raises LookaheadError if there is no token.
         """
         for _ in self.document.lookahead_steps(k=1, depth=1):
             yield None
 
     def prune(self) -> None:
-        """Remove nodes off the text's path until at most `MOST_NODES` are left, least recently visible first."""
+        """Remove nodes off the text's path until at most `MOST_NODES` are left, least recently visible first.
+
+        A new view begins if there are more. Nodes that an unfinished stream or beam search goes on from are kept.
+        """
         tree = self.document.tree
         over = tree.size - tree.head.depth - MOST_NODES
         if over > 0:
@@ -77,7 +85,8 @@ class CallDocument:
     def closed(self, result: R) -> R:
         """Return the result with each branch cut where the chat template's plain text for the end of a message begins.
 
-        Returns it unchanged for a text, and if no branch has such an ending.
+        A branch that is cut counts as ended, and branches that have become equal are merged, except samples. Returns
+        the result unchanged for a text, and if no branch has such an ending.
         """
         return result if self.chat is None else closed(result, self.chat, self.document.text)
 
@@ -90,15 +99,18 @@ class CallDocument:
     def highlights_as_json(found: Highlights) -> list[Answer]:
         """Return a JSON object per entry of highlights, in the order of the text.
 
-        It has start, end, token, token_loss, ids, word, rank, alternatives, topk_tokens (their texts),
-        most_likely_token, and as ratio the loss relative to the highest one.
+        It has start, end, token (its characters), token_loss (in nats), ids, word (its start and end), rank,
+        alternatives (id, text, probability and ended of each), topk_tokens (their texts), most_likely_token, and ratio:
+        the loss relative to the highest one. most_likely_token is the entry's own text unless the model predicted
+        another token.
         """
         return [_highlight_as_json(found, entry) for entry in found.entries]
 
     def stream_as_json(self, steps: Sequence[StreamStep]) -> Answer:
-        """Return a stream as JSON: text, ids, logprobs, `finish` as in `StreamStep`, and `ended`.
+        """Return a stream as JSON: text, ids, logprobs, `finish` as in `StreamStep`, and `ended`, True if it is "end".
 
-        The template's text for the end of a message counts as an end token: then `finish` is "end".
+        The template's text for the end of a message counts as an end token: then `finish` is "end". It is "" if there
+        are no steps.
         """
         finish = steps[-1].finish if steps else ""
         if finish == "stop" and steps[-1].stopped_by in self.stop_strings:
@@ -114,8 +126,8 @@ class CallDocument:
     def evaluate_steps(self) -> Iterator[int]:
         """Evaluate every token that is not evaluated yet; a generator that yields after each pass how many are done.
 
-        Afterwards `predictions` and `token_entries` are known. Raises LookaheadError if there is no token, or if there
-        are more than the model's context holds.
+        It yields nothing if all are evaluated. Afterwards `predictions` and `token_entries` are known. Its first step
+        raises LookaheadError if there is no token, or if there are more than the model's context holds.
         """
         tree, context = self.document.tree, self.document.model.context_length
         if context is not None and len(self.tokens) > context:
@@ -143,13 +155,13 @@ class CallDocument:
         return [cast(Prediction, node.prediction) for node in self.document.tree.path(self.document.head)]
 
     def token_entries(self, count: int) -> list[Answer]:
-        """Return a JSON object per token of the text, and a last one for the next token.
+        """Return a JSON object per token, start tokens and chat template included, and a last one for the next token.
 
-        Only once `evaluate_steps` has finished. An object has token (its characters), id, start, end, message, logprob,
-        rank, alternatives (at most the `count` likeliest tokens, and the token itself), and logprobs (their
-        log-probabilities by text). In the last one, token, id, message, logprob and rank are null, and start and end
-        are the end of the text. The first token has no prediction: its logprob and rank are null, its alternatives
-        empty.
+        Only once `evaluate_steps` has finished. An object has token (its characters), id, start and end (in `text`),
+        message (its index; null in the template), logprob, rank, alternatives (at most the `count` likeliest tokens,
+        and the token itself: id, text, logprob and ended of each), and logprobs (their log-probabilities by text). In
+        the last one, token, id, message, logprob and rank are null, and start and end are the end of the text. The
+        first token has no prediction: its logprob and rank are null, its alternatives and logprobs empty.
         """
         nodes = self.document.tree.path(self.document.head)
         previous = [None, *nodes]
@@ -179,9 +191,10 @@ class CallDocument:
         }
 
     def token_as_json(self, token_id: int) -> Answer:
-        """Return a token alone as JSON: its text or name, its bytes, and whether it is an end token.
+        """Return a token alone as JSON: `text`, `bytes`, and `ended`: whether it is an end token.
 
-        `bytes` are in hexadecimal if they are no whole characters, else null.
+        `text` is the token's name if it has no text. `bytes` are in hexadecimal if they are no whole characters, else
+        null.
         """
         model = self.document.model
         spelled = model.codec.bytes_of(token_id)
@@ -234,7 +247,10 @@ def _logprob_and_rank(node: Node, after: Node | None) -> tuple[float, int] | Non
 
 
 def _text_or_name(model: Model, token_id: int) -> str:
-    """Return a token's text, with replacement characters for half characters; its name if it has no text."""
+    """Return a token's text, with replacement characters for half characters.
+
+    If it has no text, its name in the tokenizer, such as "<s>"; TextError if the model has no tokenizer.
+    """
     spelled = model.codec.bytes_of(token_id)
     if spelled:
         return spelled.decode(errors="replace")
@@ -242,7 +258,7 @@ def _text_or_name(model: Model, token_id: int) -> str:
 
 
 def _highlight_as_json(found: Highlights, entry: HighlightEntry) -> Answer:
-    """Return an entry as JSON; an alternative without whole characters has an empty text.
+    """Return an entry as in `highlights_as_json`; an alternative without whole characters has an empty text.
 
     Pages mark each token that differs from `most_likely_token`. So this is the entry's own text wherever the model
     predicted the entry, even if several tokens spell it.

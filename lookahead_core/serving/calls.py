@@ -57,9 +57,10 @@ def call(steps: Callable[P, Steps]) -> Callable[P, Answer]:
 
 
 class Calls:
-    """The calls to one model: each method takes JSON values, and returns a JSON object.
+    """The calls to one model: each method with the decorator `call` takes JSON values, and returns a JSON object.
 
-    While the pool keeps a call's tree, calls with the same beginning do not evaluate it again.
+    A call raises ValueError for a wrong argument, and LookaheadError if the model cannot do what it asks for. While the
+    pool keeps a call's tree, calls with the same beginning do not evaluate it again.
     """
 
     def __init__(self, model: Model, tree_pool: TreePool | None = None) -> None:
@@ -67,7 +68,11 @@ class Calls:
         self.tree_pool = TreePool() if tree_pool is None else tree_pool
 
     def steps(self, name: str, arguments: Mapping[str, Any]) -> Steps:
-        """Return the steps of the call `name` with these arguments: None at each step, then the answer."""
+        """Return the steps of the call `name` with these arguments: an iterator of None per step, then the answer.
+
+        `name` must be that of a method with the decorator `call`. Nothing is computed, and no argument checked, before
+        the first step.
+        """
         return cast(Steps, getattr(type(self), name).__wrapped__(self, **arguments))
 
     @call
@@ -82,8 +87,9 @@ class Calls:
     ) -> Steps:
         """Return continuations of a text that rewrites a document: the k likeliest next tokens, continued greedily.
 
-        The answer has next_tokens (their texts), branches (text, ids, logprobs, share, probability and ended of each),
-        coverage and seen_from.
+        The answer has next_tokens (the text of each continuation), branches (text, ids, logprobs, share, probability
+        and ended of each), coverage (the probability that they hold together) and seen_from (the index of the first
+        character of doc_in_progress that the model reads).
 
         Args:
             original_doc: The document to rewrite; may be empty.
@@ -112,8 +118,9 @@ class Calls:
     def continue_messages(self, messages: Messages, n_branch_tokens: int = 5, n_future_tokens: int = 5) -> Steps:
         """Return continuations of the last message of a conversation, of either role, with their probabilities.
 
-        The answer has continuations (doc_text, text, ids, logprobs, share, probability and ended of each), coverage and
-        seen_from.
+        The answer has continuations (doc_text and text, which are equal, ids, logprobs, share, probability and ended of
+        each), coverage (the probability that they hold together) and seen_from (the index of the first character of the
+        last message that the model reads).
 
         Args:
             messages: {"role", "content"} each; the last one is unfinished and is continued.
@@ -148,7 +155,7 @@ class Calls:
         Args:
             text: A plain text; give either this or messages.
             messages: {"role", "content"} each; the last one is unfinished.
-            k: Number of alternatives per token; the text's own token is added if it is not among them.
+            k: Number of alternatives per token, 1 to 50; the text's own token is added if it is not among them.
             n_branch_tokens: Another name for k.
             n_future_tokens: Ignored; the prototype's page sends it.
         """
@@ -181,7 +188,7 @@ class Calls:
 
         Args:
             text: A plain text; give either this or messages.
-            k: Number of branches.
+            k: Number of branches; with every_level, at each of the first two levels.
             depth: Maximum number of tokens per branch, the first included.
             mode: likely, every_level, forks, best_first or sampled.
             until: Where branches end: tokens (at depth), word, clause, sentence or line.
@@ -226,7 +233,8 @@ class Calls:
     ) -> Steps:
         """Return one continuation of a text, greedy unless a temperature, a cut or a seed is set.
 
-        The answer has text, ids, logprobs, finish ("end", "length" or "stop"), ended and seen_from.
+        The answer has text, ids, logprobs, finish ("end", "length" or "stop"), ended (whether finish is "end") and
+        seen_from (the index of the first character that the model reads).
 
         Args:
             text: A plain text; give either this or messages.
@@ -287,7 +295,8 @@ class Calls:
     def gen_revisions(self, prompt: str, doc: str, n: int = 5, max_length: int = 256, seed: int = 0) -> Steps:
         """Return whole revisions of a document, sampled with temperature 0.5, top_k 50 and top_p 0.95.
 
-        The answer has ok, which is true, and revised_docs: doc_text, ids, logprobs, finish and ended of each.
+        The answer has ok, which is true, and revised_docs: doc_text and text, which are equal, ids, logprobs, finish
+        and ended of each.
 
         Args:
             prompt: The instruction for the revisions.
@@ -319,8 +328,9 @@ class Calls:
     def highlights(self, doc: str, prompt: str = REWRITE, updated_doc: str = "", k: int = 5) -> Steps:
         """Return how likely every token of a text is that rewrites a document.
 
-        The answer has highlights: an entry per token with its loss in nats, rank and alternatives; none for an empty
-        text.
+        The answer has highlights, an entry per token: start, end, token (its characters), token_loss (in nats), ids,
+        word (its start and end), rank, alternatives, topk_tokens (their texts), most_likely_token and ratio (the loss
+        relative to the highest one). There is none if the text to judge is empty.
 
         Args:
             doc: The document.
@@ -345,9 +355,9 @@ class Calls:
     ) -> Iterator[CallDocument]:
         """A context manager: a document of a text or of messages for one call, on a tree borrowed from the pool.
 
-        Raises ValueError unless exactly one of the two is set and well-formed, LookaheadError if it cannot be turned
-        into tokens, and, with `grows`, LookaheadError if the messages before the last one leave less than a quarter of
-        the context.
+        `grows` says that the call continues the text. Entering raises ValueError unless exactly one of the two is set
+        and well-formed, LookaheadError if it cannot be turned into tokens, and, with `grows`, LookaheadError if the
+        messages before the last one leave less than a quarter of the context.
         """
         from lookahead_core.serving.call_document import CallDocument
 
@@ -382,7 +392,10 @@ class Calls:
 
 
 def _rewriting(prompt: str, doc: str, written: str) -> Messages:
-    """Return a conversation: the prompt and the document as a user message, the new text `written` as its answer."""
+    """Return a conversation: the prompt and the document as a user message, the new text `written` as its answer.
+
+    Raises ValueError unless the prompt and the document are strings.
+    """
     request = "\n\n".join(part for part in (_string("prompt", prompt), _string("doc", doc)) if part)
     return [{"role": "user", "content": request}, {"role": "assistant", "content": written}]
 

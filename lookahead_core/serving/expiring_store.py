@@ -17,7 +17,7 @@ FULL = "Too many people are writing here just now, so there is no room for anoth
 class ExpiringStore(Generic[T]):
     """Values by key, at most `capacity`: when full, a new key replaces the longest unused value that is not busy.
 
-    All methods may be called from any thread.
+    Values that were not used for long are forgotten too. All methods may be called from any thread.
     """
 
     def __init__(

@@ -15,10 +15,10 @@ def finite_or_none(value: float | None, digits: int | None = None) -> float | No
 
 
 def json_safe(value: Any) -> Any:
-    """Return a value that `json.dumps(allow_nan=False)` takes: NaN and infinity are None, at any depth.
+    """Return a value in a form that `json.dumps(allow_nan=False)` takes: NaN and infinity are None, at any depth.
 
     Mappings and lists are copied, tuples become lists, and sets become sorted lists of their elements as they are. Any
-    other value is returned as it is.
+    other value, also one that JSON does not know, and all keys are returned as they are.
     """
     if isinstance(value, float):
         return finite_or_none(value)

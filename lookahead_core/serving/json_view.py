@@ -24,7 +24,9 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
 
     `nodes` lists the predictions, that of the first token first, each with the `kept` likeliest tokens in the format of
     `packed_predictions.pack`. A branch has `ids`, `logprobs`, `pieces`, `ended`, `healed`, and in `at` for each token
-    the index of its prediction in this list. The field `rest` has at most `rest` other first tokens.
+    the index of its prediction in this list. The field `rest` has at most `rest` other first tokens, with `ids`,
+    `logprobs`, `at`, `text` and `end` (whether it is an end token). `given`, `seen_from`, `cost` and `alone` are those
+    of `Lookahead`; `asked` has the `REPORTED_OPTIONS`, and the number of banned tokens.
     """
     predictions = _distinct_predictions(result, rest)
     indexes = {id(prediction): index for index, prediction in enumerate(predictions)}
@@ -76,7 +78,7 @@ def _tokens_as_json(path: Branch | Other, indexes: dict[int, int]) -> dict[str, 
 
 
 def _distinct_predictions(result: Lookahead, rest: int) -> list[Prediction]:
-    """Return every prediction object behind a token of the branches, or of the first `rest` others, once.
+    """Return every prediction object that a token of the branches, or of the first `rest` of `result.rest`, has, once.
 
     That of the first token comes first, if it is known.
     """
@@ -87,9 +89,9 @@ def _distinct_predictions(result: Lookahead, rest: int) -> list[Prediction]:
 
 
 def _top(document: Document) -> list[dict[str, Any]]:
-    """Return a document's likeliest next tokens as JSON, at most `TOP`; empty if they are not known.
+    """Return a document's likeliest next tokens as JSON, likeliest first, at most `TOP`; empty if they are not known.
 
-    The text of a token that is not made of whole characters is null.
+    A token has `id`, `text` (null unless it is made of whole characters) and `probability`, 0 to 1.
     """
     prediction = document.head.prediction
     if prediction is None:
@@ -102,6 +104,6 @@ def _top(document: Document) -> list[dict[str, Any]]:
 
 
 def _whole_text(document: Document, token_id: int) -> str | None:
-    """Return a token's text; None unless it is made of whole characters."""
+    """Return a token's text; None unless it is made of whole characters, one or more."""
     text, partial = split_bytes(b"", document.model.codec.bytes_of(token_id))
     return text if text and not partial and "\ufffd" not in text else None

@@ -27,9 +27,10 @@ MAX_PACKED = 2**16 - 1
 def pack(predictions: Sequence[Prediction], kept: int) -> list[str]:
     """Return each prediction as base64 of little-endian unsigned 16-bit integers, with its `kept` likeliest tokens.
 
-    First come the log totals at each of `TEMPERATURES`, in steps of 1 / `LOG_TOTAL_STEPS` nat; then how far each
-    token's log-probability lies below the likeliest one's, in steps of 1 / `LOGPROB_STEPS` nat. A token's probability
-    is exp(-difference / temperature - log total at that temperature). Token ids are not packed.
+    First come the log totals (see `_log_totals`) at each of `TEMPERATURES`, in steps of 1 / `LOG_TOTAL_STEPS` nat; then
+    how far each token's log-probability lies below the likeliest one's, in steps of 1 / `LOGPROB_STEPS` nat. A token's
+    probability is exp(-difference / temperature - log total at that temperature). Token ids are not packed. There are
+    fewer tokens if the prediction keeps fewer.
     """
     if not predictions:
         return []
@@ -47,17 +48,18 @@ def _bytes(values: list[int]) -> bytes:
 def _differences(prediction: Prediction, kept: int) -> list[int]:
     """Return how far the `kept` likeliest log-probabilities lie below the first, in steps of 1 / `LOGPROB_STEPS` nat.
 
-    No value is above `MAX_PACKED`, which impossible tokens have.
+    No value is above `MAX_PACKED`, which impossible tokens have. Fewer values if the prediction keeps fewer tokens.
     """
     top = prediction.logprobs[0]
     return [int(min((top - value) * LOGPROB_STEPS + 0.5, MAX_PACKED)) for value in prediction.logprobs[:kept]]
 
 
 def _log_totals(predictions: Sequence[Prediction]) -> torch.Tensor:
-    """Return the natural log of the sum of all tokens' weights, of which the likeliest is 1, at each of `TEMPERATURES`.
+    """Return the natural log of the sum of all tokens' weights at each of `TEMPERATURES`; the likeliest one weighs 1.
 
-    The shape is (predictions, temperatures), in float64. The weight of the tail is computed as in `reheat`, here for
-    many predictions at once, at least one.
+    A token's weight is its probability relative to the likeliest one's, to the power 1 / temperature. The shape is
+    (predictions, temperatures), in float64. The weight of the tail is computed as in `reheat`, here for many
+    predictions at once, at least one.
     """
     import torch  # here, since importing it takes seconds and the page is served before
 

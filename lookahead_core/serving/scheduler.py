@@ -44,13 +44,14 @@ class _Job:
 class Scheduler:
     """Runs the steps of all clients in one thread: requests in turn, one step each; prefetches if no request waits.
 
-    A client has at most one request and one prefetch. A newer request replaces the older one and drops the client's
-    prefetch. A job that is dropped stops after its running step, and its generator is closed in the same thread, since
-    closing it may change a document. Everything that touches a document should run here.
+    It also has the methods of `Engine`, so that a model's engine can be one. A client has at most one request and one
+    prefetch. A newer request replaces the older one and drops the client's prefetch. A job that is dropped stops after
+    its running step, and its generator is closed in the same thread, since closing it may change a document. Everything
+    that touches a document should run here.
     """
 
     def __init__(self, engine: Engine, *, idle: float = 30.0) -> None:
-        """The thread ends after `idle` seconds without work, and starts again with the next job."""
+        """`engine` computes. The thread ends after `idle` seconds without work, and starts again with the next job."""
         self.engine = engine
         self._idle = idle
         self._change = threading.Condition()
@@ -73,9 +74,10 @@ class Scheduler:
     ) -> None:
         """Add a client's steps as its request, or with `prefetch` as its prefetch, and return at once.
 
-        Each step's result is passed to `on_step`; at the end `on_end` gets None or the error. Both are called in the
-        scheduler's thread; `on_end` is not called for a job that is dropped. An error of `on_step` ends the job too.
-        Raises NoRoom if `MAX_WAITING` other clients have a request (or prefetch), or if the scheduler is closed.
+        Each step's result is passed to `on_step`; at the end `on_end` gets None or the error, NoRoom if the scheduler
+        is closed before. Both are called in the scheduler's thread; `on_end` is not called for a job that is dropped.
+        An error of `on_step` ends the job too. Raises NoRoom if `MAX_WAITING` other clients have a request (or
+        prefetch), or if the scheduler is closed. The client's older prefetch is dropped in any case but the last.
         """
         with self._change:
             if self.closed:
@@ -93,16 +95,19 @@ class Scheduler:
             self._change.notify()
 
     def stop(self, client: Hashable) -> None:
-        """Drop the client's request and prefetch, and return at once: a running step is finished, no other begins."""
+        """Drop the client's request and prefetch, and return at once: a running step is finished, no other begins.
+
+        Their `on_end` is not called. Nothing happens if the client has neither.
+        """
         with self._change:
             self._drop(self._requests, client)
             self._drop(self._prefetches, client)
 
     def close(self) -> None:
-        """Finish the running step, end all jobs with NoRoom, and take no more.
+        """Finish the running step, end all jobs by calling their `on_end` with a NoRoom error, and take no more.
 
-        Returns when the thread has ended, or at once if it is called in that thread.
-        An interpreter must not exit in the middle of a forward pass.
+        Returns when the thread has ended, or at once if it is called in that thread. The interpreter must not exit in
+        the middle of a forward pass: a handler at exit calls this for all schedulers.
         """
         with self._change:
             self.closed = True
@@ -113,12 +118,12 @@ class Scheduler:
 
     @property
     def request_count(self) -> int:
-        """Number of clients with a request that waits or runs."""
+        """Number of clients with a request that waits or runs; each call from another thread counts as a client."""
         return len(self._requests)
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request and no prefetch waits or runs."""
+        """Whether no request and no prefetch waits or runs; a dropped one does not count, even in its last step."""
         return not (self._requests or self._prefetches)
 
     @property
@@ -128,12 +133,15 @@ class Scheduler:
 
     @property
     def pass_costs(self) -> PassCosts:
-        """The engine's measured seconds of forward passes, by number of nodes."""
+        """The engine's object that estimates the cost of a forward pass from its number of nodes."""
         return self.engine.pass_costs
 
     @property
     def batch_invariant_rows(self) -> int | None:
-        """The engine's largest pass, in rows, in which a row's bits do not depend on the others; None if unlimited."""
+        """The most nodes of a pass of the engine in which a row's bits do not depend on the other rows.
+
+        None if callers need not limit their passes.
+        """
         return self.engine.batch_invariant_rows
 
     @property
@@ -142,33 +150,46 @@ class Scheduler:
         return self.engine.passes
 
     async def turn(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Call a function in the scheduler's thread as a request of its own; return its result or raise its error."""
+        """Call a function in the scheduler's thread as a request of its own; return its result or raise its error.
+
+        The function is not called if the awaiting task is cancelled before. Raises NoRoom like `submit`.
+        """
         return await asyncio.wrap_future(self._submit_call(function, *arguments))
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
-        """Return a row of log-probabilities per node from the engine, and store a prediction on each node.
+        """Return the engine's log-probabilities, of shape (nodes, vocabulary), and store a prediction on each node.
 
-        Like the methods below, it waits until the scheduler's thread has done it as a request of its own; in that
-        thread it is done at once.
+        Waits until the scheduler's thread has done it as a request of its own; in that thread it is done at once.
+        Raises the engine's errors, and NoRoom like `submit`.
         """
         return self._call(self.engine.evaluate, nodes)
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
-        """Return the logits of nodes, with `hidden` also hidden states; computed in the scheduler's thread."""
+        """Return the logits of nodes, with `hidden` also hidden states; computed in the scheduler's thread.
+
+        No predictions are stored, and the result's rows may be in another order than `nodes`.
+        """
         return self._call(functools.partial(self.engine.score, hidden=hidden), nodes)
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
-        """Return the nodes on the path to `node` that are not in the engine's cache; done in the scheduler's thread."""
+        """Return the nodes on the path to `node` that are not in the engine's cache, topmost first.
+
+        Done in the scheduler's thread. `node` may be among them.
+        """
         return self._call(self.engine.nodes_to_prefill, node)
 
     def prefill(self, nodes: Sequence[Node]) -> None:
-        """Compute keys and values of nodes into the engine's cache; done in the scheduler's thread."""
+        """Compute keys and values of nodes and their ancestors into the engine's cache, as far as they are missing.
+
+        Done in the scheduler's thread.
+        """
         self._call(self.engine.prefill, nodes)
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
-        """Grow each node greedily to this depth in the tree or a token of `stop`; yield new nodes after each pass.
+        """Grow each node greedily until its end is at `depth`, counted from the root, or has a token id in `stop`.
 
-        Each step is a request of its own in the scheduler's thread.
+        A generator that yields after each pass the new ends of all branches that grew. Each step is a request of its
+        own in the scheduler's thread.
         """
         steps = self.engine.roll_out(nodes, depth, stop)
         while (frontier := self._call(next, steps, None)) is not None:
@@ -189,7 +210,7 @@ class Scheduler:
     def _call(self, function: Callable[..., T], *arguments: Any) -> T:
         """Return a function's result from the scheduler's thread, as a request that the caller waits for.
 
-        Calls it at once if this is the scheduler's thread.
+        Calls it at once if this is the scheduler's thread. Raises the function's error, and NoRoom like `submit`.
         """
         if threading.current_thread() is self._thread:
             return function(*arguments)
@@ -231,7 +252,7 @@ class Scheduler:
                 _end(job, error)
 
     def _clear(self) -> list[_Job]:
-        """Empty both queues; return their jobs."""
+        """Empty both queues, requests and prefetches; return their jobs. The caller must hold the lock."""
         jobs = [*self._requests.values(), *self._prefetches.values()]
         self._requests.clear()
         self._prefetches.clear()
@@ -240,7 +261,8 @@ class Scheduler:
     def _next_turn(self) -> tuple[dict[Hashable, _Job], Hashable, _Job] | None:
         """Wait for the next job; return its queue, its client and itself. Dropped jobs are closed here.
 
-        None after the idle time without a job, or if the scheduler is closed; then the thread is to end.
+        Requests come in turn, a prefetch only if there is no request. If the scheduler is closed, all jobs are closed
+        and end with NoRoom. None after that, or after the idle time without a job; then the thread is to end.
         """
         while True:
             with self._change:
@@ -278,7 +300,7 @@ def _step(job: _Job) -> tuple[bool, Exception | None]:
 
 
 def _close(job: _Job) -> None:
-    """Close the job's generator; log an error, which must not end the thread for other clients."""
+    """Close the job's steps if they are a generator; log an error, which must not end the thread for other clients."""
     try:
         if isinstance(job.steps, Generator):
             job.steps.close()

@@ -18,7 +18,7 @@ MAX_LEVELS = 200
 
 
 def tree_as_json(document: Document, max_nodes: int = 5000) -> dict[str, Any]:
-    """Return the text's tokens as the flat list `trunk`, and all other known nodes as the nested trees `below`.
+    """Return the text's tokens as the flat list `trunk`, and all other nodes of its tree as the nested trees `below`.
 
     A token or node has `id`, `text` and `probability`, a node of a tree also `children`. At the top of each tree, `at`
     is the number of the text's tokens before it, start tokens included. If there are more than `max_nodes` other
@@ -47,9 +47,9 @@ def tree_as_json(document: Document, max_nodes: int = 5000) -> dict[str, Any]:
 
 
 def _node_as_json(node: Node, text: str) -> dict[str, Any]:
-    """Return a node as JSON: id, the `text` that it adds, and probability.
+    """Return a node as JSON: `id`, `text` as it is given, and `probability`, 0 to 1.
 
-    Its probability is null if its parent's prediction is unknown or does not keep its token.
+    The probability is null if its parent's prediction is unknown or does not keep its token.
     """
     prediction = node.parent.prediction if node.parent else None
     probability = None
@@ -59,10 +59,10 @@ def _node_as_json(node: Node, text: str) -> dict[str, Any]:
 
 
 def _trunk(document: Document) -> tuple[list[dict[str, Any]], list[tuple[int, Node, TextEnd]]]:
-    """Return the text's tokens as JSON objects, and the position in the text of each node of the trunk.
+    """Return the text's tokens as JSON objects (id, text, probability), and the position in the text of their nodes.
 
-    The second list has a tuple for the root and for each node: the number of the text's tokens up to it, itself
-    included, the node, and the `TextEnd` after it. Tokens that the model does not read have no node.
+    The second list has a tuple for the root and for each node of a token: the number of the text's tokens up to it,
+    itself included, the node, and the `TextEnd` after it. Tokens that the model does not read have no node.
     """
     token_ids, text, nodes = document.token_ids, document.text, document.tree.path(document.head)
     tokens = document.passage.tokens or [PassageToken(token_id, 0) for token_id in token_ids]
@@ -79,9 +79,10 @@ def _trunk(document: Document) -> tuple[list[dict[str, Any]], list[tuple[int, No
 
 
 def _nodes_with_index(nodes: Sequence[Node], length: int, start_count: int) -> Iterator[tuple[int, Node]]:
-    """Yield each node of the trunk with the number of the text's tokens up to it, itself included.
+    """Yield for each of `nodes` a pair: the number of the text's tokens up to it, itself included, and the node.
 
-    `length` is the number of all tokens. Those before the context window have no node and are counted.
+    `nodes` are those on the text's path, without the root. `length` is the number of all tokens, `start_count` that of
+    the start tokens among them. Tokens that the model does not read have no node and are counted.
     """
     unread = length - len(nodes)
     for index, node in enumerate(nodes):

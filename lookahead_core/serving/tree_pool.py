@@ -14,13 +14,17 @@ from lookahead_core.validation import check_integer
 class TreePool:
     """Keeps at most `capacity` trees for later calls, each borrowed by one call at a time; drops the longest unused.
 
-    A tree holds predictions and nothing about who asked for them: an answer is the same with and without the pool.
+    Borrowed trees do not count. A tree holds predictions and nothing about who asked for them: an answer is the same
+    with and without the pool. All methods may be called from any thread.
     """
 
     def __init__(
         self, *, capacity: int = 8, max_idle_seconds: float = 1800.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Trees unused for more than `max_idle_seconds` are dropped when a tree is next borrowed or returned."""
+        """Trees unused for more than `max_idle_seconds` are dropped when a tree is next borrowed or returned.
+
+        With a `capacity` of 0 no tree is kept. `clock` returns the time in seconds.
+        """
         check_integer("capacity", capacity, 0, 1_000_000)
         self._capacity = capacity
         self._max_idle_seconds = max_idle_seconds
@@ -33,7 +37,7 @@ class TreePool:
     def borrow(self, token_ids: Sequence[int]) -> Iterator[TokenTree]:
         """A context manager: the free tree that has the longest prefix of these tokens as a path, or a new tree.
 
-        A tree that has at most half of the tokens is not lent. The tree is returned to the pool at the end.
+        A tree that has at most half of the tokens is not lent. The tree, also a new one, goes to the pool at the end.
         """
         tree = self._take(token_ids)
         try:
