@@ -37,11 +37,11 @@ def reading_windows(document: Document) -> list[ReadingWindow]:
 
     They are in order, and each text token is predicted in one of them. In every window but the first, the model reads
     at least half a window before each of these tokens. Raises LookaheadError if the document's opening leaves room for
-    fewer than two tokens, or, without a context limit, if the document has fewer than two.
+    fewer than two tokens in the model's context.
     """
     length, first, context = len(document.token_ids), document.passage.start_count, document.model.context_length
     room = length if context is None else context - first
-    if room < 2:
+    if context is not None and room < 2:
         raise LookaheadError("The model's context has no room for text: shorten the instruction.")
     windows = [ReadingWindow(first, first, min(length, first + room + 1))]
     while (begin := windows[-1].end) < length:
