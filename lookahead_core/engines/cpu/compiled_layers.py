@@ -335,11 +335,10 @@ class CompiledLayers:
         residual = rows.to(torch.float32, copy=True).contiguous()
         rope = rope.to(torch.float32).contiguous()
         masks = [tree.mask.to(self.dtype).contiguous() for tree in trees]
-        records, caches = [], []
+        records = []
         for first, tree, mask in zip(itertools.accumulate(counts, initial=0), trees, masks, strict=False):
             records.append((first, tree.count, tree.start, tree.capacity, mask.shape[3], mask.data_ptr()))
-        for layer in range(len(self)):
-            caches += [states.data_ptr() for tree in trees for states in tree.cache[layer]]
+        caches = [states.data_ptr() for layer in range(len(self)) for tree in trees for states in tree.cache[layer]]
         score_width = -(-max(tree.start + tree.count for tree in trees) // shape.lanes) * shape.lanes
         widths = row_widths(shape)
         buffers = [room(count, widths[name]) for name in ("qkv", "attended", "gate_up_out")]

@@ -30,8 +30,7 @@ class PackedLinear(nn.Module):
         if not rows.numel():
             # oneDNN rejects products without rows.
             return rows.new_empty((*rows.shape[:-1], self.out_features))
-        result: torch.Tensor = torch.ops.mkldnn._linear_pointwise(rows, self._matrix, self._bias, "none", [], "")
-        return result
+        return torch.ops.mkldnn._linear_pointwise(rows, self._matrix, self._bias, "none", [], "")  # type: ignore[no-any-return]
 
 
 @functools.cache

@@ -6,7 +6,6 @@ is the same at every start, however busy the machine is.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,6 @@ from lookahead_core.engines.cpu.llama_layers import compiles_large_passes, use_c
 from lookahead_core.engines.cpu.output_head import CompiledHead, Float32Head
 from lookahead_core.engines.cpu.packed_matrix import PackedLinear, is_plain, packs
 
-log = logging.getLogger(__name__)
 COPY_BYTES = 1 << 30
 """The most bytes that each kind of copies may take: packed matrices, compiled layers, the output matrix in float32."""
 COMPUTE = ("auto", "packed", "plain")
@@ -64,13 +62,6 @@ def prepare(model_copy: Any, *, compute: str = "auto") -> Computation:
     `compute` is "auto", "packed" (no compiled layers) or "plain" (nothing is changed), and is not checked. On devices
     other than the CPU only the output matrix may change.
     """
-    done = _prepared(model_copy, compute)
-    log.debug("%s: %s", type(model_copy).__name__, "; ".join(done.lines()))
-    return done
-
-
-def _prepared(model_copy: Any, compute: str) -> Computation:
-    """Do what `prepare` says, without a log record."""
     if compute == "plain":
         return Computation(PLAIN, PLAIN, reason='no copies of weights are made: compute is "plain"')
     if model_copy.device.type != "cpu":
@@ -83,9 +74,9 @@ def _prepared(model_copy: Any, compute: str) -> Computation:
     head = model_copy.get_output_embeddings()
     layers = None if not_compiled else model_copy.forward.compiled
     exact_rows = 0
-    if layers is not None and layers.takes(head):
-        model_copy.set_output_embeddings(CompiledHead(head.weight, layers))
+    if layers and layers.takes(head):
         exact_rows = ROWS
+        model_copy.set_output_embeddings(CompiledHead(head.weight, layers))
     else:
         use_float32_head(model_copy)
     if layers and model_copy.forward.compiles_large_passes:
