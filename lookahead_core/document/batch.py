@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @takes_options(StreamOptions)
 def stream_batch(documents: Iterable[Document], **options: Unpack[StreamKeywords]) -> Streams:
-    """Return an iterator over one continuation of each document, side by side: pairs of its index in the list, a step.
+    """Return an iterator over one continuation of each document: pairs of an index in the list and a step.
 
-    A document may be listed several times: `stream_batch([document] * 5, temperature=0.8)` draws the streams 0 to 4 of
-    the seed. If the options exclude every token for one document, the others go on, and a ValueError is raised at the
-    end. All documents must be of one model, else a ValueError is raised. The options and all other errors are those of
-    `Document.stream`.
+    The continuations grow side by side and share forward passes. A document may be listed several times:
+    `stream_batch([document] * 5, temperature=0.8)` draws the streams 0 to 4 of the seed. If the options exclude every
+    token for one document, the others go on, and a ValueError is raised at the end. Raises ValueError if the documents
+    are of several models; the options and all other errors are those of `Document.stream`.
     """
     checked_options = parse_options(StreamOptions, options, "stream_batch")
     documents = _listed(documents)
@@ -54,10 +54,10 @@ def stream_batch(documents: Iterable[Document], **options: Unpack[StreamKeywords
 
 @takes_options(BeamOptions)
 def beam_search_batch(documents: Iterable[Document], **options: Unpack[BeamKeywords]) -> list[Beams]:
-    """Return one beam search result per document, in order; at each level all searches share their forward passes.
+    """Return one beam search result per document, in order; at each level the searches share forward passes.
 
     Raises ValueError if the documents are of several models, or if the options exclude every token for one of them. The
-    options are those of `Document.beam_search`.
+    options and all other errors are those of `Document.beam_search`.
     """
     checked_options = parse_options(BeamOptions, options, "beam_search_batch")
     documents = _listed(documents)
@@ -70,10 +70,11 @@ def beam_search_batch(documents: Iterable[Document], **options: Unpack[BeamKeywo
 
 @takes_options(LookaheadOptions)
 def lookahead_batch(documents: Iterable[Document], **options: Unpack[LookaheadKeywords]) -> list[Lookahead]:
-    """Return one lookahead result per document, in order. Raises ValueError if the documents are of several models.
+    """Return one lookahead result per document, in order; each `cost` counts from the beginning of the batch.
 
-    With the mode "likely", and without `until`, `banned` and `heal`, all documents share their forward passes; with any
-    other options, one document is computed after the other. The options are those of `Document.lookahead`.
+    With the mode "likely", and without `until`, `banned` and `heal`, the documents share forward passes; with any other
+    options, one document is computed after the other. Raises ValueError if the documents are of several models; the
+    options and all other errors are those of `Document.lookahead`.
     """
     checked_options = parse_options(LookaheadOptions, options, "lookahead_batch")
     documents = _listed(documents)
@@ -103,7 +104,8 @@ def _listed(documents: Iterable[Document]) -> list[Document]:
 def _starts(documents: Sequence[Document], rules: LogitRules) -> list[GenerationStart]:
     """Return each document's generation start, in order; a document that is listed several times has one, shared.
 
-    Each context keeps room for `rules.max_new_tokens`, as `Document.generation_start` says.
+    Each is made by `Document.generation_start`, which also begins a new view, keeps room in the context for
+    `rules.max_new_tokens`, and raises LookaheadError if there is no token to start from.
     """
     starts: dict[int, GenerationStart] = {}
     for document in documents:
@@ -118,10 +120,11 @@ def _distinct(starts: Sequence[GenerationStart]) -> list[GenerationStart]:
 
 
 def _cost_of(documents: Sequence[Document], starts: Sequence[GenerationStart]) -> Callable[[], Cost]:
-    """Return a function without arguments that returns the cost of the batch so far.
+    """Return a function without arguments that returns the cost of the batch so far; all zeros without documents.
 
-    Passes are all passes of the engine since this call; tokens, slots and bytes are sums over the documents, each
-    counted once; seconds are wall-clock time since the starts were made.
+    Passes are all passes of the engine since this call, also those for other callers. Tokens are those computed since
+    `starts` were made, slots and bytes those held now: sums over the documents, each counted once. Seconds are
+    wall-clock time since the first of the starts was made.
     """
     engine = documents[0].model.engine if documents else None
     before = engine.passes if engine else 0

@@ -11,7 +11,10 @@ from lookahead_core.tree import TokenTree
 
 
 class CostMeter:
-    """Measures the forward passes and tokens of one tree, and the wall-clock time, since the meter was made."""
+    """Measures the forward passes and tokens of one tree, and the wall-clock time, since the meter was made.
+
+    A pass that computes nodes of several trees counts in full for each of them.
+    """
 
     def __init__(self, engine: Engine, tree: TokenTree) -> None:
         self._engine = engine

@@ -31,7 +31,8 @@ def distinguishing_lengths(paths: Sequence[tuple[int, ...]]) -> dict[tuple[int, 
 def with_new_shares(branches: Sequence[B]) -> tuple[B, ...]:
     """Return copies of the branches, in order, with `share` and `probability` computed anew from their `logprobs`.
 
-    A share depends on all of these branches: it is that of the prefix that `distinguishing_lengths` finds.
+    `probability` is that of the whole branch. `share` is that of its prefix whose length `distinguishing_lengths` finds
+    among all of these branches.
     """
     lengths = distinguishing_lengths([branch.token_ids for branch in branches])
     return tuple(
@@ -45,9 +46,10 @@ def with_new_shares(branches: Sequence[B]) -> tuple[B, ...]:
 
 
 def coverage_of(branches: Sequence[Branch]) -> float:
-    """Return the probability, 0 to 1, of all texts that begin with one of the branches.
+    """Return the probability, 0 to 1, of all texts that begin as one of the branches does; 0 without branches.
 
-    Of each branch only the shortest prefix counts that no other branch has; see `distinguishing_lengths`.
+    A text begins as a branch does if it has the branch's shortest prefix that no other branch has, or all of its tokens
+    if there is none: see `distinguishing_lengths`. No text counts twice.
     """
     logprobs = {branch.token_ids: branch.logprobs for branch in branches}
     return covered_probability(logprobs, distinguishing_lengths(list(logprobs)))
@@ -63,10 +65,11 @@ def _common_length(first: Sequence[int], second: Sequence[int]) -> int:
 def covered_probability(
     logprobs: dict[tuple[int, ...], tuple[float, ...]], lengths: dict[tuple[int, ...], int]
 ) -> float:
-    """Return the probability, 0 to 1, of all texts that begin with a prefix of one of the paths; no text counts twice.
+    """Return the probability, 0 to 1, of all texts that begin with the first `lengths[path]` tokens of some path.
 
-    Both dicts have the paths of token ids as keys: `logprobs` has the log-probability of each token of the path,
-    `lengths` the number of tokens of its prefix. The lengths must be those of `distinguishing_lengths` for all paths.
+    Both dicts have the same paths of token ids as keys: `logprobs` has the natural log-probability of each token of a
+    path, and `lengths` must be what `distinguishing_lengths` returns for all paths. No text counts twice; 0 without
+    paths.
     """
     masses: list[float] = []
     counted: tuple[int, ...] | None = None

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedTokens:
-    """Tokens that a client has accepted into its own copy of the text, so that `Document.follow` can keep their ids."""
+    """Tokens that a client has accepted into its own copy of the text; `Document.follow` takes them to keep their ids."""
 
     before: int
     """Number of characters before these tokens; if `healed`, those of the replaced token are counted."""
@@ -55,10 +55,10 @@ MOST_NODES = 4000
 
 
 class Document:
-    """A text with its continuations: look ahead, stream, search, accept, rewind and edit.
+    """A text, and the methods that continue it with a model (look ahead, stream, search) or change it.
 
-    Predictions stay in the token tree, so that these reuse them; prefer one document to a new one for each text.
-    A document may be used by one thread at a time; several documents of one model may be used in several threads.
+    Predictions stay in the document's token tree, and all methods reuse them; prefer one document to a new one for each
+    text. A document may be used by one thread at a time; several documents of one model may be used in several threads.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class Document:
         opening: Sequence[int] | None = None,
         tree: TokenTree | None = None,
     ) -> None:
-        """Start from a text, or from token ids as they are, start tokens included; without both the document is empty.
+        """Start from a text, or from token ids as they are, start tokens included; without both the text is empty.
 
         `opening` replaces the model's start tokens before a text: an instruction in its chat template, for example. It
-        is not put before `token_ids`. `tree` continues the tree of an earlier document of the same model that is no
-        longer in use, with all its predictions. Raises ValueError for text and token ids together and for a wrong id,
-        and TextError for a text if the model has no tokenizer.
+        is not put before `token_ids`. `tree` is that of an earlier document of the same model that is no longer in use:
+        its predictions are reused. Raises ValueError for text and token ids together and for a wrong id, and TextError
+        for half of a surrogate pair, or for a text if the model has no tokenizer.
         """
         if text and token_ids is not None:
             raise ValueError("text and token_ids are both given; a document starts from one of them.")
@@ -100,9 +100,11 @@ class Document:
 
     @property
     def text(self) -> str:
-        """The text: what was typed and what was accepted. Raises LookaheadError for a model without a tokenizer.
+        """The text: what was typed and what was accepted. Raises TextError for a model without a tokenizer.
 
-        Setting it is an edit: the tree keeps everything below the longest unchanged beginning.
+        Setting it is an edit: tokens before the word of the first change keep their ids, except the last of them, and
+        their predictions are reused; the rest counts as typed and is tokenized anew. A lookahead that is still growing
+        then ends with a LookaheadError. Raises ValueError unless the text is a string.
         """
         self.model.codec.require_tokenizer()
         return self.passage.text
@@ -118,7 +120,10 @@ class Document:
 
     @property
     def token_ids(self) -> list[int]:
-        """A new list of all token ids of the text: start tokens or opening included, unread ones too."""
+        """A new list of all token ids of the text, start tokens or opening included.
+
+        Tokens before the context window, which the model does not read, are included too.
+        """
         return self.passage.token_ids
 
     @property
@@ -126,7 +131,7 @@ class Document:
         """The characters of the last token that `heal=True` re-opens, so that branches may continue it within the word.
 
         Empty if it cannot be re-opened: it was accepted and not typed, the model reads no token before it, it does not
-        spell exactly its characters, or the text ends neither in a word, an apostrophe, a tab nor spaces.
+        spell exactly its characters, or the text does not end in a letter, mark, digit, space, tab or apostrophe.
         """
         head = self.tree.head
         return self.passage.reopened_bytes().decode() if head.parent is not None and head.parent.depth else ""
@@ -138,10 +143,11 @@ class Document:
 
     @takes_options(LookaheadOptions)
     def lookahead(self, **options: Unpack[LookaheadKeywords]) -> Lookahead:
-        """Return several continuations of the text at once: about `k` branches of at most `depth` tokens, by the mode.
+        """Return several continuations of the text at once, each of at most `depth` tokens; `k` and the mode say how many.
 
         The text stays as it is. `LookaheadKeywords` explains each option, `LookaheadOptions` holds the defaults. Raises
-        ValueError for a wrong option, and LookaheadError if there is no token to start from.
+        ValueError for a wrong option, also for a `depth` that the model's context has no room for, and LookaheadError
+        if there is no token to start from, or `until` needs a tokenizer and the model has none.
         """
         step = None
         for step in self.lookahead_steps(**options):  # noqa: B007
@@ -151,11 +157,12 @@ class Document:
 
     @takes_options(LookaheadOptions)
     def lookahead_steps(self, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
-        """Yield a step after each forward pass of a lookahead, and up to two at its start and end without a pass.
+        """Yield a step after each forward pass of a lookahead; also one when its first tokens are known, and a last one.
 
-        The last step has the result that `lookahead` returns; the options are the same. The generator may be abandoned
-        at any step: the tree keeps the predictions made so far. It raises LookaheadError if `text` is set, or another
-        lookahead, stream or beam search of this document begins, between its steps.
+        These two come even if they need no pass. The last step has the result that `lookahead` returns; the options and
+        errors are the same. The generator may be abandoned at any step: the tree keeps the predictions made so far. It
+        raises LookaheadError if `text` is set, or another lookahead, stream or beam search of this document begins,
+        between its steps.
         """
         return self._steps(LookaheadOptions.of(options))
 
@@ -166,8 +173,9 @@ class Document:
         `for step in document.stream(...)`, or `document.stream(...).write()` to print it. It may be abandoned at any
         step. It ends with an end token, a stop condition, `max_new_tokens`, or where the model's context is full. It
         raises LookaheadError if the text up to its start changes meanwhile (accepting tokens does not count), and
-        ValueError if the options exclude every token. `StreamKeywords` explains each option, `StreamOptions` holds the
-        defaults.
+        ValueError if the options exclude every token. The call itself raises ValueError for wrong options, and
+        LookaheadError if there is no token to start from, or options do not fit the model. `StreamKeywords` explains
+        each option, `StreamOptions` holds the defaults.
         """
         checked_options = parse_options(StreamOptions, options, "stream")
         start = self.generation_start(checked_options)
@@ -178,11 +186,12 @@ class Document:
 
     @takes_options(StreamOptions)
     def odds(self, **options: Unpack[StreamKeywords]) -> torch.Tensor:
-        """Return the log-probabilities that `stream` with these options draws its first token from.
+        """Return the natural log-probabilities that `stream` with these options draws its first token from.
 
         The tensor is one-dimensional, indexed by token id, float64 and on the CPU; excluded tokens have -inf. At
-        temperature 0 the likeliest token has 0 and all others -inf. Raises ValueError if the options exclude every
-        token.
+        temperature 0 the likeliest token has 0 and all others -inf. Makes a forward pass, and begins a new view as
+        `stream` does. Raises ValueError if the options exclude every token, and LookaheadError if there is no token to
+        start from.
         """
         checked_options = parse_options(StreamOptions, options, "odds")
         return self.generation_start(checked_options).odds(checked_options)
@@ -191,8 +200,10 @@ class Document:
     def beam_search(self, **options: Unpack[BeamKeywords]) -> Beams:
         """Return the result of a beam search after the text: its beams, best first, and the tree of its candidates.
 
-        The text stays as it is. Raises ValueError if the options leave no result, and LookaheadError if there is no
-        token to start from. `BeamKeywords` explains each option, `BeamOptions` holds the defaults.
+        The text stays as it is. Where the model's context has less room than `max_new_tokens`, there are fewer levels.
+        Raises ValueError for a wrong option, or if the options exclude every token so that no beam is left, and
+        LookaheadError if there is no token to start from. `BeamKeywords` explains each option, `BeamOptions` holds the
+        defaults.
         """
         step = None
         for step in self.beam_search_steps(**options):  # noqa: B007
@@ -202,11 +213,11 @@ class Document:
 
     @takes_options(BeamOptions)
     def beam_search_steps(self, **options: Unpack[BeamKeywords]) -> Iterator[BeamStep]:
-        """Yield one step per level of a beam search; the last step has the final result.
+        """Yield one step per level of a beam search (one more token for all beams); the last has the final result.
 
-        A level takes one forward pass; the first one takes several if it has to prefill a long text. The options are
-        those of `beam_search`. The generator may be abandoned at any step. It raises LookaheadError if the text up to
-        its start changes meanwhile; accepting tokens does not count.
+        The options and errors are those of `beam_search`; wrong options raise at the call, before the first step. The
+        first step takes longest if the text is not in the cache yet. The generator may be abandoned at any step. It
+        raises LookaheadError if the text up to its start changes meanwhile; accepting tokens does not count.
         """
         checked_options = parse_options(BeamOptions, options, "beam_search")
         start = self.generation_start(checked_options)
@@ -217,8 +228,9 @@ class Document:
     def generation_start(self, rules: LogitRules) -> GenerationStart:
         """Return the end of the text as a start for streams and beam searches, and begin a new view of the tree.
 
-        Keeps room in the context for `rules.max_new_tokens`, or for a quarter of the context if that is less. Raises
-        LookaheadError if there is no token to start from.
+        Moves the context window, if necessary, so that `rules.max_new_tokens` more tokens fit, or a quarter of the
+        context if that is less. Of the rules only that number is used here. Raises LookaheadError if there is no token
+        to start from.
         """
         context = self.model.context_length
         reserved = rules.max_new_tokens if context is None else min(rules.max_new_tokens, max(1, context // 4))
@@ -240,8 +252,9 @@ class Document:
     def predict(self, *, row: bool = False) -> Prediction:
         """Return the model's prediction of the token after the text, before any options.
 
-        With `row=True`, its field `row` is a tensor of all natural log-probabilities by token id. Makes no forward pass
-        if the prediction is known and `row` is false. Raises LookaheadError if there is no token to start from.
+        With `row=True`, its field `row` is a float32 tensor of all natural log-probabilities, of shape (vocabulary,);
+        otherwise it is None, and no forward pass is made if the prediction is known. Raises LookaheadError if there is
+        no token to start from.
         """
         self._update_head()
         self._require_tokens()
@@ -256,9 +269,9 @@ class Document:
     def accept(self, branch: Branch | Sequence[int], tokens: int | None = None) -> str:
         """Append the first `tokens` tokens of a branch, or of any token ids, to the text; with None, all of them.
 
-        Stops before an end token. A healed branch replaces the last typed token. Returns the inserted characters, which
-        may be none. Raises LookaheadError if a branch was not grown from the present end of the text, and ValueError
-        for a wrong number or id.
+        The first end token among them, and all after it, are left out. A healed branch replaces the last typed token.
+        Returns the inserted characters, which may be none. Raises LookaheadError if a branch was not grown from the
+        present end of the text, and ValueError for an unknown id or a number that is negative or too large.
         """
         healed = isinstance(branch, Branch) and branch.healed
         token_ids = self._ids_of(branch)
@@ -275,10 +288,11 @@ class Document:
         return inserted
 
     def follow(self, text: str, accepted: Sequence[AcceptedTokens] = ()) -> None:
-        """Set the text to one that a client has continued; tokens that the client accepted keep their ids.
+        """Set the text to one that a client has continued, like an edit; tokens that the client accepted keep their ids.
 
-        `accepted` is in the order of the text. Accepted tokens are ignored if they do not spell the text at `before`,
-        are unknown to the model, or hold an end token: those characters count as typed.
+        `accepted` is in the order of the text. An entry is ignored, and its characters count as typed, if its tokens do
+        not spell the text at `before`, are unknown to the model or hold an end token, or if it is healed and its first
+        token does not begin with the typed token's text. Raises as setting `text` does.
         """
         for part in accepted:
             self._follow(text, part)
@@ -300,9 +314,10 @@ class Document:
             self.passage.pop(len(token_ids))
 
     def rewind(self, tokens: int = 1) -> None:
-        """Remove the last `tokens` tokens from the text; a typed token that a healed branch had replaced comes back.
+        """Remove the last `tokens` tokens from the text, one by one.
 
-        Raises ValueError if the text has fewer tokens; start tokens and an opening are never removed.
+        A typed token that a removed token of a healed branch had replaced comes back, and is then the last one. Raises
+        ValueError for a negative number or more tokens than the text has; start tokens and an opening do not count.
         """
         most = len(self.token_ids) - self.passage.start_count
         if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens <= most:
@@ -311,11 +326,15 @@ class Document:
         self._update_head()
 
     def prune(self) -> None:
-        """Remove all nodes except those on the trunk, in the latest result, or in use by a stream or beam search."""
+        """Remove the hidden nodes from the tree, and their keys and values from the KV cache; the text stays.
+
+        Kept are the path of the text, nodes made or evaluated in the current view (since the latest lookahead, stream,
+        beam search or edit), and nodes in use by a stream or beam search.
+        """
         self.model.engine.free(self.tree.prune())
 
     def compact(self) -> None:
-        """Close the gaps that forgotten nodes have left in the KV cache."""
+        """Close the gaps that removed nodes have left in the KV cache; free memory if less than half of it is used."""
         self.model.engine.compact(self.tree)
 
     def check(self) -> None:
@@ -342,18 +361,20 @@ class Document:
 
         The text stays as it is, and no new view begins; `heal` has no effect. Yields nothing if accepting would move
         the context window. Otherwise raises LookaheadError if the branch was not grown from the present end of the
-        text. `tokens` must not reach beyond an end token.
+        text, or between two steps if a new view has begun. `tokens` must not reach beyond an end token, and must be at
+        least 1 for a healed branch.
         """
         checked_options, after = LookaheadOptions.of(options), self.after(branch, tokens)
         if after is not None:
             yield from self.grow_branches(checked_options, *after, self._seen_from)
 
     def after(self, branch: Branch, tokens: int) -> tuple[Node, TextEnd] | None:
-        """Return the node at the end of the text, and the `TextEnd`, after the first `tokens` tokens of a branch.
+        """Return the node and the `TextEnd` where the text would end with the first `tokens` tokens of a branch accepted.
 
-        The text stays as it is; missing nodes are created. Unlike `accept`, it does not stop before an end token. None
-        if accepting these tokens would move the context window: the model would then read another text. Otherwise
-        raises LookaheadError for a branch of another text.
+        The text stays as it is; missing nodes are created. Unlike `accept`, it does not stop before an end token.
+        `tokens` must be at least 1 for a healed branch. None if accepting these tokens would move the context window:
+        the model would then read another text. Otherwise raises LookaheadError if the branch was not grown from the
+        present end of the text.
         """
         length = len(self.token_ids)
         if self._tokens_left_out(length) != self._tokens_left_out(length + tokens - branch.healed):
@@ -377,11 +398,13 @@ class Document:
         seen_from: int,
         reopened: ReopenedToken | None = None,
     ) -> Iterator[LookaheadStep]:
-        """Yield the steps of a lookahead below `origin`, any node of the tree.
+        """Yield the steps of a lookahead below `origin`, any node of the tree but its root; begin no new view.
 
         With `reopened`, `origin` is the last typed token and branches replace it: they hang below its parent.
         `text_end` is the end of the text at `origin`. `seen_from` is the index of the first character inside the
-        context window and is only reported. Raises LookaheadError between two steps if another view has begun.
+        context window and is only reported. Raises LookaheadError between two steps if another view has begun, and
+        before the first step ValueError for a banned id that the model does not have, or TextError if `until` needs a
+        tokenizer.
         """
         meter = CostMeter(self.model.engine, self.tree)
         options.check_vocabulary(self.model.vocabulary)
@@ -400,10 +423,11 @@ class Document:
                 raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
 
     def new_view(self) -> None:
-        """Begin a new view of the tree; if more than `MOST_NODES` nodes lie off the trunk, remove hidden ones.
+        """Begin a new view: hide all nodes off the trunk, the path of the text, until results show them again.
 
-        Those are removed first that no result has shown for longest, until three quarters of `MOST_NODES` are left off
-        the trunk, or none is hidden.
+        If more than `MOST_NODES` nodes lie off the trunk, hidden ones that no stream or beam search uses are removed,
+        least recently shown first, until three quarters of `MOST_NODES` are left there, or no such node is. A lookahead
+        that is still growing then raises LookaheadError.
         """
         self.tree.new_view()
         over = self.tree.size - self.tree.head.depth - MOST_NODES
@@ -418,9 +442,10 @@ class Document:
         return branch.token_ids
 
     def _update_head(self, reserved: int = 0) -> int:
-        """Move the tree's head to the end of the text; return the index of the first character that the model reads.
+        """Move the tree's head to the node of the text's last token; return where the model begins to read.
 
-        `reserved` is the number of tokens to keep free in the context; the largest one so far counts.
+        That is the index of a character, 0 if it reads the whole text. Missing nodes are created. `reserved` is the
+        number of tokens to keep free in the context; the largest number of all calls so far counts.
         """
         self._reserved = max(self._reserved, reserved)
         token_ids, start = self._tokens_read()
@@ -429,23 +454,23 @@ class Document:
         return self._seen_from
 
     def _tokens_read(self) -> tuple[list[int], int]:
-        """Return the ids that the model reads, and the index in `token_ids` of the first text token among them.
+        """Return the ids of the tokens that the model reads: start tokens, and the text tokens in the context window.
 
-        The index is 0 if the model reads all tokens. Start tokens are always read.
+        Also returns the index in `self.token_ids` of the first of these text tokens, or 0 if the model reads all.
         """
         token_ids = self.token_ids
         start = self._tokens_left_out(len(token_ids))
         return ([*token_ids[: self.passage.start_count], *token_ids[start:]] if start else token_ids), start
 
     def _tokens_left_out(self, length: int) -> int:
-        """Return the index of the first text token that the model would read of a text of `length` tokens; 0 if all.
+        """Return at which token of a text of `length` tokens the context window would begin; 0 if all are read.
 
-        `length` and the index count start tokens, which are always read.
+        `length` and the returned index count the start tokens too, which are read in addition to the window.
         """
         return window_start(length, self.model.context_length, self._reserved, self.passage.start_count)
 
     def _reopened_token(self) -> ReopenedToken | None:
-        """Return the last typed token with all tokens that begin with its text; None if it cannot be re-opened."""
+        """Return the text's last token, and all tokens that begin with its text; None if `reopens` is empty."""
         head, text = self.tree.head, self.reopens.encode()
         if not text:
             return None
@@ -464,7 +489,10 @@ def _prediction_of(node: Node) -> Prediction:
 
 
 def _checked_id(value: Any, vocabulary: int) -> int:
-    """Return the value as a token id; raise ValueError unless it is an integer from 0 to below `vocabulary`."""
+    """Return the value as an int; raise ValueError unless it is an integer, no bool, from 0 to below `vocabulary`.
+
+    An integer of an array library counts as one.
+    """
     if not 0 <= (token_id := as_token_id(value)) < vocabulary:
         raise ValueError(f"token_ids holds {value!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
     return token_id
