@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedTokens:
-    """Tokens that a client has accepted into its own copy of the text; `Document.follow` takes them to keep their ids."""
+    """Tokens that a client has accepted into its own copy of the text; `Document.follow` keeps their ids."""
 
     before: int
     """Number of characters before these tokens; if `healed`, those of the replaced token are counted."""
@@ -143,7 +143,7 @@ class Document:
 
     @takes_options(LookaheadOptions)
     def lookahead(self, **options: Unpack[LookaheadKeywords]) -> Lookahead:
-        """Return several continuations of the text at once, each of at most `depth` tokens; `k` and the mode say how many.
+        """Return several continuations of the text, each of at most `depth` tokens; `k` and the mode say how many.
 
         The text stays as it is. `LookaheadKeywords` explains each option, `LookaheadOptions` holds the defaults. Raises
         ValueError for a wrong option, also for a `depth` that the model's context has no room for, and LookaheadError
@@ -157,12 +157,12 @@ class Document:
 
     @takes_options(LookaheadOptions)
     def lookahead_steps(self, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
-        """Yield a step after each forward pass of a lookahead; also one when its first tokens are known, and a last one.
+        """Yield a step after each forward pass of a lookahead; also when its first tokens are known, and at its end.
 
-        These two come even if they need no pass. The last step has the result that `lookahead` returns; the options and
-        errors are the same. The generator may be abandoned at any step: the tree keeps the predictions made so far. It
-        raises LookaheadError if `text` is set, or another lookahead, stream or beam search of this document begins,
-        between its steps.
+        The latter two come even if they needed no pass. The last step has the result that `lookahead` returns; the
+        options and errors are the same. The generator may be abandoned at any step: the tree keeps the predictions made
+        so far. It raises LookaheadError if `text` is set, or another lookahead, stream or beam search of this document
+        begins, between its steps.
         """
         return self._steps(LookaheadOptions.of(options))
 
@@ -288,7 +288,7 @@ class Document:
         return inserted
 
     def follow(self, text: str, accepted: Sequence[AcceptedTokens] = ()) -> None:
-        """Set the text to one that a client has continued, like an edit; tokens that the client accepted keep their ids.
+        """Set the text to one that a client has continued: an edit in which tokens that it accepted keep their ids.
 
         `accepted` is in the order of the text. An entry is ignored, and its characters count as typed, if its tokens do
         not spell the text at `before`, are unknown to the model or hold an end token, or if it is healed and its first
@@ -369,7 +369,7 @@ class Document:
             yield from self.grow_branches(checked_options, *after, self._seen_from)
 
     def after(self, branch: Branch, tokens: int) -> tuple[Node, TextEnd] | None:
-        """Return the node and the `TextEnd` where the text would end with the first `tokens` tokens of a branch accepted.
+        """Return the node and the `TextEnd` at the end of the text plus the first `tokens` tokens of a branch.
 
         The text stays as it is; missing nodes are created. Unlike `accept`, it does not stop before an end token.
         `tokens` must be at least 1 for a healed branch. None if accepting these tokens would move the context window:

@@ -31,7 +31,11 @@ MIN_BRANCH_DRAFT_PROBABILITY = 0.35
 
 
 class DocumentDrafting:
-    """The drafters of one document: n-gram index, table of successors, and how often their guesses were right."""
+    """The drafters of one document, which guess next tokens, and what its streams and lookaheads have taught them.
+
+    That is an n-gram index of the text, a table of tokens that followed others, and how often guesses were right. Each
+    `Document` makes its own.
+    """
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -40,11 +44,12 @@ class DocumentDrafting:
         self._drafters = {name: make(self._index) for name, make in DRAFTERS.items()}
 
     def speculation(self, options: StreamOptions, token_ids: Sequence[int], unread: int) -> Speculation | None:
-        """Return the speculation of a stream after the tokens `token_ids`, the whole text; its drafters read them.
+        """Return the `Speculation`, which drafts tokens, for a new stream after `token_ids`, all tokens of the text.
 
-        `unread` is the number of these tokens that the model does not read. None if `speculate` is false, or is None
-        and the engine is the uncached one, or if `max_new_tokens` is 1, after which nothing can be drafted. Raises
-        ValueError or LookaheadError if heads, a corpus, a source or a draft model do not fit the model or the options.
+        All its drafters have read these tokens. `unread` is the number of them that the model does not read. None if
+        `speculate` is false, or is None and the engine is the uncached one, or if `max_new_tokens` is 1, after which
+        nothing can be drafted. Even then, raises ValueError or LookaheadError if heads, a corpus, a source or a draft
+        model do not fit the model or the options.
         """
         self._check(options)
         wanted = not self.model.engine_reason if options.speculate is None else options.speculate
@@ -56,10 +61,10 @@ class DocumentDrafting:
         return self._speculation(drafters, separate_duplicates=options.speculate == REJECTION)
 
     def continuation(self, node: Node, tokens: int) -> Continuation:
-        """Return a new greedy continuation of at most `tokens` tokens, at least 1, after a node, with drafts.
+        """Return a new greedy continuation below a node, with drafts; it has no tokens yet, and the caller grows it.
 
-        It is for a branch of a lookahead, and the caller grows it. The n-gram index does not take in its tokens, which
-        are not text; the table of successors and the accuracy of the guesses do learn from it.
+        It is for a branch of a lookahead, and ends after `tokens` tokens, at least 1. The n-gram index does not take in
+        its tokens, which are not text; the table of successors and the accuracy of the guesses do learn from it.
         """
         model = self.model
         drafters: list[Drafter] = [SuffixDrafter(self._index, learns_from_passes=False), self._drafters["recycled"]]
@@ -70,7 +75,7 @@ class DocumentDrafting:
         return Continuation(node, options, rules, 0, speculation)
 
     def read(self, token_ids: Sequence[int]) -> None:
-        """Update the n-gram index to `token_ids`, all tokens of the text."""
+        """Add what is new in `token_ids`, all tokens of the text, to the n-gram index; it keeps earlier texts."""
         self._drafters["suffix"].read(token_ids)
 
     def _speculation(self, drafters: Sequence[Drafter], **options: Any) -> Speculation:
@@ -78,10 +83,10 @@ class DocumentDrafting:
         return Speculation(drafters, self.accuracy, costs, model.end_token_ids, model.vocabulary, **options)
 
     def _check(self, options: StreamOptions) -> None:
-        """Raise an error if heads, a corpus or a draft model are of a wrong type or do not fit this model.
+        """Raise an error if the option `heads`, `corpus` or `draft_model` has a wrong type or does not fit this model.
 
         ValueError for a wrong type, and if `corpus` or `source` is set and the drafter "suffix", the only one that uses
-        them, is not listed; LookaheadError for one that does not fit.
+        them, is not in `drafters`; LookaheadError for one that does not fit.
         """
         heads, corpus = options.heads, options.corpus
         if heads is not None:
@@ -99,9 +104,9 @@ class DocumentDrafting:
                 raise ValueError(f"{name} is given, and only the drafter suffix looks into it: add it to drafters.")
 
     def _listed(self, options: StreamOptions) -> list[Drafter]:
-        """Return the drafters of the option `drafters`; a name of the library's drafters stands for this document's.
+        """Return the drafters of the option `drafters`, in order: for a name, this document's drafter of that name.
 
-        The drafter "suffix" also looks into the options `source` and `corpus`.
+        Objects are returned as they are. For "suffix" it is one that also looks into the options `source` and `corpus`.
         """
 
         def of_this_document(drafter: str | Drafter) -> Drafter:
@@ -113,7 +118,10 @@ class DocumentDrafting:
         return [of_this_document(drafter) for drafter in options.drafters]
 
     def _quotable(self, options: StreamOptions) -> list[NgramIndex]:
-        """Return the n-gram indexes of the options `source` and `corpus`; empty if neither is set."""
+        """Return the n-gram indexes of the options `source` and `corpus`, in this order; empty if neither is set.
+
+        That of the source is made anew. Raises TextError for a source if the model has no tokenizer.
+        """
         indexes = []
         if options.source:
             source = NgramIndex()
@@ -124,9 +132,9 @@ class DocumentDrafting:
         return indexes
 
     def _learned(self, options: StreamOptions, unread: int) -> list[Drafter]:
-        """Return the drafters of the options `heads` and `draft_model`; empty if neither is set.
+        """Return new drafters for the options `heads` and `draft_model`, in this order; empty if neither is set.
 
-        `unread` is the number of tokens that the model does not read.
+        `unread` is the number of the text's tokens that the model does not read.
         """
         drafters: list[Drafter] = []
         if options.heads is not None:
@@ -159,12 +167,13 @@ def require_same_tokens(model: Model, smaller: Any) -> None:
 
 
 def _chooser(options: StreamOptions, unread: int) -> Choose:
-    """Return a function that chooses a draft model's token from its row of log-probabilities and the path of token ids.
+    """Return a function that chooses a draft model's next token: (row of log-probabilities, path) -> (token id, odds).
 
-    It returns the token and None, or with rejection sampling the token and the probabilities that it was drawn from.
-    It takes the likeliest token at temperature 0, else samples with the noise that the bigger model will choose with;
-    with rejection sampling it has noise of its own, since drafts must be independent of the numbers that accept them.
-    `unread` is the number of the text's tokens that are not in the path, as the bigger model does not read them.
+    The row has the shape (vocabulary,). The path holds all token ids before the new token, except for the `unread` ones
+    that the bigger model does not read. At temperature 0 the token is the likeliest one; otherwise it is sampled with
+    the options' temperature and cuts, and with the noise that the bigger model will choose with. The odds are None,
+    except with rejection sampling above temperature 0. They are then the probabilities that the token was drawn from,
+    of shape (vocabulary,), and the noise is another: drafts must be independent of the numbers that accept them.
     """
     if not options.applied_temperature:
         return lambda row, path: (int(row.argmax()), None)

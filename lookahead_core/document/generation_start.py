@@ -31,9 +31,10 @@ _END = object()
 
 @dataclass
 class GenerationStart:
-    """The end of a document's text. Streams and beam searches that start here may run side by side.
+    """The end of a document's text when this was made: where streams and beam searches start, also side by side.
 
-    They go on as long as the text up to here stays; tokens that are accepted after it do no harm.
+    Made by `Document.generation_start`. What starts here may go on as long as the text up to here stays the same, see
+    `require_unchanged`; tokens that are accepted after it do no harm.
     """
 
     model: Model
@@ -68,7 +69,7 @@ class GenerationStart:
         self._removals = now
 
     def model_rules(self, rules: LogitRules) -> ModelRules:
-        """Return the rules for this model's tokenizer, end tokens and vocabulary.
+        """Return the rules as `ModelRules`: prepared for this model's tokenizer, end tokens and vocabulary.
 
         Raises ValueError if they contradict each other, or name a token that the model does not have, and TextError if
         they hold strings and the model has no tokenizer.
@@ -76,21 +77,22 @@ class GenerationStart:
         return ModelRules(rules, self.model.end_token_ids, self.model.codec, self.model.vocabulary)
 
     def odds(self, options: StreamOptions) -> torch.Tensor:
-        """Return the log-probabilities that a stream with these options draws its first token from.
+        """Return the natural log-probabilities that a stream with these options draws its first token from.
 
         The tensor is one-dimensional, indexed by token id, float64 and on the CPU; excluded tokens have -inf. At
-        temperature 0 the likeliest token has 0 and all others -inf. Raises ValueError if the options exclude every
-        token.
+        temperature 0 the likeliest token has 0 and all others -inf. Makes a forward pass. Raises ValueError if the
+        options exclude every token, and the errors of `model_rules`.
         """
         row = self.model.engine.evaluate([self.head])[0]
         path = self.head.tree.token_ids(self.head)
         return options.sampling_logprobs(model_scores(self.head, row), self.model_rules(options), path, 0)
 
     def stream_reader(self, options: StreamOptions) -> StreamReader:
-        """Return the reader of a new continuation that starts here; where the context has less room, it ends earlier.
+        """Return the reader of a new continuation that starts here; `stream_steps` then grows it.
 
-        Raises TextError if there are stop strings or a word limit and the model has no tokenizer, and ValueError or
-        LookaheadError if other options do not fit the model.
+        It ends after `max_new_tokens`, or earlier where the model's context is full. Raises TextError if there are stop
+        strings or a word limit and the model has no tokenizer, and ValueError or LookaheadError if other options do not
+        fit the model.
         """
         if options.stop or options.max_words:
             self.model.codec.require_tokenizer()
@@ -101,23 +103,27 @@ class GenerationStart:
         return StreamReader(continuation, self.text_end, self.text)
 
     def beam_search(self, options: BeamOptions) -> BeamSearch:
-        """Return a new beam search that starts here; where the context has less room, it has fewer levels.
+        """Return the state of a new beam search that starts here; `strategies.beam.beam_search` then runs it.
 
-        Raises ValueError or TextError if the rules do not fit the model.
+        It has at most `max_new_tokens` levels, fewer where the model's context has less room. Raises ValueError or
+        TextError if the rules do not fit the model.
         """
         options = self._fitted(options)
         return BeamSearch(self.head, options, self.model_rules(options))
 
     def beam_step(self, search: BeamSearch) -> BeamStep:
-        """Return a step with the state of `search`, a search from here, as it is now; the search may go on later."""
+        """Return a step with the result of `search`, a search from here, as it is now: its later levels change nothing.
+
+        The cost in the result counts from when this start was made.
+        """
         context = ResultContext(self.head, self.text_end, self.model.end_token_ids)
         step, cost, results, traces = search.step, self.cost(), search.results, search.snapshot()
         return BeamStep(step, lambda: make_beams(results, traces, step, cost, search.options, context))
 
     def _fitted(self, options: R) -> R:
-        """Return the options; with `max_new_tokens` reduced to the room in the model's context, if that is less.
+        """Return the options, or a copy with `max_new_tokens` reduced to the room that is left in the model's context.
 
-        There must be room for one token.
+        That is in tokens; there must be room for one at least.
         """
         context = self.model.context_length
         if context is None or self.head.depth + options.max_new_tokens <= context:
@@ -126,7 +132,10 @@ class GenerationStart:
 
 
 def while_text_stays(starts: Sequence[GenerationStart], steps: Iterator[T], is_over: Callable[[], bool]) -> Iterator[T]:
-    """Yield the steps; before each, raise LookaheadError if a start's text has changed and `is_over()` is False."""
+    """Yield the items of `steps`; raise LookaheadError before computing one if the text of any start has changed.
+
+    The text is not checked any more once `is_over()` returns True. See `GenerationStart.require_unchanged`.
+    """
     while True:
         if not is_over():
             for start in starts:

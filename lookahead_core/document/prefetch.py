@@ -24,7 +24,7 @@ WIDTH = 32
 
 @dataclass(frozen=True, slots=True)
 class PrefetchedView:
-    """The lookahead that follows after accepting the first tokens of a branch."""
+    """The lookahead that a click would lead to: the result after accepting the first tokens of a branch."""
 
     token_ids: tuple[int, ...]
     """The tokens to accept."""
@@ -43,12 +43,13 @@ class _Click:
 def prefetch_views(
     document: Document, result: Lookahead, *, most_nodes: int = 512, **options: Unpack[LookaheadKeywords]
 ) -> Iterator[PrefetchedView | None]:
-    """Prefetch the lookahead that would follow each possible click in `result`: a generator, likeliest click first.
+    """Compute the lookahead that would follow each possible click in `result`; a generator that may be abandoned.
 
-    Yields None after each forward pass and at some steps without one, and a `PrefetchedView` for each finished
-    lookahead; a click that would move the context window has none. Ends soon after `most_nodes` tokens went through the
-    model. Raises LookaheadError unless the text is the one that `result` was computed for. The options are those of
-    `Document.lookahead`; `heal` has no effect.
+    A click accepts a branch up to the end of one of its pieces; clicks on first pieces come first, each group from the
+    likeliest down. Yields None after each forward pass and at some steps without one, and a `PrefetchedView` for each
+    finished lookahead; a click that would move the context window has none. Ends soon after `most_nodes` tokens went
+    through the model. Raises LookaheadError unless the document's text stays the one that `result` was computed for,
+    and may do so if a new view begins meanwhile. The options are those of `Document.lookahead`; `heal` has no effect.
     """
     checked_options, work, model = LookaheadOptions.of(options), document.tree.work, document.model
     limit = work.tokens + most_nodes
@@ -70,10 +71,11 @@ def prefetch_views(
 def _prepared(
     document: Document, click: _Click, options: LookaheadKeywords, limit: int
 ) -> Iterator[PrefetchedView | None]:
-    """Yield None after each step of a click's lookahead, and its view at the end.
+    """Yield None after each step of the lookahead that follows a click, and its `PrefetchedView` at the end.
 
-    Yields nothing if the click would move the context window. Stops without a view if more steps are needed once the
-    tree's number of computed tokens has reached `limit`, unless this lookahead has computed none of them.
+    Yields nothing if the click would move the context window. `limit` is compared with `document.tree.work.tokens`, the
+    tokens computed since the tree was made: once these have reached it, and this lookahead has computed some of them,
+    it stops without a view if it needs another step.
     """
     work, last, over = document.tree.work, None, False
     began = work.tokens
@@ -87,7 +89,7 @@ def _prepared(
 
 
 def _clicks(result: Lookahead) -> list[_Click]:
-    """Return a click for each piece of each branch, once per path of token ids.
+    """Return a click for each piece of each branch; of clicks that accept the same token ids only the first branch's.
 
     Clicks on first pieces come first, then all others; each of the two from the likeliest path to the least likely.
     """

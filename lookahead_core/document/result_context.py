@@ -26,7 +26,7 @@ B = TypeVar("B", bound=Branch)
 
 @dataclass(frozen=True, slots=True)
 class ResultContext:
-    """The facts about a lookahead or a beam search that stay the same while it grows."""
+    """What results are made from besides leaves: facts about a lookahead or beam search that stay while it grows."""
 
     origin: Node
     """The node below which the branches grow."""
@@ -42,9 +42,9 @@ class ResultContext:
 
     @property
     def before(self) -> str:
-        """The text of the last tokens down to `origin`, at most `CONTEXT_CHARACTERS` tokens, without half characters.
+        """The text of the last tokens down to `origin`, at most `CONTEXT_CHARACTERS` of them.
 
-        The rules for the ends of words and sentences look at no more.
+        Bytes that are no whole character are left out. The rules for the ends of words and sentences look at no more.
         """
         spelled: list[bytes] = []
         node: Node | None = self.origin
@@ -54,10 +54,11 @@ class ResultContext:
         return b"".join(reversed(spelled)).decode(errors="ignore")
 
     def complete(self) -> CompletedSize | None:
-        """Return a function that finds where a path reaches the end of the word, clause, sentence or line in `until`.
+        """Return a function that finds the first end of a word, clause, sentence or line, as `until` says, in a path.
 
-        The function takes a path's token ids and the re-opened bytes, and returns the number of tokens up to that end,
-        or None if there is none yet. The result is None for `until="tokens"`. Raises TextError without a tokenizer.
+        The function takes the token ids of a path below `origin`, and the re-opened bytes at the start of the first one
+        (empty without healing). It returns the number of tokens up to that end, or None if there is none yet. For
+        `until="tokens"` there is no such function, and None is returned. Raises TextError without a tokenizer.
         """
         if self.options.until == "tokens":
             return None
@@ -103,9 +104,10 @@ def make_beams(
     options: BeamOptions,
     context: ResultContext,
 ) -> Beams:
-    """Return the result of a beam search of `steps` levels.
+    """Return the `Beams` of a beam search after `steps` levels.
 
-    `found` are the paths to return, best first; `traces` all candidates, each with its fate, parents before children.
+    `found` are the paths that become its branches, best first. `traces` are pairs of a candidate and its fate, with
+    parents before children; they become its `tree`.
     """
     before = context.before
     lengths = distinguishing_lengths([beam.leaf.token_ids for beam in found])
@@ -118,7 +120,7 @@ def make_beams(
 
 
 def _beam_nodes(traces: Sequence[tuple[BeamTrace, str]], context: ResultContext) -> tuple[BeamNode, ...]:
-    """Return a node for each candidate of a search, in order; parents must come before their children."""
+    """Return a `BeamNode` for each (candidate, fate) pair of a search, in order; parents must come before children."""
     indexes: dict[int, int] = {}
     text_ends: dict[int | None, TextEnd] = {None: context.text_end}
     nodes: list[BeamNode] = []
@@ -147,9 +149,10 @@ def _branch(leaf: BranchLeaf, distinguishing_length: int, before: str, context: 
 
 
 def _rest(paths: Sequence[tuple[int, ...]], context: ResultContext, start: BranchStart) -> tuple[Other, ...]:
-    """Return at most `TOP_TOKENS` first tokens that no path begins with, likeliest first.
+    """Return what else may come first: at most `TOP_TOKENS` first tokens that no path begins with, likeliest first.
 
-    The re-opened token inserts nothing alone: in its stead there are pairs of it and a token after it.
+    The re-opened token inserts nothing alone: in its stead there are pairs of it and a token after it, as far as no
+    path begins with such a pair.
     """
     begun = {path[:length] for path in paths for length in (1, 2)}
     found = [other for other in _first_tokens(context, start) if other.token_ids not in begun]
@@ -157,7 +160,10 @@ def _rest(paths: Sequence[tuple[int, ...]], context: ResultContext, start: Branc
 
 
 def _first_tokens(context: ResultContext, start: BranchStart) -> Iterator[Other]:
-    """Yield each first token that the predictions keep with a probability above 0, and the pairs as in `_rest`."""
+    """Yield each first token that the prediction keeps with a probability above 0, likeliest first.
+
+    A re-opened token is left out: after all others come pairs of it and each token kept after it, likeliest first.
+    """
     first, after_typed, typed_id = start.prediction, start.prediction_after_typed, context.origin.token_id
     for token_id, logprob in _possible(first):
         if after_typed is None or token_id != typed_id:
@@ -168,7 +174,7 @@ def _first_tokens(context: ResultContext, start: BranchStart) -> Iterator[Other]
 
 
 def _possible(prediction: Prediction) -> Iterator[tuple[int, float]]:
-    """Yield the kept tokens with a probability above 0, each with its log-probability."""
+    """Yield (token id, natural log-probability) of the kept tokens with a probability above 0, likeliest first."""
     for token_id, logprob in zip(prediction.token_ids, prediction.logprobs, strict=True):
         if logprob > -math.inf:
             yield token_id, logprob
@@ -188,7 +194,11 @@ def _whole(text: str) -> str | None:
 
 
 def _pieces(leaf: BranchLeaf, before: str, context: ResultContext) -> tuple[Piece, ...]:
-    """Return the branch cut after whole characters; an end token and a character left incomplete are in no piece."""
+    """Return the pieces of the branch that ends at a leaf: one for each token that completes a character, in order.
+
+    An end token and a character left incomplete are in no piece. `before` is the text before the new characters, which
+    the ends of words and sentences depend on.
+    """
     cuts = _cut((*leaf.token_ids, *leaf.tokens_past_end), leaf.typed, context.text_end, context.stop)
     flags = boundary_levels([text for text, _ in cuts], before, final=leaf.ended(context.stop))
     pieces: list[Piece] = []
@@ -203,10 +213,10 @@ def _pieces(leaf: BranchLeaf, before: str, context: ResultContext) -> tuple[Piec
 
 
 def _cut(token_ids: Sequence[int], typed: bytes, text_end: TextEnd, stop: frozenset[int]) -> list[tuple[str, int]]:
-    """Return the whole characters that tokens add, each text with the number of tokens up to its end.
+    """Return a pair for each token that completes a character: the new whole characters, and the token's number from 1.
 
-    Stops before the first token of `stop`. `text_end` is the end of the text before the tokens; `typed` are bytes at
-    the beginning of the first token that this text has already.
+    Stops before the first token whose id is in `stop`. `text_end` is the end of the text before the tokens; `typed` are
+    bytes at the beginning of the first token that this text has already.
     """
     cuts: list[tuple[str, int]] = []
     for index, token_id in enumerate(token_ids):

@@ -39,10 +39,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A continuation of the text: a path below the node at its end; if healed, below that node's parent.
+    """A continuation of the text: a path below the node of the text's last token; if healed, below that node's parent.
 
-    If tokens are banned, all its probabilities are renormalised without them. If it is healed, they are conditional on
-    what was typed.
+    A lookahead or a beam search makes it, and `Document.accept` takes it. If tokens are banned, all its probabilities
+    are renormalised without them. If it is healed, they are conditional on the typed token's text.
     """
 
     token_ids: tuple[int, ...]
@@ -65,7 +65,10 @@ class Branch:
 
     @property
     def text(self) -> str:
-        """The characters that accepting the whole branch inserts."""
+        """The text of all pieces: the characters that accepting the branch inserts.
+
+        A plain-text ending of a chat message that `closed` has cut off is not in it.
+        """
         return "".join(piece.text for piece in self.pieces)
 
     @property
@@ -75,14 +78,14 @@ class Branch:
 
     @property
     def average_probability(self) -> float:
-        """Geometric mean of the tokens' probabilities, an end token included."""
+        """Geometric mean of the tokens' probabilities, 0 to 1, an end token included; there must be a token."""
         return average_probability(self.logprobs)
 
     @property
     def origin(self) -> Node | None:
-        """The node of the end of the text that it was grown from; None once the tree is gone.
+        """The node at the end of the text that it was grown from: the last token, also if the branch replaces it.
 
-        A branch does not keep its tree alive.
+        None once that node is gone, because it was pruned or its tree is gone: a branch keeps neither alive.
         """
         return self._origin() if self._origin is not None else None
 
@@ -180,7 +183,11 @@ class Lookahead:
 
     @property
     def alone(self) -> int:
-        """Number of tokens that the model would have read with one request per branch, each from the text's start."""
+        """Number of tokens that the model would have read with one request per branch, without a cache between them.
+
+        Each counts the tokens of the text that the model reads (`read`), without one that the branch replaces, and
+        those of the branch but its last one.
+        """
         return sum(self.read - branch.healed + len(branch.token_ids) - 1 for branch in self.branches)
 
 

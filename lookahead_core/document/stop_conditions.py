@@ -8,7 +8,10 @@ from lookahead_core.text.boundaries import CONTEXT_CHARACTERS, WORD, boundary_le
 
 
 class StopStrings:
-    """Holds back characters that may belong to a stop string. A stop string may begin before the new text."""
+    """Finds stop strings in a text that comes in parts, and holds back characters that may belong to one.
+
+    `before` is the text before the first part: a stop string may begin there, but must end in the new text.
+    """
 
     def __init__(self, stops: Sequence[str], before: str) -> None:
         self.found = ""
@@ -44,15 +47,16 @@ class StopStrings:
         return held
 
     def _end(self, text: str, stop: str, known: int) -> int:
-        """Return the index after the stop string where it first ends behind `known` characters; 0 if it does not."""
+        """Return the index after the first `stop` in `text` that ends beyond its first `known` characters; else 0."""
         start = text.find(stop, max(0, known - len(stop) + 1))
         return start + len(stop) if start >= 0 else 0
 
 
 class WordLimit:
-    """Counts the words of a text that comes in pieces; the end of a word may be certain only after the next piece.
+    """Finds where a text that comes in pieces, one per token, has had `limit` words; None is no limit.
 
-    The limit None is no limit, and `before` is the text before the first piece.
+    `before` is the text before the first piece; a word begun there counts if a piece goes on with it. Whether a word
+    has ended may be certain only after the next piece.
     """
 
     def __init__(self, limit: int | None, before: str) -> None:
@@ -67,7 +71,8 @@ class WordLimit:
     def add(self, piece: str) -> bool:
         """Add a piece; return whether the last allowed word has ended, with or before this piece.
 
-        False without a limit, and for an empty piece. Runs without a letter or digit do not count as words.
+        In the latter case `beyond` is set, and the piece is not part of the allowed text. False without a limit, and
+        for an empty piece. Runs without a letter or digit do not count as words, and a piece counts as one at most.
         """
         if self._limit is None or not piece:
             return False

@@ -66,7 +66,10 @@ class StreamStep:
 
 
 class StreamReader:
-    """Turns the tokens of a continuation into steps with text, and ends the continuation at a stop condition."""
+    """Turns the tokens of a continuation into steps with text, and ends the continuation at a stop condition.
+
+    `stream_steps` grows the continuation and calls `step`.
+    """
 
     def __init__(self, continuation: Continuation, text_end: TextEnd, before: str) -> None:
         """`text_end` is the end of the text where the continuation starts, `before` the text itself."""
@@ -101,7 +104,7 @@ class StreamReader:
 
 
 def stream_steps(engine: Engine, readers: Sequence[StreamReader]) -> Iterator[tuple[int, StreamStep]]:
-    """Grow all continuations side by side until all are over; yield each step with the index of its reader.
+    """Grow all continuations side by side until all are over; yield pairs of a reader's index and its next step.
 
     A forward pass, for all together, is made only when no continuation knows its next token. If the options exclude
     every token of one continuation, the others go on, and its RuledOutError, a ValueError, is raised at the end.
@@ -112,7 +115,10 @@ def stream_steps(engine: Engine, readers: Sequence[StreamReader]) -> Iterator[tu
 
 
 class Streams(Iterator[tuple[int, StreamStep]]):
-    """An iterator over the steps of several streams: pairs of a stream's index and a step. Steps so far are kept."""
+    """An iterator over the steps of the streams of `stream_batch`: pairs of a stream's index and a step.
+
+    The steps so far are kept.
+    """
 
     def __init__(
         self, steps: Iterator[tuple[int, StreamStep]], cost: Callable[[], Cost], passes: Sequence[Sequence[Pass]]
@@ -144,7 +150,10 @@ class Streams(Iterator[tuple[int, StreamStep]]):
 
 
 class Stream(Iterator[StreamStep]):
-    """An iterator over the steps of one stream. Results so far are kept; it may be abandoned at any step."""
+    """An iterator over the steps of one stream, one per token, as `Document.stream` returns it.
+
+    `steps` keeps the steps so far, from which the properties are computed. It may be abandoned at any step.
+    """
 
     def __init__(
         self, steps: Iterator[StreamStep], cost: Callable[[], Cost], seen_from: int, passes: Sequence[Pass]
@@ -170,8 +179,10 @@ class Stream(Iterator[StreamStep]):
 
     @property
     def token_ids(self) -> list[int]:
-        """The token ids so far, those without shown text included: an end token, the tokens of a stop string, and the
-        token that has shown that the last word is over."""
+        """A new list of the ids of the tokens generated so far, also of those whose text is not shown.
+
+        These are an end token, the tokens of a stop string, and the token that has shown that the last word is over.
+        """
         return [step.token_id for step in self.steps]
 
     @property

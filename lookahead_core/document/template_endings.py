@@ -15,9 +15,9 @@ R = TypeVar("R", Lookahead, Beams)
 
 
 def closed(result: R, conversation: Conversation, text: str) -> R:
-    """Return the result with each branch cut where the template's message ending begins; itself if none has one.
+    """Return the result with each branch cut where its chat template's message ending begins; itself if none has one.
 
-    Only endings in plain text count. `text` is the text before the branches, whose last characters may belong to the
+    Only an ending in plain text counts. `text` is the text before the branches, whose last characters may belong to the
     ending. A branch is cut before the piece in which the ending begins, has `ended` set, and keeps that piece's tokens
     in place of an end token. Shares, probabilities and a lookahead's coverage are computed anew. Branches that have
     become equal are merged, except samples.
@@ -42,10 +42,11 @@ def _distinct(branches: list[B]) -> list[B]:
 
 
 def _cut(branch: B, conversation: Conversation, before: str) -> B:
-    """Return the branch without the text from the message ending on; itself if there is none, or if it has no text.
+    """Return a copy of the branch, with `ended` set, that ends before the piece in which the message ending begins.
 
-    `before` are the characters before the branch. The tokens of the piece in which the ending begins stay in
-    `token_ids`, without a piece: they stand for the end token.
+    The branch itself if there is no ending, or if it has no text. The tokens of the piece that is cut off first stay in
+    `token_ids`: they stand for the end token. `before` are the characters before the branch; if the ending begins
+    there, no piece is left. `share` and `probability` are not computed anew.
     """
     end = conversation.find_turn_end(before + branch.text)
     if end is None or not branch.pieces:
