@@ -13,13 +13,13 @@ class ModelError(LookaheadError):
 
 
 class NoRoom(LookaheadError):
-    """The server has no memory or no free turn for this now, or is ending; it may have later."""
+    """The server cannot take this request now: no memory, no free turn, or it is ending; a later one may succeed."""
 
     status = 503
 
 
 class CacheFull(NoRoom):
-    """The KV cache is full, and no node may be pruned."""
+    """The KV cache has no room for a forward pass, even after all was freed that is not in use."""
 
 
 class TextError(LookaheadError):
@@ -29,9 +29,9 @@ class TextError(LookaheadError):
 def is_caused_by(
     error: BaseException | None, kind: type[BaseException] | tuple[type[BaseException], ...], message: str = ""
 ) -> bool:
-    """Whether the error, or one in its chain of causes and contexts, has this type and a text that contains `message`.
+    """Whether the error, or one in its chain, is of the type `kind` and its text, `str(error)`, contains `message`.
 
-    False for None.
+    The chain goes on with an error's cause, or its context if it has no cause. False for None.
     """
     while error is not None and not (isinstance(error, kind) and message in str(error)):
         error = error.__cause__ or error.__context__
@@ -39,9 +39,10 @@ def is_caused_by(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the error, or one in its chain of causes, is a MemoryError or says that memory has run out.
+    """Whether the error, or one in its chain as in `is_caused_by`, is a MemoryError or says that memory has run out.
 
-    Torch says so in the message alone: "allocate memory" on a CPU, "out of memory" on a GPU.
+    Torch says so in the message alone, with "allocate memory" on a CPU and "out of memory" on a GPU. So any Exception
+    counts whose text has these words.
     """
     return is_caused_by(error, MemoryError) or any(
         is_caused_by(error, Exception, words) for words in ("allocate memory", "out of memory")

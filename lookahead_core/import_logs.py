@@ -16,8 +16,9 @@ QUIET_PACKAGES = ("torch", "torchao", "transformers", "accelerate", "bitsandbyte
 def quiet_import_logs() -> None:
     """Hide log records of torch and torchao below errors, and warnings of torch and packages built on it, from now on.
 
-    For programs, which call it before torch is imported; importing this package as a library hides nothing. With
-    `python -W` no Python warning is hidden, and torch's own environment variables keep their values if they are set.
+    This package's own warnings are among them. For programs, which call it before torch is imported; importing this
+    package as a library hides nothing. Sets the environment variables TORCH_LOGS and TORCH_CPP_LOG_LEVEL unless they
+    are set. With `python -W` or PYTHONWARNINGS no Python warning is hidden.
     """
     for name in NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)

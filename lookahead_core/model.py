@@ -44,13 +44,14 @@ class Model:
 
     @property
     def device(self) -> str:
-        """The name of the device of the weights, such as "cpu" or "cuda:0"."""
+        """The name of the device of the weights, such as "cpu" or "cuda:0"; of several, the first weights' one."""
         return str(self.hf_model.device)
 
     def describe(self, *, details: bool = False) -> str:
         """Return one line to be shown: name, device, dtype, quantization if any, and engine ("cached" or "uncached").
 
-        With `details`, further lines say why the engine is uncached, how passes are computed, and why not faster.
+        Of the name only the part after the last slash is shown. With `details`, further lines say why the engine is
+        uncached if it is, how passes are computed, and why not faster.
         """
         engine = "uncached" if self.engine_reason else "cached"
         facts = (self.name.rstrip("/").rsplit("/")[-1], self.device.upper(), self.dtype, self.quantization, engine)

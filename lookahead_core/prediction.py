@@ -26,9 +26,9 @@ class Prediction:
     """The log of the softmax denominator: logit = log-probability + `log_total`; None if it is unknown."""
 
     def reheated(self, temperature: float) -> tuple[tuple[float, ...], float]:
-        """Return the probabilities of `token_ids` at another temperature, and that of all other tokens together.
+        """Return the probabilities of `token_ids` at another temperature, in order, and the sum of all others.
 
-        They need no forward pass and are within 1 % of the full distribution's up to temperature 2. Raises ValueError
-        unless the temperature is positive.
+        They need no forward pass, add up to 1, and are within 1 % of the full distribution's up to temperature 2. There
+        must be a token. Raises ValueError unless the temperature is positive.
         """
         return reheat(self.logprobs, self.tail, temperature)

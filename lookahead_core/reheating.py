@@ -12,11 +12,11 @@ MIN_TAIL_PROBABILITY = 1e-3
 
 
 def reheat(logprobs: Sequence[float], tail: Sequence[int], temperature: float) -> tuple[tuple[float, ...], float]:
-    """Return the probabilities of the kept tokens at a temperature, and the sum of those of all other tokens.
+    """Return the probabilities of the kept tokens at a temperature, in order, and the sum of those of all other tokens.
 
-    `logprobs` are the kept tokens' log-probabilities at temperature 1, most likely first, at least one; `tail` counts
-    all other tokens by their distance to the most likely one, in bins of `TAIL_BIN` nats. Raises ValueError unless the
-    temperature is positive.
+    `logprobs` are the kept tokens' natural log-probabilities at temperature 1, most likely first, at least one.
+    `tail[i]` is the number of other tokens whose log-probability is `i` to `i + 1` bins of `TAIL_BIN` nats below the
+    most likely one's. Raises ValueError unless the temperature is positive.
     """
     if not temperature > 0:
         raise ValueError(f"temperature is {temperature!r}, and must be more than 0.")
@@ -27,9 +27,9 @@ def reheat(logprobs: Sequence[float], tail: Sequence[int], temperature: float) -
 
 
 def _tail_weight(tail: Sequence[int], temperature: float) -> float:
-    """Return the tail's weight relative to the most likely token's, with tokens spread evenly over each bin.
+    """Return the tail's probability divided by the most likely token's, both at `temperature`, which must be positive.
 
-    Both weights are those at `temperature`, which must be positive.
+    `tail` is as in `reheat`; its tokens are taken to be spread evenly over each bin. 0 for an empty tail.
     """
     spread = TAIL_BIN / temperature / 2
     fill = math.sinh(spread) / spread
@@ -39,9 +39,10 @@ def _tail_weight(tail: Sequence[int], temperature: float) -> float:
 
 
 def _tail_scale(logprobs: Sequence[float], tail: Sequence[int]) -> float:
-    """Return the factor with which the tail gets its exact probability at temperature 1: 1 less the kept ones.
+    """Return the factor for `_tail_weight` with which the tail's probability at temperature 1 is exact.
 
-    1 if that probability is below `MIN_TAIL_PROBABILITY`; else `tail` must not be empty.
+    The exact one is 1 less the sum of the kept tokens' probabilities. The factor is 1 if that is below
+    `MIN_TAIL_PROBABILITY`; else `tail` must count at least one token. The arguments are as in `reheat`.
     """
     exact = 1 - math.fsum(map(math.exp, logprobs))
     if exact < MIN_TAIL_PROBABILITY:

@@ -52,7 +52,8 @@ class Settings:
     def from_env(cls) -> Settings:
         """Return the settings from environment variables, with defaults for those that are not set or blank.
 
-        Raises ValueError for a value that is no number or no yes or no where one is needed, and for numbers up to 0.
+        Raises ValueError where a number or a yes or no is needed and the value is none, and for a number that is not
+        above 0. Other values, such as an unknown device, are not checked here.
         """
         values: dict[str, Any] = {}
         for each in fields(cls):
@@ -65,7 +66,8 @@ class Settings:
 def _parse(name: str, raw: str, kind: str) -> object:
     """Return the value `raw` of the environment variable `name`, converted to the type that is named `kind`.
 
-    Raises ValueError if it cannot be converted, or is a number that is not above 0.
+    `kind` is "bool" (for 1, true, yes, 0, false and no), "str", "Path", "int" or "float". Raises ValueError if the
+    value cannot be converted, or is a number that is not above 0.
     """
     if kind == "bool":
         return _parse_bool(name, raw)

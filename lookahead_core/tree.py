@@ -29,7 +29,10 @@ class TreeWork:
 
 
 class Node:
-    """A token in a tree. Only the tree's methods change a node, except that engines set `prediction`."""
+    """A token in a tree, or the tree's root, which is none and has depth 0.
+
+    Only the tree's methods make and change nodes, except that engines set `prediction`.
+    """
 
     __slots__ = (
         "__weakref__",
@@ -63,7 +66,10 @@ class Node:
 
 
 class TreeGrower(Protocol):
-    """An object that grows nodes step by step, such as a stream, and needs them again at its next step."""
+    """An object that grows nodes step by step, such as a stream, and needs them again at its next step.
+
+    It adds itself to `TokenTree.growers`, so that its nodes are not pruned meanwhile.
+    """
 
     @property
     def frontier(self) -> Iterable[Node]:
@@ -74,8 +80,9 @@ class TreeGrower(Protocol):
 class TokenTree:
     """All nodes below one root. The root is no token: the first tokens of all paths are its children.
 
-    A view is the nodes that one result shows, such as a lookahead's. Nodes outside of the current view are hidden and
-    may be pruned, unless they are on the path to the head or in use by a grower.
+    The head is the node at the end of the text, and the trunk is the path to it. A view is the nodes that one result
+    shows, such as a lookahead's. Nodes outside of the current view are hidden and may be pruned, unless they are on the
+    trunk or in use by a grower. Pruning does not free the nodes' cache slots: `Engine.free` does.
     """
 
     def __init__(self) -> None:
@@ -114,7 +121,7 @@ class TokenTree:
         return node
 
     def memoize(self, node: Node, key: Hashable, value: Any) -> None:
-        """Store a value in a node's memo; the oldest entry is dropped beyond `MAX_MEMO` entries."""
+        """Store a value under `key` in the dict `node.memo`; beyond `MAX_MEMO` entries the oldest one is dropped."""
         if node.memo is None:
             node.memo = {}
         node.memo[key] = value
@@ -122,11 +129,11 @@ class TokenTree:
             del node.memo[next(iter(node.memo))]
 
     def keep_row(self, node: Node, row: Any) -> None:
-        """Keep the full row of log-probabilities after a node. Rows are large: a tree keeps the latest one only."""
+        """Keep the full row of log-probabilities after a node, for `row_of`; the row kept before is dropped."""
         self._row = weakref.ref(node), row
 
     def row_of(self, node: Node) -> Any | None:
-        """Return the row of log-probabilities after a node; None unless it is the last row that `keep_row` stored."""
+        """Return the row of log-probabilities after `node`; None unless `keep_row` was last called for this node."""
         return self._row[1] if self._row is not None and self._row[0]() is node else None
 
     def path(self, node: Node, below: Node | None = None) -> list[Node]:
@@ -153,19 +160,19 @@ class TokenTree:
         self.head = node
 
     def new_view(self) -> None:
-        """Begin a view, in which only the trunk is visible at first: all other nodes are now hidden."""
+        """Begin a view, in which only the trunk is visible at first: all other nodes are hidden, none is removed."""
         self.view += 1
         self.mark_visible(self.head)
 
     def mark_visible(self, node: Node) -> None:
-        """Mark `node` and its ancestors as shown by the current view, so that they are not pruned."""
+        """Mark `node` and its ancestors as shown by the current view: `prune` keeps them until the next view."""
         current: Node | None = node
         while current is not None and current.last_view != self.view:
             current.last_view = self.view
             current = current.parent
 
     def nodes(self) -> Iterator[Node]:
-        """Yield all nodes except the root, parents first."""
+        """Yield all nodes except the root, each after its parent; siblings are in no particular order."""
         return self._below(self.root)
 
     @staticmethod
@@ -177,7 +184,10 @@ class TokenTree:
             waiting.extend(node.children.values())
 
     def _path_ends(self) -> list[Node]:
-        """Return the ends of all paths that must not be pruned: the head, and the frontiers of growers."""
+        """Return the end nodes of all paths that must not be pruned: the head, and the nodes in growers' frontiers.
+
+        A node may come several times, and the root may be among them.
+        """
         return [self.head, *(node for grower in self.growers for node in grower.frontier)]
 
     def _protected(self) -> set[Node]:
@@ -187,7 +197,7 @@ class TokenTree:
     def prune_new(self, top: Node) -> list[Node]:
         """Remove the nodes below `top` that were created in the current view, and return them, children first.
 
-        The trunk, paths to growers' frontiers, and nodes with a child that stays are kept.
+        `top` itself, the trunk, paths to growers' frontiers, and nodes with a child that stays are kept.
         """
         protected = self._protected()
         below = list(self._below(top))
@@ -204,7 +214,7 @@ class TokenTree:
     def prune_unevaluated(self, nodes: Iterable[Node]) -> list[Node]:
         """Remove those of `nodes` that have no prediction and no children that stay; return them, deepest first.
 
-        The head and the frontiers of growers are kept. `nodes` holds each node once, without the root.
+        The head and the frontiers of growers are kept. `nodes` must hold each node once, and not the root.
         """
         ends = set(self._path_ends())
         removed = []
@@ -217,9 +227,9 @@ class TokenTree:
         return removed
 
     def prune(self, count: int | None = None) -> list[Node]:
-        """Remove hidden nodes, least recently visible first, and return them: all, or at most `count`.
+        """Remove hidden nodes, least recently visible first, and return them in this order: all, or at most `count`.
 
-        The trunk and the paths to growers' frontiers are kept.
+        The trunk and the paths to growers' frontiers are kept. A node is removed after its children.
         """
         protected = self._protected()
         hidden = [node for node in self.nodes() if node.last_view < self.view and node not in protected]

@@ -48,7 +48,7 @@ def check_number(name: str, value: object, low: float, high: float, *, above: bo
 def as_token_id(value: Any) -> int:
     """Return a value as an int, also if it is an integer of an array library; -1 if it is a bool or no integer.
 
-    A negative integer is returned as it is; there is no upper limit.
+    No limits are checked: a negative integer is returned as it is, and so is one beyond any vocabulary.
     """
     try:
         return -1 if isinstance(value, bool) else operator.index(value)
