@@ -29,7 +29,7 @@ class TreeWork:
 
 
 class Node:
-    """A token in a tree, or the tree's root, which is none and has depth 0.
+    """A token in a tree, or the tree's root, which is no token and has depth 0.
 
     Only the tree's methods make and change nodes, except that engines set `prediction`.
     """

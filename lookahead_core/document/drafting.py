@@ -48,8 +48,8 @@ class DocumentDrafting:
 
         All its drafters have read these tokens. `unread` is the number of them that the model does not read. None if
         `speculate` is false, or is None and the engine is the uncached one, or if `max_new_tokens` is 1, after which
-        nothing can be drafted. Even then, raises ValueError or LookaheadError if heads, a corpus, a source or a draft
-        model do not fit the model or the options.
+        nothing can be drafted. Raises ValueError or LookaheadError if heads, a corpus, a source or a draft model do not
+        fit the model or the options.
         """
         self._check(options)
         wanted = not self.model.engine_reason if options.speculate is None else options.speculate
@@ -63,7 +63,7 @@ class DocumentDrafting:
     def continuation(self, node: Node, tokens: int) -> Continuation:
         """Return a new greedy continuation below a node, with drafts; it has no tokens yet, and the caller grows it.
 
-        It is for a branch of a lookahead, and ends after `tokens` tokens, at least 1. The n-gram index does not take in
+        It is for a branch of a lookahead; `tokens`, at least 1, is its maximum length. The n-gram index does not learn
         its tokens, which are not text; the table of successors and the accuracy of the guesses do learn from it.
         """
         model = self.model

@@ -56,9 +56,10 @@ class ResultContext:
     def complete(self) -> CompletedSize | None:
         """Return a function that finds the first end of a word, clause, sentence or line, as `until` says, in a path.
 
-        The function takes the token ids of a path below `origin`, and the re-opened bytes at the start of the first one
-        (empty without healing). It returns the number of tokens up to that end, or None if there is none yet. For
-        `until="tokens"` there is no such function, and None is returned. Raises TextError without a tokenizer.
+        The function takes the token ids of a path after the text, and the bytes of the first token that the text has
+        already (b"" without healing). It returns the number of tokens up to that end, or None if there is none yet; the
+        end of a larger unit counts too. For `until="tokens"` there is no such function, and None is returned. Raises
+        TextError without a tokenizer.
         """
         if self.options.until == "tokens":
             return None
@@ -149,7 +150,7 @@ def _branch(leaf: BranchLeaf, distinguishing_length: int, before: str, context: 
 
 
 def _rest(paths: Sequence[tuple[int, ...]], context: ResultContext, start: BranchStart) -> tuple[Other, ...]:
-    """Return what else may come first: at most `TOP_TOKENS` first tokens that no path begins with, likeliest first.
+    """Return an `Other` for each first token that no path begins with, likeliest first, at most `TOP_TOKENS`.
 
     The re-opened token inserts nothing alone: in its stead there are pairs of it and a token after it, as far as no
     path begins with such a pair.
@@ -160,7 +161,7 @@ def _rest(paths: Sequence[tuple[int, ...]], context: ResultContext, start: Branc
 
 
 def _first_tokens(context: ResultContext, start: BranchStart) -> Iterator[Other]:
-    """Yield each first token that the prediction keeps with a probability above 0, likeliest first.
+    """Yield an `Other` for each first token that `start` keeps with a probability above 0, likeliest first.
 
     A re-opened token is left out: after all others come pairs of it and each token kept after it, likeliest first.
     """

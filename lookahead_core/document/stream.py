@@ -152,7 +152,7 @@ class Streams(Iterator[tuple[int, StreamStep]]):
 class Stream(Iterator[StreamStep]):
     """An iterator over the steps of one stream, one per token, as `Document.stream` returns it.
 
-    `steps` keeps the steps so far, from which the properties are computed. It may be abandoned at any step.
+    `steps` keeps the steps so far, and the properties describe the stream up to there. It may be abandoned at any step.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Stream(Iterator[StreamStep]):
     def token_ids(self) -> list[int]:
         """A new list of the ids of the tokens generated so far, also of those whose text is not shown.
 
-        These are an end token, the tokens of a stop string, and the token that has shown that the last word is over.
+        Such are an end token, the tokens of a stop string, and the token that has shown that the last word is over.
         """
         return [step.token_id for step in self.steps]
 
