@@ -13,7 +13,7 @@ NO_PAGE = (None, "none")
 
 
 class ForeignOrigin(LookaheadError):
-    """Raised for a request that a page of another site has sent; HTTP status 403."""
+    """The LookaheadError raised for a request that a page of another site has sent; HTTP status 403."""
 
     status = 403
 

@@ -38,7 +38,7 @@ MOST_STOPS, LONGEST_STOP = 20, 200
 
 
 class NotReady(LookaheadError):
-    """Raised while the model is not loaded yet, and for good if loading has failed; HTTP status 503."""
+    """The LookaheadError raised while the model is not loaded yet, and for good if loading has failed; status 503."""
 
     status = 503
 

@@ -59,9 +59,9 @@ class PageService:
     async def ask(self, payload: Any) -> News:
         """Start the request in a page's JSON, wait for its first news and return them, see `RequestProgress.news`.
 
-        Without a model the request is not checked, and the news have the state `waiting`, and as `loading` the
-        LoadingState, which may be an error. The state is `full`, with a sentence, if all sessions are busy or the
-        scheduler takes no more jobs. Both have `over`: nothing was started. Raises ValueError for an invalid request.
+        Without a model the request is not checked: the state is `waiting`, and `loading` is `LoadingState.as_json()`,
+        maybe an error. The state is `full`, with a `sentence`, if all sessions are busy or the scheduler takes no more
+        jobs. Both have `number`, `revision` and `over`: nothing was started. Raises ValueError for an invalid request.
         """
         if self.loader.model is None:
             loading = self.loader.loading.as_json()

@@ -225,7 +225,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def make_parser() -> Parser:
-    """Return the parser for command lines that name no subcommand."""
+    """Return the parser for command lines that name no subcommand: a prompt, a method and all options.
+
+    Parsed arguments always have `prompt` (None if not given) and `method`; other options only if they are on the
+    command line. Whether an option suits the method is not checked: `parse_arguments` does that.
+    """
     meanings = "\n".join(f"  {name:11}{meaning}" for name, meaning in METHODS.items())
     parser = Parser(
         prog="python -m lookahead_core",

@@ -102,7 +102,8 @@ class Screen:
     def _signs(self) -> tuple[str, str, str, str]:
         """Return the ellipsis, and the signs of a tree for a fork, the last child, and a line beside children.
 
-        They are ASCII if the file's encoding requires it.
+        The last three are three columns wide, with the space at their end: "├─ ", "└─ ", "│ ". All four are ASCII if
+        the file's encoding requires it; the ellipsis then has three characters.
         """
         try:
             "…├└│─".encode(getattr(self.file, "encoding", None) or "utf-8")

@@ -63,9 +63,10 @@ def in_order(pairs: Iterable[tuple[int, StreamStep]], count: int) -> Iterator[tu
 
 
 class StreamWriter:
-    """A context manager that writes streams as they grow: their text, or one line per token with its probability.
+    """A context manager that writes streams to a screen: their text, or one line per token with its probability.
 
-    Several streams get a numbered heading each. On a terminal the prompt comes before each text.
+    `add` takes the steps as they come, one stream after another (see `in_order`). Several streams get a numbered
+    heading each. Texts, but not lines of tokens, come after the prompt on a terminal.
     """
 
     def __init__(self, screen: Screen, prompt: str, count: int, model: Model | None = None) -> None:

@@ -70,11 +70,12 @@ def beam_search_batch(documents: Iterable[Document], **options: Unpack[BeamKeywo
 
 @takes_options(LookaheadOptions)
 def lookahead_batch(documents: Iterable[Document], **options: Unpack[LookaheadKeywords]) -> list[Lookahead]:
-    """Return one lookahead result per document, in order; each `cost` counts from the beginning of the batch.
+    """Return one lookahead result per document, in order. A `cost` has the passes and tokens of its own document.
 
-    With the mode "likely", and without `until`, `banned` and `heal`, the documents share forward passes; with any other
-    options, one document is computed after the other. Raises ValueError if the documents are of several models; the
-    options and all other errors are those of `Document.lookahead`.
+    A shared pass counts for each document in it; seconds count from the beginning of the batch. Passes are shared with
+    the mode "likely" and without `until`, `banned` and `heal`; with other options, one document is computed after the
+    other. Raises ValueError if the documents are of several models; the options and all other errors are those of
+    `Document.lookahead`.
     """
     checked_options = parse_options(LookaheadOptions, options, "lookahead_batch")
     documents = _listed(documents)

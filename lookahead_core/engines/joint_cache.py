@@ -74,7 +74,8 @@ def joint_cache(caches: Sequence[FlatCache], rows: tuple[int, ...]) -> Cache:
     """Return the cache object for a forward pass over several trees, which writes into each tree's own cache.
 
     `rows` are counts: the first `rows[0]` rows of the pass go to `caches[0]`, the next `rows[1]` to `caches[1]`, and so
-    on.
+    on. The model must use `tree_attention`. Each cache needs room for its rows before (`FlatCache.reserve`), and its
+    own `FlatCache.add` after the pass.
     """
     columns = zip(*(cache.layers for cache in caches), strict=True)
     return Cache(layers=[JointLayer(layers, rows) for layers in columns])

@@ -100,9 +100,10 @@ class CallDocument:
         """Return a JSON object per entry of highlights, in the order of the text.
 
         It has start, end, token (its characters), token_loss (in nats), ids, word (its start and end), rank,
-        alternatives (id, text, probability and ended of each), topk_tokens (their texts), most_likely_token, and ratio:
-        the loss relative to the highest one. most_likely_token is the entry's own text unless the model predicted
-        another token.
+        alternatives (id, text, probability, ended), topk_tokens (their texts; "" if no whole characters),
+        most_likely_token (the entry's own text unless the model predicted another token), and ratio, as
+        `Highlights.relative_loss`: null if that is None, above 1 only for the first entry and an infinite loss. Without
+        a prediction token_loss, rank and ratio are null, and alternatives and topk_tokens empty.
         """
         return [_highlight_as_json(found, entry) for entry in found.entries]
 

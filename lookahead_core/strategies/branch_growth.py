@@ -121,7 +121,11 @@ class BranchStart:
 
 @dataclass(frozen=True, slots=True)
 class GrowthStep:
-    """The state of a lookahead: after a forward pass, when its first tokens are known, or when it is finished."""
+    """A step of a lookahead: its leaves so far, or while the prompt is prefilled, how many tokens are still to read.
+
+    There is one after each forward pass, one when the first tokens are known (with or without a pass), and one at the
+    end. The last one is the result; nothing in it marks it as the last.
+    """
 
     leaves: tuple[BranchLeaf, ...]
     """The leaves of all branches so far; empty while the prompt is prefilled."""

@@ -299,9 +299,10 @@ def _render(tokenizer: Any, messages: Messages, *, generation_prompt: bool = Fal
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of a Jinja `TemplateError`, which a template raises on purpose, in at most 200 characters.
+    """Return the message of a Jinja `TemplateError`, which a template raises on purpose, to be put into a sentence.
 
-    For an error of another type, also a subclass, or without a message: the name of its type.
+    Spaces, dots and exclamation marks at both ends are left out, and it has at most 200 characters. For an error of
+    another type, also a subclass, or where nothing is left of the message: the name of its type.
     """
     message = str(error) if type(error).__name__ == "TemplateError" else ""
     return message.strip(" .!")[:200] or type(error).__name__

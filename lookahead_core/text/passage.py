@@ -180,8 +180,9 @@ class Passage:
     def pop(self, count: int) -> None:
         """Remove the last `count` tokens and their text; a typed token that a removed one had replaced comes back.
 
-        One that comes back is then the last token, and is removed too if `count` is not reached yet. Raises IndexError
-        if there are fewer tokens, those before the text included; some are then removed.
+        One that comes back is then the last token, and is removed too if `count` is not reached yet. `count` must not
+        exceed the number of tokens, those before the text included: else IndexError is raised, all tokens are gone, and
+        the text is unchanged.
         """
         text = self.text
         self.removals += count > 0

@@ -26,14 +26,27 @@ def documented(path: Path) -> Iterator[tuple[str, str]]:
         text = ast.get_docstring(node)
         if isinstance(node, ast.ClassDef):
             waiting += [(member, f"{owner}{node.name}.") for member in node.body]
-            signature = f"class {owner}{node.name}"
+            signature = class_signature(node, owner)
         else:
             returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-            decorators = "".join(f"@{ast.unparse(decorator)} " for decorator in node.decorator_list)
             kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
-            signature = f"{decorators}{kind} {owner}{node.name}({ast.unparse(node.args)}){returns}"
+            signature = f"{decorators(node)}{kind} {owner}{node.name}({ast.unparse(node.args)}){returns}"
         if text:
             yield f"{path.relative_to(ROOT)}: {signature}", text
+
+
+def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
+    """The decorators as written, each followed by a space."""
+    return "".join(f"@{ast.unparse(decorator)} " for decorator in node.decorator_list)
+
+
+def class_signature(node: ast.ClassDef, owner: str) -> str:
+    """A class as an editor shows it: its bases, and the arguments of its constructor or its annotated fields."""
+    bases = ", ".join(map(ast.unparse, node.bases))
+    made = [member for member in node.body if isinstance(member, ast.FunctionDef) and member.name == "__init__"]
+    fields = [ast.unparse(member) for member in node.body if isinstance(member, ast.AnnAssign)]
+    arguments = ast.unparse(made[0].args).removeprefix("self, ") if made else ", ".join(fields)
+    return f"{decorators(node)}class {owner}{node.name}({bases}), made from ({arguments})"
 
 
 def main() -> None:

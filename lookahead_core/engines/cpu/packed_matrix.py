@@ -10,10 +10,11 @@ from torch import nn
 
 
 class PackedLinear(nn.Module):
-    """A linear layer with a copy of its weight in oneDNN's own memory layout ("packed"), of the same dtype.
+    """A linear layer without gradients, made from `weight`, (outputs, inputs), on the CPU, and `bias` or None.
 
-    `weight` has the shape (outputs, inputs); it is no parameter of this module. `packs` must be true for its dtype.
-    With an unpacked weight, oneDNN would reorder it in every product.
+    It holds a copy of the weight, of its dtype, in oneDNN's own memory layout ("packed"); with an unpacked weight,
+    oneDNN would reorder it in every product. It has no parameters, and no attribute `weight` or `bias`. `packs` must be
+    true for the dtype.
     """
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
