@@ -123,7 +123,9 @@ class Speculation:
         self.reused_nodes: list[Node] = []
         """The nodes without a prediction in the latest draft that the token tree had already."""
         self._hidden: torch.Tensor | None = None
-        """The hidden state of the last accepted node."""
+        """The hidden state of the last node that the latest pass accepted; None after it was used."""
+        self._hidden_length = 0
+        """The number of tokens from the root to the token that was chosen from `_hidden`."""
         self._drafting_seconds = 0.0
 
     @property
@@ -165,7 +167,9 @@ class Speculation:
         invalid guess.
         """
         started = time.perf_counter()
-        hidden, self._hidden = self._hidden, None
+        # Tokens that took no pass since then have no hidden state.
+        hidden = self._hidden if len(path) == self._hidden_length else None
+        self._hidden = None
         states = [
             drafter.start(path, hidden, max_depth) if max_depth and (payoff is None or payoff.begin_pass()) else None
             for drafter, payoff in zip(self.drafters, self._payoffs, strict=True)
@@ -311,7 +315,7 @@ class Speculation:
             if payoff is not None:
                 guessed_alone = sum(draft.by_node[node].drafters == (drafter.name,) for node in accepted[1:])
                 payoff.note_gain(guessed_alone * seconds / len(accepted))
-        self._hidden = scores.hidden_state(accepted[-1])
+        self._hidden, self._hidden_length = scores.hidden_state(accepted[-1]), len(path)
         names = tuple("+".join(draft.by_node[node].drafters) for node in accepted[1:])
         return Pass(len(accepted), len(draft.by_node), seconds, self._drafting_seconds, names)
 

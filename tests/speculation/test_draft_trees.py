@@ -291,6 +291,29 @@ def test_hidden_states_are_needed_if_one_drafter_uses_them(needs: tuple[bool, bo
     assert speculation.needs_hidden is any(needs)
 
 
+def test_drafters_get_the_hidden_state_that_the_last_token_was_chosen_from_or_none() -> None:
+    class Watching(Fixed):
+        """Notes the hidden states that its drafts start with."""
+
+        def start(self, path: Sequence[int], vector: torch.Tensor | None, reach: int) -> Any:
+            seen.append(None if vector is None else vector.tolist())
+            return super().start(path, vector, reach)
+
+    seen: list[list[float] | None] = []
+    speculation = Speculation([Watching("one", {})], GuessAccuracy(), Table([0.3] * 9), frozenset(), VOCABULARY)
+    tree, path = TokenTree(), list(PROMPT)
+    head = tree.descend(tree.root, path)
+    for tokens in ([7], [8], [9, 10], [11]):
+        speculation.draft(head, path, 3, PassLoad(1), None)
+        scores = NodeScores([head], torch.zeros(1, VOCABULARY), torch.full((1, 4), float(path[-1])))
+        speculation.learn_from_pass([*path, tokens[0]], 1, [head], scores, 0.1)
+        path += tokens
+        head = tree.descend(head, tokens)
+    speculation.draft(head, path, 3, PassLoad(1), None)
+    # After token 10, which took no pass, there is no hidden state of token 9.
+    assert seen == [None, [5.0] * 4, [7.0] * 4, None, [10.0] * 4]
+
+
 def test_the_odds_of_a_guess_are_clamped() -> None:
     guesses = {(): [(1, 9.0), (2, -3.0)], (1,): [(1, 0.99)]}
     speculation = Speculation([Fixed("one", guesses)], GuessAccuracy(), Table([0.01] * 9), frozenset(), VOCABULARY)

@@ -71,8 +71,9 @@ class Drafter(Protocol):
         """Return the state at the end of `path` for a draft at most `reach` tokens deep; None to guess nothing.
 
         `path` holds the token ids that the model reads, as for `hear`. `vector`, of shape (hidden size,), is the hidden
-        state of its last token but one, the last token that the model has evaluated; None if the last pass gave none:
-        before the first pass, where no drafter sets `hidden`, and in engines without hidden states.
+        state of its last token but one, from which the last token was chosen. None where the latest pass did not give
+        it: before the first pass, after a token that needed no pass, where no drafter sets `hidden`, and in engines
+        without hidden states.
         """
         ...
 
