@@ -36,9 +36,9 @@ BODY_TIMEOUT = 5.0
 class RequestGate:
     """ASGI middleware: reads the whole body of an HTTP request, checks it, and only then calls the app.
 
-    A body that is too large or stops coming, and a request that Gradio should not get (see `_check`), get an error
-    response with a sentence instead. If the client disconnects before the body ends, nothing is called and nothing
-    sent. Connections other than HTTP go to the app unchecked.
+    A body that is too large (413) or stops coming (408), and a request that `_check` refuses (its error's status), get
+    an error response with a sentence instead. If the client disconnects before the body ends, nothing is called and
+    nothing sent. Connections other than HTTP go to the app unchecked.
     """
 
     def __init__(self, app: ASGIApp) -> None:

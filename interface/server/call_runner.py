@@ -44,7 +44,10 @@ class NotReady(LookaheadError):
 
 
 class TooMany(LookaheadError):
-    """Raised if too many calls are running or waiting for their check; HTTP status 429."""
+    """Raised, with a sentence that says which, if AT_ONCE calls are running or MOST_CHECKED wait for their check.
+
+    The HTTP status is 429.
+    """
 
     status = 429
 

@@ -49,7 +49,11 @@ class ReplacementFit:
 
     @property
     def verdict(self) -> str:
-        """The result as an English phrase, such as "drops in"."""
+        """The result as an English phrase: "drops in", "would need the rest rewritten" or "cannot be told".
+
+        These are for `drops_in` True, False and None. But it is "the text would end here" for an end token, and
+        otherwise "nothing follows it" if the text has no next words.
+        """
         if self.alternative.ended:
             return "the text would end here"
         if not self.following:

@@ -24,7 +24,11 @@ DEFAULT_NEW_TOKENS = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommand's own arguments; the parsed arguments have `json` and `columns` only if they are set."""
+    """Add the prompts and options of `check-agreement` to its parser; the caller adds the model's options.
+
+    The parsed arguments have `json` and `columns` (from `--width`) only if they are on the command line: `run` and
+    `_screen` ask whether the key is there.
+    """
     parser.add_argument("prompt", nargs="+", help='a text to continue; "-" reads one, without its last line break')
     group = parser.add_argument_group("check")
     absent: dict[str, Any] = {"default": argparse.SUPPRESS}

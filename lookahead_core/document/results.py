@@ -108,7 +108,11 @@ class Other:
 
 @dataclass(frozen=True, slots=True)
 class Beam(Branch):
-    """A branch that a beam search returned, with the score that the search ranks by."""
+    """A branch that a beam search returned, with the score that the search ranks by.
+
+    The score is the sum of the log-probabilities after all rules, divided by the length to the power `length_penalty`;
+    with `stopping="seed"` it is not divided.
+    """
 
     score: float = 0.0
     """What the search ranks by: the sum of log-probabilities after all rules, divided by the length to the power

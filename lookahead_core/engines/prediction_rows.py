@@ -73,7 +73,8 @@ class LogitRows:
     def logprobs(self) -> torch.Tensor:
         """The log-softmax of each row, of shape (rows, vocabulary), computed anew at each use.
 
-        It is derived from `probabilities`, which saves another sweep over the row.
+        Each logit less that of the row's best token, plus the log of that token's entry in `probabilities`: this saves
+        another sweep over the row, and a token whose probability underflows to 0 keeps a finite value.
         """
         return (self.logits - self._of_best(self.logits)).add_(self._of_best(self.probabilities).log())
 

@@ -140,7 +140,7 @@ def fastest_dtype(device: str) -> torch.dtype:
     """Return the dtype that a type of device computes fastest in, judged by its features and not measured.
 
     It is bfloat16 on "mps"; on "cuda" bfloat16, or float16 for a GPU without it; on a CPU bfloat16 if the processor has
-    instructions for it, else float32.
+    AVX-512 instructions for it and PyTorch can multiply packed matrices of it, else float32.
     """
     if device == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16

@@ -206,7 +206,10 @@ class CallDocument:
         }
 
     def _text_of(self, token: ChatToken) -> str:
-        """Return a token's characters in this text; the name of a token without any, such as a start token."""
+        """Return a token's characters in this text; if it has none, its own text or its name, see `_text_or_name`.
+
+        A token that is only a part of a character then has replacement characters, and a start token its name.
+        """
         return self.text[token.start : token.end] or _text_or_name(self.document.model, token.token_id)
 
     def _alternatives(self, node: Node, count: int) -> list[Answer]:

@@ -189,7 +189,7 @@ class Scheduler:
         """Grow each node greedily until its end is at `depth`, counted from the root, or has a token id in `stop`.
 
         A generator that yields after each pass the new ends of all branches that grew. Each step is a request of its
-        own in the scheduler's thread.
+        own in the scheduler's thread; if it is taken in that thread, it is done at once, without a request.
         """
         steps = self.engine.roll_out(nodes, depth, stop)
         while (frontier := self._call(next, steps, None)) is not None:

@@ -192,9 +192,10 @@ class NgramIndex:
         self._tail = (self._tail + tokens[-MAX_RUN:].tolist())[-MAX_RUN:]
 
     def _append(self, token_id: int) -> None:
-        """Store a token id or BREAK at the next position, and make room if needed.
+        """Store a token id or BREAK at the next position; do not link it to the runs before it, nor add it to the tail.
 
-        It is not linked to the runs before it, nor added to the tail.
+        If the buffer is full and may still grow, `_reserve` enlarges it first and makes the tables anew; at
+        `max_tokens`, the oldest token is overwritten.
         """
         if self._end >= self._capacity < self.max_tokens:
             self._reserve(self._end + 1)
@@ -265,7 +266,7 @@ class _RunTable:
     """A hash table from runs of one length to the positions after them, chained from the latest to the oldest.
 
     `NgramIndex` has one for each run length. A run's slot is made of its hash, so the runs of several hashes may share
-    one. `capacity` is the index's, in tokens.
+    one. `capacity` is the number of tokens that the index has room for; when it makes more room, it makes new tables.
     """
 
     def __init__(self, length: int, capacity: int) -> None:

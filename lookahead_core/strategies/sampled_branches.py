@@ -121,7 +121,10 @@ class SampledGrowth:
         return first is None or (first[0] == head.token_id and not self._is_known(head, stream))
 
     def _is_known(self, node: Node, stream: int) -> bool:
-        """Whether both the stream's sample and the prediction after a node are known without a forward pass."""
+        """Whether a sample of the stream, and the prediction without banned tokens are stored after a node.
+
+        If not, `evaluate` makes a forward pass for it: a sample that is not stored is never drawn without one.
+        """
         return self._sampled(node, stream) is not None and self.growth.prediction_after(node) is not None
 
     def _sample(self, node: Node, stream: int, row: torch.Tensor, typed: bytes = b"") -> None:

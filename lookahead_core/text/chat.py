@@ -350,7 +350,8 @@ def _opening_tokens(tokenizer: _ChatTokenizer, parts: list[_Part]) -> list[ChatT
 def _encode_template(tokenizer: _ChatTokenizer, text: str) -> list[tuple[int, int]]:
     """Return (id, start) for the tokens of a text; `start` is the index of a token's first character.
 
-    Starts never decrease. Special tokens that the text spells become control tokens, and no start token is added.
+    Starts never decrease. They are the offsets of a fast tokenizer; for others they are found by the tokens' bytes, see
+    `_starts_by_bytes`. Special tokens that the text spells become control tokens, and no start token is added.
     """
     options = {"add_special_tokens": False, "split_special_tokens": False, "verbose": False}
     if tokenizer.tokenizer.is_fast:

@@ -102,7 +102,7 @@ class TextCodec:
     def first_bytes_of(self, token_id: int) -> bytes:
         """Return the bytes that a token adds to an empty text, where some tokenizers drop a leading space.
 
-        b"" where `bytes_of` is.
+        b"" where `bytes_of` is, and also for a token of only that space.
         """
         spelled = self.bytes_of(token_id)
         if not spelled:

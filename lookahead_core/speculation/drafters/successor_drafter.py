@@ -77,5 +77,5 @@ class SuccessorDrafter:
         ]
 
     def follow(self, state: Any, token_id: int) -> tuple[int, ...]:
-        """Return the state after one more token: the last token id of `state`, and `token_id`."""
+        """Return the state after one more token: the last token id of `state`, which must have one, and `token_id`."""
         return (state[-1], token_id)
