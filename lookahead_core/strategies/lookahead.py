@@ -148,9 +148,10 @@ def _grow_every_level(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequ
 
 
 def _children_or_self(growth: Growth, leaf: BranchLeaf, count: int) -> list[BranchLeaf]:
-    """Return the leaf's `count` most probable children, or the leaf itself if it can grow no more.
+    """Return the leaf's `count` most probable children (`Growth.children`), or the leaf itself if it cannot grow.
 
-    The prediction after a leaf that can grow must be known.
+    The prediction after a leaf that can grow must be known. There are fewer children if it holds fewer tokens, and none
+    if all tokens that are not banned have probability 0.
     """
     return growth.children(leaf, count) if growth.can_grow(leaf) else [leaf]
 

@@ -131,7 +131,7 @@ def accuracy(forward: HeadsForward, dataset: HeadDataset) -> list[tuple[float, f
 
     Shares are from 0 to 1. A guess hits if it is the token that was sampled; tokens outside the heads' vocabulary count
     and are never hit, positions after the end of a text do not count. A head without any held-out token gets shares of
-    0. `forward` are the heads to measure, as many as the dataset was made for; that must not be empty.
+    0. `forward` are the heads to measure, as many as the dataset was made for; the dataset must not be empty.
     """
     right = torch.zeros(dataset.held_out_target_ids.shape[1], 2)
     kept = forward.kept.cpu()
