@@ -28,6 +28,7 @@ def lookahead_steps_at(document: Document, start: int, **options: Unpack[Lookahe
     as by setting the text or by another lookahead.
     """
     checked_options = LookaheadOptions.of(options)
+    document.require_room(checked_options.depth)
     token = token_at(document, start)
     window = next(window for window in reading_windows(document) if window.begin <= token < window.end)
     context, opening = document.model.context_length, document.passage.start_count

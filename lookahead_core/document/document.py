@@ -345,10 +345,14 @@ class Document:
             self.tree.cache.check()
         assert self.tree.token_ids(self.tree.head) == self._tokens_read()[0]
 
-    def _steps(self, options: LookaheadOptions) -> Iterator[LookaheadStep]:
+    def require_room(self, depth: int) -> None:
+        """Raise ValueError unless the context has room for the opening, one token of the text, and `depth` more."""
         context = self.model.context_length
-        if context is not None and options.depth + self.passage.start_count >= context:
-            raise ValueError(f"depth is {options.depth}, and this model sees only {context} tokens in all.")
+        if context is not None and depth + self.passage.start_count >= context:
+            raise ValueError(f"depth is {depth}, and this model sees only {context} tokens in all.")
+
+    def _steps(self, options: LookaheadOptions) -> Iterator[LookaheadStep]:
+        self.require_room(options.depth)
         seen_from = self._update_head(options.depth)
         self._require_tokens()
         self.new_view()

@@ -552,6 +552,8 @@ def test_bad_input_gets_a_sentence(tiny_model: Model, short_model: Model) -> Non
         drop_in(document, entry, entry.alternatives, words=0)
     with pytest.raises(ValueError, match="start is 100, and must be"):
         list(lookahead_steps_at(document, 100))
+    with pytest.raises(ValueError, match=r"^depth is 32, and this model sees only 32 tokens in all\.$"):
+        list(lookahead_steps_at(Document(short_model, TEXT), 6, depth=32))
     with pytest.raises(ValueError, match="start is 6, and must be"):
         list(lookahead_steps_at(document, 6))
     with pytest.raises(LookaheadError, match="Nothing precedes the first word"):
