@@ -66,9 +66,10 @@ class StreamStep:
 
 
 class StreamReader:
-    """Turns the tokens of a continuation into steps with text, and ends the continuation at a stop condition.
+    """Turns the tokens of a continuation into steps with text, and ends it at a stop condition of its options.
 
-    `stream_steps` grows the continuation and calls `step`.
+    `text_end` is the state at the end of the text where the continuation starts, from which its tokens are decoded;
+    `before` is that text. `stream_steps` grows the continuation and calls `step`.
     """
 
     def __init__(self, continuation: Continuation, text_end: TextEnd, before: str) -> None:

@@ -10,6 +10,7 @@ import argparse
 import ast
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +28,7 @@ def documented(path: Path) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.ClassDef):
             waiting += [(member, f"{owner}{node.name}.") for member in node.body]
             signature = class_signature(node, owner)
+            text = text and "\n".join([text, *field_docstrings(node)])
         else:
             returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
             kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
@@ -38,6 +40,16 @@ def documented(path: Path) -> Iterator[tuple[str, str]]:
 def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
     """The decorators as written, each followed by a space."""
     return "".join(f"@{ast.unparse(decorator)} " for decorator in node.decorator_list)
+
+
+def field_docstrings(node: ast.ClassDef) -> list[str]:
+    """A line for each annotated field that is followed by a docstring, as pages made from the code show them."""
+    lines = []
+    for field, following in pairwise(node.body):
+        is_text = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+        if isinstance(field, ast.AnnAssign) and is_text:
+            lines.append(f"  {ast.unparse(field.target)}: {following.value.value}")  # type: ignore[attr-defined]
+    return lines
 
 
 def class_signature(node: ast.ClassDef, owner: str) -> str:

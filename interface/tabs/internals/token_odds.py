@@ -63,9 +63,10 @@ class InternalsRequest(BranchRequest):
 
 
 class InternalsSession(PageSession):
-    """The session of a page of the Internals tab: evaluates every token of a text or of a conversation.
+    """The session of a page of the Internals tab: evaluates every token of a text or of a conversation; no branches.
 
-    The token tree of the last text is kept, so that a common prefix is not evaluated again. There are no branches.
+    The token tree of the last text is kept for half an hour. If more than half of the tokens of the next text are a
+    prefix that both share, this prefix is not evaluated again; otherwise the next text is evaluated as a whole.
     """
 
     def __init__(self, model: Model) -> None:
