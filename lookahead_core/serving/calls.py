@@ -59,8 +59,9 @@ def call(steps: Callable[P, Steps]) -> Callable[P, Answer]:
 class Calls:
     """The calls to one model: each method with the decorator `call` takes JSON values, and returns a JSON object.
 
-    A call raises ValueError for a wrong argument, and LookaheadError if the model cannot do what it asks for. While the
-    pool keeps a call's tree, calls with the same beginning do not evaluate it again.
+    A call raises ValueError for a wrong argument, and LookaheadError if the model cannot do what it asks for. Trees of
+    earlier calls are kept in `tree_pool`, a new `TreePool` if it is None: if one of them holds more than half of a
+    call's tokens, from the first on, what was computed for these is not computed again.
     """
 
     def __init__(self, model: Model, tree_pool: TreePool | None = None) -> None:
