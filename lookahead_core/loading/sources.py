@@ -63,10 +63,10 @@ def load_weights(
 ) -> Loaded:
     """Return the model and tokenizer of a Hub id, a folder, a .gguf file, or "" for the default model.
 
-    A revision of the default model comes from the Hub only. The model is on the CPU, or where `device_map` or
-    quantization puts it; its dtype is that of the files if `dtype` is None. The tokenizer is None if the model has
-    none. `settings` has the cache folder and the Hub's timeout. Every `Exception` becomes a ModelError that says what
-    to do. `report` is called with progress.
+    A revision of the default model comes from the Hub or the Hub's cache on this machine only. The model is on the CPU,
+    or where `device_map` or quantization puts it; its dtype is that of the files if `dtype` is None. The tokenizer is
+    None if the model has none. `settings` has the cache folder and the Hub's timeout. Every `Exception` becomes a
+    ModelError that says what to do. `report` is called with progress.
     """
     options = PretrainedSource(
         "", trust_remote_code=trust_remote_code, dtype=dtype, device_map=device_map, quantization=quantization
