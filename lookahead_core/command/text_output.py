@@ -78,7 +78,11 @@ class StreamWriter:
         self._begun = -1
 
     def add(self, index: int, step: StreamStep) -> None:
-        """Write the next step of stream `index`; all steps of one stream must come before those of the next."""
+        """Write the next step of stream `index`: its text, or with a model an `odds_line`.
+
+        All steps of one stream must come before those of the next. Before a stream's first step comes its heading if
+        there are several streams, then the table's head with a model, or without one the prompt on a terminal.
+        """
         if index != self._begun:
             self._begin(index)
         if self.model is None:

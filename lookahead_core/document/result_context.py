@@ -29,7 +29,7 @@ class ResultContext:
     """What results are made from besides leaves: facts about a lookahead or beam search that stay while it grows."""
 
     origin: Node
-    """The node below which the branches grow."""
+    """The node of the text's last token; branches grow below it, or below its parent if it is `reopened`."""
     text_end: TextEnd
     """The end of the text at that node."""
     stop: frozenset[int]
