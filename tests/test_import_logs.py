@@ -62,6 +62,7 @@ def standard_error_of(kind: str) -> str:
     return finished.stderr
 
 
+@pytest.mark.slow
 def test_warnings_of_torch_and_torchao_do_not_reach_the_terminal_of_a_program_and_reach_a_library_user() -> None:
     with ThreadPoolExecutor(2) as pool:
         program, library = pool.map(standard_error_of, ("program", "library"))

@@ -300,6 +300,7 @@ def all_alike(methods: SpeculationMethods) -> set[str]:
     return set(written)
 
 
+@pytest.mark.slow
 def test_every_method_runs_and_writes_the_same_text(chat_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "read_task", lambda name: read_task(name)[:2])
     # What is not measured needs no garbage collected before it.

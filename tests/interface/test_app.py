@@ -86,6 +86,7 @@ def test_a_bad_variable_is_one_sentence_that_names_it(environment: dict[str, str
     assert len(ended.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_taken_port_is_a_sentence() -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))

@@ -325,6 +325,7 @@ def test_a_killed_process_leaves_nothing_in_the_way(index: Index) -> None:
     assert index.beside() == {"tiny"}
 
 
+@pytest.mark.slow
 def test_a_damaged_folder_of_ours_is_made_again(index: Index) -> None:
     index.make()
     for name in ("model.safetensors", "config.json", "tokenizer.json"):

@@ -233,7 +233,7 @@ def texts(
 @pytest.mark.parametrize(
     ("team", "runs"),
     [
-        ("drawn, and followed", 3_000),
+        ("drawn, and followed", 1_500),
         *(pytest.param(team, 20_000, marks=pytest.mark.slow) for team in ("drawn", "random", "drawn, and others")),
         pytest.param("drawn, and followed", 100_000, marks=[pytest.mark.slow, pytest.mark.long]),
     ],
@@ -244,7 +244,7 @@ def test_under_rejection_texts_keep_their_probabilities(team: str, runs: int) ->
         require_odds(texts(model, team, runs), exact(model), runs)
 
 
-@pytest.mark.parametrize(("weights", "runs"), [(0, 3_000), pytest.param(1, 30_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("weights", "runs"), [(0, 1_500), pytest.param(1, 30_000, marks=pytest.mark.slow)])
 def test_under_rejection_texts_keep_their_probabilities_with_a_sampling_draft_model(weights: int, runs: int) -> None:
     model, little = small_model(), small_model(weights)
     with torch.no_grad():

@@ -96,6 +96,7 @@ def exact(model: Model) -> list[float]:
     return Document(model, token_ids=[1, 2, 3]).odds(temperature=1.0).exp().tolist()
 
 
+@pytest.mark.slow
 def test_an_end_that_was_drawn_comes_with_its_odds() -> None:
     model, little = small(eos_token_id=0), small(eos_token_id=0)
     assert exact(model)[0] > 0.05

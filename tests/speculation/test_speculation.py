@@ -657,6 +657,7 @@ def test_stops_hold_within_a_draft(tiny_model: Model) -> None:
         assert stream.finish == expected.finish
 
 
+@pytest.mark.slow
 def test_if_the_cache_has_no_space_for_drafts_the_text_continues_without_them(byte_tokenizer: Any) -> None:
     from lookahead_core.engines.cached import CachedEngine
 

@@ -225,6 +225,7 @@ def test_samples_keep_their_position_in_a_text_longer_than_the_context(byte_toke
     assert paths(result) == [draws.row(window, stream, 6, stop, unread) for stream in range(3)]
 
 
+@pytest.mark.slow
 def test_a_repeated_sampled_lookahead_needs_no_pass_and_keeps_no_memory(tiny_model: Model) -> None:
     document = Document(tiny_model, PROMPT_TEXT)
     requested = {"mode": "sampled", "k": 6, "depth": 5, "temperature": 1.5}

@@ -488,6 +488,7 @@ for fault in sys.argv[2:]:
 """
 
 
+@pytest.mark.slow
 def test_without_llvm_or_with_one_that_cannot_be_loaded_all_else_is_there(tmp_path: Path) -> None:
     """Without it, with one that is broken, and with one that is too old."""
     faults = ["raise ImportError", "raise OSError", OLD]

@@ -89,6 +89,7 @@ FETCHED = """async start => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_browser_asks_for_each_script_once_and_after_a_reload_for_none(browser: Any) -> None:
     start = assets.scripts().address("tabs/writer/writer.js")

@@ -84,6 +84,7 @@ def test_a_text_evaluated_over_http_is_not_evaluated_again_for_gradios_client(
     assert model.engine.passes == passes
 
 
+@pytest.mark.slow
 def test_an_mcp_client_gets_what_the_functions_return(model: Model) -> None:
     pytest.importorskip("mcp", reason="The package mcp is not installed.")
     with served(model, mcp_server=True) as url:
@@ -119,6 +120,7 @@ def test_mcp_without_its_package_is_refused_with_a_sentence(
     assert ended.value.code == 2 and "gradio[mcp]" in said and len(said.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_building_the_interface_does_not_import_torch() -> None:
     script = "import sys, interface as i; i.build(i.ModelLoader(None)); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False, cwd=Path(app.__file__).parent).returncode == 0

@@ -21,7 +21,7 @@ from tests.support.witness import REFUSAL, WITNESS, around, rows_of, talker
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-RUNS = int(os.environ.get("LOOKAHEAD_STRESS_RUNS", "10"))
+RUNS = int(os.environ.get("LOOKAHEAD_STRESS_RUNS", "5"))
 AT_ONCE = 5
 """More would make the browser slower than the keys."""
 KEYS = 300

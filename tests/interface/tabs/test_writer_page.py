@@ -342,7 +342,8 @@ CLICK = """branch => new Promise(resolve => {
 })"""
 
 
-@pytest.mark.parametrize("delay", [0, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [0, 150])
 def test_a_prefetched_click_paints_all_rows_without_a_pass(
     page: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch, delay: int
 ) -> None:
@@ -484,6 +485,7 @@ def test_stopping_before_there_are_branches_says_how_to_continue(
         assert opened.text == PROMPT + " and"
 
 
+@pytest.mark.slow
 def test_sliders_use_the_data_in_the_page_and_send_no_request(tiny: Visit) -> None:
     tiny.type(PROMPT)
     tiny.page.wait_for_selector("#branches[data-ahead-ready='5']", timeout=PATIENCE)
