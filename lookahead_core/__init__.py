@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from lookahead_core.document.batch import beam_search_batch, lookahead_batch, stream_batch
     from lookahead_core.document.document import Document
     from lookahead_core.document.results import (
+        BannedToken,
         Beam,
         BeamNode,
         Beams,
@@ -43,7 +44,8 @@ _HOMES = {
     "document.batch": ("beam_search_batch", "lookahead_batch", "stream_batch"),
     "document.document": ("Document",),
     "document.results": (
-        "Beam", "BeamNode", "Beams", "BeamStep", "Branch", "Cost", "Lookahead", "LookaheadStep", "Other", "Piece",
+        "BannedToken", "Beam", "BeamNode", "Beams", "BeamStep", "Branch", "Cost", "Lookahead", "LookaheadStep", "Other",
+        "Piece",
     ),
     "document.stream": ("Stream", "StreamStep", "Streams"),
     "errors": ("CacheFull", "LookaheadError", "ModelError", "TextError"),
@@ -61,6 +63,7 @@ _HOMES = {
 }  # fmt: skip
 
 __all__ = [
+    "BannedToken",
     "Beam",
     "BeamNode",
     "BeamStep",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
 from lookahead_core.document.coverage import covered_probability, distinguishing_lengths
-from lookahead_core.document.results import Beam, BeamNode, Beams, Branch, Cost, Lookahead, Other, Piece
+from lookahead_core.document.results import BannedToken, Beam, BeamNode, Beams, Branch, Cost, Lookahead, Other, Piece
 from lookahead_core.engines.prediction_rows import TOP_TOKENS
 from lookahead_core.prediction import Prediction
 from lookahead_core.strategies.beam import BeamPath, BeamTrace
@@ -80,6 +80,7 @@ def make_lookahead(
     """Return the lookahead result of these leaves, in their order.
 
     `start` has the predictions of the first tokens; without it, or without leaves, `rest` is empty and `said` None.
+    Without it `banned` is empty too.
     The leaves must be below `context.origin`, or below its parent if it is re-opened.
     """
     paths = [leaf.token_ids for leaf in leaves]
@@ -91,6 +92,7 @@ def make_lookahead(
         given=context.reopened.text.decode() if context.reopened else "",
         seen_from=context.seen_from,
         rest=_rest(paths, context, start) if leaves and start else (),
+        banned=tuple(_banned(context, start)) if start and context.options.banned else (),
         said=start.prediction if leaves and start else None,
         options=context.options,
         read=context.origin.depth,
@@ -172,6 +174,23 @@ def _first_tokens(context: ResultContext, start: BranchStart) -> Iterator[Other]
     if after_typed is not None:
         for token_id, logprob in _possible(after_typed):
             yield _other((typed_id, token_id), (start.typed_logprob, logprob), (first, after_typed), context)
+
+
+def _banned(context: ResultContext, start: BranchStart) -> list[BannedToken]:
+    """Return the banned tokens that the model would find likely at the end of the text, likeliest first.
+
+    Tokens that begin with the text of a re-opened token are all among them, others if the prediction keeps them.
+    """
+    found = dict(start.banned)
+    # The share of what follows the typed token, if that one may be replaced and no token were banned.
+    typed = math.exp(start.typed_logprob) * (1 - math.fsum(found.values()))
+    after_text = context.origin.prediction
+    for token_id, logprob in _possible(after_text) if after_text else ():
+        if token_id in context.options.banned:
+            found[token_id] = found.get(token_id, 0.0) + typed * math.exp(logprob)
+    spelled = context.text_end.codec.bytes_of
+    tokens = [BannedToken(token_id, spelled(token_id).decode(errors="replace"), p) for token_id, p in found.items()]
+    return sorted(tokens, key=lambda token: -token.probability)
 
 
 def _possible(prediction: Prediction) -> Iterator[tuple[int, float]]:

@@ -107,6 +107,17 @@ class Other:
 
 
 @dataclass(frozen=True, slots=True)
+class BannedToken:
+    """A banned token that would have been likely at the end of the text."""
+
+    token_id: int
+    text: str
+    """All its characters; U+FFFD stands for parts of a character."""
+    probability: float
+    """Probability that it would have next if no token were banned, 0 to 1; conditional on a re-opened token."""
+
+
+@dataclass(frozen=True, slots=True)
 class Beam(Branch):
     """A branch that a beam search returned, with the score that the search ranks by.
 
@@ -177,6 +188,8 @@ class Lookahead:
     """Index of the first character that the model reads; 0 unless the text is longer than the model's context."""
     rest: tuple[Other, ...] = ()
     """The likeliest first tokens that no branch begins with, likeliest first."""
+    banned: tuple[BannedToken, ...] = ()
+    """The banned tokens among the model's `TOP_TOKENS` likeliest next ones, likeliest first."""
     said: Prediction | None = field(default=None, repr=False, compare=False)
     """The prediction of the first token, without banned tokens and conditional on a re-opened token; None until it is
     evaluated."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 TOP = 10
 """Number of likeliest next tokens in a document's JSON."""
+MAX_BANNED_SHOWN = 16
+"""Maximum number of banned tokens in `without` of a lookahead's JSON."""
 REPORTED_OPTIONS = ("k", "depth", "mode", "until", "temperature", "top_p", "seed")
 """Options of a lookahead that a page compares with its controls."""
 
@@ -25,8 +27,9 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
     `nodes` lists the predictions, that of the first token first, each with the `kept` likeliest tokens in the format of
     `packed_predictions.pack`. A branch has `ids`, `logprobs`, `pieces`, `ended`, `healed`, and in `at` for each token
     the index of its prediction in this list. The field `rest` has at most `rest` other first tokens, with `ids`,
-    `logprobs`, `at`, `text` and `end` (whether it is an end token). `given`, `seen_from`, `cost` and `alone` are those
-    of `Lookahead`; `asked` has the `REPORTED_OPTIONS`, and the number of banned tokens.
+    `logprobs`, `at`, `text` and `end` (whether it is an end token). `without` has at most `MAX_BANNED_SHOWN` of
+    `Lookahead.banned`, with `id`, `text` and `probability`. `given`, `seen_from`, `cost` and `alone` are those of
+    `Lookahead`; `asked` has the `REPORTED_OPTIONS`, and the number of banned tokens.
     """
     predictions = _distinct_predictions(result, rest)
     indexes = {id(prediction): index for index, prediction in enumerate(predictions)}
@@ -36,6 +39,10 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
         "nodes": pack(predictions, kept),
         "rest": [
             {**_tokens_as_json(other, indexes), "text": other.text, "end": other.ended} for other in result.rest[:rest]
+        ],
+        "without": [
+            {"id": token.token_id, "text": token.text, "probability": round(token.probability, 6)}
+            for token in result.banned[:MAX_BANNED_SHOWN]
         ],
         "given": result.given,
         "seen_from": result.seen_from,

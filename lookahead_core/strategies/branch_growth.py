@@ -117,6 +117,9 @@ class BranchStart:
     """The log-probability of the typed token in `prediction`, if that token is re-opened; else 0."""
     prediction_after_typed: Prediction | None = None
     """Of the token after the typed one, if that token is re-opened; else None."""
+    banned: tuple[tuple[int, float], ...] = ()
+    """The banned tokens that could replace a re-opened token, each with the probability that it would have, 0 to 1, if
+    no token were banned; conditioned on the typed text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -69,9 +70,15 @@ def evaluate_healed_start(
     assert after_typed is not None
     excluded = growth.banned - {head.token_id}
     # A tokenizer may have more tokens than the model's vocabulary.
-    matching = [token_id for token_id in typed.token_ids if token_id < len(parent_row) and token_id not in excluded]
-    first_row, prediction = renormalised_among(parent_row, torch.tensor(matching, device=parent_row.device))
-    start = BranchStart(prediction, float(first_row[head.token_id]), after_typed)
+    matching = [token_id for token_id in typed.token_ids if token_id < len(parent_row)]
+    allowed = [token_id for token_id in matching if token_id not in excluded]
+    first_row, prediction = renormalised_among(parent_row, torch.tensor(allowed, device=parent_row.device))
+    banned = excluded.intersection(matching)
+    total = float(parent_row[matching].logsumexp(0)) if banned else -math.inf
+    # Without any probability for the typed text, no token has a share of it.
+    missing = sorted(banned) if total > -math.inf else ()
+    shares = tuple((token_id, math.exp(float(parent_row[token_id]) - total)) for token_id in missing)
+    start = BranchStart(prediction, float(first_row[head.token_id]), after_typed, shares)
     head.tree.memoize(head.parent, _note_key(growth, head, typed), start)
     return start, first_row, head_row
 

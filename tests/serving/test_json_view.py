@@ -94,7 +94,7 @@ def test_a_view_is_json_and_says_what_its_result_says(tiny_model: Model, mode: s
     document = Document(tiny_model, "the old keep")
     result = document.lookahead(k=4, depth=4, mode=mode, heal=heal, seed=9, until="clause", cutoff=0.01)
     view = json.loads(json.dumps(lookahead_as_json(result)))
-    assert set(view) == {"branches", "nodes", "rest", "given", "seen_from", "cost", "alone", "asked"}
+    assert set(view) == {"branches", "nodes", "rest", "without", "given", "seen_from", "cost", "alone", "asked"}
     assert view["asked"] == {
         "k": 4, "depth": 4, "mode": mode, "until": "clause", "temperature": 1, "top_p": 1, "seed": 9,
         "banned": 0,

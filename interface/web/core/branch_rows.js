@@ -78,7 +78,7 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   const rows = shown.filter(row => row !== top).sort(comparing(wanted.order));
   if (top) rows.unshift(top);
   return {
-    rows, wanted, given: view.given || '', count: shown.length, coverage,
+    rows, wanted, given: view.given || '', count: shown.length, coverage, without: bannedTokens(view, wanted),
     rest: {p: 1 - coverage.p, atLeast: coverage.bound}, firsts: shown.every(row => row.apart === 1),
     others: otherBeginnings(view, rows, odds),
   };
@@ -94,6 +94,12 @@ export function shapePinnedRow(pinned, wanted) {
   const row = makeRow(pinned, pinned, wanted, oddsOfView(pinned, wanted));
   setShares([row]);
   return Object.assign(row, {pinned: true, extra: true});
+}
+
+/** @type {(view: View, wanted: RowSettings) => DrawnView['without']} */
+function bannedTokens({without = []}, {temperature = 1, top_p: topP = 1}) {
+  const raw = temperature === 1 && topP >= 1;
+  return without.map(({text, probability}) => ({text, odds: raw ? {p: probability} : null}));
 }
 
 /** @type {(view: View, wanted: DrawnSettings) => Branch[]} */

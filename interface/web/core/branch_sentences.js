@@ -78,18 +78,29 @@ export function likeliestLabels(others) {
 
 /**
  * Which odds a row's share is, and under which settings.
- * @param {Pick<DrawnView, 'firsts' | 'given' | 'wanted'>} drawn
+ * @param {Pick<DrawnView, 'firsts' | 'given' | 'wanted' | 'without'>} drawn
  */
-function shareSentence({firsts, given, wanted}) {
-  const typed = given ? `, given what you typed: ${quotedText(given)}` : '';
-  return `Share: the odds of ${firsts ? 'its first piece' : 'what sets it apart'}, ${samplingClause(wanted)}${withoutBanned(wanted)}${typed}.`;
+function shareSentence(drawn) {
+  const {firsts, given, wanted} = drawn, typed = given ? `, given what you typed: ${quotedText(given)}` : '';
+  return `Share: the odds of ${firsts ? 'its first piece' : 'what sets it apart'}, ${samplingClause(wanted)}${withoutBanned(drawn)}${typed}.`;
 }
 
+const MOST_BANNED = 3;         // banned tokens that are named
+const NOTICEABLE = 0.001;      // the least probability of one
+
 /**
- * Banned tokens have no share: the odds are renormalised without them.
- * @param {{banned?: number}} wanted
+ * Banned tokens have no share: which likely ones are missing here, and how likely they would be. If none is likely, their
+ * number.
+ * @param {Pick<DrawnView, 'wanted' | 'without'>} drawn
  */
-const withoutBanned = ({banned = 0}) => (banned ? `, without ${formatCount(banned, 'banned token')}` : '');
+function withoutBanned({wanted: {banned = 0}, without}) {
+  if (!banned) return '';
+  const likely = without.filter(({odds}) => !odds || odds.p >= NOTICEABLE).slice(0, MOST_BANNED);
+  if (!likely.length) return `, without ${formatCount(banned, 'banned token')}`;
+  const named = likely.map(({text, odds}) => quotedText(text) + (odds ? ` (${formatPercent(odds)})` : ''));
+  const more = banned - named.length;
+  return `, without ${named.join(', ')}${more ? ` and ${formatNumber(more)} more` : ''}`;
+}
 
 /** @param {RowSettings} settings */
 function samplingClause({temperature = 1, top_p: topP = 1}) {
@@ -100,10 +111,10 @@ function samplingClause({temperature = 1, top_p: topP = 1}) {
 
 /**
  * The end of the sentence "These 5 hold 71 % …".
- * @param {Pick<DrawnView, 'given' | 'wanted'>} drawn
+ * @param {Pick<DrawnView, 'given' | 'wanted' | 'without'>} drawn
  */
-export const coverageCaption = ({given, wanted}) =>
-  (given ? `of what could come next, given ${quotedText(given)}` : 'of what the model thinks could come next') + withoutBanned(wanted);
+export const coverageCaption = drawn =>
+  (drawn.given ? `of what could come next, given ${quotedText(drawn.given)}` : 'of what the model thinks could come next') + withoutBanned(drawn);
 
 /**
  * The beginning of that sentence.
@@ -142,7 +153,7 @@ export function progressSentence(reading, growing, asked) {
 /**
  * The line under the rows while nothing is pointed at.
  * @param {{state: string, note?: string | null, reading?: [number, number] | null}} status
- * @param {Pick<DrawnView, 'rows' | 'count' | 'firsts' | 'given' | 'wanted'>} drawn
+ * @param {Pick<DrawnView, 'rows' | 'count' | 'firsts' | 'given' | 'wanted' | 'without'>} drawn
  * @param {number} [seenFrom] the first character that the model reads
  */
 export function summarySentence({state, note, reading}, drawn, seenFrom) {

@@ -37,7 +37,7 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
  */
 
 /** @type {DrawnView<DrawnRow>} */
-const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1}, wanted: {}, given: '', firsts: true};
+const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1}, wanted: {}, without: [], given: '', firsts: true};
 
 /** @type {BranchViewState} */
 export const INITIAL_STATE = {

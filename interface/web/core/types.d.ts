@@ -71,6 +71,8 @@ export interface View {
   branches: Branch[];
   nodes: string[];
   rest: OtherBeginning[];
+  /** Likely banned tokens, likeliest first, each with the probability that it would have. Older views have no such list. */
+  without?: {id: number, text: string, probability: number}[];
   /** The typed characters that every branch begins with (token healing). */
   given: string;
   /** The first character of the text that the model reads. */
@@ -214,6 +216,8 @@ export interface DrawnView<R extends Row = Row> {
   coverage: Odds;
   rest: Odds;
   wanted: Partial<DrawnSettings>;
+  /** Likely banned tokens, likeliest first; `odds` is null where temperature or top-p change what the model gives. */
+  without: {text: string, odds: Odds | null}[];
   given: string;
   /** Whether the first token sets every row apart. */
   firsts: boolean;

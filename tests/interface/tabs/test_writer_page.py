@@ -590,15 +590,18 @@ def test_a_banned_token_is_not_offered_until_it_is_allowed(tiny: Visit) -> None:
     tiny.wait_until_settled()
     tiny.token(0, 0).focus()
     banned = tiny.token(0, 0).get_attribute("data-ids").split()[-1]
+    text = tiny.token(0, 0).get_attribute("data-text").strip()
+    share = tiny.page.locator("#branches .branch .figure").first.inner_text()
     press(tiny, "Delete")
     tiny.page.wait_for_selector(".never button", timeout=PATIENCE)
     tiny.page.wait_for_function(HAS, arg=[banned, False], timeout=PATIENCE)
     tiny.wait_until_settled()
+    assert f"without “{text}” ({share})" in tiny.page.locator("#coverage .of").inner_text()
     slide(tiny, "temperature", "0")
     rows = tiny.page.locator("#branches [data-branch]")
     assert rows.evaluate_all("rows => rows.map(row => Number(row.dataset.share))") == [1, 0, 0, 0, 0]
     assert float(tiny.page.locator("#rest").get_attribute("data-share")) == 0
-    assert "without 1 banned token" in tiny.page.locator("#branches .note").inner_text()
+    assert f"without “{text}”" in tiny.page.locator("#branches .note").inner_text()
     tiny.page.locator(".never button").click()
     tiny.page.wait_for_function(HAS, arg=[banned, True], timeout=PATIENCE)
 

@@ -447,3 +447,11 @@ test('a view up to an end covers the same end at any depth, and tokens as far as
   const healed = viewOf([pathOf(likeliest([], 1), 3)], {k: 1, until: 'word', healed: true});
   assert.ok(coversSettings(healed, {until: 'tokens', depth: 2}) && !coversSettings(healed, {until: 'tokens', depth: 3}));
 });
+
+test('banned tokens have odds only as the model gives them', () => {
+  const view = {...viewOf([pathOf(likeliest([], 1), 2)], {k: 1}), without: [{id: 7, text: ' from', probability: 0.37}]};
+  assert.deepEqual(shapeRows(view).without, [{text: ' from', odds: {p: 0.37}}]);
+  assert.deepEqual(shapeRows(view, {temperature: 0.5}).without, [{text: ' from', odds: null}]);
+  assert.deepEqual(shapeRows(view, {top_p: 0.9}).without, [{text: ' from', odds: null}]);
+  assert.deepEqual(shapeRows(viewOf([pathOf(likeliest([], 1), 2)], {k: 1})).without, []);
+});

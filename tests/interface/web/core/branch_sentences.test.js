@@ -94,11 +94,24 @@ test('others that top-p excludes are named only if there are no others', () => {
 
 test('the coverage sentence says how many branches there are and what they hold', () => {
   assert.deepEqual([words.coverageSubject(1), words.coverageSubject(5)], ['This one holds', 'These 5 hold']);
-  const ofWhat = (given, banned) => words.coverageCaption({given, wanted: {banned}});
+  const ofWhat = (given, banned) => words.coverageCaption({given, wanted: {banned}, without: []});
   assert.equal(ofWhat(''), 'of what the model thinks could come next');
   assert.equal(ofWhat(' lig'), 'of what could come next, given “lig”');
   assert.equal(ofWhat('', 1), 'of what the model thinks could come next, without 1 banned token');
   assert.equal(ofWhat(' lig', 0), 'of what could come next, given “lig”');
+});
+
+test('likely banned tokens are named with the odds that they would have', () => {
+  const caption = (banned, ...without) => said(words.coverageCaption({given: '', wanted: {banned}, without}))
+    .replace('of what the model thinks could come next', '');
+  const token = (text, p) => ({text, odds: p === null ? null : {p}});
+  assert.equal(caption(1, token(' from', 0.37)), ', without “from” (37 %)');
+  assert.equal(caption(2, token(' from', 0.37), token(' to', 0.05)), ', without “from” (37 %), “to” (5 %)');
+  assert.equal(caption(4, token(' from', 0.37), token(' to', 0.001)), ', without “from” (37 %), “to” (0.1 %) and 2 more');
+  assert.equal(caption(4, ...['a', 'b', 'c', 'd'].map(text => token(text, 0.1))), ', without “a” (10 %), “b” (10 %), “c” (10 %) and 1 more');
+  assert.equal(caption(3, token(' from', 0.0009)), ', without 3 banned tokens');
+  assert.equal(caption(1, token(' from', null)), ', without “from”');
+  assert.equal(caption(0, token(' from', 0.37)), '');
 });
 
 const piece = {text: ' sea', odds: {p: 0.25}, upTo: {p: 0.125}}, row = {path: {p: 0.01}, raw: false};
@@ -129,7 +142,7 @@ test('where no row grows there is no progress', () => {
   assert.equal(words.progressSentence(null, [grown(3, {ended: true})], {depth: 7}), '');
 });
 
-const drawn = (more = {}) => ({rows: [row], count: 1, firsts: true, given: '', wanted: {}, ...more});
+const drawn = (more = {}) => ({rows: [row], count: 1, firsts: true, given: '', wanted: {}, without: [], ...more});
 const CLICK = 'Click any word to write up to it.';
 
 test('the summary says which odds the shares are', () => {
