@@ -200,8 +200,8 @@ export class DocumentKeeper {
 
   /** @param {DocumentLink} linked */
   #showLink(linked) {
-    const {instruction} = linked;
-    this.#openFields({...documentFrom({text: linked.text}), settings: settingsOf(linked)});
+    const {instruction, text, spans, accepted} = linked;
+    this.#openFields({...documentFrom({text, spans, accepted}), settings: settingsOf(linked)});
     this.notice.show(this.#linkSentence(linked.model), null, {stays: true});
     if (instruction) this.offer(instruction, () => this.instruction.set(instruction));
   }

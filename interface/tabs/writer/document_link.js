@@ -1,4 +1,5 @@
-// A document as a link: text, settings, seed, instruction and model in the fragment, which no server receives.
+// A document as a link: text, settings, seed, instruction, model, and what was chosen, in the fragment, which no server
+// receives.
 /** @import {DocumentLink} from '../../web/core/types.d.ts' */
 import {isPlainObject, settingsFrom} from './document_record.js';
 
@@ -65,9 +66,9 @@ function fromBase64(text) {
  * The fragment of a document, with its number sign.
  * @param {{text: string} & Partial<DocumentLink>} link
  */
-export async function encodeLink({text, settings = null, seed = null, instruction = null, model = null}) {
+export async function encodeLink({text, settings = null, seed = null, instruction = null, model = null, spans, accepted}) {
   if (!('CompressionStream' in globalThis)) throw new Error(UNSUPPORTED);
-  const packed = JSON.stringify({version: VERSION, text, settings, seed, instruction, model});
+  const packed = JSON.stringify({version: VERSION, text, settings, seed, instruction, model, spans, accepted});
   const bytes = new TextEncoder().encode(packed);
   return MARK + toBase64(await bytesOf(streamOf(bytes).pipeThrough(new CompressionStream('deflate-raw')), Infinity));
 }
@@ -100,6 +101,7 @@ function linkOf(bytes) {
   }
   if (!isPlainObject(value) || typeof value.text !== 'string') throw new Error(NO_TEXT);
   if (Number.isFinite(value.version) && value.version > VERSION) throw new Error(NEWER);
+  const {spans, accepted} = value;
   /** @type {(field: unknown) => string | null} */
   const stringOrNull = field => (typeof field === 'string' && field ? field : null);
   return {
@@ -108,6 +110,8 @@ function linkOf(bytes) {
     seed: Number.isSafeInteger(value.seed) ? value.seed : null,
     instruction: stringOrNull(value.instruction),
     model: stringOrNull(value.model)?.slice(0, 200) ?? null,
+    ...(spans && {spans}),
+    ...(accepted && {accepted}),
   };
 }
 

@@ -1,8 +1,9 @@
 // The fields of a document that is stored, sent or read from a file. Each field is checked before it is used.
-/** @import {AbandonedText, DocumentFields, HistoryState, HistoryStep, Span, StoredSettings} from '../../web/core/types.d.ts' */
+/** @import {AbandonedText, AcceptedSpan, DocumentFields, HistoryState, HistoryStep, Span, StoredSettings} from '../../web/core/types.d.ts' */
 const KINDS = ['type', 'delete', 'paste', 'cut', 'composition', 'replace', 'accept', 'reenter'];   // of steps
 const MOST_SETTINGS = 20_000;   // characters of JSON
 const MOST_LABEL = 200;         // characters
+const MOST_IDS = 1000;          // of an accepted piece
 
 /** @type {(value: unknown) => boolean} */
 const isCount = value => Number.isSafeInteger(value) && /** @type {number} */ (value) >= 0;
@@ -49,6 +50,23 @@ const isSpansPatch = value => isPlainObject(value) && isCount(value.from)
 
 /** @type {(value: unknown) => number[] | null} */
 const idsFrom = value => (Array.isArray(value) && value.length && value.every(isCount) ? [...value] : null);
+
+/**
+ * The accepted pieces that are in order and within the text; undefined if there is no list of them.
+ * @param {unknown} value
+ * @param {number} most the length of the text
+ * @returns {AcceptedSpan[] | undefined}
+ */
+function acceptedFrom(value, most) {
+  if (!Array.isArray(value)) return undefined;
+  let last = 0;
+  return value.filter(piece => {
+    const fine = isPlainObject(piece) && isSpan([piece.start, piece.end], most) && piece.start < piece.end && piece.start >= last
+      && idsFrom(piece.ids) !== null && piece.ids.length <= MOST_IDS;
+    if (fine) last = piece.end;
+    return fine;
+  }).map(({start, end, ids, healed}) => ({start, end, ids: [...ids], healed: healed === true}));
+}
 
 /**
  * @param {any} value
@@ -103,7 +121,7 @@ export function settingsFrom(value) {
  * @returns {DocumentFields & {name: string}}
  */
 export function documentFrom(value) {
-  const text = value.text, history = historyFrom(value.history);
+  const text = value.text, history = historyFrom(value.history), accepted = acceptedFrom(value.accepted, text.length);
   return {
     name: labelOf(value.name),
     text,
@@ -111,6 +129,7 @@ export function documentFrom(value) {
     history,
     left: listOf(value.left ?? value.history?.left).map(entry => abandonedFrom(entry, history.steps.length)).filter(entry => entry !== null),
     spans: spansFrom(value.spans, text.length),
+    ...(accepted ? {accepted} : {}),
     settings: settingsFrom(value.settings),
     model: labelOf(value.model) || null,
     instruction: stringOf(value.instruction),

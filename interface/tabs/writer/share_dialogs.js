@@ -15,11 +15,21 @@ const TOO_LONG = length => `As a link this text would be ${Math.ceil(length / 10
 const withCommand = sentence =>
   sentence.split(/“(python [^”]*)”/).map((part, index) => (index % 2 ? make('code', {text: part}) : part));
 
-/** @param {DocumentFields} document @param {string} address */
+/**
+ * The link of a document. Where it would be too long, the token ids of accepted pieces are left out, then the chosen spans:
+ * they matter less than the text.
+ * @param {DocumentFields} document
+ * @param {string} address
+ */
 async function linkOf(document, address) {
-  const {text, settings, model, instruction, instructed} = document;
-  const seed = settings?.seed ?? null;
-  return address + await encodeLink({text, settings, seed, model, instruction: instructed ? instruction : null});
+  const {text, settings, model, instruction, instructed, spans, accepted} = document;
+  const least = {text, settings, seed: settings?.seed ?? null, model, instruction: instructed ? instruction : null};
+  let link = '';
+  for (const more of [{spans, accepted}, {spans}, {}]) {
+    link = address + await encodeLink({...least, ...more});
+    if (link.length <= MOST_LINK) break;
+  }
+  return link;
 }
 
 /**

@@ -1,15 +1,38 @@
 // The pieces that were accepted lately and are still unchanged in the text, so that the server keeps their token ids.
-/** @import {AcceptedPiece, Change, NewStep} from './types.d.ts' */
+/** @import {AcceptedPiece, AcceptedSpan, Change, HistoryState, NewStep} from './types.d.ts' */
 const MOST_PIECES = 10000;   // as many as the server takes when it has lost its tree
 
-/** @typedef {{start: number, end: number, ids: number[], healed: boolean, revision: number}} TrailPiece */
+/** @typedef {AcceptedSpan & {revision: number}} TrailPiece */
 
 /** Where the accepted pieces stand in the text, and at which revision each was accepted. */
 export class AcceptedTrail {
   /** @type {TrailPiece[]} */
   #pieces = [];
 
-  clear() { this.#pieces = []; }
+  /** The pieces in the order of the text, to be stored with it. */
+  get spans() {
+    return this.#pieces.map(({start, end, ids, healed}) => ({start, end, ids, healed})).sort((one, other) => one.start - other.start);
+  }
+
+  /**
+   * Take the pieces of a text that was opened.
+   * @param {AcceptedSpan[]} spans
+   * @param {number} revision the text's revision
+   */
+  restore(spans, revision) { this.#pieces = spans.slice(-MOST_PIECES).map(span => ({...span, revision})); }
+
+  /**
+   * Take the pieces that the steps of a history have left in the text: for documents that were stored without them.
+   * @param {HistoryState} history
+   * @param {number} revision the text's revision
+   */
+  restoreFrom({steps, position}, revision) {
+    this.#pieces = [];
+    for (const step of steps.slice(0, position)) {
+      this.applyChange(step);
+      this.add(step, revision);
+    }
+  }
 
   /**
    * Add an accepted piece, unless its token ids are unknown.

@@ -107,8 +107,9 @@ export class TextOwner extends EventTarget {
    * @param {boolean} [options.healed] whether the first token replaces the typed one
    * @param {number[] | null} [options.logprobs]
    * @param {boolean} [options.focus] whether the box takes the focus
+   * @param {number} [options.unchosen] characters at its start that nobody has chosen: those of the example
    */
-  accept(text, {ids = [], healed = false, revision, logprobs = null, focus = false}) {
+  accept(text, {ids = [], healed = false, revision, logprobs = null, focus = false, unchosen = 0}) {
     if (!text || this.composing || this.selected || this.sync() !== revision) return false;
     if (focus) this.box.focus({preventScroll: true});
     // The box keeps one kind of line end. Ids of another text than the inserted one are of no use.
@@ -119,7 +120,7 @@ export class TextOwner extends EventTarget {
     const step = {
       start, removed: '', inserted, before: [start, start], after: this.selection, kind: 'accept', time: Date.now(), ...tokens,
     };
-    this.#record(step, [[0, inserted.length]]);
+    this.#record(step, [[unchosen, inserted.length]]);
     this.#makeRevision('accept');
     this.#trail.add(step, this.revision);
     return true;
@@ -185,7 +186,8 @@ export class TextOwner extends EventTarget {
   state() {
     const before = this.#earlier === undefined ? {} : {earlier: this.#earlier};
     return {
-      text: this.text, caret: this.caret, history: this.#history.state(), left: [...this.left], spans: this.spans, ...before,
+      text: this.text, caret: this.caret, history: this.#history.state(), left: [...this.left], spans: this.spans,
+      accepted: this.#trail.spans, ...before,
     };
   }
 
@@ -193,7 +195,7 @@ export class TextOwner extends EventTarget {
    * Load another document with a history of its own.
    * @param {Partial<DraftState>} [state]
    */
-  load({text = '', caret = text.length, history, left, spans, earlier = this.#earlier} = {}) {
+  load({text = '', caret = text.length, history, left, spans, accepted, earlier = this.#earlier} = {}) {
     this.composing = false;
     this.#earlier = earlier;
     this.#writing = true;
@@ -202,7 +204,9 @@ export class TextOwner extends EventTarget {
     const same = this.text === text;   // the box changes line ends; then the steps of the history do not fit
     this.#history.load(same ? history : {}, same ? left : []);
     this.#spans = same && spans ? spans : [];
-    this.#trail.clear();
+    const next = this.revision + 1;
+    if (same && accepted) this.#trail.restore(accepted, next);
+    else this.#trail.restoreFrom(this.#history.state(), next);
     this.box.setSelectionRange(caret, caret);
     this.#selection = [caret, caret];
     this.#text = this.text;

@@ -96,6 +96,7 @@ def test_a_click_on_the_example_inserts_it_and_the_token_as_one_step(first: Visi
     chosen = "".join(first.pieces(2)[:3])
     first.token(2, 2).click()
     assert first.text == example.TEXT + chosen
+    assert chosen_texts(first) == [chosen.strip()], "nobody has chosen the example's own words"
     assert first.page.locator("#branches [data-branch]:not([data-inert])").count() == 0, "the rows were the example's"
     first.page.locator("#undo").click()
     assert first.text == ""
@@ -110,6 +111,11 @@ def test_a_click_on_the_example_inserts_it_and_the_token_as_one_step(first: Visi
 
 def said(visit: Visit, branch: int) -> str:
     return "".join(visit.pieces(branch))
+
+
+def chosen_texts(visit: Visit) -> list[str]:
+    """The stretches of the text that are marked as chosen."""
+    return list(visit.page.locator(".mirror .chosen").all_text_contents())
 
 
 @pytest.mark.slow

@@ -146,7 +146,7 @@ def export(visit: Visit) -> dict[str, Any]:
 
 
 def set_control(visit: Visit, name: str, value: str) -> None:
-    control = visit.page.locator(f"#{name}")
+    control = visit.control(name)
     if control.evaluate("one => one.tagName") == "SELECT":
         control.select_option(value)
     else:
@@ -449,6 +449,43 @@ def test_a_link_opens_as_a_document_of_its_own_with_its_settings(visit: Visit, b
         assert "Of the classmate's own" in names(other)
     classmate.close()
     assert visit.text == TEXT + " 🙂\nسلام"
+
+
+def accepted_state(visit: Visit) -> dict[str, Any]:
+    """What must not depend on how a text was opened: rows, odds, marks, and the token ids that the server is told."""
+    visit.wait_until_settled()
+    visit.wait_until_asked()
+    request = next(given for given in reversed(visit.asked) if "text" in given)
+    return {
+        "rows": said(visit),
+        "odds": visit.page.locator("#branches [data-token]").evaluate_all("all => all.map(one => one.dataset.p)"),
+        "chosen": visit.page.locator(".mirror .chosen").all_text_contents(),
+        "ids": [ids for _, ids, _ in request["accepted"]],
+    }
+
+
+def test_a_link_a_file_and_a_reload_keep_the_accepted_tokens_and_their_marks(visit: Visit, browser: Any) -> None:
+    """The text ends in pieces of words, which the tokenizer would cut otherwise."""
+    write(visit, TEXT)
+    for _ in range(3):
+        visit.token(1, 0).click()
+        visit.wait_until_settled()
+    link, file = link_of(visit), json.dumps(export(visit)).encode()
+    saved(visit)
+    visit.page.reload()
+    until_there(visit)
+    reloaded = accepted_state(visit)
+    assert len(reloaded["ids"]) == 3
+    assert reloaded["chosen"]
+    with browsers.visit(browser, link) as other:
+        until_there(other)
+        assert accepted_state(other) == reloaded
+    write(visit, "Something else")
+    bring(visit, "mine.json", file)
+    visit.page.wait_for_function(
+        "text => document.querySelector('#document textarea').value.startsWith(text)", arg=TEXT
+    )
+    assert accepted_state(visit) == reloaded
 
 
 def test_the_model_of_a_link_is_named_where_another_one_is_loaded(browser: Any, visit: Visit) -> None:

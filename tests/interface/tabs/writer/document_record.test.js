@@ -10,6 +10,7 @@ const ACCEPTED = {...STEP, start: 4, inserted: ' upon', before: [4, 4], after: [
 const LEFT = {at: 1, start: 4, removed: '', inserted: ' more', caret: [9, 9], time: 6, marks: [[0, 5]], context: 'Once'};
 const WHOLE = {
   name: 'Mine', text: 'Once upon', caret: 4, history: {steps: [STEP, ACCEPTED], position: 2}, left: [LEFT], spans: [[4, 9]],
+  accepted: [{start: 4, end: 9, ids: [7, 12], healed: true}],
   settings: {k: 5, banned: [{id: 1, text: 'a'}]}, model: 'a/model', instruction: 'Write.', instructed: false,
 };
 
@@ -64,6 +65,19 @@ test('spans are in order, within the text, and do not overlap', () => {
   assert.deepEqual(spans([[2, 2], [3, 2], [4, 10], [4, 9]]), [[4, 9]]);
   assert.deepEqual(spans([[0, 1, 2], [0], '01', null, [0.5, 1], [-1, 1], ['0', 1], {0: 0, 1: 1, length: 2}, [1, 2]]), [[1, 2]]);
   for (const value of others([[0, 1]])) assert.deepEqual(spans(value), []);
+});
+
+test('accepted pieces are in order, within the text, and have ids', () => {
+  const piece = (start, end, more = {}) => ({start, end, ids: [1], healed: false, ...more});
+  const accepted = value => documentOf({accepted: value}).accepted;
+  assert.deepEqual(accepted([piece(0, 2), piece(2, 4), piece(5, 9)]), [piece(0, 2), piece(2, 4), piece(5, 9)]);
+  assert.deepEqual(accepted([piece(0, 3), piece(2, 4), piece(3, 5)]), [piece(0, 3), piece(3, 5)]);
+  assert.deepEqual(accepted([piece(2, 2), piece(3, 2), piece(4, 10), piece(4, 9)]), [piece(4, 9)]);
+  for (const ids of [[], [0.5], [-1], '1', null, undefined, [1, 'x'], Array(1001).fill(1)]) assert.deepEqual(accepted([piece(0, 1, {ids})]), []);
+  assert.equal(accepted([piece(0, 1, {ids: Array(1000).fill(1)})]).length, 1);
+  assert.deepEqual(accepted([piece(0, 1, {healed: 'yes', more: 1})]), [piece(0, 1)]);
+  assert.deepEqual(accepted([null, 7, [0, 1], piece(-1, 1), piece(0.5, 1), piece(0, '1')]), []);
+  for (const value of others([], [1])) assert.equal(accepted(value), undefined, JSON.stringify(value));
 });
 
 test('spans are copied', () => {

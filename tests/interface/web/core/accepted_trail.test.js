@@ -112,8 +112,27 @@ test('the newest ten thousand pieces are kept', () => {
   assert.deepEqual(trail.since(0, 99_999).map(([start]) => start), Array.from({length: most}, (_, index) => index + 1));
 });
 
-test('a cleared trail is empty', () => {
-  const trail = trailOf(accepted(0, 'a'));
-  trail.clear();
-  assert.deepEqual(trail.since(0, 9), []);
+test('stored pieces are restored, with a revision of their own', () => {
+  const trail = trailOf(accepted(0, 'Once '), accepted(5, 'upon', [2, 3]), {...accepted(5, 'x', [4]), healed: true});
+  trail.applyChange({start: 5, removed: '', inserted: 'x'});
+  const stored = JSON.parse(JSON.stringify(trailOf(accepted(5, 'upon', [2, 3]), accepted(0, 'Once ')).spans));
+  assert.deepEqual(stored, [{start: 0, end: 5, ids: [1], healed: false}, {start: 5, end: 9, ids: [2, 3], healed: false}]);
+  const other = trailOf(accepted(0, 'gone'));
+  other.restore(stored, 7);
+  assert.deepEqual(other.since(6, 9), [[0, [1], false], [5, [2, 3], false]]);
+  assert.deepEqual(other.since(7, 9), []);
+  assert.deepEqual(other.since(6, 8), [[0, [1], false]]);
+});
+
+test('the steps of a history leave the pieces that are still unchanged', () => {
+  const steps = [
+    {...accepted(0, 'Once '), removed: ''}, {...accepted(5, 'upon', [2]), removed: ''}, {start: 9, removed: '', inserted: ' a'},
+    {start: 5, removed: 'upon', inserted: 'there'}, {...accepted(12, ' time', [5]), removed: ''},
+  ];
+  const trail = trailOf(accepted(0, 'gone'));
+  trail.restoreFrom({steps, position: 4}, 3);
+  assert.deepEqual(trail.spans, [{start: 0, end: 5, ids: [1], healed: false}]);
+  trail.restoreFrom({steps, position: 5}, 3);
+  assert.deepEqual(trail.since(2, 100), [[0, [1], false], [12, [5], false]]);
+  assert.deepEqual(trail.since(3, 100), []);
 });
