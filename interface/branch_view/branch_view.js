@@ -10,7 +10,7 @@ import {
 import {Pointing} from './pointing.js';
 import {dispatch, onDetail} from '../web/ui/events.js';
 import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
-import {focusAt, focusPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
+import {focusAt, focusPosition, focusTabStop, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {listenToClicks} from './clicks.js';
 import {markInert, markPrefetched, paintRows} from './paint_rows.js';
 import {nextWordEnd} from '../web/core/choice.js';
@@ -30,6 +30,7 @@ export function mount({element, props, watch}) {
   onDetail(root, 'settings', settings => view.update({type: 'settings', settings}));
   onDetail(root, 'state', ({state, note}) => view.update({type: 'status', state, note}));
   onDetail(root, 'ahead', ({ready, keys, tokens}) => view.update({type: 'ahead', ready, keys, tokens}));
+  onDetail(root, 'announceTab', ({text}) => view.update({type: 'announceTab', text}));
   onDetail(root, 'refuse', () => view.refuse());
   const showValue = () => { if (props.value) view.update({type: 'show', detail: props.value}); };
   watch('value', showValue);
@@ -69,6 +70,7 @@ export class BranchView {
     listenToRowKeys(root, {
       takeWord: branch => { this.choose(branch, this.#nextWordEnd(branch), {byKeyboard: true}); },
       ban: button => this.ban(targetOf(button)),
+      leave: () => dispatch(root, 'leave', null, {bubbles: true}),
     });
     /** @type {BranchViewElement} */ (root).branchView = this.#handle();
   }
@@ -79,6 +81,7 @@ export class BranchView {
       rows: () => this.state.drawn.rows,
       state: () => this.state.status.state,
       isStale: () => isStale(this.state),
+      focus: () => focusTabStop(this.root),
       nextWord: branch => this.#nextWordEnd(branch),
       choiceOf: (branch, piece) => choiceAt(this.state, {branch, piece}),
       choose: (branch, piece, source) => this.choose(branch, piece, source),
@@ -105,7 +108,7 @@ export class BranchView {
 
   #paintRows() {
     const {root, state} = this, position = focusPosition(root);
-    paintRows(this.rows, state.drawn.rows);
+    paintRows(this.rows, state.drawn.rows, state.shown?.before ?? '');
     paintCover(this.cover, state.drawn, Boolean(state.shown?.stored));
     paintRest(this.rest, state.drawn, state.othersOpen);
     if (position && !focusPosition(root)) focusAt(root, position);

@@ -1,7 +1,7 @@
 // What surrounds the rows: what they hold together, the other beginnings, and the meter.
 /** @import {DrawnOther, DrawnRow, DrawnView, View} from '../web/core/types.d.ts' */
 import {
-  continuationLabel, costFigures, coverageCaption, coverageSubject, formatPercent, likeliestLabels,
+  continuationLabel, costFigures, coverageCaption, coverageSubject, formatPercent, likeliestLabels, spokenLabel,
 } from '../web/core/branch_sentences.js';
 import {appendNew, childrenOf, find, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isChoosable} from '../web/core/branch_view_state.js';
@@ -80,6 +80,8 @@ function paintOther(node, other, index) {
   setAttribute(node, 'data-end', end);
   setText(find(node, '.word'), continuationLabel(other));
   setText(find(node, '.odds'), formatPercent(odds));
+  setAttribute(node, 'aria-label', isChoosable(other) ? `${spokenLabel(other)}, ${formatPercent(odds)}` : null);
+  setAttribute(node, 'title', isChoosable(other) ? null : `${spokenLabel(other)}: it cannot be inserted`);
 }
 
 /**

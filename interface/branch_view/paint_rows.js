@@ -1,19 +1,19 @@
 // Rows of branches as elements. Elements are used again, so that a paint is quick and the focus stays.
 /** @import {BranchViewState} from '../web/core/branch_view_state.js' */
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
-import {PARTIAL_TOKEN_SIGN, formatPercent, visibleText} from '../web/core/branch_sentences.js';
+import {PARTIAL_TOKEN_SIGN, SHARE_MEANING, continuedLetters, formatPercent, shareLabel, spokenText, visibleText} from '../web/core/branch_sentences.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
 
 const KEYS = 9;         // rows that a digit accepts
 const MOST_SIGNS = 3;   // signs for tokens without a whole character
 
-/** @param {HTMLElement} container @param {DrawnRow[]} rows */
-export function paintRows(container, rows) {
+/** @param {HTMLElement} container @param {DrawnRow[]} rows @param {string} typed the end of the text before the rows */
+export function paintRows(container, rows, typed) {
   const widest = Math.max(0, ...rows.map(row => row.share.p)) || 1;
   trimChildren(container, rows.length);
   const elements = childrenOf(container);
-  rows.forEach((row, index) => paintRow(elements[index] ?? makeRow(container, index), row, index, widest));
+  rows.forEach((row, index) => paintRow(elements[index] ?? makeRow(container, index), row, {index, widest, typed}));
 }
 
 /** @param {HTMLElement} container @param {number} index */
@@ -29,8 +29,8 @@ function makeRow(container, index) {
   return node;
 }
 
-/** @type {(node: HTMLElement, row: DrawnRow, index: number, widest: number) => void} */
-function paintRow(node, row, index, widest) {
+/** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, widest: number, typed: string}) => void} */
+function paintRow(node, row, {index, widest, typed}) {
   const figure = formatPercent(row.share);
   setAttribute(node, 'data-share', row.share.p);
   setAttribute(node, 'data-path-probability', row.path.p);
@@ -38,23 +38,26 @@ function paintRow(node, row, index, widest) {
   setAttribute(node, 'data-cut', row.cut);
   setAttribute(node, 'data-bound', row.share.bound);
   setAttribute(node, 'data-pinned', row.pinned);
-  setAttribute(node, 'aria-label', `Branch ${index + 1}${row.pinned ? ', the rest of what you chose' : ''}, ${figure}`);
+  setAttribute(node, 'aria-label', `Branch ${index + 1}${row.pinned ? ', the rest of what you chose' : ''}, ${shareLabel(row)}`);
+  setAttribute(find(node, '.share'), 'title', `${shareLabel(row)}. ${SHARE_MEANING}`);
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
   setText(find(node, '.figure'), figure);
   find(node, '.fill').style.width = `${Math.min(100, 100 * row.share.p / widest)}%`;
-  paintTokens(find(node, '.tokens'), row);
+  // The rest of a chosen row follows what was inserted, not what was typed.
+  paintTokens(find(node, '.tokens'), row, row.pinned ? '' : continuedLetters(typed, row.pieces[0]?.text));
 }
 
-/** @param {HTMLElement} tokens @param {DrawnRow} row */
-function paintTokens(tokens, row) {
-  for (const sign of findAll(tokens, '.sign, .end')) sign.remove();
+/** @param {HTMLElement} tokens @param {DrawnRow} row @param {string} letters of the word that the row continues */
+function paintTokens(tokens, row, letters) {
+  for (const sign of findAll(tokens, '.sign, .end, .typed')) sign.remove();
   trimChildren(tokens, row.pieces.length);
   const elements = childrenOf(tokens);
   const buttons = row.pieces.map((piece, index) => {
     const button = elements[index] ?? makeToken(tokens, index);
-    paintToken(button, piece);
+    paintToken(button, piece, index ? '' : letters);
     return button;
   });
+  if (letters) tokens.prepend(makeTyped(letters));
   row.pieces.forEach((piece, index) => { if (piece.unsaid) buttons[index].before(makeSign(piece.unsaid)); });
   if (row.unsaid) tokens.append(makeSign(row.unsaid));
   if (row.end) tokens.append(makeEnd(row.end));
@@ -69,14 +72,14 @@ function makeToken(tokens, index) {
   return button;
 }
 
-/** @param {HTMLElement} button @param {RowPiece} piece */
-function paintToken(button, {text, ids, odds}) {
+/** @param {HTMLElement} button @param {RowPiece} piece @param {string} letters of the word that it continues */
+function paintToken(button, {text, ids, odds}, letters) {
   setAttribute(button, 'data-text', text);
   setAttribute(button, 'data-ids', ids.join(' '));
   setAttribute(button, 'data-p', odds.p);
   setAttribute(button, 'data-cut', odds.p === 0);
   setText(button, visibleText(text));
-  setAttribute(button, 'aria-label', `${visibleText(text)}, ${formatPercent(odds)}`);
+  setAttribute(button, 'aria-label', `${letters ? `${letters}, continued by ` : ''}${spokenText(text)}, ${formatPercent(odds)}`);
   setAttribute(button, 'style', underline(odds.p));
 }
 
@@ -85,6 +88,9 @@ function paintToken(button, {text, ids, odds}) {
  * @param {number} p
  */
 const underline = p => `--odds: ${Math.round(18 + 82 * Math.sqrt(p))}%; --weight: ${(1 + 4 * Math.sqrt(p)).toFixed(1)}px`;
+
+/** @param {string} letters that stand in the text already */
+const makeTyped = letters => make('span', {className: 'typed', text: `${letters}·`, title: 'You typed this: the row continues the word.'});
 
 /** The sign of a row that has not reached the end that is asked for. */
 const makeOpen = () => make('span', {className: 'sign', text: '…', title: 'It goes on: its end is not known.'});

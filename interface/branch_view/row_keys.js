@@ -52,6 +52,17 @@ export function focusAt(root, {line, column, token = false}) {
   if (buttons) focusOn(root, buttons[Math.max(0, Math.min(column, buttons.length - 1))]);
 }
 
+/**
+ * Focus the button that the Tab key would lead to. Returns whether there is one.
+ * @param {HTMLElement} root
+ */
+export function focusTabStop(root) {
+  keepTabStop(root);
+  const stop = root.querySelector('[tabindex="0"]');
+  if (stop instanceof HTMLElement) focusOn(root, stop);
+  return stop !== null;
+}
+
 /** @param {HTMLElement} root @param {HTMLElement} button */
 function focusOn(root, button) {
   moveTabStop(root, button);
@@ -78,7 +89,10 @@ export function keepTabStop(root) {
 
 /**
  * @param {HTMLElement} root
- * @param {{takeWord: (branch: number) => void, ban: (button: HTMLElement) => void}} actions for the digits, and for Delete
+ * @param {object} actions
+ * @param {(branch: number) => void} actions.takeWord for the digits
+ * @param {(button: HTMLElement) => void} actions.ban for Delete
+ * @param {() => void} actions.leave for the keys that lead back to the text
  */
 export function listenToRowKeys(root, actions) {
   root.addEventListener('keydown', event => {
@@ -86,6 +100,7 @@ export function listenToRowKeys(root, actions) {
     if (!found) return;
     if (found.move) moveFocus(root, node, event.key, found.move);
     else if (found.ban) actions.ban(node);
+    else if (found.leave) actions.leave();
     else if (found.word !== undefined) actions.takeWord(found.word);
     event.preventDefault();
   });

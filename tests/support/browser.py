@@ -222,6 +222,13 @@ class Visit:
     def fill(self, text: str) -> None:
         self.page.locator("#document textarea").fill(text)
 
+    def control(self, name: str) -> Any:
+        """A setting of the Write tab by its id; "More" is opened if it is there."""
+        found = self.page.locator(f"#{name}")
+        if not found.is_visible():
+            self.page.locator("#controls summary").click()
+        return found
+
     def wait_for_view(self, state: str) -> None:
         self.page.wait_for_selector(f"#branches[data-state={state}]", timeout=PATIENCE)
 

@@ -1,13 +1,21 @@
 // The sliders and choices above the writer's branches.
 /** @import {BannedToken, StoredSettings, ViewOptionsOfRequest} from '../../web/core/types.d.ts' */
 import {BanChips} from '../../web/ui/ban_chips.js';
-import {find} from '../../web/ui/elements.js';
+import {find, findAll} from '../../web/ui/elements.js';
 import {dispatch} from '../../web/ui/events.js';
 
 /** Settings and the ids of their elements. */
 const NUMBERS = /** @type {const} */ ({k: 'k', depth: 'depth', temperature: 'temperature', top_p: 'top-p'});
 const CHOICES = /** @type {const} */ ({mode: 'mode', until: 'length', order: 'order'});
 const MOST_SEED = 1e9;
+/** @type {Record<string, string>} */
+const MODES = {
+  likely: 'Most likely: the likeliest next tokens, each continued by its likeliest way on.',
+  every_level: 'Every level: the branches split at each token of the first levels.',
+  forks: 'Forks: a branch splits where the model hesitates, and runs on where it does not.',
+  best_first: 'Best first: the likeliest whole branches that a limited search finds.',
+  sampled: 'Sampled: branches drawn at random with the model’s odds, as a chat draws its answers.',
+};
 
 /** @typedef {ViewOptionsOfRequest & {order: string, banned: BannedToken[]}} BranchOptionValues */
 
@@ -22,6 +30,7 @@ export class BranchOptions extends EventTarget {
     find(element, '#again').addEventListener('click', () => this.set({seed: randomSeed()}));
     this.bans = new BanChips(find(element, '.never'));
     this.bans.addEventListener('change', () => this.#changed());
+    for (const label of findAll(element, '[data-tip]')) setTip(label, label.dataset.tip ?? '');
     this.#paint();
   }
 
@@ -67,10 +76,22 @@ export class BranchOptions extends EventTarget {
   #paint() {
     const {mode, until} = this.settings, depth = this.#input('depth'), byTokens = until === 'tokens';
     for (const id of Object.values(NUMBERS)) find(this.element, `output[for="${id}"]`, HTMLOutputElement).value = this.#input(id).value;
-    find(this.element, '.draw').hidden = mode !== 'sampled';
+    // It keeps its room, so that nothing moves when the mode changes.
+    find(this.element, '.draw').classList.toggle('unused', mode !== 'sampled');
+    setTip(find(this.element, '.shows'), MODES[mode]);
     depth.disabled = !byTokens;
     depth.closest('label')?.classList.toggle('idle', !byTokens);
   }
+}
+
+/**
+ * Give a control its sentence: shown on hover and focus, and read by screen readers.
+ * @param {HTMLElement} label
+ * @param {string} tip
+ */
+function setTip(label, tip) {
+  label.dataset.tip = tip;
+  label.querySelector('input, select')?.setAttribute('aria-description', tip);
 }
 
 const randomSeed = () => Math.floor(Math.random() * MOST_SEED);

@@ -5,6 +5,7 @@ import * as header from '../../web/ui/header.js';
 import {BranchController} from '../../web/ui/branch_controller.js';
 import {BranchOptions} from './branch_options.js';
 import {FirstVisitExample} from './first_visit.js';
+import {find} from '../../web/ui/elements.js';
 import {mountSheet} from './writer_sheet.js';
 import {onDetail} from '../../web/ui/events.js';
 import {pageElements} from '../../web/ui/page_elements.js';
@@ -36,6 +37,7 @@ class WriterTab {
       also: () => [branches],
     }});
     this.draft = this.sheet.draft;
+    find(sheet, '.skip').addEventListener('click', () => branches.branchView.focus());
     this.example = new FirstVisitExample(this.draft.box, example ?? null, detail => this.controller.show(detail));
     this.controller = new BranchController({
       branches, draft: this.draft, mirror: this.sheet, server, controls,

@@ -59,10 +59,50 @@ const trimmed = text => visibleText(text.trim() || text);
 export const quotedText = text => `“${trimmed(text)}”`;
 
 /**
- * The label of a possible continuation in a list.
+ * The label of a possible continuation in a list. A space before a sign is shown, since the sign alone is another one.
  * @param {{text: string | null, end: boolean}} continuation
  */
-export const continuationLabel = ({text, end}) => (end ? 'end' : text === null ? PARTIAL_TOKEN_SIGN : trimmed(text));
+export function continuationLabel({text, end}) {
+  if (end) return 'end';
+  if (text === null) return PARTIAL_TOKEN_SIGN;
+  return isSigns(text) && text.trim() ? visibleText(text).replace(/ /g, '␣') : trimmed(text);
+}
+
+/** @type {Record<string, string>} */
+const SIGN_NAMES = {
+  ',': 'comma', '.': 'full stop', ':': 'colon', ';': 'semicolon', '!': 'exclamation mark', '?': 'question mark', '"': 'quotation mark',
+  '“': 'opening quotation mark', '”': 'closing quotation mark', '‘': 'opening single quotation mark', '’': 'apostrophe', "'": 'apostrophe',
+  '-': 'hyphen', '–': 'dash', '—': 'long dash', '…': 'ellipsis', '(': 'opening bracket', ')': 'closing bracket', '*': 'asterisk',
+  ' ': 'space', '\n': 'line break', '\r': 'carriage return', '\t': 'tab',
+};
+
+/**
+ * Whether a text is made of signs alone that have names.
+ * @param {string} text
+ */
+const isSigns = text => text !== '' && [...text].every(sign => sign in SIGN_NAMES);
+
+/**
+ * A text as a screen reader is to say it: signs alone by their names, since many are not spoken otherwise.
+ * @param {string} text
+ */
+export const spokenText = text => (isSigns(text) ? [...text].map(sign => SIGN_NAMES[sign]).join(', ') : visibleText(text));
+
+/**
+ * The same for a possible continuation in a list.
+ * @param {{text: string | null, end: boolean}} continuation
+ */
+export const spokenLabel = ({text, end}) =>
+  (end ? 'the end of the text' : text === null ? 'a part of a character' : spokenText(isSigns(text) ? text : text.trim() || text));
+
+const WORD_END = /[\p{L}\p{M}\p{N}]+$/u, WORD_START = /^[\p{L}\p{M}\p{N}]/u;
+
+/**
+ * The typed letters of the word that a row continues; empty if it begins a word of its own.
+ * @param {string} typed the end of the text before the row
+ * @param {string | undefined} first the row's first piece
+ */
+export const continuedLetters = (typed, first = '') => (WORD_START.test(first) ? typed.match(WORD_END)?.[0] ?? '' : '');
 
 const MOST_LABELS = 4;
 
@@ -82,7 +122,7 @@ export function likeliestLabels(others) {
  */
 function shareSentence(drawn) {
   const {firsts, given, wanted} = drawn, typed = given ? `, given what you typed: ${quotedText(given)}` : '';
-  return `Share: the odds of ${firsts ? 'its first piece' : 'what sets it apart'}, ${samplingClause(wanted)}${withoutBanned(drawn)}${typed}.`;
+  return `Each share is the chance of ${firsts ? 'the row’s next word' : 'what sets the row apart'}, ${samplingClause(wanted)}${withoutBanned(drawn)}${typed}.`;
 }
 
 const MOST_BANNED = 3;         // banned tokens that are named
@@ -104,7 +144,7 @@ function withoutBanned({wanted: {banned = 0}, without}) {
 
 /** @param {RowSettings} settings */
 function samplingClause({temperature = 1, top_p: topP = 1}) {
-  if (temperature === 1 && topP >= 1) return 'as the model gives them';
+  if (temperature === 1 && topP >= 1) return 'as the model gives it';
   if (temperature <= 0) return 'at temperature 0: the likeliest is certain';
   return [`at temperature ${temperature}`, topP < 1 ? `top-p ${topP}` : ''].filter(Boolean).join(', ');
 }
@@ -178,6 +218,21 @@ export function costFigures({cost, alone}, ahead) {
     ...(ahead ? [/** @type {[string, string]} */ ([formatCount(ahead, 'token'), 'prefetched so far'])] : []),
   ];
 }
+
+/**
+ * What a row's share is, where it stands.
+ * @param {Pick<Row, 'share' | 'apart'>} row
+ */
+export const shareLabel = ({share, apart}) =>
+  `${formatPercent(share)} chance of ${apart > 1 ? `these first ${formatNumber(apart)} tokens` : 'this next word'}`;
+
+export const SHARE_MEANING = 'So likely does the model find it; this does not say how good it is.';
+
+/**
+ * What a screen reader says before Tab inserts the grey text.
+ * @param {string} text
+ */
+export const tabSentence = text => `Tab inserts ${quotedText(text)}.`;
 
 /**
  * What a screen reader says of a settled view: the coverage, and how each row begins.

@@ -2,11 +2,16 @@
 /**
  * @import {BranchRemainder, Choice, DrawnOther, DrawnRow, DrawnView, RowPiece, RowSettings, ShowDetail, View} from './types.d.ts'
  */
-import {REFUSAL, announcementSentence, describeOther, describePiece, progressSentence, summarySentence} from './branch_sentences.js';
+import {
+  REFUSAL, announcementSentence, describeOther, describePiece, progressSentence, summarySentence, tabSentence,
+} from './branch_sentences.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
 
-/** @typedef {{view: View, pinned: BranchRemainder | null, revision: number, stored: boolean, growing: boolean}} ShownView */
+/**
+ * @typedef {{view: View, before: string, pinned: BranchRemainder | null, revision: number, stored: boolean, growing: boolean}} ShownView
+ *   `before` is the end of the text before the branches, as far as it is known
+ */
 /** @typedef {{pinned: BranchRemainder, revision: number}} PinnedSince */
 /** @typedef {{branch: number, piece: number} | {other: number}} Target a button: a piece of a row, or another beginning */
 
@@ -33,7 +38,7 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
  * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number}
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
  *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'}
- *   | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
+ *   | {type: 'announceTab', text: string} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
 
 /** @type {DrawnView<DrawnRow>} */
@@ -59,6 +64,8 @@ export function reduce(state, event) {
     case 'status': return enter(state, event);
     case 'ahead': return {...state, ahead: {ready: event.ready, keys: new Set(event.keys), tokens: event.tokens ?? state.ahead.tokens}};
     case 'toggleOthers': return {...state, othersOpen: !state.othersOpen && state.drawn.others.length > 0};
+    // One announcement with the one of the view, which is made just before.
+    case 'announceTab': return event.text ? {...state, announcement: `${state.announcement}. ${tabSentence(event.text)}`} : state;
     case 'point': return {...state, pointed: event.target};
     case 'refuse': {
       const refusal = event.because ?? REFUSAL;
@@ -73,14 +80,16 @@ export function reduce(state, event) {
  * A view of an older revision than the expected one is ignored: it was overtaken on its way.
  * @type {(state: BranchViewState, detail: ShowDetail) => BranchViewState}
  */
-function show(state, {revision = state.expectedRevision, view, state: status = view ? 'settled' : 'thinking', note, reading, pinned, stored}) {
+function show(state, {revision = state.expectedRevision, view, state: status = view ? 'settled' : 'thinking', note, reading, pinned, before, stored}) {
   if (revision < state.expectedRevision) return state;
   /** @type {BranchViewState} */
   let next = {...state, expectedRevision: revision, status: {state: status, note, reading}};
   if (status === 'empty' && !view) {
     next = withoutRows(next);
   } else if (view) {
-    const shown = {view, pinned: pinned ?? null, revision, stored: Boolean(stored), growing: status === 'thinking'};
+    const shown = {
+      view, before: before ?? view.given ?? '', pinned: pinned ?? null, revision, stored: Boolean(stored), growing: status === 'thinking',
+    };
     next = {...next, shown, pinnedSince: null};
   } else if (pinned && revision !== state.shown?.revision) {
     next = {...next, pinnedSince: {pinned, revision}};

@@ -49,27 +49,31 @@ export const isPause = event => !composes(event) && event.code === 'KeyP' && eve
  * where there is no such row.
  * @param {KeyboardEvent} event
  * @param {boolean} atEnd whether the caret stands at the end of the text and nothing is selected
- * @returns {{verb: 'word' | 'whole', branch: number, ours?: boolean} | {verb: 'ghost' | 'hide', branch?: number, ours?: boolean} | null}
+ * @returns {{verb: 'word' | 'whole', branch: number, ours?: boolean} | {verb: 'ghost' | 'hide' | 'rows', branch?: number, ours?: boolean} | null}
  */
 export function textKey(event, atEnd) {
   if (composes(event)) return null;
   const {key, code, altKey, ctrlKey, metaKey, shiftKey} = event, digit = DIGIT.exec(code);
   if (digit && altKey && !ctrlKey && !metaKey) return {verb: shiftKey ? 'whole' : 'word', branch: Number(digit[1]) - 1, ours: true};
   if (key === 'ArrowRight' && ctrlKey && !altKey && !metaKey && !shiftKey) return atEnd ? {verb: 'word', branch: 0} : null;
+  if (key === 'ArrowDown' && altKey && !ctrlKey && !metaKey && !shiftKey) return {verb: 'rows'};
   if (key === 'Tab' && withoutModifiers(event)) return {verb: 'ghost'};
   return key === 'Escape' && withoutModifiers(event) ? {verb: 'hide'} : null;
 }
 
 /**
- * What a key among the branches does, or null: move the focus, accept a row's next word, or ban the focused token.
+ * What a key among the branches does, or null: move the focus, accept a row's next word, ban the focused token, or lead
+ * back to the text.
  * @param {KeyboardEvent} event
- * @returns {{move?: [down: number, along: number], word?: number, ban?: boolean} | null}
+ * @returns {{move?: [down: number, along: number], word?: number, ban?: boolean, leave?: boolean} | null}
  */
 export function branchKey(event) {
+  const {key, altKey, ctrlKey, metaKey, shiftKey} = event;
+  if (key === 'ArrowUp' && altKey && !ctrlKey && !metaKey && !shiftKey && !event.isComposing) return {leave: true};
   if (!withoutModifiers(event) || event.isComposing) return null;
-  if (Object.hasOwn(MOVES, event.key)) return {move: MOVES[event.key]};
-  if (/^[1-9]$/.test(event.key)) return {word: Number(event.key) - 1};
-  return event.key === 'Delete' ? {ban: true} : null;
+  if (Object.hasOwn(MOVES, key)) return {move: MOVES[key]};
+  if (/^[1-9]$/.test(key)) return {word: Number(key) - 1};
+  return key === 'Delete' ? {ban: true} : null;
 }
 
 /**

@@ -91,6 +91,9 @@ export interface BannedToken { id: number; text: string }
 /** An accepted piece as a request names it: the character where it starts, its ids, whether it was healed. */
 export type AcceptedPiece = [start: number, ids: number[], healed: boolean];
 
+/** An accepted piece that is still unchanged in a text: its characters, its ids, whether it was healed. */
+export interface AcceptedSpan { start: number; end: number; ids: number[]; healed: boolean }
+
 export interface Message { role: string; content: string }
 
 /** What the model is told beside the text. */
@@ -247,6 +250,8 @@ export interface BranchViewHandle {
   rows(): DrawnRow[];
   state(): string;
   isStale(): boolean;
+  /** Give the focus to the branches; false if there are none. */
+  focus(): boolean;
   /** The index of the piece that completes the first word of a row; -1 if there is none. */
   nextWord(branch: number): number;
   choiceOf(branch: number, token: number): Choice | null;
@@ -264,6 +269,8 @@ export interface ShowDetail {
   note?: string | null;
   reading?: [number, number] | null;
   pinned?: BranchRemainder | null;
+  /** The text before the branches, or its end. */
+  before?: string;
   /** Whether the view is the stored example. */
   stored?: boolean;
 }
@@ -333,7 +340,13 @@ export interface Moment {
 }
 
 /** The state of a text box, as it is stored. */
-export interface DraftState extends TextState { caret: number; history: HistoryState; left: AbandonedText[] }
+export interface DraftState extends TextState {
+  caret: number;
+  history: HistoryState;
+  left: AbandonedText[];
+  /** Documents that were stored by older versions have no such list. */
+  accepted?: AcceptedSpan[];
+}
 
 /** The writer's settings of branches, as they are stored. */
 export interface StoredSettings extends Partial<ViewOptionsOfRequest> { order?: string; banned?: BannedToken[] }
@@ -374,6 +387,9 @@ export interface DocumentLink {
   seed: number | null;
   instruction: string | null;
   model: string | null;
+  /** The chosen spans and the accepted pieces, unchecked. */
+  spans?: unknown;
+  accepted?: unknown;
 }
 
 // Highlights tab.

@@ -17,6 +17,7 @@ import {withCharacterStarts} from '../core/text_words.js';
 
 const LOADING = 'Branches appear here when the model is ready.';
 const SELECTION = 'A selection pauses branching.';
+const SHOWN_BEFORE = 60;   // characters of the text that the branch view gets: a half-typed word is shown before its rows
 const STOPPED = 'Stopped before there were branches. Change the text or a setting to look again.';
 
 /**
@@ -53,6 +54,11 @@ export class BranchController {
   #answeredRevision = 0;   // the newest revision that the server has answered
   #selecting = false;      // whether a selection pauses branching
   #prompt = '';            // the prompt of the known views, as JSON
+  /**
+   * A whole branch that was chosen while it still grew, and the revision of its text.
+   * @type {{branch: number, revision: number} | null}
+   */
+  #wholeWanted = null;
   known = new KnownViews();
 
   /** @param {ControllerParts & Partial<ControllerHooks>} parts */
@@ -91,14 +97,16 @@ export class BranchController {
     draft.box.addEventListener('compositionend', () => setTimeout(() => this.#update('caret')));
     draft.addEventListener('caret', () => this.#onSelection());
     branches.addEventListener('accept', event => this.#accept(/** @type {CustomEvent<AcceptDetail>} */ (event)));
+    branches.addEventListener('leave', () => draft.box.focus());
     document.addEventListener('lookahead:ready', () => this.#update());
     buttons.pause.addEventListener('click', () => this.#togglePause());
     buttons.stop.addEventListener('click', () => this.#stop());
     listenToTextKeys({box: draft.box, draft, actions: {
       word: branch => this.#choose(branch, branches.branchView.nextWord(branch)),
-      whole: branch => this.#choose(branch, (branches.branchView.rows()[branch]?.pieces.length ?? 0) - 1),
+      whole: branch => this.#chooseWhole(branch),
       ghost: () => this.ghost.accept(),
       hide: () => this.ghost.hide(),
+      rows: () => branches.branchView.focus(),
       pause: () => this.#togglePause(),
     }});
   }
@@ -198,16 +206,26 @@ export class BranchController {
     if (!settled && shown && !(view && showsMore(view, shown))) return;
     if (view) known.take(revision, text, view, settled);
     if (view || reading || this.branches.branchView.state() !== state)
-      this.show({revision, state, view, reading, note, pinned: this.pinned});
+      this.show({revision, state, view, reading, note, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
     this.ghost.refresh();
+    if (settled) this.#settled();
   }
 
   /** @param {number} revision @param {string} text @param {View} view */
   #showKnown(revision, text, view) {
     const complete = isComplete(view, this.#settings);
     this.known.take(revision, text, view, complete);
-    this.show({revision, state: this.paused ? 'paused' : complete ? 'settled' : 'thinking', view, pinned: this.pinned});
+    this.show({revision, state: this.paused ? 'paused' : complete ? 'settled' : 'thinking', view, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
     this.ghost.refresh();
+    if (complete && !this.paused) this.#settled();
+  }
+
+  /** The branches of the present text are complete. */
+  #settled() {
+    this.#dispatch('announceTab', {text: this.ghost.text});
+    const wanted = this.#wholeWanted;
+    this.#wholeWanted = null;
+    if (wanted?.revision === this.draft.revision) this.#chooseWhole(wanted.branch);
   }
 
   /** @param {News} news @param {number} revision */
@@ -250,7 +268,7 @@ export class BranchController {
   #accept(event) {
     const {revision, text, ids, healed, logprobs, rest, byKeyboard, pointer} = event.detail, {draft, known} = this;
     const example = draft.text ? '' : this.hooks.exampleText();
-    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {} : {ids, healed})};
+    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length} : {ids, healed})};
     const next = known.revision === revision ? known.after(ids, this.#settings) : null;
     if (draft.selected) event.detail.because = SELECTION;
     if (!draft.accept(example + text, options)) {
@@ -276,6 +294,20 @@ export class BranchController {
     if (!rows()[branch]?.pieces[token]) return false;
     choose(branch, token, {byKeyboard: true});
     return true;
+  }
+
+  /**
+   * Accept a whole row by a key of the text box; if the rows still grow, once they are complete. Returns whether there was
+   * such a row, or may be.
+   * @param {number} branch
+   */
+  #chooseWhole(branch) {
+    const {rows, state} = this.branches.branchView;
+    if (state() === 'thinking') {
+      this.#wholeWanted = {branch, revision: this.draft.sync()};
+      return true;
+    }
+    return this.#choose(branch, (rows()[branch]?.pieces.length ?? 0) - 1);
   }
 
   /** A setting or the prompt has changed: draw what is known at once, and request only what is not. */

@@ -8,6 +8,7 @@ export class GhostText {
   #hidden = false;   // by Esc, until the next edit
   /** @type {string | null} */
   #pointed = null;
+  #text = '';
 
   /**
    * @param {object} parts
@@ -27,6 +28,9 @@ export class GhostText {
     });
     draft.addEventListener('caret', () => this.refresh());
   }
+
+  /** What accepting the ghost text inserts; empty where it is not shown. */
+  get text() { return this.shown() ? this.#text : ''; }
 
   /** Accept the ghost text. Returns whether there was any. */
   accept() {
@@ -62,6 +66,7 @@ export class GhostText {
     const {draft, branches} = this, first = branches.branchView.rows()[0];
     const possible = !this.#hidden && !draft.selected && !draft.composing && draft.caret === draft.text.length && draft.text;
     const own = first ? first.pieces.map(piece => piece.text).join('') : '';
-    this.show(possible && !branches.branchView.isStale() ? this.#pointed ?? own : '');
+    this.#text = possible && !branches.branchView.isStale() ? this.#pointed ?? own : '';
+    this.show(this.#text);
   }
 }

@@ -9,6 +9,7 @@ import {closestTo} from './events.js';
  * @property {(branch: number) => boolean} whole accepts a whole row
  * @property {() => boolean} ghost accepts the ghost text
  * @property {() => boolean} hide hides the ghost text
+ * @property {() => boolean} rows moves the focus to the branches
  * @property {() => boolean} pause
  */
 

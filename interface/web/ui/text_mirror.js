@@ -20,6 +20,14 @@ const BREAK_POINT = '\u200b';    // so that the ghost text does not pull the las
 export const markedNodes = (text, spans, start) => [...markedStretches(text, spans, start)]
   .map(({text, chosen}) => (chosen ? make('span', {className: 'chosen', text}) : document.createTextNode(text)));
 
+const WORD_INSIDE = /^\S\S/;      // of the last character of a text and what follows it
+
+/** @type {(one: Element, other: Element) => boolean} */
+function isBelow(one, other) {
+  const [rect] = one.getClientRects();
+  return rect !== undefined && rect.top > other.getBoundingClientRect().bottom - 1;
+}
+
 /** @param {{share: number, chosen: boolean}} cell */
 function stripElement({share, chosen}) {
   const made = make('i', {className: chosen ? 'of-chosen' : 'of-typed'});
@@ -30,6 +38,7 @@ function stripElement({share, chosen}) {
 /** The mirror of a draft's text box. */
 export class TextMirror {
   #ghost = '';
+  #breaksWord = false;   // whether the ghost text would continue the last word on the next line
   #frame = 0;   // the animation frame that will paint, or 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #counting;
@@ -59,13 +68,14 @@ export class TextMirror {
    */
   ghost(text) {
     this.#ghost = text ?? '';
+    this.#breaksWord = false;
     this.#paintSoon();
     return this.ghostShown;
   }
 
   get ghostShown() {
     const {draft} = this;
-    return Boolean(this.#ghost) && !draft.composing && !draft.selected && draft.caret === draft.text.length
+    return Boolean(this.#ghost) && !this.#breaksWord && !draft.composing && !draft.selected && draft.caret === draft.text.length
       && mirrorStart(draft.text) !== null;
   }
 
@@ -92,10 +102,13 @@ export class TextMirror {
     this.mirror.style.width = `${this.box.clientWidth}px`;
     this.mirror.style.height = `${this.box.clientHeight}px`;
     this.page.style.minHeight = start ? `${this.box.scrollHeight}px` : '';
-    const shown = this.ghostShown ? this.#ghost : '';
-    const body = make('div');
-    if (start !== null) body.append(...markedNodes(text, spans, start), BREAK_POINT, make('span', {className: 'ghost', text: shown}));
+    this.#breaksWord = false;
+    const body = make('div'), end = make('span'), ghost = make('span', {className: 'ghost', text: this.ghostShown ? this.#ghost : ''});
+    if (start !== null) body.append(...markedNodes(text, spans, start), end, BREAK_POINT, ghost);
     this.page.replaceChildren(body);
+    this.#breaksWord = WORD_INSIDE.test(text.slice(-1) + this.#ghost) && isBelow(ghost, end);
+    const shown = this.ghostShown ? this.#ghost : '';
+    if (!shown) ghost.textContent = '';
     this.box.dataset.ghost = shown ? 'shown' : '';
     this.#scroll();
   }

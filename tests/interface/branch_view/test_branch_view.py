@@ -755,13 +755,13 @@ def test_a_figure_that_is_only_a_bound_says_so(bench: Bench) -> None:
 
 def test_captions_say_which_figure_it_is(bench: Bench) -> None:
     bench.show(likely())
-    assert "the odds of its first piece, as the model gives them" in bench.note
+    assert "the chance of the row’s next word, as the model gives it" in bench.note
     bench.set(**ASKED | {"temperature": 0.7, "top_p": 0.9})
     assert "at temperature 0.7, top-p 0.9" in bench.note
     tree = view_of([path_of((1, two), 4) for two in (1, 2)], mode="forks") | {"given": "lighth"}
     bench.set(**ASKED)
     bench.show(tree)
-    assert "the odds of what sets it apart, as the model gives them, given what you typed: “lighth”" in bench.note
+    assert "the chance of what sets the row apart, as the model gives it, given what you typed: “lighth”" in bench.note
 
 
 def test_pointing_at_a_token_tells_its_odds_and_the_text_up_to_it(bench: Bench) -> None:
@@ -917,6 +917,8 @@ def test_there_is_one_tab_stop_and_arrows_move_it(bench: Bench) -> None:
     assert bench.focused()[0] == "4"
     assert bench.page.locator("#branches [tabindex='0']").count() == 1
     bench.press("Tab")
+    assert bench.page.evaluate("document.activeElement.matches('.costs summary')")
+    bench.press("Tab")
     assert not bench.page.evaluate("root.contains(document.activeElement)")
 
 
@@ -926,7 +928,7 @@ def test_rows_that_scroll_are_no_tab_stops(bench: Bench) -> None:
     bench.page.locator("#box").focus()
     bench.press("Tab")
     assert bench.focused() == ["0", "0", None]
-    bench.press("Tab")
+    bench.press("Tab", "Tab")
     assert not bench.page.evaluate("root.contains(document.activeElement)")
     bench.page.mouse.wheel(200, 0)
     bench.page.wait_for_selector("[data-branch='1'] [data-scrolled]")
@@ -1034,11 +1036,11 @@ def test_the_meter_says_what_the_view_cost(bench: Bench) -> None:
     bench.show(likely())
     meter = bench.page.locator("#meter")
     assert (meter.get_attribute("data-passes"), meter.get_attribute("data-tokens")) == ("4", "19")
-    assert "one request a branch reads 611" in meter.inner_text() and "61 ms" in meter.inner_text()
+    assert "one request a branch reads 611" in meter.text_content() and "61 ms" in meter.text_content()
     view = likely()
     view["cost"] |= {"passes": 0, "tokens": 0}
     bench.show(view)
-    assert "0 passes for this view: all of it was known" in meter.inner_text()
+    assert "0 passes for this view: all of it was known" in meter.text_content()
 
 
 def test_a_value_from_python_is_shown(browser: Any, address: str) -> None:

@@ -16,6 +16,7 @@ from lookahead_core import Document, Model
 from tests.support import browser as browsers
 from tests.support.browser import PATIENCE, Visit
 from tests.support.scripted_model import parrot
+from tests.support.witness import around, rows_of, talker
 
 pytestmark = pytest.mark.browser
 
@@ -83,7 +84,7 @@ def wait_for_ghost(visit: Visit) -> str:
 
 
 def slide(visit: Visit, name: str, value: str) -> None:
-    visit.page.locator(f"#{name}").fill(value)
+    visit.control(name).fill(value)
 
 
 def test_a_click_inserts_exactly_the_tokens_up_to_it_and_new_branches_follow(visit: Visit) -> None:
@@ -165,6 +166,128 @@ def test_the_same_session_with_the_keyboard_only(visit: Visit) -> None:
     press(visit, "Enter")
     assert visit.text == PROMPT + "".join(pieces[:2])
     assert visit.page.evaluate("document.activeElement.matches('#branches [data-token]')")
+
+
+@pytest.mark.slow
+def test_one_key_leads_from_the_text_to_the_branches_and_back(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.wait_until_settled()
+    press(tiny, "Alt+ArrowDown")
+    assert tiny.page.evaluate('document.activeElement.matches(\'#branches [data-branch="0"] [data-token="0"]\')')
+    pieces = tiny.pieces(1)
+    press(tiny, "ArrowDown", "Enter")
+    assert tiny.text == PROMPT + pieces[0]
+    press(tiny, "Alt+ArrowUp")
+    assert tiny.page.evaluate("document.activeElement.matches('#document textarea')")
+    tiny.page.locator("#to-branches").focus()
+    assert tiny.page.locator("#to-branches").is_visible()
+    press(tiny, "Enter")
+    assert tiny.page.evaluate("document.activeElement.matches('#branches [data-token]')")
+
+
+@pytest.mark.slow
+def test_fifty_words_are_written_with_the_keyboard_alone(tiny: Visit) -> None:
+    """Each word is chosen in the rows, in turn from the first, the second and the third."""
+    tiny.type("The")
+    for word in range(50):
+        tiny.wait_until_settled()
+        if word == 0:
+            press(tiny, "Alt+ArrowDown")
+        row = str(word % 3 + 1)
+        before = tiny.text
+        press(tiny, row)
+        assert len(tiny.text) > len(before)
+        assert tiny.page.evaluate("document.activeElement.matches('#branches button')"), "the focus stays"
+    press(tiny, "Alt+ArrowUp", "End")
+    assert tiny.page.evaluate("document.activeElement.matches('#document textarea')")
+
+
+@pytest.mark.slow
+def test_a_whole_branch_is_accepted_when_it_is_complete_however_early_its_key_is_pressed(page: Any) -> None:
+    going, first, other = threading.Event(), "The old keeper", "The old keeper and"
+    slow = around(talker(), lambda: going.wait(60) and None)
+    going.set()
+    with browsers.page_of(lambda report: slow) as url, browsers.visit_again(page, url) as opened:
+        opened.wait_for_status("ready")
+        going.clear()
+        opened.fill(first)
+        opened.page.wait_for_selector("#branches[data-state=thinking]")
+        press(opened, "Alt+Shift+2")
+        opened.page.wait_for_timeout(300)
+        assert opened.text == first
+        going.set()
+        whole = first + rows_of(talker(), first)[1]
+        opened.page.wait_for_function(
+            "text => document.querySelector('#document textarea').value === text", arg=whole, timeout=20_000
+        )
+        opened.wait_until_settled()
+        going.clear()
+        opened.fill(other)
+        opened.page.wait_for_selector("#branches[data-state=thinking]")
+        press(opened, "Alt+Shift+2")
+        opened.type(" x")
+        going.set()
+        opened.wait_until_settled()
+        assert opened.text == other + " x", "the branch belonged to another text"
+
+
+@pytest.mark.slow
+def test_what_tab_inserts_is_announced_before_it_is_inserted(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    tiny.wait_until_settled()
+    ghost = wait_for_ghost(tiny)
+    announced = tiny.page.locator("#branches .announcement").inner_text()
+    assert announced.endswith(f". Tab inserts “{ghost.strip()}”.")
+    press(tiny, "Tab")
+    assert tiny.text == PROMPT + ghost
+
+
+@pytest.mark.slow
+def test_a_row_that_continues_a_word_shows_the_letters_that_were_typed(visit: Visit) -> None:
+    visit.type("The old lighth")
+    visit.wait_until_settled()
+    rows = visit.page.locator("#branches [data-branch]")
+    for index in range(rows.count()):
+        first = visit.pieces(index)[0]
+        typed = rows.nth(index).locator(".typed")
+        if first[0].isalnum():
+            assert typed.inner_text() == "lighth·"
+            assert (
+                rows.nth(index).locator("button").first.get_attribute("aria-label").startswith("lighth, continued by ")
+            )
+        else:
+            assert typed.count() == 0
+    assert visit.page.locator("#branches .typed").count()
+    visit.token(0, 0).click()
+    visit.wait_until_settled()
+    assert "·" not in visit.text
+
+
+@pytest.mark.slow
+def test_grey_text_never_breaks_inside_a_word(visit: Visit) -> None:
+    """The grey text would continue a word on the next line at some of these widths; it is not shown there."""
+    visit.type("The old lighth")
+    visit.wait_until_settled()
+    assert not wait_for_ghost(visit)[0].isspace()
+    shown = hidden = 0
+    for width in range(60, 130, 6):
+        visit.page.add_style_tag(content=f"#document textarea {{ width: {width + 60}px !important; }}")
+        visit.page.wait_for_timeout(60)
+        top = visit.page.evaluate(GHOST_TOP)
+        if top is None:
+            hidden += 1
+        else:
+            shown += 1
+            assert top <= 0, width
+    assert shown
+    assert hidden
+
+
+GHOST_TOP = """() => {
+  const ghost = document.querySelector('.mirror .ghost');
+  const [rect] = ghost.textContent ? ghost.getClientRects() : [];
+  return rect ? rect.top - ghost.parentElement.querySelector('span:empty').getBoundingClientRect().bottom + 1 : null;
+}"""
 
 
 @pytest.mark.slow
@@ -504,9 +627,9 @@ def test_sliders_use_the_data_in_the_page_and_send_no_request(tiny: Visit) -> No
     slide(tiny, "top-p", "0.5")
     assert float(rows.first.get_attribute("data-share")) > raw
     slide(tiny, "top-p", "1")
-    tiny.page.locator("#order").select_option("alphabet")
+    tiny.control("order").select_option("alphabet")
     texts = ["".join(tiny.pieces(branch)).strip() for branch in range(3)]
-    tiny.page.locator("#order").select_option("share")
+    tiny.control("order").select_option("share")
     slide(tiny, "depth", "5")
     slide(tiny, "k", "5")
     assert tiny.rows == 5
@@ -535,9 +658,9 @@ def test_sliders_send_a_request_where_data_is_missing(tiny: Visit) -> None:
 @pytest.mark.parametrize("mode", ["every_level", "forks", "best_first", "sampled"])
 def test_every_mode_shows_the_librarys_branches(tiny: Visit, tiny_model: Model, mode: str) -> None:
     text = "The old keeper said and saw."
-    tiny.page.locator("#mode").select_option(mode)
+    tiny.control("mode").select_option(mode)
     if mode == "sampled":
-        tiny.page.locator("#seed").fill("7")
+        tiny.control("seed").fill("7")
     slide(tiny, "k", "3")
     tiny.fill(text)
     tiny.wait_until_settled()
@@ -553,14 +676,14 @@ def test_again_draws_with_another_seed_and_the_same_seed_draws_the_same(tiny: Vi
         tiny.wait_until_settled()
         return ["".join(tiny.pieces(branch)) for branch in range(tiny.rows)]
 
-    tiny.page.locator("#mode").select_option("sampled")
-    tiny.page.locator("#seed").fill("7")
+    tiny.control("mode").select_option("sampled")
+    tiny.control("seed").fill("7")
     tiny.fill("The old keeper said and saw.")
     first = rows()
-    tiny.page.locator("#again").click()
-    assert tiny.page.locator("#seed").input_value() != "7"
+    tiny.control("again").click()
+    assert tiny.control("seed").input_value() != "7"
     assert rows() != first
-    tiny.page.locator("#seed").fill("7")
+    tiny.control("seed").fill("7")
     assert rows() == first
 
 

@@ -78,6 +78,34 @@ test('a possible continuation has a label', () => {
   assert.equal(words.PARTIAL_TOKEN_SIGN, '◌');
 });
 
+test('signs are told apart by what is shown and by what is said', () => {
+  const all = [' ', '\n', '"', ' "', ',', ' ,', '“', '”', "'", '—'].map(text => ({text, end: false})).concat({text: null, end: true}, {text: null, end: false});
+  assert.deepEqual(all.map(words.continuationLabel), ['␣', '↵', '"', '␣"', ',', '␣,', '“', '”', "'", '—', 'end', '◌']);
+  assert.deepEqual(all.map(words.spokenLabel), [
+    'space', 'line break', 'quotation mark', 'space, quotation mark', 'comma', 'space, comma', 'opening quotation mark',
+    'closing quotation mark', 'apostrophe', 'long dash', 'the end of the text', 'a part of a character',
+  ]);
+  for (const say of [words.continuationLabel, words.spokenLabel]) assert.equal(new Set(all.map(say)).size, all.length);
+});
+
+test('a share says what it is where it stands', () => {
+  assert.equal(said(words.shareLabel({share: {p: 0.15}, apart: 1})), '15 % chance of this next word');
+  assert.equal(said(words.shareLabel({share: {p: 0.15}, apart: 0})), '15 % chance of this next word');
+  assert.equal(said(words.shareLabel({share: {p: 0.05, bound: true}, apart: 2})), '≤ 5 % chance of these first 2 tokens');
+});
+
+test('words are said as they are shown, without the white space around them', () => {
+  assert.deepEqual([' sea', 'sea ', "'s", ' a,', 'x'].map(text => words.spokenLabel({text, end: false})), ['sea', 'sea', "'s", 'a,', 'x']);
+  assert.deepEqual([' sea', '.\n', '', '🙂'].map(words.spokenText), [' sea', 'full stop, line break', '', '🙂']);
+});
+
+test('a row that continues a word has the letters typed of it', () => {
+  const letters = words.continuedLetters;
+  assert.deepEqual([letters(' the', 'm'), letters('the', 'm'), letters(' a-b2', '3'), letters('né', 'e')], ['the', 'the', 'b2', 'né']);
+  assert.deepEqual([letters(' the', ' man'), letters(' the', ','), letters(' the', '\n'), letters(' the', undefined)], ['', '', '', '']);
+  assert.deepEqual([letters('', 'm'), letters(' ', 'm'), letters(',', 'm'), letters('the ', 'm')], ['', '', '', '']);
+});
+
 const other = (text, p = 0.1) => ({text, odds: {p}});
 
 test('the likeliest others are one line', () => {
@@ -147,14 +175,14 @@ const CLICK = 'Click any word to write up to it.';
 
 test('the summary says which odds the shares are', () => {
   const caption = more => words.summarySentence({state: 'settled'}, drawn(more));
-  assert.equal(caption(), `Share: the odds of its first piece, as the model gives them. ${CLICK}`);
-  assert.equal(caption({firsts: false}), `Share: the odds of what sets it apart, as the model gives them. ${CLICK}`);
-  assert.equal(caption({given: 'lig'}), `Share: the odds of its first piece, as the model gives them, given what you typed: “lig”. ${CLICK}`);
+  assert.equal(caption(), `Each share is the chance of the row’s next word, as the model gives it. ${CLICK}`);
+  assert.equal(caption({firsts: false}), `Each share is the chance of what sets the row apart, as the model gives it. ${CLICK}`);
+  assert.equal(caption({given: 'lig'}), `Each share is the chance of the row’s next word, as the model gives it, given what you typed: “lig”. ${CLICK}`);
 });
 
 test('the caption names temperature and top-p', () => {
-  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('Share: the odds of its first piece, ', '').replace(` ${CLICK}`, '');
-  assert.equal(caption({temperature: 1, top_p: 1}), 'as the model gives them.');
+  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('Each share is the chance of the row’s next word, ', '').replace(` ${CLICK}`, '');
+  assert.equal(caption({temperature: 1, top_p: 1}), 'as the model gives it.');
   assert.equal(caption({temperature: 0.7}), 'at temperature 0.7.');
   assert.equal(caption({temperature: 0.7, top_p: 0.9}), 'at temperature 0.7, top-p 0.9.');
   assert.equal(caption({top_p: 0.9}), 'at temperature 1, top-p 0.9.');
@@ -185,7 +213,7 @@ test('every state without rows has a sentence', () => {
 });
 
 test('while rows grow, the summary is the same', () => {
-  assert.ok(words.summarySentence({state: 'thinking'}, drawn()).startsWith('Share:'));
+  assert.ok(words.summarySentence({state: 'thinking'}, drawn()).startsWith('Each share is'));
 });
 
 const cost = {passes: 4, tokens: 19, seconds: 0.0614};

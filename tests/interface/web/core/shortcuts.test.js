@@ -131,3 +131,14 @@ test('the kind of a change follows from the type of its input event', () => {
   };
   for (const [kind, types] of Object.entries(kinds)) for (const type of types) assert.equal(kindOfInput(type), kind, type);
 });
+
+test('Alt and an arrow lead from the text to the branches and back', () => {
+  for (const atEnd of [true, false]) assert.deepEqual(textKey(pressed('Alt+ArrowDown'), atEnd), {verb: 'rows'});
+  assert.deepEqual(branchKey(pressed('Alt+ArrowUp')), {leave: true});
+  for (const keys of otherModifiers('Alt+')) {
+    assert.equal(textKey(pressed(`${keys}ArrowDown`), true), null, keys);
+    if (keys) assert.equal(branchKey(pressed(`${keys}ArrowUp`)), null, keys);
+  }
+  assert.deepEqual([textKey(pressed('Alt+ArrowUp'), true), branchKey(pressed('Alt+ArrowDown'))], [null, null]);
+  assert.deepEqual([textKey(pressed('Alt+ArrowDown', '', composing), true), branchKey(pressed('Alt+ArrowUp', '', composing))], [null, null]);
+});
