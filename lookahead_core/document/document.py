@@ -291,8 +291,8 @@ class Document:
         """Set the text to one that a client has continued: an edit in which tokens that it accepted keep their ids.
 
         `accepted` is in the order of the text. An entry is ignored, and its characters count as typed, if its tokens do
-        not spell the text at `before`, are unknown to the model or hold an end token, or if it is healed and its first
-        token does not begin with the typed token's text. Raises as setting `text` does.
+        not spell the text at `before`, are unknown to the model, hold an end token or a token without text, or if it is
+        healed and its first token does not begin with the typed token's text. Raises as setting `text` does.
         """
         for part in accepted:
             self._follow(text, part)
@@ -302,6 +302,9 @@ class Document:
         token_ids = accepted.token_ids
         known = all(0 <= token_id < self.model.vocabulary for token_id in token_ids)
         if not known or not token_ids or not self.model.end_token_ids.isdisjoint(token_ids):
+            return
+        # Control tokens spell nothing, so a link could hide any number of them behind a text.
+        if not all(map(self.model.codec.bytes_of, token_ids)):
             return
         self.passage.edit(text[: accepted.before])
         if accepted.healed:

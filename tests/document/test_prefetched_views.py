@@ -214,6 +214,17 @@ def test_what_does_not_spell_the_text_is_taken_for_typed(tiny_model: Model, wron
     document.check()
 
 
+def test_control_tokens_cannot_be_hidden_behind_a_text(tiny_model: Model) -> None:
+    typed = Document(tiny_model, "The sea").token_ids
+    control = tiny_model.tokenizer.bos_token_id
+    assert control not in tiny_model.end_token_ids
+    for hidden in ((control, *typed), (*typed, control), (control,) * 9 + tuple(typed)):
+        document = Document(tiny_model)
+        document.follow("The sea", [AcceptedTokens(0, hidden)])
+        assert document.text == "The sea"
+        assert document.token_ids == typed
+
+
 def token_spelling(model: Model, start: str, end: str) -> tuple[int, str]:
     """A token whose text begins and ends like this, with more than both, and that text."""
     names = {token_id: model.tokenizer.decode([token_id]) for token_id in range(2, len(model.tokenizer))}
