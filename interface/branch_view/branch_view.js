@@ -62,6 +62,7 @@ export class BranchView {
     this.note = find(root, '.note');
     this.meter = find(root, '.meter');
     this.announcement = find(root, '.announcement');
+    this.tabAnnouncement = find(root, '.announcement.of-tab');
     this.rows.addEventListener('scroll', ({target}) => {
       if (target instanceof HTMLElement) setAttribute(target, 'data-scrolled', target.scrollLeft !== 0);
     }, {capture: true, passive: true});
@@ -143,6 +144,7 @@ export class BranchView {
     setText(find(this.note, '.progress'), note.progress);
     find(this.note, '.ban').hidden = !note.bannable;
     setText(this.announcement, state.announcement);
+    setText(this.tabAnnouncement, state.tabAnnouncement);
     this.#dispatchPointed();
   }
 

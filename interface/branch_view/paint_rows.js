@@ -90,7 +90,7 @@ function paintToken(button, {text, ids, odds}, letters) {
 const underline = p => `--odds: ${Math.round(18 + 82 * Math.sqrt(p))}%; --weight: ${(1 + 4 * Math.sqrt(p)).toFixed(1)}px`;
 
 /** @param {string} letters that stand in the text already */
-const makeTyped = letters => make('span', {className: 'typed', text: `${letters}·`, title: 'You typed this: the row continues the word.'});
+const makeTyped = letters => make('span', {className: 'typed', text: `${letters}·`, title: 'This stands in your text already: the row continues the word.'});
 
 /** The sign of a row that has not reached the end that is asked for. */
 const makeOpen = () => make('span', {className: 'sign', text: '…', title: 'It goes on: its end is not known.'});

@@ -189,7 +189,9 @@ def _banned(context: ResultContext, start: BranchStart) -> list[BannedToken]:
         if token_id in context.options.banned:
             found[token_id] = found.get(token_id, 0.0) + typed * math.exp(logprob)
     spelled = context.text_end.codec.bytes_of
-    tokens = [BannedToken(token_id, spelled(token_id).decode(errors="replace"), p) for token_id, p in found.items()]
+    tokens = [
+        BannedToken(token_id, spelled(token_id).decode(errors="replace"), p) for token_id, p in found.items() if p > 0
+    ]
     return sorted(tokens, key=lambda token: -token.probability)
 
 

@@ -189,7 +189,8 @@ class Lookahead:
     rest: tuple[Other, ...] = ()
     """The likeliest first tokens that no branch begins with, likeliest first."""
     banned: tuple[BannedToken, ...] = ()
-    """The banned tokens among the model's `TOP_TOKENS` likeliest next ones, likeliest first."""
+    """The banned tokens among the model's `TOP_TOKENS` likeliest next ones; with a re-opened token also all that begin
+    with its text and have a probability above 0. Likeliest first."""
     said: Prediction | None = field(default=None, repr=False, compare=False)
     """The prediction of the first token, without banned tokens and conditional on a re-opened token; None until it is
     evaluated."""

@@ -27,6 +27,9 @@ export class BranchOptions extends EventTarget {
     this.element = element;
     this.#input('seed').value = String(randomSeed());
     element.addEventListener('input', () => this.#changed());
+    // Esc hides the sentence of a control, until another one is pointed at or focused.
+    element.addEventListener('keydown', ({key}) => { if (key === 'Escape') element.dataset.quiet = ''; });
+    for (const name of ['pointerover', 'focusin']) element.addEventListener(name, () => { delete element.dataset.quiet; });
     find(element, '#again').addEventListener('click', () => this.set({seed: randomSeed()}));
     this.bans = new BanChips(find(element, '.never'));
     this.bans.addEventListener('change', () => this.#changed());

@@ -8,6 +8,8 @@ import {copyText, find, make} from '../../web/ui/elements.js';
 const TOO_LONG = length => `As a link this text would be ${Math.ceil(length / 1024)} KB long, and many programs cut links `
   + 'after 8 KB. Send a file instead.';
 
+const NOT_MARKED = 'Which words were chosen did not fit into the link; a file holds it.';
+
 /**
  * A sentence as nodes: a command in quotes becomes code without its quotes, which must not be copied.
  * @param {string} sentence
@@ -16,20 +18,21 @@ const withCommand = sentence =>
   sentence.split(/“(python [^”]*)”/).map((part, index) => (index % 2 ? make('code', {text: part}) : part));
 
 /**
- * The link of a document. Where it would be too long, the token ids of accepted pieces are left out, then the chosen spans:
- * they matter less than the text.
+ * The link of a document, and whether it holds which words were chosen. Where it would be too long, the token ids of
+ * accepted pieces are left out, then the chosen spans: they matter less than the text.
  * @param {DocumentFields} document
  * @param {string} address
  */
 async function linkOf(document, address) {
   const {text, settings, model, instruction, instructed, spans, accepted} = document;
   const least = {text, settings, seed: settings?.seed ?? null, model, instruction: instructed ? instruction : null};
-  let link = '';
+  let link = '', marked = false;
   for (const more of [{spans, accepted}, {spans}, {}]) {
     link = address + await encodeLink({...least, ...more});
+    marked = 'spans' in more || !spans.length;
     if (link.length <= MOST_LINK) break;
   }
-  return link;
+  return {link, marked};
 }
 
 /**
@@ -62,9 +65,9 @@ export function shareDialog(dialog, {keeper, hooks}) {
   return async () => {
     const {address, sentence} = publicAddress(location, hooks.publicAddress());
     try {
-      const link = await linkOf(keeper.snapshot(), address);
+      const {link, marked} = await linkOf(keeper.snapshot(), address);
       if (link.length > MOST_LINK) paint('', '', TOO_LONG(link.length));
-      else paint(link, sentence, '');
+      else paint(link, [sentence, marked ? '' : NOT_MARKED].filter(Boolean).join(' '), '');
     } catch (error) {
       paint('', '', /** @type {Error} */ (error).message);
     }

@@ -37,7 +37,9 @@ class WriterTab {
       also: () => [branches],
     }});
     this.draft = this.sheet.draft;
-    find(sheet, '.skip').addEventListener('click', () => branches.branchView.focus());
+    find(sheet, '.skip').addEventListener('click', () => {
+      if (!branches.branchView.focus()) this.sheet.notice('There are no branches yet: write something first.');
+    });
     this.example = new FirstVisitExample(this.draft.box, example ?? null, detail => this.controller.show(detail));
     this.controller = new BranchController({
       branches, draft: this.draft, mirror: this.sheet, server, controls,

@@ -122,7 +122,7 @@ export function mountSheet({element, hooks: given = {}}) {
     ready: keeper.start(),
     ghost: (/** @type {string | null} */ text) => mirror.ghost(text),
     get ghostShown() { return mirror.ghostShown; },
-    notice: (/** @type {string} */ sentence, /** @type {NoticeAction} */ action) => notice.show(sentence, action),
+    notice: (/** @type {string} */ sentence, /** @type {NoticeAction | null} */ action = null) => notice.show(sentence, action),
     instruction: () => instruction.value,
     settingsChanged: () => keeper.settingsChanged(),
     stop: () => { draft.stop(); leaving.abort(); },

@@ -56,14 +56,16 @@ export class AcceptedTrail {
   }
 
   /**
-   * The pieces before the caret that were accepted after a revision, in the order of the text.
+   * The pieces before the caret that were accepted after a revision, or that end behind a place of the text, in the order of
+   * the text.
    * @param {number} revision
    * @param {number} caret
+   * @param {number} [place]
    * @returns {AcceptedPiece[]} with starts in UTF-16 units
    */
-  since(revision, caret) {
+  since(revision, caret, place = Infinity) {
     return this.#pieces
-      .filter(piece => piece.revision > revision && piece.end <= caret)
+      .filter(piece => (piece.revision > revision || piece.end > place) && piece.end <= caret)
       .sort((one, other) => one.start - other.start)
       .map(({start, ids, healed}) => [start, ids, healed]);
   }

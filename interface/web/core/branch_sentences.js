@@ -96,13 +96,22 @@ export const spokenLabel = ({text, end}) =>
   (end ? 'the end of the text' : text === null ? 'a part of a character' : spokenText(isSigns(text) ? text : text.trim() || text));
 
 const WORD_END = /[\p{L}\p{M}\p{N}]+$/u, WORD_START = /^[\p{L}\p{M}\p{N}]/u;
+// Scripts that put no spaces between words: nothing there tells where a word begins.
+const WITHOUT_SPACES = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+const MOST_LETTERS = 12;   // typed letters that a row shows
 
 /**
- * The typed letters of the word that a row continues; empty if it begins a word of its own.
+ * The letters in the text of the word that a row continues, at most the last twelve; empty if it begins a word of its own,
+ * and in scripts without spaces.
  * @param {string} typed the end of the text before the row
  * @param {string | undefined} first the row's first piece
  */
-export const continuedLetters = (typed, first = '') => (WORD_START.test(first) ? typed.match(WORD_END)?.[0] ?? '' : '');
+export function continuedLetters(typed, first = '') {
+  const letters = WORD_START.test(first) ? typed.match(WORD_END)?.[0] ?? '' : '';
+  if (WITHOUT_SPACES.test(letters + first)) return '';
+  const all = [...letters];
+  return all.length > MOST_LETTERS ? `…${all.slice(-MOST_LETTERS).join('')}` : letters;
+}
 
 const MOST_LABELS = 4;
 
@@ -122,11 +131,10 @@ export function likeliestLabels(others) {
  */
 function shareSentence(drawn) {
   const {firsts, given, wanted} = drawn, typed = given ? `, given what you typed: ${quotedText(given)}` : '';
-  return `Each share is the chance of ${firsts ? 'the row’s next word' : 'what sets the row apart'}, ${samplingClause(wanted)}${withoutBanned(drawn)}${typed}.`;
+  return `Each share is the chance of ${firsts ? 'the row’s first token' : 'what sets the row apart'}, ${samplingClause(wanted)}${withoutBanned(drawn)}${typed}.`;
 }
 
 const MOST_BANNED = 3;         // banned tokens that are named
-const NOTICEABLE = 0.001;      // the least probability of one
 
 /**
  * Banned tokens have no share: which likely ones are missing here, and how likely they would be. If none is likely, their
@@ -135,7 +143,7 @@ const NOTICEABLE = 0.001;      // the least probability of one
  */
 function withoutBanned({wanted: {banned = 0}, without}) {
   if (!banned) return '';
-  const likely = without.filter(({odds}) => !odds || odds.p >= NOTICEABLE).slice(0, MOST_BANNED);
+  const likely = without.slice(0, MOST_BANNED);
   if (!likely.length) return `, without ${formatCount(banned, 'banned token')}`;
   const named = likely.map(({text, odds}) => quotedText(text) + (odds ? ` (${formatPercent(odds)})` : ''));
   const more = banned - named.length;
@@ -221,12 +229,15 @@ export function costFigures({cost, alone}, ahead) {
 
 /**
  * What a row's share is, where it stands.
- * @param {Pick<Row, 'share' | 'apart'>} row
+ * @param {{share: Odds, apart: number, pieces: Pick<RowPiece, 'ids' | 'ends'>[]}} row
  */
-export const shareLabel = ({share, apart}) =>
-  `${formatPercent(share)} chance of ${apart > 1 ? `these first ${formatNumber(apart)} tokens` : 'this next word'}`;
+export function shareLabel({share, apart, pieces: [first]}) {
+  const isWord = first?.ids.length === 1 && first.ends >= 1;
+  const what = apart > 1 ? `these first ${formatNumber(apart)} tokens` : isWord ? 'this next word' : 'this beginning';
+  return `${formatPercent(share)} chance of ${what}`;
+}
 
-export const SHARE_MEANING = 'So likely does the model find it; this does not say how good it is.';
+export const SHARE_MEANING = 'This is how likely the model finds it, not how good it is.';
 
 /**
  * What a screen reader says before Tab inserts the grey text.

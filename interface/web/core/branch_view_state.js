@@ -31,6 +31,7 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
  * @property {string | null} refusal why a choice was refused, as long as this is shown
  * @property {number} refusals how many choices were refused
  * @property {string} announcement what a screen reader says
+ * @property {string} tabAnnouncement what it says of the Tab key
  * @property {DrawnView<DrawnRow>} drawn the rows that follow from the view, the settings and the pinned rows
  */
 
@@ -47,7 +48,8 @@ const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1},
 /** @type {BranchViewState} */
 export const INITIAL_STATE = {
   settings: {}, expectedRevision: 0, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
-  ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, refusal: null, refusals: 0, announcement: '', drawn: NOTHING,
+  ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, refusal: null, refusals: 0, announcement: '', tabAnnouncement: '',
+  drawn: NOTHING,
 };
 
 /**
@@ -64,8 +66,7 @@ export function reduce(state, event) {
     case 'status': return enter(state, event);
     case 'ahead': return {...state, ahead: {ready: event.ready, keys: new Set(event.keys), tokens: event.tokens ?? state.ahead.tokens}};
     case 'toggleOthers': return {...state, othersOpen: !state.othersOpen && state.drawn.others.length > 0};
-    // One announcement with the one of the view, which is made just before.
-    case 'announceTab': return event.text ? {...state, announcement: `${state.announcement}. ${tabSentence(event.text)}`} : state;
+    case 'announceTab': return {...state, tabAnnouncement: event.text ? tabSentence(event.text) : ''};
     case 'point': return {...state, pointed: event.target};
     case 'refuse': {
       const refusal = event.because ?? REFUSAL;
@@ -83,7 +84,7 @@ export function reduce(state, event) {
 function show(state, {revision = state.expectedRevision, view, state: status = view ? 'settled' : 'thinking', note, reading, pinned, before, stored}) {
   if (revision < state.expectedRevision) return state;
   /** @type {BranchViewState} */
-  let next = {...state, expectedRevision: revision, status: {state: status, note, reading}};
+  let next = {...state, expectedRevision: revision, tabAnnouncement: '', status: {state: status, note, reading}};
   if (status === 'empty' && !view) {
     next = withoutRows(next);
   } else if (view) {
@@ -101,7 +102,7 @@ function show(state, {revision = state.expectedRevision, view, state: status = v
 
 /** @type {(state: BranchViewState, revision: number) => BranchViewState} */
 function expect(state, revision) {
-  const next = revision > state.expectedRevision ? {...withoutAhead(state), expectedRevision: revision} : state;
+  const next = revision > state.expectedRevision ? {...withoutAhead(state), expectedRevision: revision, tabAnnouncement: ''} : state;
   return {...next, status: {state: 'thinking'}};
 }
 

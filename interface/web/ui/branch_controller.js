@@ -43,6 +43,12 @@ const NO_HOOKS = {prompt: () => ({}), onSettings: () => {}, exampleText: () => '
  * @property {() => RowSettings} [drawn] settings that rows are drawn with, the same unless given
  */
 
+/**
+ * A row that was chosen while it grew: its index, the revision of its text, and the ids that it began with, each followed by
+ * a space; null if it was not shown yet
+ * @typedef {{branch: number, revision: number, begins: string | null}} WantedRow
+ */
+
 /** The branches of one draft. */
 export class BranchController {
   paused = false;
@@ -55,10 +61,11 @@ export class BranchController {
   #selecting = false;      // whether a selection pauses branching
   #prompt = '';            // the prompt of the known views, as JSON
   /**
-   * A whole branch that was chosen while it still grew, and the revision of its text.
-   * @type {{branch: number, revision: number} | null}
+   * A whole branch that was chosen while it still grew.
+   * @type {WantedRow | null}
    */
   #wholeWanted = null;
+  #answeredLength = 0;     // of the text of that revision
   known = new KnownViews();
 
   /** @param {ControllerParts & Partial<ControllerHooks>} parts */
@@ -74,7 +81,7 @@ export class BranchController {
       makeRequest: () => this.#makeRequest(),
       onNews: (news, request) => this.#takeNews(news, request),
       onFailure: sentence => header.showError(this, sentence),
-      onForgotten: () => { this.#answeredRevision = 0; },
+      onForgotten: () => { this.#answeredRevision = this.#answeredLength = 0; },
     });
     this.ghost = new GhostText({branches, draft, show: text => mirror.ghost(text), shown: () => mirror.ghostShown});
   }
@@ -105,7 +112,11 @@ export class BranchController {
       word: branch => this.#choose(branch, branches.branchView.nextWord(branch)),
       whole: branch => this.#chooseWhole(branch),
       ghost: () => this.ghost.accept(),
-      hide: () => this.ghost.hide(),
+      hide: () => {
+        const waited = this.#wholeWanted !== null;
+        this.#wholeWanted = null;
+        return this.ghost.hide() || waited;
+      },
       rows: () => branches.branchView.focus(),
       pause: () => this.#togglePause(),
     }});
@@ -182,7 +193,7 @@ export class BranchController {
     if (draft.composing || (!text && !startsAText(prompt))) return null;
     return {
       ...this.#settings, revision: draft.revision, text, ...prompt,
-      accepted: withCharacterStarts(text, draft.trail(this.#answeredRevision)),
+      accepted: withCharacterStarts(text, draft.trail(this.#answeredRevision, this.#answeredLength)),
     };
   }
 
@@ -190,9 +201,12 @@ export class BranchController {
   #takeNews(news, request) {
     const {revision} = request;
     if (news.state === 'waiting') return this.#showLoading(/** @type {WaitingNews} */ (news), revision);
-    if (news.state === 'error') return this.#showFailure(news, revision);
+    if (news.state === 'error') {
+      this.#wholeWanted = null;
+      return this.#showFailure(news, revision);
+    }
     header.clearErrors(this);
-    this.#answeredRevision = Math.max(this.#answeredRevision, revision);
+    if (revision >= this.#answeredRevision) [this.#answeredRevision, this.#answeredLength] = [revision, request.text?.length ?? 0];
     this.#showNews(news, request);
     this.#keepAhead(news, revision);
     this.#setStoppable(news.state === 'thinking' && !news.over);
@@ -205,10 +219,10 @@ export class BranchController {
     // The shown view may reach deeper than the first ones of a new request.
     if (!settled && shown && !(view && showsMore(view, shown))) return;
     if (view) known.take(revision, text, view, settled);
-    if (view || reading || this.branches.branchView.state() !== state)
-      this.show({revision, state, view, reading, note, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
+    const changes = Boolean(view || reading) || this.branches.branchView.state() !== state;
+    if (changes) this.show({revision, state, view, reading, note, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
     this.ghost.refresh();
-    if (settled) this.#settled();
+    if (settled && changes) this.#settled();
   }
 
   /** @param {number} revision @param {string} text @param {View} view */
@@ -222,10 +236,23 @@ export class BranchController {
 
   /** The branches of the present text are complete. */
   #settled() {
-    this.#dispatch('announceTab', {text: this.ghost.text});
-    const wanted = this.#wholeWanted;
+    const {draft} = this, {revision} = draft, wanted = this.#wholeWanted;
     this.#wholeWanted = null;
-    if (wanted?.revision === this.draft.revision) this.#chooseWhole(wanted.branch);
+    if (wanted?.revision === revision && !this.#chooseWanted(wanted)) this.#dispatch('refuse', null);
+    // Only a paint tells whether the grey text has room.
+    afterPaint(() => {
+      if (draft.revision === revision && draft.hasFocus) this.#dispatch('announceTab', {text: this.ghost.text});
+    });
+  }
+
+  /**
+   * Accept the row that was chosen while it grew. Returns whether it is still there.
+   * @param {WantedRow} wanted
+   */
+  #chooseWanted({branch, begins}) {
+    const rows = this.branches.branchView.rows();
+    const found = begins === null ? branch : rows.findIndex(({ids}) => `${idsKey(ids)} `.startsWith(begins));
+    return this.#choose(found, (rows[found]?.pieces.length ?? 0) - 1);
   }
 
   /** @param {News} news @param {number} revision */
@@ -302,9 +329,11 @@ export class BranchController {
    * @param {number} branch
    */
   #chooseWhole(branch) {
-    const {rows, state} = this.branches.branchView;
+    const {rows, state, isStale} = this.branches.branchView, revision = this.draft.sync();
     if (state() === 'thinking') {
-      this.#wholeWanted = {branch, revision: this.draft.sync()};
+      const row = isStale() ? undefined : rows()[branch];
+      this.#wholeWanted = {branch, revision, begins: row ? `${idsKey(row.ids)} ` : null};
+      this.#dispatch('state', {state: 'thinking', note: `Branch ${branch + 1} is inserted as soon as it is complete.`});
       return true;
     }
     return this.#choose(branch, (rows()[branch]?.pieces.length ?? 0) - 1);
@@ -313,6 +342,7 @@ export class BranchController {
   /** A setting or the prompt has changed: draw what is known at once, and request only what is not. */
   settingsChanged() {
     const {known} = this;
+    this.#wholeWanted = null;
     this.hooks.onSettings();
     this.#dispatch('settings', this.drawn());
     if (this.#promptAsJson() !== this.#prompt) {
@@ -353,6 +383,7 @@ export class BranchController {
 
   #togglePause() {
     this.paused = !this.paused;
+    this.#wholeWanted = null;
     const button = this.buttons.pause;
     button.setAttribute('aria-pressed', String(this.paused));
     find(button, '.icon').textContent = this.paused ? '▶' : '❚❚';
@@ -373,6 +404,7 @@ export class BranchController {
 
   #stop() {
     const {known, draft} = this;
+    this.#wholeWanted = null;
     this.requests.cancel();
     this.#setStoppable(false);
     if (known.view && known.revision === draft.revision) this.#dispatch('state', {state: 'settled'});

@@ -3,6 +3,7 @@
 /** @import {Span} from '../core/types.d.ts' */
 /** @import {TextOwner} from './text_owner.js' */
 import {markedStretches, mirrorStart, stripCells} from '../core/text_marks.js';
+import {continuedLetters} from '../core/branch_sentences.js';
 import {countWords} from '../core/text_words.js';
 import {find, make} from './elements.js';
 import {onDetail} from './events.js';
@@ -19,8 +20,6 @@ const BREAK_POINT = '\u200b';    // so that the ghost text does not pull the las
  */
 export const markedNodes = (text, spans, start) => [...markedStretches(text, spans, start)]
   .map(({text, chosen}) => (chosen ? make('span', {className: 'chosen', text}) : document.createTextNode(text)));
-
-const WORD_INSIDE = /^\S\S/;      // of the last character of a text and what follows it
 
 /** @type {(one: Element, other: Element) => boolean} */
 function isBelow(one, other) {
@@ -106,7 +105,7 @@ export class TextMirror {
     const body = make('div'), end = make('span'), ghost = make('span', {className: 'ghost', text: this.ghostShown ? this.#ghost : ''});
     if (start !== null) body.append(...markedNodes(text, spans, start), end, BREAK_POINT, ghost);
     this.page.replaceChildren(body);
-    this.#breaksWord = WORD_INSIDE.test(text.slice(-1) + this.#ghost) && isBelow(ghost, end);
+    this.#breaksWord = continuedLetters(text.slice(-1), this.#ghost) !== '' && isBelow(ghost, end);
     const shown = this.ghostShown ? this.#ghost : '';
     if (!shown) ghost.textContent = '';
     this.box.dataset.ghost = shown ? 'shown' : '';

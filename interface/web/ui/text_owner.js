@@ -176,11 +176,13 @@ export class TextOwner extends EventTarget {
   }
 
   /**
-   * The unchanged pieces before the caret that were accepted after a revision.
+   * The unchanged pieces before the caret that were accepted after a revision, or that the text before the caret did not
+   * reach at that revision.
    * @param {number} revision
+   * @param {number} length of the text before the caret at that revision
    * @returns {AcceptedPiece[]}
    */
-  trail(revision) { return this.#trail.since(revision, this.caret); }
+  trail(revision, length) { return this.#trail.since(revision, this.caret, length); }
 
   /** @returns {DraftState} */
   state() {

@@ -480,12 +480,14 @@ def test_a_link_a_file_and_a_reload_keep_the_accepted_tokens_and_their_marks(vis
     with browsers.visit(browser, link) as other:
         until_there(other)
         assert accepted_state(other) == reloaded
+        again = json.dumps(export(other)).encode()
     write(visit, "Something else")
-    bring(visit, "mine.json", file)
-    visit.page.wait_for_function(
-        "text => document.querySelector('#document textarea').value.startsWith(text)", arg=TEXT
-    )
-    assert accepted_state(visit) == reloaded
+    for content in (file, again):
+        bring(visit, "mine.json", content)
+        visit.page.wait_for_function(
+            "text => document.querySelector('#document textarea').value.startsWith(text)", arg=TEXT
+        )
+        assert accepted_state(visit) == reloaded, "also from a file of a document that has no history"
 
 
 def test_the_model_of_a_link_is_named_where_another_one_is_loaded(browser: Any, visit: Visit) -> None:

@@ -193,10 +193,12 @@ def test_fifty_words_are_written_with_the_keyboard_alone(tiny: Visit) -> None:
         tiny.wait_until_settled()
         if word == 0:
             press(tiny, "Alt+ArrowDown")
-        row = str(word % 3 + 1)
-        before = tiny.text
-        press(tiny, row)
-        assert len(tiny.text) > len(before)
+        row = word % 3
+        before, offered = tiny.text, "".join(tiny.pieces(row))
+        press(tiny, str(row + 1))
+        inserted = tiny.text.removeprefix(before)
+        assert inserted
+        assert offered.startswith(inserted)
         assert tiny.page.evaluate("document.activeElement.matches('#branches button')"), "the focus stays"
     press(tiny, "Alt+ArrowUp", "End")
     assert tiny.page.evaluate("document.activeElement.matches('#document textarea')")
@@ -229,6 +231,23 @@ def test_a_whole_branch_is_accepted_when_it_is_complete_however_early_its_key_is
         going.set()
         opened.wait_until_settled()
         assert opened.text == other + " x", "the branch belonged to another text"
+        for text, give_up in ((other + " a", "#stop"), (other + " b", "Escape")):
+            opened.page.locator("#document textarea").focus()
+            going.clear()
+            opened.fill(text)
+            opened.page.wait_for_selector("#branches[data-state=thinking]")
+            press(opened, "Alt+Shift+2")
+            browsers.expect(opened.page.locator("#branches .note")).to_contain_text("Branch 2 is inserted as soon as")
+            if give_up == "#stop":
+                opened.page.locator("#stop").click()
+            else:
+                press(opened, "Escape")
+            going.set()
+            opened.page.wait_for_timeout(500)
+            opened.control("k").fill("4")
+            opened.control("k").fill("5")
+            opened.page.wait_for_timeout(500)
+            assert opened.text == text, "whoever stops has given it up"
 
 
 @pytest.mark.slow
@@ -236,10 +255,17 @@ def test_what_tab_inserts_is_announced_before_it_is_inserted(tiny: Visit) -> Non
     tiny.type(PROMPT)
     tiny.wait_until_settled()
     ghost = wait_for_ghost(tiny)
-    announced = tiny.page.locator("#branches .announcement").inner_text()
-    assert announced.endswith(f". Tab inserts “{ghost.strip()}”.")
+    announced = tiny.page.locator("#branches .announcement.of-tab")
+    browsers.expect(announced).to_have_text(f"Tab inserts “{ghost.strip()}”.")
+    tiny.wait_until_prefetched()
+    assert announced.text_content() == f"Tab inserts “{ghost.strip()}”.", "once, whatever is prefetched afterwards"
     press(tiny, "Tab")
     assert tiny.text == PROMPT + ghost
+    tiny.wait_until_settled()
+    press(tiny, "Alt+ArrowDown", "Enter")
+    tiny.wait_until_settled()
+    tiny.page.wait_for_timeout(300)
+    assert announced.text_content() == "", "Tab inserts nothing while the focus is in the branches"
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ const fileOf = (content, name, type = '') => new File([content], name, {type});
 const refusal = (content, name, type) => readDocumentFile(fileOf(content, name, type)).then(() => 'It was opened.', error => error.message);
 
 const DOCUMENT = {
-  ...documentFrom({text: 'Once', spans: [[0, 4]], name: 'Mine', model: 'a/model', instruction: 'Write.', caret: 2}), settings: {k: 5, seed: 7},
+  ...documentFrom({text: 'Once', spans: [[0, 4]], accepted: [{start: 0, end: 4, ids: [7], healed: false}], name: 'Mine', model: 'a/model', instruction: 'Write.', caret: 2}), settings: {k: 5, seed: 7},
 };
 
 test('a document that was exported is the same when it is opened', async () => {

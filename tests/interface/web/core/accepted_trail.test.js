@@ -112,6 +112,14 @@ test('the newest ten thousand pieces are kept', () => {
   assert.deepEqual(trail.since(0, 99_999).map(([start]) => start), Array.from({length: most}, (_, index) => index + 1));
 });
 
+test('pieces behind what the server has read are sent again', () => {
+  const trail = trailOf(accepted(0, 'Once '), accepted(5, 'upon', [2, 3]));
+  assert.deepEqual(trail.since(2, 9), []);
+  assert.deepEqual(trail.since(2, 9, 9), []);
+  assert.deepEqual(trail.since(2, 9, 8), [[5, [2, 3], false]]);
+  assert.deepEqual(trail.since(2, 8, 0), [[0, [1], false]]);
+});
+
 test('stored pieces are restored, with a revision of their own', () => {
   const trail = trailOf(accepted(0, 'Once '), accepted(5, 'upon', [2, 3]), {...accepted(5, 'x', [4]), healed: true});
   trail.applyChange({start: 5, removed: '', inserted: 'x'});

@@ -455,3 +455,9 @@ test('banned tokens have odds only as the model gives them', () => {
   assert.deepEqual(shapeRows(view, {top_p: 0.9}).without, [{text: ' from', odds: null}]);
   assert.deepEqual(shapeRows(viewOf([pathOf(likeliest([], 1), 2)], {k: 1})).without, []);
 });
+
+test('banned tokens that are unlikely or have no text are not named', () => {
+  const without = [{id: 7, text: ' from', probability: 0.001}, {id: 8, text: ' to', probability: 0.00099}, {id: 9, text: '', probability: 0.5}];
+  const view = {...viewOf([pathOf(likeliest([], 1), 2)], {k: 1}), without};
+  for (const settings of [{}, {temperature: 0.5}]) assert.deepEqual(shapeRows(view, settings).without.map(({text}) => text), [' from']);
+});

@@ -89,9 +89,12 @@ test('signs are told apart by what is shown and by what is said', () => {
 });
 
 test('a share says what it is where it stands', () => {
-  assert.equal(said(words.shareLabel({share: {p: 0.15}, apart: 1})), '15 % chance of this next word');
-  assert.equal(said(words.shareLabel({share: {p: 0.15}, apart: 0})), '15 % chance of this next word');
-  assert.equal(said(words.shareLabel({share: {p: 0.05, bound: true}, apart: 2})), '≤ 5 % chance of these first 2 tokens');
+  const label = (row, ...pieces) => said(words.shareLabel({share: {p: 0.15}, apart: 1, pieces, ...row}));
+  assert.equal(label({}, {ids: [1], ends: 1}), '15 % chance of this next word');
+  assert.equal(label({}, {ids: [1], ends: 0}, {ids: [2], ends: 1}), '15 % chance of this beginning');
+  assert.equal(label({}, {ids: [1, 2], ends: 1}), '15 % chance of this beginning');
+  assert.equal(label({}), '15 % chance of this beginning');
+  assert.equal(label({apart: 2, share: {p: 0.05, bound: true}}, {ids: [1], ends: 1}), '≤ 5 % chance of these first 2 tokens');
 });
 
 test('words are said as they are shown, without the white space around them', () => {
@@ -104,6 +107,13 @@ test('a row that continues a word has the letters typed of it', () => {
   assert.deepEqual([letters(' the', 'm'), letters('the', 'm'), letters(' a-b2', '3'), letters('né', 'e')], ['the', 'the', 'b2', 'né']);
   assert.deepEqual([letters(' the', ' man'), letters(' the', ','), letters(' the', '\n'), letters(' the', undefined)], ['', '', '', '']);
   assert.deepEqual([letters('', 'm'), letters(' ', 'm'), letters(',', 'm'), letters('the ', 'm')], ['', '', '', '']);
+  assert.deepEqual([letters('abcdefghijkl', 'm'), letters('abcdefghijklm', 'n')], ['abcdefghijkl', '…bcdefghijklm']);
+});
+
+test('in scripts without spaces no row continues a word', () => {
+  for (const [typed, first] of [['中文', '字'], ['これは', 'ペン'], ['สวัส', 'ดี'], ['abc', '字'], ['中', 'abc']])
+    assert.equal(words.continuedLetters(typed, first), '', typed + first);
+  assert.equal(words.continuedLetters('при', 'вет'), 'при');
 });
 
 const other = (text, p = 0.1) => ({text, odds: {p}});
@@ -137,7 +147,7 @@ test('likely banned tokens are named with the odds that they would have', () => 
   assert.equal(caption(2, token(' from', 0.37), token(' to', 0.05)), ', without “from” (37 %), “to” (5 %)');
   assert.equal(caption(4, token(' from', 0.37), token(' to', 0.001)), ', without “from” (37 %), “to” (0.1 %) and 2 more');
   assert.equal(caption(4, ...['a', 'b', 'c', 'd'].map(text => token(text, 0.1))), ', without “a” (10 %), “b” (10 %), “c” (10 %) and 1 more');
-  assert.equal(caption(3, token(' from', 0.0009)), ', without 3 banned tokens');
+  assert.equal(caption(3), ', without 3 banned tokens');
   assert.equal(caption(1, token(' from', null)), ', without “from”');
   assert.equal(caption(0, token(' from', 0.37)), '');
 });
@@ -175,13 +185,13 @@ const CLICK = 'Click any word to write up to it.';
 
 test('the summary says which odds the shares are', () => {
   const caption = more => words.summarySentence({state: 'settled'}, drawn(more));
-  assert.equal(caption(), `Each share is the chance of the row’s next word, as the model gives it. ${CLICK}`);
+  assert.equal(caption(), `Each share is the chance of the row’s first token, as the model gives it. ${CLICK}`);
   assert.equal(caption({firsts: false}), `Each share is the chance of what sets the row apart, as the model gives it. ${CLICK}`);
-  assert.equal(caption({given: 'lig'}), `Each share is the chance of the row’s next word, as the model gives it, given what you typed: “lig”. ${CLICK}`);
+  assert.equal(caption({given: 'lig'}), `Each share is the chance of the row’s first token, as the model gives it, given what you typed: “lig”. ${CLICK}`);
 });
 
 test('the caption names temperature and top-p', () => {
-  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('Each share is the chance of the row’s next word, ', '').replace(` ${CLICK}`, '');
+  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('Each share is the chance of the row’s first token, ', '').replace(` ${CLICK}`, '');
   assert.equal(caption({temperature: 1, top_p: 1}), 'as the model gives it.');
   assert.equal(caption({temperature: 0.7}), 'at temperature 0.7.');
   assert.equal(caption({temperature: 0.7, top_p: 0.9}), 'at temperature 0.7, top-p 0.9.');
