@@ -127,6 +127,7 @@ def test_long_prompts_share_passes_of_bounded_size() -> None:
         assert [step.token_id for step in Document(model, token_ids=ids).stream(max_new_tokens=3)] == found
 
 
+@pytest.mark.slow
 def test_where_the_cache_holds_one_document_at_a_time_a_batch_still_gives_the_same() -> None:
     hf_model = tiny_llama(96, max_position_embeddings=8192, eos_token_id=None)
     small = load_model(hf_model, engine="cached", settings=Settings(cache_mb=1))

@@ -310,6 +310,7 @@ def test_a_long_text_whose_room_was_taken_between_two_chunks_is_read_again_from_
     assert float((row - torch.log_softmax(logits, -1)).abs().max()) <= 1e-5 * float(logits.abs().max())
 
 
+@pytest.mark.slow
 def test_everything_unseen_is_forgotten_before_a_cache_is_called_full(byte_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
     model.engine.cache_bytes = 40 * 256  # type: ignore[attr-defined]

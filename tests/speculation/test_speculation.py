@@ -410,6 +410,7 @@ def test_a_draft_model_forgets_the_texts_that_stand_no_more() -> None:
         assert drafter.draft_model.engine.cache_usage(drafter._tree)[0] <= 2 * len(path) + 256
 
 
+@pytest.mark.slow
 def test_several_texts_with_drafts_are_those_without(tiny_model: Model) -> None:
     prompts = [PROMPT, PROMPT[3:], [1, 2, 3]]
     for options in WAYS.values():

@@ -269,6 +269,7 @@ def test_a_beam_is_a_branch_with_text_and_odds(tiny_model: Model) -> None:
     assert document.accept(beam) == beam.text
 
 
+@pytest.mark.slow
 def test_a_long_search_gives_the_slots_of_dead_beams_back() -> None:
     hf_model = tiny_llama(90, max_position_embeddings=2048, eos_token_id=None)
     small = load_model(hf_model, engine="cached", settings=Settings(cache_mb=1))

@@ -312,7 +312,7 @@ def cut_by_reading(model: Model, start: list[int], row: tuple[int, ...], until: 
 
 
 @pytest.mark.parametrize("until", ENDINGS)
-@pytest.mark.parametrize("mode", ["likely", "sampled"])
+@pytest.mark.parametrize("mode", ["likely", pytest.param("sampled", marks=pytest.mark.slow)])
 def test_a_branch_grows_to_the_first_boundary_and_no_further(teller: Model, until: str, mode: str) -> None:
     cuts, plain = 0, re.compile(rb"[A-Za-z ,.\n]+")
     pieces = tokens_as_bytes(teller.tokenizer)

@@ -130,7 +130,10 @@ def test_a_path_has_the_same_bits_whatever_branches_lie_between_its_tokens(
 @pytest.mark.parametrize(
     "shape",
     [
-        {"hidden_size": 704, "intermediate_size": 1376, "head_dim": 128, "num_attention_heads": 4},
+        pytest.param(
+            {"hidden_size": 704, "intermediate_size": 1376, "head_dim": 128, "num_attention_heads": 4},
+            marks=pytest.mark.slow,
+        ),
         {"hidden_size": 32, "intermediate_size": 32, "head_dim": 32, "num_attention_heads": 8},
         {"hidden_size": 96, "intermediate_size": 64, "head_dim": 96, "num_attention_heads": 2, "rms_norm_eps": 0.1},
     ],
