@@ -10,7 +10,7 @@ import {
 import {Pointing} from './pointing.js';
 import {dispatch, onDetail} from '../web/ui/events.js';
 import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
-import {focusAt, focusPosition, focusTabStop, keepTabStop, listenToRowKeys} from './row_keys.js';
+import {focusAt, focusFirst, focusPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {listenToClicks} from './clicks.js';
 import {markInert, markPrefetched, paintRows} from './paint_rows.js';
 import {nextWordEnd} from '../web/core/choice.js';
@@ -62,7 +62,7 @@ export class BranchView {
     this.note = find(root, '.note');
     this.meter = find(root, '.meter');
     this.announcement = find(root, '.announcement');
-    this.tabAnnouncement = find(root, '.announcement.of-tab');
+    this.tabAnnouncement = find(root, '.tab-announcement');
     this.rows.addEventListener('scroll', ({target}) => {
       if (target instanceof HTMLElement) setAttribute(target, 'data-scrolled', target.scrollLeft !== 0);
     }, {capture: true, passive: true});
@@ -82,7 +82,7 @@ export class BranchView {
       rows: () => this.state.drawn.rows,
       state: () => this.state.status.state,
       isStale: () => isStale(this.state),
-      focus: () => focusTabStop(this.root),
+      focus: () => focusFirst(this.root),
       nextWord: branch => this.#nextWordEnd(branch),
       choiceOf: (branch, piece) => choiceAt(this.state, {branch, piece}),
       choose: (branch, piece, source) => this.choose(branch, piece, source),

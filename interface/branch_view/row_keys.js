@@ -53,14 +53,12 @@ export function focusAt(root, {line, column, token = false}) {
 }
 
 /**
- * Focus the button that the Tab key would lead to. Returns whether there is one.
+ * Focus the first button. Returns whether there is one.
  * @param {HTMLElement} root
  */
-export function focusTabStop(root) {
-  keepTabStop(root);
-  const stop = root.querySelector('[tabindex="0"]');
-  if (stop instanceof HTMLElement) focusOn(root, stop);
-  return stop !== null;
+export function focusFirst(root) {
+  focusAt(root, {line: 0, column: 0});
+  return focusedButton(root) !== null;
 }
 
 /** @param {HTMLElement} root @param {HTMLElement} button */

@@ -755,7 +755,7 @@ def test_a_figure_that_is_only_a_bound_says_so(bench: Bench) -> None:
 
 def test_captions_say_which_figure_it_is(bench: Bench) -> None:
     bench.show(likely())
-    assert "the chance of the row’s next word, as the model gives it" in bench.note
+    assert "the chance of the row’s first token, as the model gives it" in bench.note
     bench.set(**ASKED | {"temperature": 0.7, "top_p": 0.9})
     assert "at temperature 0.7, top-p 0.9" in bench.note
     tree = view_of([path_of((1, two), 4) for two in (1, 2)], mode="forks") | {"given": "lighth"}

@@ -255,7 +255,7 @@ def test_what_tab_inserts_is_announced_before_it_is_inserted(tiny: Visit) -> Non
     tiny.type(PROMPT)
     tiny.wait_until_settled()
     ghost = wait_for_ghost(tiny)
-    announced = tiny.page.locator("#branches .announcement.of-tab")
+    announced = tiny.page.locator("#branches .tab-announcement")
     browsers.expect(announced).to_have_text(f"Tab inserts “{ghost.strip()}”.")
     tiny.wait_until_prefetched()
     assert announced.text_content() == f"Tab inserts “{ghost.strip()}”.", "once, whatever is prefetched afterwards"
