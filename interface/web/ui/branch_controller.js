@@ -43,12 +43,6 @@ const NO_HOOKS = {prompt: () => ({}), onSettings: () => {}, exampleText: () => '
  * @property {() => RowSettings} [drawn] settings that rows are drawn with, the same unless given
  */
 
-/**
- * A row that was chosen while it grew: its index, the revision of its text, and the ids that it began with, each followed by
- * a space; null if it was not shown yet
- * @typedef {{branch: number, revision: number, begins: string | null}} WantedRow
- */
-
 /** The branches of one draft. */
 export class BranchController {
   paused = false;
@@ -60,11 +54,6 @@ export class BranchController {
   #answeredRevision = 0;   // the newest revision that the server has answered
   #selecting = false;      // whether a selection pauses branching
   #prompt = '';            // the prompt of the known views, as JSON
-  /**
-   * A whole branch that was chosen while it still grew.
-   * @type {WantedRow | null}
-   */
-  #wholeWanted = null;
   #answeredLength = 0;     // of the text of that revision
   known = new KnownViews();
 
@@ -110,13 +99,9 @@ export class BranchController {
     buttons.stop.addEventListener('click', () => this.#stop());
     listenToTextKeys({box: draft.box, draft, actions: {
       word: branch => this.#choose(branch, branches.branchView.nextWord(branch)),
-      whole: branch => this.#chooseWhole(branch),
+      whole: branch => this.#choose(branch, (branches.branchView.rows()[branch]?.pieces.length ?? 0) - 1),
       ghost: () => this.ghost.accept(),
-      hide: () => {
-        const waited = this.#wholeWanted !== null;
-        this.#wholeWanted = null;
-        return this.ghost.hide() || waited;
-      },
+      hide: () => this.ghost.hide(),
       rows: () => branches.branchView.focus(),
       pause: () => this.#togglePause(),
     }});
@@ -201,10 +186,7 @@ export class BranchController {
   #takeNews(news, request) {
     const {revision} = request;
     if (news.state === 'waiting') return this.#showLoading(/** @type {WaitingNews} */ (news), revision);
-    if (news.state === 'error') {
-      this.#wholeWanted = null;
-      return this.#showFailure(news, revision);
-    }
+    if (news.state === 'error') return this.#showFailure(news, revision);
     header.clearErrors(this);
     if (revision >= this.#answeredRevision) [this.#answeredRevision, this.#answeredLength] = [revision, request.text?.length ?? 0];
     this.#showNews(news, request);
@@ -236,23 +218,11 @@ export class BranchController {
 
   /** The branches of the present text are complete. */
   #settled() {
-    const {draft} = this, {revision} = draft, wanted = this.#wholeWanted;
-    this.#wholeWanted = null;
-    if (wanted?.revision === revision && !this.#chooseWanted(wanted)) this.#dispatch('refuse', null);
+    const {draft} = this, {revision} = draft;
     // Only a paint tells whether the grey text has room.
     afterPaint(() => {
       if (draft.revision === revision && draft.hasFocus) this.#dispatch('announceTab', {text: this.ghost.text});
     });
-  }
-
-  /**
-   * Accept the row that was chosen while it grew. Returns whether it is still there.
-   * @param {WantedRow} wanted
-   */
-  #chooseWanted({branch, begins}) {
-    const rows = this.branches.branchView.rows();
-    const found = begins === null ? branch : rows.findIndex(({ids}) => `${idsKey(ids)} `.startsWith(begins));
-    return this.#choose(found, (rows[found]?.pieces.length ?? 0) - 1);
   }
 
   /** @param {News} news @param {number} revision */
@@ -323,26 +293,9 @@ export class BranchController {
     return true;
   }
 
-  /**
-   * Accept a whole row by a key of the text box; if the rows still grow, once they are complete. Returns whether there was
-   * such a row, or may be.
-   * @param {number} branch
-   */
-  #chooseWhole(branch) {
-    const {rows, state, isStale} = this.branches.branchView, revision = this.draft.sync();
-    if (state() === 'thinking') {
-      const row = isStale() ? undefined : rows()[branch];
-      this.#wholeWanted = {branch, revision, begins: row ? `${idsKey(row.ids)} ` : null};
-      this.#dispatch('state', {state: 'thinking', note: `Branch ${branch + 1} is inserted as soon as it is complete.`});
-      return true;
-    }
-    return this.#choose(branch, (rows()[branch]?.pieces.length ?? 0) - 1);
-  }
-
   /** A setting or the prompt has changed: draw what is known at once, and request only what is not. */
   settingsChanged() {
     const {known} = this;
-    this.#wholeWanted = null;
     this.hooks.onSettings();
     this.#dispatch('settings', this.drawn());
     if (this.#promptAsJson() !== this.#prompt) {
@@ -383,7 +336,6 @@ export class BranchController {
 
   #togglePause() {
     this.paused = !this.paused;
-    this.#wholeWanted = null;
     const button = this.buttons.pause;
     button.setAttribute('aria-pressed', String(this.paused));
     find(button, '.icon').textContent = this.paused ? '▶' : '❚❚';
@@ -404,7 +356,6 @@ export class BranchController {
 
   #stop() {
     const {known, draft} = this;
-    this.#wholeWanted = null;
     this.requests.cancel();
     this.#setStoppable(false);
     if (known.view && known.revision === draft.revision) this.#dispatch('state', {state: 'settled'});

@@ -16,7 +16,6 @@ from lookahead_core import Document, Model
 from tests.support import browser as browsers
 from tests.support.browser import PATIENCE, Visit
 from tests.support.scripted_model import parrot
-from tests.support.witness import around, rows_of, talker
 
 pytestmark = pytest.mark.browser
 
@@ -202,52 +201,6 @@ def test_fifty_words_are_written_with_the_keyboard_alone(tiny: Visit) -> None:
         assert tiny.page.evaluate("document.activeElement.matches('#branches button')"), "the focus stays"
     press(tiny, "Alt+ArrowUp", "End")
     assert tiny.page.evaluate("document.activeElement.matches('#document textarea')")
-
-
-@pytest.mark.slow
-def test_a_whole_branch_is_accepted_when_it_is_complete_however_early_its_key_is_pressed(page: Any) -> None:
-    going, first, other = threading.Event(), "The old keeper", "The old keeper and"
-    slow = around(talker(), lambda: going.wait(60) and None)
-    going.set()
-    with browsers.page_of(lambda report: slow) as url, browsers.visit_again(page, url) as opened:
-        opened.wait_for_status("ready")
-        going.clear()
-        opened.fill(first)
-        opened.page.wait_for_selector("#branches[data-state=thinking]")
-        press(opened, "Alt+Shift+2")
-        opened.page.wait_for_timeout(300)
-        assert opened.text == first
-        going.set()
-        whole = first + rows_of(talker(), first)[1]
-        opened.page.wait_for_function(
-            "text => document.querySelector('#document textarea').value === text", arg=whole, timeout=20_000
-        )
-        opened.wait_until_settled()
-        going.clear()
-        opened.fill(other)
-        opened.page.wait_for_selector("#branches[data-state=thinking]")
-        press(opened, "Alt+Shift+2")
-        opened.type(" x")
-        going.set()
-        opened.wait_until_settled()
-        assert opened.text == other + " x", "the branch belonged to another text"
-        for text, give_up in ((other + " a", "#stop"), (other + " b", "Escape")):
-            opened.page.locator("#document textarea").focus()
-            going.clear()
-            opened.fill(text)
-            opened.page.wait_for_selector("#branches[data-state=thinking]")
-            press(opened, "Alt+Shift+2")
-            browsers.expect(opened.page.locator("#branches .note")).to_contain_text("Branch 2 is inserted as soon as")
-            if give_up == "#stop":
-                opened.page.locator("#stop").click()
-            else:
-                press(opened, "Escape")
-            going.set()
-            opened.page.wait_for_timeout(500)
-            opened.control("k").fill("4")
-            opened.control("k").fill("5")
-            opened.page.wait_for_timeout(500)
-            assert opened.text == text, "whoever stops has given it up"
 
 
 @pytest.mark.slow
