@@ -1,7 +1,9 @@
 // Rows of branches as elements. Elements are used again, so that a paint is quick and the focus stays.
 /** @import {BranchViewState} from '../web/core/branch_view_state.js' */
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
-import {PARTIAL_TOKEN_SIGN, SHARE_MEANING, continuedLetters, formatPercent, shareLabel, spokenText, visibleText} from '../web/core/branch_sentences.js';
+import {
+  PARTIAL_TOKEN_SIGN, SHARE_MEANING, continuedLetters, formatPercent, shareLabel, spokenText, visibleText,
+} from '../web/core/branch_sentences.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
 
@@ -43,7 +45,7 @@ function paintRow(node, row, {index, widest, typed}) {
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
   setText(find(node, '.figure'), figure);
   find(node, '.fill').style.width = `${Math.min(100, 100 * row.share.p / widest)}%`;
-  // The rest of a chosen row follows what was inserted, not what was typed.
+  // A pinned row continues the inserted text: the typed letters do not stand before it.
   paintTokens(find(node, '.tokens'), row, row.pinned ? '' : continuedLetters(typed, row.pieces[0]?.text));
 }
 
@@ -79,7 +81,8 @@ function paintToken(button, {text, ids, odds}, letters) {
   setAttribute(button, 'data-p', odds.p);
   setAttribute(button, 'data-cut', odds.p === 0);
   setText(button, visibleText(text));
-  setAttribute(button, 'aria-label', `${letters ? `${letters}, continued by ` : ''}${spokenText(text)}, ${formatPercent(odds)}`);
+  const before = letters ? `${letters}, continued by ` : '';
+  setAttribute(button, 'aria-label', `${before}${spokenText(text)}, ${formatPercent(odds)}`);
   setAttribute(button, 'style', underline(odds.p));
 }
 

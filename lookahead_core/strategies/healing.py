@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -73,14 +73,23 @@ def evaluate_healed_start(
     matching = [token_id for token_id in typed.token_ids if token_id < len(parent_row)]
     allowed = [token_id for token_id in matching if token_id not in excluded]
     first_row, prediction = renormalised_among(parent_row, torch.tensor(allowed, device=parent_row.device))
-    banned = excluded.intersection(matching)
-    total = float(parent_row[matching].logsumexp(0)) if banned else -math.inf
-    # Without any probability for the typed text, no token has a share of it.
-    missing = sorted(banned) if total > -math.inf else ()
-    shares = tuple((token_id, math.exp(float(parent_row[token_id]) - total)) for token_id in missing)
-    start = BranchStart(prediction, float(first_row[head.token_id]), after_typed, shares)
+    banned = _probabilities_among(parent_row, matching, excluded.intersection(matching))
+    start = BranchStart(prediction, float(first_row[head.token_id]), after_typed, banned)
     head.tree.memoize(head.parent, _note_key(growth, head, typed), start)
     return start, first_row, head_row
+
+
+def _probabilities_among(
+    row: torch.Tensor, token_ids: Sequence[int], wanted: Collection[int]
+) -> tuple[tuple[int, float], ...]:
+    """Return (id, probability) of the tokens in `wanted`, by id, where a row is renormalised over `token_ids`.
+
+    `row` holds log-probabilities. Empty if nothing is wanted, or if all of `token_ids` have probability 0.
+    """
+    total = float(row[token_ids].logsumexp(0)) if wanted else -math.inf
+    if total == -math.inf:
+        return ()
+    return tuple((token_id, math.exp(float(row[token_id]) - total)) for token_id in sorted(wanted))
 
 
 def _note_key(growth: Growth, head: Node, typed: ReopenedToken) -> Hashable:

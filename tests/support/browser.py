@@ -223,7 +223,7 @@ class Visit:
         self.page.locator("#document textarea").fill(text)
 
     def control(self, name: str) -> Any:
-        """A setting of the Write tab by its id; "More" is opened if it is there."""
+        """A setting of the Write tab by its id; "More settings" is opened if it is inside."""
         found = self.page.locator(f"#{name}")
         if not found.is_visible():
             self.page.locator("#controls summary").click()

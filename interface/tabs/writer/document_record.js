@@ -26,19 +26,27 @@ const isSpan = (value, most = Infinity) =>
   Array.isArray(value) && value.length === 2 && value.every(isCount) && value[0] <= value[1] && value[1] <= most;
 
 /**
- * The spans that are in order and within the text.
+ * The entries whose spans are not empty, within the text, and behind the span of the entry kept before.
+ * @param {any[]} entries
+ * @param {(entry: any) => any} spanOf
+ * @param {number} most the length of the text
+ */
+function inOrder(entries, spanOf, most) {
+  let last = 0;
+  return entries.filter(entry => {
+    const span = spanOf(entry), fine = isSpan(span, most) && span[0] < span[1] && span[0] >= last;
+    if (fine) last = span[1];
+    return fine;
+  });
+}
+
+/**
+ * The spans of a list that are in order and within the text.
  * @param {unknown} value
  * @param {number} most the length of the text
  * @returns {Span[]}
  */
-function spansFrom(value, most) {
-  let last = 0;
-  return listOf(value).filter(span => {
-    const fine = isSpan(span, most) && span[0] < span[1] && span[0] >= last;
-    if (fine) last = span[1];
-    return fine;
-  }).map(([from, to]) => [from, to]);
-}
+const spansFrom = (value, most) => inOrder(listOf(value), span => span, most).map(([from, to]) => [from, to]);
 
 /** @param {any} value */
 const isChange = value => isPlainObject(value) && isCount(value.start) && typeof value.removed === 'string'
@@ -52,20 +60,16 @@ const isSpansPatch = value => isPlainObject(value) && isCount(value.from)
 const idsFrom = value => (Array.isArray(value) && value.length && value.every(isCount) ? [...value] : null);
 
 /**
- * The accepted pieces that are in order and within the text; undefined if there is no list of them.
+ * The accepted pieces of a list that have ids, are in order and within the text; undefined if the value is no list.
  * @param {unknown} value
  * @param {number} most the length of the text
  * @returns {AcceptedSpan[] | undefined}
  */
 function acceptedFrom(value, most) {
   if (!Array.isArray(value)) return undefined;
-  let last = 0;
-  return value.filter(piece => {
-    const fine = isPlainObject(piece) && isSpan([piece.start, piece.end], most) && piece.start < piece.end && piece.start >= last
-      && idsFrom(piece.ids) !== null && piece.ids.length <= MOST_IDS;
-    if (fine) last = piece.end;
-    return fine;
-  }).map(({start, end, ids, healed}) => ({start, end, ids: [...ids], healed: healed === true}));
+  const pieces = value.filter(piece => isPlainObject(piece) && idsFrom(piece.ids) !== null && piece.ids.length <= MOST_IDS);
+  return inOrder(pieces, ({start, end}) => [start, end], most)
+    .map(({start, end, ids, healed}) => ({start, end, ids: [...ids], healed: healed === true}));
 }
 
 /**

@@ -13,6 +13,9 @@ const INPUTS = [
 const MOVES = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity]};
 
 /** @param {KeyboardEvent} event */
+const withAltAlone = event => event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey;
+
+/** @param {KeyboardEvent} event */
 const withoutModifiers = event => !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
 
 /**
@@ -42,7 +45,7 @@ export function historyKey(event) {
  * Whether a key, anywhere on the page, pauses branching.
  * @param {KeyboardEvent} event
  */
-export const isPause = event => !composes(event) && event.code === 'KeyP' && event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey;
+export const isPause = event => !composes(event) && event.code === 'KeyP' && withAltAlone(event);
 
 /**
  * What a key in the text box does, or null. `branch` is the index of a row. If `ours`, the key has no other meaning, even
@@ -56,7 +59,7 @@ export function textKey(event, atEnd) {
   const {key, code, altKey, ctrlKey, metaKey, shiftKey} = event, digit = DIGIT.exec(code);
   if (digit && altKey && !ctrlKey && !metaKey) return {verb: shiftKey ? 'whole' : 'word', branch: Number(digit[1]) - 1, ours: true};
   if (key === 'ArrowRight' && ctrlKey && !altKey && !metaKey && !shiftKey) return atEnd ? {verb: 'word', branch: 0} : null;
-  if (key === 'ArrowDown' && altKey && !ctrlKey && !metaKey && !shiftKey) return {verb: 'rows'};
+  if (key === 'ArrowDown' && withAltAlone(event)) return {verb: 'rows'};
   if (key === 'Tab' && withoutModifiers(event)) return {verb: 'ghost'};
   return key === 'Escape' && withoutModifiers(event) ? {verb: 'hide'} : null;
 }
@@ -68,9 +71,10 @@ export function textKey(event, atEnd) {
  * @returns {{move?: [down: number, along: number], word?: number, ban?: boolean, leave?: boolean} | null}
  */
 export function branchKey(event) {
-  const {key, altKey, ctrlKey, metaKey, shiftKey} = event;
-  if (key === 'ArrowUp' && altKey && !ctrlKey && !metaKey && !shiftKey && !event.isComposing) return {leave: true};
-  if (!withoutModifiers(event) || event.isComposing) return null;
+  const {key} = event;
+  if (event.isComposing) return null;
+  if (key === 'ArrowUp' && withAltAlone(event)) return {leave: true};
+  if (!withoutModifiers(event)) return null;
   if (Object.hasOwn(MOVES, key)) return {move: MOVES[key]};
   if (/^[1-9]$/.test(key)) return {word: Number(key) - 1};
   return key === 'Delete' ? {ban: true} : null;

@@ -52,9 +52,9 @@ export class BranchController {
    */
   pinned = null;
   #answeredRevision = 0;   // the newest revision that the server has answered
+  #answeredLength = 0;     // of the text before the caret at that revision
   #selecting = false;      // whether a selection pauses branching
   #prompt = '';            // the prompt of the known views, as JSON
-  #answeredLength = 0;     // of the text of that revision
   known = new KnownViews();
 
   /** @param {ControllerParts & Partial<ControllerHooks>} parts */
