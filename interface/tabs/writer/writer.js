@@ -5,6 +5,7 @@ import * as header from '../../web/ui/header.js';
 import {BranchController} from '../../web/ui/branch_controller.js';
 import {BranchOptions} from './branch_options.js';
 import {FirstVisitExample} from './first_visit.js';
+import {ViewChoice} from './view_choice.js';
 import {find} from '../../web/ui/elements.js';
 import {mountSheet} from './writer_sheet.js';
 import {onDetail} from '../../web/ui/events.js';
@@ -27,9 +28,13 @@ class WriterTab {
   constructor({sheet, controls, branches}, server, {example, address}) {
     this.branches = branches;
     this.options = new BranchOptions(controls);
+    this.views = new ViewChoice(find(controls, '.views'), branches);
     this.sheet = mountSheet({element: sheet, hooks: {
-      settings: () => this.options.settings,
-      applySettings: settings => this.options.set(settings),
+      settings: () => ({...this.options.settings, ...this.views.settings}),
+      applySettings: settings => {
+        this.options.set(settings);
+        this.views.set(settings);
+      },
       view: () => this.controller.view,
       tree: () => this.controller.requests.tree(),
       model: header.modelName,
@@ -65,6 +70,7 @@ class WriterTab {
     // Bans belong to a document; its own ones follow.
     onDetail(draft, 'change', ({kind}) => { if (kind === 'load') options.set({banned: []}); });
     options.addEventListener('change', () => controller.settingsChanged());
+    this.views.addEventListener('change', () => this.sheet.settingsChanged());
     draft.addEventListener('instructing', () => controller.promptChanging());
     draft.addEventListener('instruction', () => controller.settingsChanged());
     onDetail(branches, 'ban', ({id, text}) => options.bans.add(id, text));

@@ -348,8 +348,8 @@ export interface DraftState extends TextState {
   accepted?: AcceptedSpan[];
 }
 
-/** The writer's settings of branches, as they are stored. */
-export interface StoredSettings extends Partial<ViewOptionsOfRequest> { order?: string; banned?: BannedToken[] }
+/** The writer's settings of branches, as they are stored. `view` names how branches are shown. */
+export interface StoredSettings extends Partial<ViewOptionsOfRequest> { order?: string; banned?: BannedToken[]; view?: string }
 
 /** The fields of a document without its identity. */
 export interface DocumentFields extends DraftState {
