@@ -15,7 +15,7 @@ from interface.server.model_loading import ModelLoader
 from interface.server.page_service import PageService
 from interface.tabs import assistant, highlights, internals, rewrite, writer
 from interface.web.header import Header
-from interface.web.theme import theme
+from interface.web.theme import VARIABLES, theme
 
 STYLE = Path(__file__).parent / "web" / "page.css"
 __all__ = ["ModelLoader", "answer_unreadable_requests", "build", "launch_options"]
@@ -70,7 +70,7 @@ def launch_options(loader: ModelLoader) -> dict[str, Any]:
     """
     return {
         "theme": theme(),
-        "css_paths": STYLE,
+        "css_paths": [VARIABLES, STYLE],
         "head": assets.head(),
         "footer_links": [],
         "run_history": False,

@@ -1,28 +1,42 @@
-"""Colours and fonts of the page, for light and dark mode. All fonts are installed on common systems."""
+"""The Gradio theme of the page: its colours come from `variables.css`, for light and dark mode."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from gradio.themes import Base
 
+VARIABLES = Path(__file__).parent / "variables.css"
 COLOURS = {
-    "body_background_fill": ("#faf9f7", "#191817"),
-    "background_fill_primary": ("#ffffff", "#22211f"),
-    "background_fill_secondary": ("#faf9f7", "#191817"),
-    "block_background_fill": ("#ffffff", "#22211f"),
-    "body_text_color": ("#22201d", "#ece8e1"),
-    "body_text_color_subdued": ("#6b665f", "#a49d93"),
-    "block_label_text_color": ("#6b665f", "#a49d93"),
-    "block_title_text_color": ("#6b665f", "#a49d93"),
-    "border_color_primary": ("#e6e2db", "#37342f"),
-    "border_color_accent": ("#a64b26", "#e58e62"),
-    "color_accent_soft": ("#f6e7df", "#3a2a22"),
-    "input_background_fill": ("#ffffff", "#22211f"),
-    "slider_color": ("#a64b26", "#e58e62"),
-    "input_placeholder_color": ("#a49d93", "#7d766c"),
+    "body_background_fill": "desk",
+    "background_fill_primary": "paper",
+    "background_fill_secondary": "desk",
+    "block_background_fill": "paper",
+    "body_text_color": "ink",
+    "body_text_color_subdued": "ink-soft",
+    "block_label_text_color": "ink-soft",
+    "block_title_text_color": "ink-soft",
+    "border_color_primary": "line",
+    "border_color_accent": "accent",
+    "color_accent_soft": "accent-soft",
+    "input_background_fill": "paper",
+    "slider_color": "accent",
+    "input_placeholder_color": "ink-faint",
 }
-"""By variable of Gradio's theme: its colour in light and in dark mode."""
+"""By variable of Gradio's theme: the name of its colour in `variables.css`."""
 FONT = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
+"""Fonts that are installed on common systems, so that the page loads none."""
 MONOSPACE = ["ui-monospace", "Consolas", "monospace"]
+
+
+def colours(mode: str) -> dict[str, str]:
+    """Return the colours of `variables.css` by name, as hexadecimal numbers.
+
+    `mode` is the selector of a rule in that file: ":root" for light mode, ".dark" for dark mode.
+    """
+    rule = re.search(rf"^{re.escape(mode)} {{(.*?)^}}", VARIABLES.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", rule[1])) if rule else {}
 
 
 def theme() -> Base:
@@ -30,6 +44,7 @@ def theme() -> Base:
 
     The style sheets use its CSS variables, so they follow dark mode.
     """
-    values = {name: light for name, (light, _) in COLOURS.items()}
-    values |= {f"{name}_dark": dark for name, (_, dark) in COLOURS.items()}
-    return Base(font=FONT, font_mono=MONOSPACE).set(color_accent="#a64b26", **values)
+    light, dark = colours(":root"), colours(".dark")
+    values = {name: light[colour] for name, colour in COLOURS.items()}
+    values |= {f"{name}_dark": dark[colour] for name, colour in COLOURS.items()}
+    return Base(font=FONT, font_mono=MONOSPACE).set(color_accent=light["accent"], **values)
