@@ -8,11 +8,13 @@ import {
   INITIAL_STATE, choiceAt, describe, isCurrent, isShownViewOld, isStale, noteOf, reduce,
 } from '../web/core/branch_view_state.js';
 import {Pointing} from './pointing.js';
+import {ROW_GONE} from '../web/core/branch_sentences.js';
+import {awaitedIndex, isWhole} from '../web/core/awaited_row.js';
 import {dispatch, onDetail} from '../web/ui/events.js';
 import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
 import {focusAt, focusFirst, focusPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {listenToClicks} from './clicks.js';
-import {markInert, markPrefetched, paintRows} from './paint_rows.js';
+import {markAwaited, markInert, markPrefetched, paintRows} from './paint_rows.js';
 import {nextWordEnd} from '../web/core/choice.js';
 import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
 import {targetOf} from './targets.js';
@@ -87,6 +89,13 @@ export class BranchView {
       choiceOf: (branch, piece) => choiceAt(this.state, {branch, piece}),
       choose: (branch, piece, source) => this.choose(branch, piece, source),
       choosePointed: () => this.accept(choiceAt(this.state, this.state.pointed), {byKeyboard: true, pointer: null}),
+      chooseWhole: branch => this.#chooseWhole(branch),
+      acceptAwaited: () => this.#acceptAwaited(),
+      giveUp: () => {
+        const {awaited} = this.state;
+        this.update({type: 'giveUp'});
+        return awaited !== null;
+      },
     };
   }
 
@@ -129,6 +138,7 @@ export class BranchView {
       markInert(this.rows, state);
       markPrefetched(this.rows, state);
     }
+    if (redrawn || state.awaited !== before.awaited) markAwaited(this.rows, awaitedIndex(state));
   }
 
   #paintStatus() {
@@ -137,6 +147,7 @@ export class BranchView {
     setAttribute(root, 'data-ahead-ready', state.ahead.ready);
     setAttribute(root, 'data-state', state.status.state);
     setAttribute(root, 'data-stale', String(isStale(state)));
+    setAttribute(root, 'data-awaits', state.awaited !== null);
     setAttribute(root, 'data-refused', state.refusal !== null && state.refusals);
     setAttribute(this.rest, 'data-inert', old);
     setAttribute(this.cover, 'data-stale', String(old));
@@ -163,6 +174,24 @@ export class BranchView {
    */
   choose(branch, piece, {byKeyboard = false, pointer = null} = {}) {
     return this.accept(choiceAt(this.state, {branch, piece}), {byKeyboard, pointer});
+  }
+
+  /** @param {number} branch */
+  #chooseWhole(branch) {
+    const row = this.state.drawn.rows[branch];
+    if (!row) return false;
+    this.update({type: 'await', branch});
+    if (!this.state.awaited) this.choose(branch, row.pieces.length - 1, {byKeyboard: true});
+    return true;
+  }
+
+  #acceptAwaited() {
+    const {state} = this, branch = awaitedIndex(state), row = state.drawn.rows[branch];
+    if (!state.awaited || (row && !isWhole(state, row))) return;
+    if (!row && state.status.state === 'thinking') return;
+    this.update({type: 'giveUp'});
+    if (row) this.choose(branch, row.pieces.length - 1, {byKeyboard: true});
+    else this.refuse(ROW_GONE);
   }
 
   /**

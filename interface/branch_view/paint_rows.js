@@ -131,3 +131,12 @@ export function markPrefetched(container, state) {
     row.pieces.forEach((piece, token) => setAttribute(buttons[token], 'data-ahead', isPrefetched(state, row, piece)));
   });
 }
+
+/**
+ * Mark the row that is accepted once it is complete.
+ * @param {HTMLElement} container
+ * @param {number} awaited its index; -1 for none
+ */
+export function markAwaited(container, awaited) {
+  childrenOf(container).forEach((element, index) => setAttribute(element, 'data-awaited', index === awaited));
+}

@@ -24,8 +24,8 @@ SAID = [
 ]
 WORDS = [" the", " sea", " old", " ship", " keeper", " saw", " lamp", " again", " stairs", " grey"]
 
-# Records each press of a branch, by pointer or by Alt and a digit: its text, whether the branch was marked as inert,
-# and whether the page showed a refusal.
+# Records each press of a branch, by pointer or by Alt and a digit: its text, whether the branch was marked as inert or
+# pinned, whether the page showed a refusal, and whether it waits until the branch is complete.
 WITNESS = """
 window.witness = {presses: [], notes: [], refused: 0};
 witness.take = () => {
@@ -46,10 +46,12 @@ const ofKeys = (row, {shiftKey}) => {
   const ends = shiftKey ? -1 : pieces.slice(1).findIndex(piece => !/^[\\p{L}\\p{M}]/u.test(piece));
   return (ends < 0 ? pieces : pieces.slice(0, ends + 1)).join('');
 };
-let pressed = '', inert = false, before = 0;
-const began = (text, row) => [pressed, inert, before] = [text, Boolean(row?.matches('[data-inert]')), witness.refused];
+let pressed = '', inert = false, pinned = false, before = 0;
+const began = (text, row) => [pressed, inert, pinned, before] =
+  [text, Boolean(row?.matches('[data-inert]')), Boolean(row?.matches('[data-pinned]')), witness.refused];
+const waits = () => document.querySelector('#branches').matches('[data-awaits]');
 const ended = () => {
-  if (pressed) witness.presses.push({text: pressed, inert, refused: witness.refused > before});
+  if (pressed) witness.presses.push({text: pressed, inert, pinned, refused: witness.refused > before, waits: waits()});
   pressed = '';
 };
 addEventListener('pointerdown', ({target}) => {

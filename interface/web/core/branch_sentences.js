@@ -240,6 +240,14 @@ export function shareLabel({share, apart, pieces: [first]}) {
 export const SHARE_MEANING = 'This is how likely the model finds it, not how good it is.';
 
 /**
+ * What is shown and announced of a whole row that was chosen while it grew.
+ * @param {number} branch
+ */
+export const awaitSentence = branch => `Branch ${formatNumber(branch + 1)} is inserted as soon as it is complete. Esc gives it up.`;
+
+export const ROW_GONE = 'That branch is no longer among these: nothing was inserted.';
+
+/**
  * What a screen reader says before Tab inserts the grey text.
  * @param {string} text
  */

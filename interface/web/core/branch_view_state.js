@@ -2,9 +2,11 @@
 /**
  * @import {BranchRemainder, Choice, DrawnOther, DrawnRow, DrawnView, RowPiece, RowSettings, ShowDetail, View} from './types.d.ts'
  */
+/** @import {AwaitedRow} from './awaited_row.js' */
 import {
-  REFUSAL, announcementSentence, describeOther, describePiece, progressSentence, summarySentence, tabSentence,
+  REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence, summarySentence, tabSentence,
 } from './branch_sentences.js';
+import {endsWait, rowToAwait} from './awaited_row.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
 
@@ -28,6 +30,7 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
  *   piece, the tokens after which a view is known, and how many tokens were prefetched
  * @property {boolean} othersOpen whether the list of other beginnings is open
  * @property {Target | null} pointed the button that is pointed at or has the focus
+ * @property {AwaitedRow | null} awaited the row that is accepted once it is complete
  * @property {string | null} refusal why a choice was refused, as long as this is shown
  * @property {number} refusals how many choices were refused
  * @property {string} announcement what a screen reader says
@@ -39,7 +42,7 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
  * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number}
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
  *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'}
- *   | {type: 'announceTab', text: string} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
+ *   | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceTab', text: string} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
 
 /** @type {DrawnView<DrawnRow>} */
@@ -48,7 +51,8 @@ const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1},
 /** @type {BranchViewState} */
 export const INITIAL_STATE = {
   settings: {}, expectedRevision: 0, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
-  ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, refusal: null, refusals: 0, announcement: '', tabAnnouncement: '',
+  ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, awaited: null,
+  refusal: null, refusals: 0, announcement: '', tabAnnouncement: '',
   drawn: NOTHING,
 };
 
@@ -59,6 +63,12 @@ export const INITIAL_STATE = {
  * @returns {BranchViewState}
  */
 export function reduce(state, event) {
+  const next = change(state, event);
+  return endsWait(next, event) ? {...next, awaited: null, announcement: next.announcement === state.announcement ? '' : next.announcement} : next;
+}
+
+/** @type {(state: BranchViewState, event: BranchViewEvent) => BranchViewState} */
+function change(state, event) {
   switch (event.type) {
     case 'show': return show(state, event.detail);
     case 'expect': return expect(state, event.revision);
@@ -67,13 +77,15 @@ export function reduce(state, event) {
     case 'ahead': return {...state, ahead: {ready: event.ready, keys: new Set(event.keys), tokens: event.tokens ?? state.ahead.tokens}};
     case 'toggleOthers': return {...state, othersOpen: !state.othersOpen && state.drawn.others.length > 0};
     case 'announceTab': return {...state, tabAnnouncement: event.text ? tabSentence(event.text) : ''};
+    case 'await': return waitFor(state, event.branch);
+    case 'giveUp': return state;
     case 'point': return {...state, pointed: event.target};
     case 'refuse': {
       const refusal = event.because ?? REFUSAL;
       return {...state, refusal, refusals: state.refusals + 1, announcement: refusal};
     }
     // The announcement is cleared, so that the same refusal is announced again.
-    case 'endRefusal': return {...state, refusal: null, announcement: state.announcement === REFUSAL ? '' : state.announcement};
+    case 'endRefusal': return {...state, refusal: null, announcement: state.announcement === state.refusal ? '' : state.announcement};
   }
 }
 
@@ -104,6 +116,12 @@ function show(state, {revision = state.expectedRevision, view, state: status = v
 function expect(state, revision) {
   const next = revision > state.expectedRevision ? {...withoutAhead(state), expectedRevision: revision, tabAnnouncement: ''} : state;
   return {...next, status: {state: 'thinking'}};
+}
+
+/** @type {(state: BranchViewState, branch: number) => BranchViewState} */
+function waitFor(state, branch) {
+  const awaited = rowToAwait(state, branch);
+  return {...state, awaited, announcement: awaited ? awaitSentence(branch) : state.announcement};
 }
 
 /** @type {(state: BranchViewState, status: {state: string, note?: string | null}) => BranchViewState} */
@@ -214,14 +232,17 @@ export function describe(state, target) {
  * @returns {{sentence: string, progress: string, bannable: boolean}}
  */
 export function noteOf(state) {
-  const {refusal, status, drawn, shown, expectedRevision} = state, pointed = describe(state, state.pointed);
+  const {refusal, awaited, status, drawn, shown} = state, pointed = describe(state, state.pointed);
   if (refusal !== null) return {sentence: refusal, progress: '', bannable: false};
+  if (awaited) return {sentence: awaitSentence(awaited.branch), progress: progressOf(state), bannable: false};
   if (pointed) return {sentence: pointed.sentence, progress: '', bannable: pointed.bannable};
+  return {sentence: summarySentence(status, drawn, shown?.view.seen_from), progress: progressOf(state), bannable: false};
+}
+
+/** @param {BranchViewState} state */
+function progressOf({status, drawn, shown, expectedRevision}) {
   const growing = status.state === 'thinking' && shown?.revision === expectedRevision;
-  return {
-    sentence: summarySentence(status, drawn, shown?.view.seen_from),
-    progress: progressSentence(status.reading, growing && drawn.rows, shown?.view.asked), bannable: false,
-  };
+  return progressSentence(status.reading, growing && drawn.rows, shown?.view.asked);
 }
 
 /**

@@ -257,6 +257,12 @@ export interface BranchViewHandle {
   choiceOf(branch: number, token: number): Choice | null;
   choose(branch: number, token: number, source?: Partial<ChoiceSource>): boolean;
   choosePointed(): boolean;
+  /** Accept a whole row, or wait until it is complete; false if there is no such row. */
+  chooseWhole(branch: number): boolean;
+  /** Accept the row that is waited for, if it is complete. */
+  acceptAwaited(): void;
+  /** Wait for no row any more; false if none was waited for. */
+  giveUp(): boolean;
 }
 
 export type BranchViewElement = HTMLElement & {branchView: BranchViewHandle};

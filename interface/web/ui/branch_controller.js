@@ -88,6 +88,8 @@ export class BranchController {
 
   #listen() {
     const {branches, draft, buttons} = this;
+    draft.addEventListener('change', () => branches.branchView.giveUp());
+    draft.box.addEventListener('compositionstart', () => branches.branchView.giveUp());
     onDetail(draft, 'change', ({kind}) => { if (kind !== 'accept') this.#update(kind); });
     // A composition that is given up changes nothing, but a request has waited for its end.
     draft.box.addEventListener('compositionend', () => setTimeout(() => this.#update('caret')));
@@ -99,9 +101,9 @@ export class BranchController {
     buttons.stop.addEventListener('click', () => this.#stop());
     listenToTextKeys({box: draft.box, draft, actions: {
       word: branch => this.#choose(branch, branches.branchView.nextWord(branch)),
-      whole: branch => this.#choose(branch, (branches.branchView.rows()[branch]?.pieces.length ?? 0) - 1),
+      whole: branch => this.#chooseWhole(branch),
       ghost: () => this.ghost.accept(),
-      hide: () => this.ghost.hide(),
+      hide: () => branches.branchView.giveUp() || this.ghost.hide(),
       rows: () => branches.branchView.focus(),
       pause: () => this.#togglePause(),
     }});
@@ -192,6 +194,7 @@ export class BranchController {
     this.#showNews(news, request);
     this.#keepAhead(news, revision);
     this.#setStoppable(news.state === 'thinking' && !news.over);
+    this.branches.branchView.acceptAwaited();
   }
 
   /** @param {News} news @param {SentRequest} request */
@@ -291,6 +294,16 @@ export class BranchController {
     if (!rows()[branch]?.pieces[token]) return false;
     choose(branch, token, {byKeyboard: true});
     return true;
+  }
+
+  /**
+   * Accept a whole row by a key of the text box, or wait until it is complete. Rows of another text than the one in the box
+   * refuse. Returns whether there was such a row.
+   * @param {number} branch
+   */
+  #chooseWhole(branch) {
+    const {rows, chooseWhole} = this.branches.branchView, row = rows()[branch];
+    return row?.revision === this.draft.sync() ? chooseWhole(branch) : this.#choose(branch, (row?.pieces.length ?? 0) - 1);
   }
 
   /** A setting or the prompt has changed: draw what is known at once, and request only what is not. */

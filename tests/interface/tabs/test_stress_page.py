@@ -83,6 +83,7 @@ class Writer:
     log: Log = field(default_factory=Log)
     accepted: int = 0
     refused: int = 0
+    awaited: int = 0
     next_key: float = 0.0
     times: list[float] = field(default_factory=list)
 
@@ -134,12 +135,36 @@ class Writer:
         assert all(REFUSAL in note for note in seen["notes"])
         for press in seen["presses"]:
             assert press["refused"] or not press["inert"]
-            if press["refused"]:
+            if press["waits"]:
+                assert not press["inert"] and not press["refused"]
+                await self.wait_for(press)
+            elif press["refused"]:
                 self.log.done.append(("refused", press["text"]))
                 self.refused += 1
             else:
                 self.log.insert("accepted", press["text"])
                 self.accepted += 1
+
+    async def wait_for(self, press: Any) -> None:
+        """A whole branch still grows: wait for it, or give it up. The row that was seen is inserted whole, or none."""
+        how = self.dice.choice(["wait", "Escape", "z"])
+        if how == "wait":
+            await self.page.wait_for_selector("#branches:not([data-awaits])", timeout=PATIENCE)
+        else:
+            await self.page.keyboard.press(how)
+        typed = "z" if how == "z" else ""
+        shown, before, after = await self.shown, self.log.text[: self.log.caret], self.log.text[self.log.caret :]
+        assert shown.startswith(before) and shown.endswith(typed + after)
+        inserted = shown[len(before) : len(shown) - len(typed + after)]
+        assert how != "wait" or inserted
+        if inserted:
+            assert inserted.startswith(press["text"])
+            assert press["pinned"] or inserted in rows_of(talker(), before)
+            self.log.insert("accepted", inserted)
+            self.accepted += 1
+            self.awaited += 1
+        if typed:
+            self.log.insert("key", typed)
 
     async def erase(self) -> None:
         for _ in range(self.dice.randint(1, 6)):
@@ -242,7 +267,7 @@ def test_with_a_slow_model_no_key_is_lost_and_no_stale_branch_is_inserted() -> N
     for writer in asyncio.run(everybody()):
         gaps = [1000 * (later - sooner) for sooner, later in pairwise(writer.times)]
         print(f"{len(gaps)} gaps between keys, {median(gaps):.0f} ms in the median; ", end="")
-        print(f"{writer.accepted} accepted, {writer.refused} refused")
+        print(f"{writer.accepted} accepted ({writer.awaited} awaited), {writer.refused} refused")
         assert len(writer.times) >= KEYS
 
 

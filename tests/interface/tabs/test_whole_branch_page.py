@@ -1,0 +1,150 @@
+"""The key for a whole branch in a browser: it names the row that was seen, and waits until that is complete."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from lookahead_core.tree import Node
+from tests.support import browser as browsers
+from tests.support.browser import Visit
+from tests.support.witness import REFUSAL, EngineWithHook, rows_of, talker
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+TEXT = "The old keeper"
+WAITS = "Branch 2 is inserted as soon as it is complete"
+
+
+class EngineWithFirstRows(EngineWithHook):
+    """Calls `before` where rows begin to grow, and not for their first tokens."""
+
+    def evaluate(self, nodes: Any) -> Any:
+        return self.engine.evaluate(nodes)
+
+    def prefill(self, nodes: Any) -> None:
+        self.engine.prefill(nodes)
+
+    def roll_out(self, nodes: Any, depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
+        for level, frontier in enumerate(self.engine.roll_out(nodes, depth, stop)):
+            if level:
+                self.before()
+            yield frontier
+
+
+@dataclass
+class Slow:
+    """A page whose rows grow while `going` is set."""
+
+    visit: Visit
+    going: threading.Event = field(default_factory=threading.Event)
+
+    def show_first_tokens(self, text: str) -> list[str]:
+        """Write a text, and return the rows as they stand after their first tokens."""
+        self.going.clear()
+        self.visit.fill(text)
+        self.visit.page.wait_for_selector("#branches[data-state=thinking][data-stale=false] [data-token]")
+        assert self.visit.rows == 5
+        return ["".join(self.visit.pieces(row)) for row in range(5)]
+
+    def press(self, keys: str) -> None:
+        self.visit.page.locator("#document textarea").press(keys)
+
+    @property
+    def awaited(self) -> Any:
+        return self.visit.page.locator("#branches [data-awaited]")
+
+    @property
+    def note(self) -> Any:
+        return self.visit.page.locator("#branches .note")
+
+
+@pytest.fixture
+def slow(page: Any) -> Iterator[Slow]:
+    model, going = talker(), threading.Event()
+    going.set()
+    hooked = replace(model, engine=EngineWithFirstRows(model.engine, lambda: going.wait(60) and None))
+    with browsers.page_of(lambda report: hooked) as url, browsers.visit_again(page, url) as opened:
+        opened.wait_for_status("ready")
+        try:
+            yield Slow(opened, going)
+        finally:
+            going.set()
+
+
+def test_a_whole_branch_is_inserted_when_the_row_that_was_seen_is_complete(slow: Slow) -> None:
+    rows = slow.show_first_tokens(TEXT)
+    whole = rows_of(talker(), TEXT)[1]
+    assert whole.startswith(rows[1]) and whole != rows[1]
+    slow.press("Alt+Shift+2")
+    browsers.expect(slow.note).to_contain_text(WAITS)
+    browsers.expect(slow.visit.page.locator("#branches .announcement")).to_contain_text(WAITS)
+    assert slow.awaited.get_attribute("data-branch") == "1"
+    slow.visit.page.wait_for_timeout(300)
+    assert slow.visit.text == TEXT
+    slow.going.set()
+    slow.visit.page.wait_for_function(
+        "text => document.querySelector('#document textarea').value === text", arg=TEXT + whole, timeout=20_000
+    )
+    slow.visit.wait_until_settled()
+    assert slow.awaited.count() == 0
+    slow.press("Control+z")
+    assert slow.visit.text == TEXT, "it was one step"
+
+
+def test_rows_of_another_text_refuse_the_key_and_insert_nothing_later(slow: Slow) -> None:
+    slow.visit.fill(TEXT)
+    slow.visit.wait_until_settled()
+    slow.going.clear()
+    slow.visit.type(" x", delay=0)
+    slow.press("Alt+Shift+2")
+    browsers.expect(slow.visit.page.locator("#branches[data-refused] .note")).to_contain_text(REFUSAL)
+    assert slow.awaited.count() == 0
+    slow.going.set()
+    slow.visit.wait_until_settled()
+    assert slow.visit.text == TEXT + " x"
+
+
+GIVE_UP = {
+    "Esc": lambda slow: slow.press("Escape"),
+    "Stop": lambda slow: slow.visit.page.locator("#stop").click(),
+    "Pause": lambda slow: slow.press("Alt+p"),
+    "a setting": lambda slow: slow.visit.control("k").fill("4"),
+    "a key": lambda slow: slow.press("z"),
+    "the caret": lambda slow: slow.press("ArrowLeft"),
+    "another branch's next word": lambda slow: slow.press("Alt+1"),
+}
+
+
+@pytest.mark.parametrize("how", GIVE_UP)
+def test_the_wait_for_a_branch_is_given_up(slow: Slow, how: str) -> None:
+    rows = slow.show_first_tokens(TEXT)
+    slow.press("Alt+Shift+2")
+    browsers.expect(slow.note).to_contain_text(WAITS)
+    GIVE_UP[how](slow)
+    browsers.expect(slow.awaited).to_have_count(0)
+    browsers.expect(slow.note).not_to_contain_text("as soon as")
+    slow.going.set()
+    if how == "Pause":
+        slow.press("Alt+p")
+    if how != "Stop":
+        slow.visit.wait_until_settled()
+    slow.visit.page.wait_for_timeout(500)
+    expected = {"a key": TEXT + "z", "another branch's next word": TEXT + rows[0]}
+    assert slow.visit.text == expected.get(how, TEXT)
+
+
+def test_the_key_names_one_row_however_often_it_is_pressed(slow: Slow) -> None:
+    slow.show_first_tokens(TEXT)
+    slow.press("Alt+Shift+2")
+    slow.press("Alt+Shift+3")
+    assert slow.awaited.get_attribute("data-branch") == "2"
+    slow.going.set()
+    expected = TEXT + rows_of(talker(), TEXT)[2]
+    slow.visit.page.wait_for_function(
+        "text => document.querySelector('#document textarea').value === text", arg=expected, timeout=20_000
+    )
