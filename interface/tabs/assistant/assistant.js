@@ -12,6 +12,7 @@ import {TextMirror} from '../../web/ui/text_mirror.js';
 import {closestTo, onDetail} from '../../web/ui/events.js';
 import {connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 import {find} from '../../web/ui/elements.js';
+import {offerExample} from '../../web/ui/example_button.js';
 import {isSend} from '../../web/core/shortcuts.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {listTurns} from './sent_list.js';
@@ -19,6 +20,8 @@ import {pageElements} from '../../web/ui/page_elements.js';
 
 const EMPTY = 'There is nothing to send yet: write the message, or take its first words among the branches.';
 const ENDING = 'The message would end here; an ending inserts nothing. Send passes the turn.';
+/** @type {ConversationState} */
+const EXAMPLE = {messages: [{role: 'user', content: 'How does a lighthouse help a ship at night?', spans: []}], role: 'assistant'};
 /** @param {number} number */
 const BACK = number => `Back to message ${number}. What followed is kept under “Sent and abandoned messages”.`;
 const ANEW = 'A new conversation. The one before is kept under “Sent and abandoned messages”.';
@@ -75,8 +78,9 @@ class AssistantTab {
       if (holds()) detail.messages = allMessages({earlier: this.earlier, text: draft.text});
     });
     keepAcrossReloads('assistant', {
-      holds, take: () => draft.state(), give: state => draft.load(state), revive: conversationReviver(),
+      holds, inProgress: () => draft.text || (holds() && this.earlier !== EXAMPLE), take: () => draft.state(), give: state => draft.load(state), revive: conversationReviver(),
     });
+    offerExample(this.sheet, {holds, fill: () => this.#turn(null, 'example', EXAMPLE), changes: [draft]});
     this.#paint();
     this.controller.start();
   }

@@ -6,6 +6,7 @@ import {MessageEditor} from './message_editor.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {ServerRequests} from '../../web/net/requests.js';
 import {closestTo, dispatch} from '../../web/ui/events.js';
+import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {find, findAll} from '../../web/ui/elements.js';
 import {formatCount} from '../../web/core/branch_sentences.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
@@ -16,6 +17,7 @@ import {paintDetails} from './token_details.js';
 
 const TEXT_SETTLES = 400;   // milliseconds without a key before a text is analysed
 const SETTINGS = {k: 1, depth: 1};
+const EXAMPLE = 'A naïve fox 🦊 said: “Antidisestablishmentarianism!”\nThen it went home.';
 const EMPTY = 'Write something: its tokens are shown here, and what the model thought at each.';
 const NO_CONVERSATION = 'There is no conversation in “Type assistant” yet.';
 const LOADING = 'Your text is looked into when the model is ready.';
@@ -74,6 +76,7 @@ class InternalsTab {
       take: () => ({talks: this.#isConversation, text: this.text.value, messages: this.conversation.messages}),
       give: stored => this.#load(stored),
     });
+    offerExample(this.source, {holds: () => this.text.value, fill: () => fillField(this.text, EXAMPLE), changes: [this.text]});
     this.#listen();
     this.#analyse();
   }

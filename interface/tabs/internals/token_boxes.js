@@ -1,8 +1,10 @@
 // The tokens of a text as boxes, line by line beside the text that they stand for.
 /** @import {InternalsToken, InternalsView, SpelledToken} from '../../web/core/types.d.ts' */
+/** @import {TokenLine} from './token_lines.js' */
 import {NEXT_TOKEN_LABEL, tokenInText} from './visible_signs.js';
+import {charactersOfSeveralTokens, tokenLines} from './token_lines.js';
 import {make} from '../../web/ui/elements.js';
-import {tokenLines} from './token_lines.js';
+import {quotedText, visibleText} from '../../web/core/branch_sentences.js';
 
 /**
  * The lines of a view as elements.
@@ -10,15 +12,38 @@ import {tokenLines} from './token_lines.js';
  */
 export function lineElements(view) {
   const {tokens, spelled} = view, last = tokens.length - 1;
-  /** @param {number} index */
-  const boxOf = index => {
+  /** @param {number} index @param {string} [part] */
+  const boxOf = (index, part) => {
     const token = tokens[index];
-    return index === last || token.id === null ? nextTokenBox(index) : tokenBox(token, token.id, spelled[token.id], index);
+    return index === last || token.id === null ? nextTokenBox(index) : tokenBox(token, token.id, spelled[token.id], {index, part});
   };
   return tokenLines(view).map(line => {
     const text = make('p', {className: 'text', dir: 'auto'}, ...line.stretches.map(stretchElement));
-    return make('div', {className: 'line'}, text, make('div', {className: 'boxes'}, ...line.tokens.map(boxOf)));
+    return make('div', {className: 'line'}, text, make('div', {className: 'boxes'}, ...boxesOf(line, boxOf)));
   });
+}
+
+/**
+ * The boxes of a line; those of the tokens of one character are held together under the character.
+ * @type {(line: TokenLine, boxOf: (index: number, part?: string) => HTMLElement) => HTMLElement[]}
+ */
+function boxesOf(line, boxOf) {
+  const groups = new Map(charactersOfSeveralTokens(line).map(group => [group.tokens[0], group]));
+  const inside = new Set([...groups.values()].flatMap(({tokens}) => tokens.slice(1)));
+  return line.tokens.filter(index => !inside.has(index)).map(index => {
+    const group = groups.get(index);
+    return group ? characterElement(group, boxOf) : boxOf(index);
+  });
+}
+
+/** @type {(group: {text: string, tokens: number[]}, boxOf: (index: number, part?: string) => HTMLElement) => HTMLElement} */
+function characterElement({text, tokens}, boxOf) {
+  const whole = make('span', {text: visibleText(text.trim() || text), className: 'whole', dir: 'auto', ariaHidden: 'true'}), count = tokens.length;
+  const parts = tokens.map((index, place) => boxOf(index, `part ${place + 1} of ${count} of ${quotedText(text)}`));
+  const made = make('div', {className: 'character'}, whole, make('div', {className: 'parts'}, ...parts));
+  made.setAttribute('role', 'group');
+  made.ariaLabel = `${quotedText(text)} in ${count} tokens`;
+  return made;
 }
 
 /**
@@ -32,15 +57,18 @@ function stretchElement({text, template, tokens}) {
   return made;
 }
 
-/** @type {(token: InternalsToken, id: number, spelled: SpelledToken, index: number) => HTMLElement} */
-function tokenBox(token, id, spelled, index) {
-  const {text, message, logprob} = token, part = spelled.bytes !== null;
+/**
+ * The box of a token; `part` says which part of which character it is, if it is one.
+ * @type {(token: InternalsToken, id: number, spelled: SpelledToken, context: {index: number, part?: string}) => HTMLElement}
+ */
+function tokenBox(token, id, spelled, {index, part}) {
+  const {text, message, logprob} = token, isPart = spelled.bytes !== null;
   const label = tokenInText(token, spelled), made = boxElement(index, label, id);
-  const notes = [message === null && 'of the template', part && 'part of a character', spelled.ended && 'an ending'];
+  const notes = [message === null && 'of the template', isPart && (part ?? 'part of a character'), spelled.ended && 'an ending'];
   made.title = `position ${index}, id ${id}`;
   made.ariaLabel = [`“${label}”`, made.title, ...notes].filter(Boolean).join(', ');
   made.toggleAttribute('data-template', message === null);
-  made.toggleAttribute('data-part', part);
+  made.toggleAttribute('data-part', isPart);
   made.toggleAttribute('data-end', spelled.ended);
   Object.assign(made.dataset, {id, text});
   if (logprob !== null) made.dataset.p = String(Math.exp(logprob));

@@ -30,3 +30,19 @@ export function tokenLines({tokens, spelled}) {
   });
   return lines;
 }
+
+/**
+ * The characters of a line that several tokens stand for, with the indices of these tokens. Characters that share a token are
+ * one entry.
+ * @param {Pick<TokenLine, 'stretches'>} line
+ */
+export function charactersOfSeveralTokens({stretches}) {
+  /** @type {{text: string, tokens: number[]}[]} */
+  const found = [];
+  for (const {text, tokens} of stretches.filter(stretch => stretch.tokens.length > 1)) {
+    const last = found[found.length - 1];
+    if (last?.tokens.at(-1) === tokens[0]) Object.assign(last, {text: last.text + text, tokens: [...last.tokens, ...tokens.slice(1)]});
+    else found.push({text, tokens});
+  }
+  return found;
+}

@@ -17,6 +17,7 @@ export class InstructionAndSource extends EventTarget {
   /** @param {HTMLElement} element */
   constructor(element) {
     super();
+    this.element = element;
     this.ready = find(element, '#rewrite-ready', HTMLSelectElement);
     this.field = find(element, '#rewrite-instruction', HTMLTextAreaElement);
     this.box = find(element, '#rewrite-source', HTMLTextAreaElement);

@@ -10,8 +10,13 @@ import {TextMirror} from '../../web/ui/text_mirror.js';
 import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 import {find} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
+import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {onDetail} from '../../web/ui/events.js';
 import {pageElements} from '../../web/ui/page_elements.js';
+
+const EXAMPLE = 'The lighthouse was old, and it was very old, and the keeper who kept the lighthouse was also old, and every day he '
+  + 'climbed up all of the many stairs that there were in order to light the lamp that was at the top. He did this because the ships '
+  + 'needed it, and because he had always done it, and because nobody else was there.';
 
 /** @param {ComponentArguments} component */
 export async function start({server}) {
@@ -50,12 +55,14 @@ class RewriteTab {
     // The stored fields keep their names: browsers hold content of earlier versions.
     keepAcrossReloads('rewrite', {
       holds: () => draft.text || prompt.holds,
+      inProgress: () => draft.text,
       take: () => ({draft: draft.state(), told: prompt.state()}),
       give: stored => {
         prompt.load(stored.told);
         draft.load(stored.draft);
       },
     });
+    offerExample(prompt.element, {holds: () => prompt.holds || draft.text, fill: () => fillField(prompt.box, EXAMPLE), changes: [prompt, prompt.box, draft]});
     controller.start();
   }
 }

@@ -35,7 +35,10 @@ export class DocumentsDialog {
     this.confirmation = find(dialog, '.forgetting');
     /** @type {(selector: string, run: () => void) => void} */
     const on = (selector, run) => find(dialog, selector).addEventListener('click', run);
-    on('#new-document', () => this.#closeAnd(() => keeper.openNew()));
+    on('#new-document', () => this.#closeAnd(() => {
+      keeper.openNew();
+      keeper.draft.box.focus();
+    }));
     on('#forget', () => this.#confirm(true));
     on('#forget-not', () => this.#confirm(false));
     on('#forget-really', () => this.#closeAnd(() => keeper.forget()));

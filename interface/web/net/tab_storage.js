@@ -1,5 +1,5 @@
-// The content of a tab of the page, stored by the browser's tab: it survives a reload, and no longer than the tab. A page
-// with such content asks before it is left.
+// The content of a tab of the page, stored by the browser's tab: it survives a reload, and no longer than the tab. A page asks
+// before it is left where that would lose a text that is written there, or where the content cannot be stored.
 //
 // Event on the document: `forgotten`, when a person wants everything deleted.
 const FORMAT = 1;           // version of the stored form: other versions are not read
@@ -39,23 +39,26 @@ export function forgetKept() {
  * @param {() => unknown} content.take returns the content
  * @param {(content: any) => void} content.give restores the content, unless there is some already
  * @param {() => unknown} content.holds whether there is content
+ * @param {() => unknown} [content.inProgress] whether it has a text that was written here, and would be lost with the tab
  * @param {(name: string, value: any) => any} [content.revive] the reviver of `JSON.parse`
  */
-export function keepAcrossReloads(name, {take, give, holds, revive}) {
+export function keepAcrossReloads(name, {take, give, holds, inProgress = () => false, revive}) {
   const key = `${PREFIX}${FORMAT}:${name}`;
   /** @type {string | null} */
   let forgotten = null;   // content that is not to be stored again
-  const store = () => orNull(() => {
+  /** Returns whether the content is stored, or is not to be. */
+  const store = () => Boolean(orNull(() => {
     sessionStorage.removeItem(key);
     const state = take();
-    if (withoutHistoryAsJson(state) === forgotten) return;
+    if (withoutHistoryAsJson(state) === forgotten) return true;
     const text = [JSON.stringify(state), withoutHistoryAsJson(state)].find(({length}) => length <= MOST);
     if (text) sessionStorage.setItem(key, text);
-  });
+    return text;
+  }));
   const stored = orNull(() => JSON.parse(sessionStorage.getItem(key) ?? 'null', revive));
   orNull(() => sessionStorage.removeItem(key));
   if (stored && !holds()) orNull(() => give(stored));
-  addEventListener('beforeunload', event => { if (holds()) event.preventDefault(); });
+  addEventListener('beforeunload', event => { if (inProgress() || (holds() && !store())) event.preventDefault(); });
   addEventListener('pagehide', store);
   document.addEventListener('visibilitychange', () => { if (document.visibilityState === 'hidden') store(); });
   document.addEventListener('forgotten', () => { forgotten = orNull(() => withoutHistoryAsJson(take())); });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {tokenLines} from '../../../../interface/tabs/internals/token_lines.js';
+import {charactersOfSeveralTokens, tokenLines} from '../../../../interface/tabs/internals/token_lines.js';
 
 // A view of tokens [text, bytes of a part of a character or null]; the token to come is the last one.
 function viewOf(...tokens) {
@@ -59,4 +59,15 @@ test('a token without characters and bytes belongs to no stretch', () => {
 test('tokens of the template are marked', () => {
   const lines = tokenLines(viewOf(['<user>', null, null], ['Hi', null, 0]));
   assert.deepEqual(lines[0].stretches.map(({template}) => template), [true, false]);
+});
+
+test('a character of several tokens is found with them, and no other is', () => {
+  const [line] = tokenLines(viewOf(['a'], ['', 'F0 9F'], ['', 'A6'], ['🦊', '8A'], [' b'], ['', 'E4 BD'], ['你', 'A0']));
+  assert.deepEqual(charactersOfSeveralTokens(line), [{text: '🦊', tokens: [1, 2, 3]}, {text: '你', tokens: [5, 6]}]);
+  assert.deepEqual(charactersOfSeveralTokens(tokenLines(viewOf(['one'], [' é']))[0]), []);
+});
+
+test('characters that share a token are found together', () => {
+  const [line] = tokenLines(viewOf(['', 'E4 BD'], ['你', 'A0 F0 9F'], ['🦊', 'A6 8A']));
+  assert.deepEqual(charactersOfSeveralTokens(line), [{text: '你🦊', tokens: [0, 1, 2]}]);
 });

@@ -1,0 +1,31 @@
+// The button that fills an empty tab with an example.
+import {find} from './elements.js';
+
+/**
+ * Show the button while its tab is empty.
+ * @param {HTMLElement} element that holds the button
+ * @param {object} tab
+ * @param {() => unknown} tab.holds whether there is something in the tab
+ * @param {() => void} tab.fill puts the example into the tab
+ * @param {EventTarget[]} tab.changes whose `input` and `change` events tell that this may be different
+ */
+export function offerExample(element, {holds, fill, changes}) {
+  const button = find(element, '.try-example'), holder = button.closest('.try') ?? button;
+  const paint = () => holder.toggleAttribute('hidden', Boolean(holds()));
+  button.addEventListener('click', () => {
+    if (!holds()) fill();
+    paint();
+  });
+  for (const target of changes) for (const name of ['input', 'change']) target.addEventListener(name, paint);
+  paint();
+}
+
+/**
+ * Write an example into a field, as if it were typed.
+ * @param {HTMLTextAreaElement} field
+ * @param {string} text
+ */
+export function fillField(field, text) {
+  field.value = text;
+  field.dispatchEvent(new Event('input', {bubbles: true}));
+}
