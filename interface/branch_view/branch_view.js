@@ -17,7 +17,7 @@ import {listenToClicks} from './clicks.js';
 import {markAwaited, markInert, markPrefetched, paintRows} from './paint_rows.js';
 import {nextWordEnd} from '../web/core/choice.js';
 import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
-import {targetOf} from './targets.js';
+import {CHOICES, targetOf} from './targets.js';
 
 const REFUSAL_TIME = 2500;   // milliseconds that a refusal is shown
 
@@ -58,6 +58,7 @@ export class BranchView {
    */
   constructor(root, cover) {
     this.root = root;
+    this.readOnly = root.matches('[data-read-only]');
     this.cover = cover;
     this.rows = find(root, '.rows');
     this.rest = find(root, '.rest');
@@ -121,12 +122,19 @@ export class BranchView {
     paintRows(this.rows, state.drawn.rows, state.shown?.before ?? '');
     paintCover(this.cover, state.drawn, Boolean(state.shown?.stored));
     paintRest(this.rest, state.drawn, state.othersOpen);
+    this.#markReadOnly();
     if (position && !focusPosition(root)) focusAt(root, position);
     keepTabStop(root);
   }
 
+  /** Branches that are only to be read say that nothing can be done with them. */
+  #markReadOnly() {
+    if (this.readOnly) for (const button of findAll(this.root, CHOICES)) setAttribute(button, 'aria-disabled', true);
+  }
+
   #paintOthers() {
     paintRest(this.rest, this.state.drawn, this.state.othersOpen);
+    this.#markReadOnly();
     keepTabStop(this.root);
   }
 
@@ -153,7 +161,7 @@ export class BranchView {
     setAttribute(this.cover, 'data-stale', String(old));
     setText(find(this.note, '.words'), note.sentence);
     setText(find(this.note, '.progress'), note.progress);
-    find(this.note, '.ban').hidden = !note.bannable;
+    find(this.note, '.ban').hidden = !note.bannable || this.readOnly;
     setText(this.announcement, state.announcement);
     setText(this.tabAnnouncement, state.tabAnnouncement);
     this.#dispatchPointed();
@@ -212,7 +220,7 @@ export class BranchView {
   /** @param {Target | null} target */
   ban(target) {
     const found = describe(this.state, target);
-    if (found?.bannable) dispatch(this.root, 'ban', {id: found.id, text: found.own}, {bubbles: true});
+    if (found?.bannable && !this.readOnly) dispatch(this.root, 'ban', {id: found.id, text: found.own}, {bubbles: true});
   }
 
   /** @param {string} [because] */

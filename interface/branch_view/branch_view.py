@@ -19,21 +19,32 @@ class BranchView(gr.HTML):
     Used as a context manager, it shows the components that are made inside between that bar and the rows. `value` is
     what to show at first, the detail of a `show` event as JSON, with the lookahead as its `view`; None for nothing.
     The ids of its elements begin with `prefix`. `hint` is markup, shown while there is nothing else. Other text is
-    inserted by the script as text nodes, so that no text of a model or a person becomes markup. `options` are passed on
-    to `gr.HTML`.
+    inserted by the script as text nodes, so that no text of a model or a person becomes markup. If `read_only`, the
+    branches are for reading: they do not look as if a click would insert them. `options` are passed on to `gr.HTML`.
     """
 
     def __init__(
-        self, value: dict[str, Any] | None = None, *, prefix: str = "", hint: str = HINT, **options: Any
+        self,
+        value: dict[str, Any] | None = None,
+        *,
+        prefix: str = "",
+        hint: str = HINT,
+        read_only: bool = False,
+        **options: Any,
     ) -> None:
+        fields = {"{prefix}": prefix, "{hint}": hint, "{read_only}": "data-read-only" if read_only else ""}
+        template = _read("template.html")
+        for name, text in fields.items():
+            template = template.replace(name, text)
         super().__init__(
             value=value,
-            html_template=_read("template.html").replace("{prefix}", prefix).replace("{hint}", hint),
+            html_template=template,
             css_template=_read("style.css"),
             js_on_load=assets.on_load("branch_view/branch_view.js", "mount"),
             apply_default_css=False,
             prefix=prefix,
             hint=hint,
+            read_only=read_only,
             **options,
         )
 

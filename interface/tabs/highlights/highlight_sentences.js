@@ -1,12 +1,51 @@
 // What is said of a word of the analysed text and of its alternatives.
-/** @import {AlternativeFit, HighlightEntry} from '../../web/core/types.d.ts' */
-import {continuationLabel, formatNumber, formatPercent, quotedText} from '../../web/core/branch_sentences.js';
+/** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
+import {continuationLabel, formatNumber, formatPercent, quotedText, spokenLabel} from '../../web/core/branch_sentences.js';
 
 const MOST_TIMES = 100_000;   // larger ratios are shown as more than this
 const NO_ODDS = 'No text comes before it, so the model has no odds for it.';
 
 /** @param {number} logprob */
 const oddsOf = logprob => ({p: Math.exp(logprob)});
+
+const ordinals = new Intl.PluralRules('en', {type: 'ordinal'});
+/** @type {Record<string, string>} */
+const ENDINGS = {one: 'st', two: 'nd', few: 'rd', other: 'th'};
+
+/** @param {number} number */
+const ordinal = number => `${formatNumber(number)}${ENDINGS[ordinals.select(number)]}`;
+
+/**
+ * What the model expected, and where the person's word stood among its choices: the one sentence that a class is to see.
+ * @param {Pick<HighlightEntry, 'ids' | 'place' | 'rank' | 'token'> & {alternatives: Pick<Alternative, 'text' | 'end'>[]}} entry
+ * @param {string} [word] the text of the whole word; the entry may be a part of it
+ */
+export function headline({ids, place, rank, token, alternatives: [expected]}, word = token) {
+  if (rank === null || !expected) return 'No text comes before this word, so the model expected nothing here.';
+  const own = token.trim() === word.trim() ? 'your word' : `your ${nameOf({text: token, end: false})}`;
+  const part = ids.length === 1 ? '' : ` at part ${place + 1} of ${ids.length}`;
+  if (rank === 1) return `The model expected ${nameOf(expected)}; ${own} was its first choice${part}.`;
+  return `The model expected ${nameOf(expected)}; ${own} was its ${ordinal(rank)} choice${part}.`;
+}
+
+/** @param {Pick<Alternative, 'text' | 'end'>} continuation */
+const nameOf = ({text, end}) => (end || !text?.trim() ? spokenLabel({text, end}).replace(/^(?=space|line|tab)/, 'a ') : quotedText(text));
+
+/**
+ * The end of the sentence "Highlights 10 …": how many there are, and how unlikely each of the shown words was.
+ * @param {MarkedWord[]} words
+ * @param {number} count of highlights that are shown
+ */
+export function thresholdSentence(words, count) {
+  const marked = words.filter(({rank}) => rank < Infinity), shown = marked.filter(({rank}) => rank < count);
+  if (!marked.length) return '';
+  const most = Math.max(...shown.map(({entries}) => Math.min(...entries.filter(({rank}) => (rank ?? 1) > 1).map(chanceOf))));
+  const each = shown.length && Number.isFinite(most) ? `: the model gave each at most ${formatPercent({p: most})}` : '';
+  return `of ${formatNumber(marked.length)}, the most surprising first${each}`;
+}
+
+/** @param {HighlightEntry} entry */
+const chanceOf = ({loss}) => (loss === null ? 0 : Math.exp(-loss));
 
 /**
  * One line: the rank of the word among the model's choices, its odds, loss and entropy. Of a character of several tokens

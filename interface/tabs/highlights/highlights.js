@@ -9,23 +9,29 @@ import {READY_INSTRUCTIONS} from '../rewrite/ready_instructions.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {ServerRequests, withTimeout} from '../../web/net/requests.js';
 import {closestTo, dispatch} from '../../web/ui/events.js';
+import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {find, findAll, make} from '../../web/ui/elements.js';
-import {formatNumber, visibleText} from '../../web/core/branch_sentences.js';
+import {spokenText, visibleText} from '../../web/core/branch_sentences.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {markedWords, relativeEntropies} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {paintWordDetails, placeBesideWord} from './word_details.js';
+import {thresholdSentence} from './highlight_sentences.js';
 import {tokenTable} from './token_table.js';
 
 const TEXT_SETTLES = 400;     // milliseconds without a key before a text is analysed
 const POINTING_TIME = 150;    // milliseconds on a word before its alternatives are checked
+const SHOWN_AT_FIRST = 10;    // highlights: more than a reader takes in are no help
 const STRONGEST = 60;         // per cent: the band under the word with the highest entropy
 const SETTINGS = {k: 5, depth: 5, mode: 'likely', until: 'tokens'};
+const EXAMPLE = 'Every morning the old keeper climbed the stairs of the lighthouse and lit the lamp with a borrowed spoon. The ships were '
+  + 'grateful, because the sea was made of soup, and on Thursdays it always went out to lunch.';
 const EMPTY = 'Write or paste a text: the words are highlighted here where the model would have gone elsewhere.';
 const LOADING = 'Your text is read when the model is ready.';
 const WINDOWS = 'This text is longer than what the model sees at once: it was read in windows.';
 const READ_ONLY = 'Highlights only read: nothing is inserted into your text here.';
 const SHARES = 'Each share is the chance of the row’s first token, as the model gives it. Nothing of this enters your text.';
+const VISIBLE = /[^\p{C}\p{Z}]/u;   // a character that gives a word a name
 /** @type {Record<string, number>} */
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
 /** @type {Record<string, number>} */
@@ -71,6 +77,7 @@ class HighlightsTab {
    */
   constructor({source, result, branches}, server) {
     this.server = server;
+    this.source = source;
     this.branches = branches;
     this.text = find(source, '#highlights-text', HTMLTextAreaElement);
     this.prompt = find(source, '#highlights-prompt', HTMLInputElement);
@@ -82,6 +89,7 @@ class HighlightsTab {
     this.legend = find(result, '.legend');
     this.details = find(result, '.about');
     this.figures = find(result, '.figures', HTMLDetailsElement);
+    this.withFigures = find(result, '#highlights-with-figures', HTMLInputElement);
     find(source, 'datalist').append(...READY_INSTRUCTIONS.map(value => make('option', {value})));
     this.requests = new ServerRequests({
       server,
@@ -96,6 +104,7 @@ class HighlightsTab {
     for (const field of [this.text, this.prompt]) field.addEventListener('input', () => this.#changed());
     this.count.addEventListener('input', () => this.#mark());
     this.figures.addEventListener('toggle', () => this.#tabulate());
+    this.withFigures.addEventListener('change', () => this.details.toggleAttribute('data-figures', this.withFigures.checked));
     this.branches.addEventListener('accept', event => {
       /** @type {CustomEvent} */ (event).detail.because = READ_ONLY;
       event.preventDefault();
@@ -106,6 +115,7 @@ class HighlightsTab {
       take: () => ({text: this.text.value, prompt: this.prompt.value}),
       give: ({text = '', prompt = ''}) => { [this.text.value, this.prompt.value] = [text, prompt]; },
     });
+    offerExample(this.source, {holds: () => this.text.value, fill: () => fillField(this.text, EXAMPLE), changes: [this.text]});
     this.#listen();
     this.#analyse();
   }
@@ -196,7 +206,7 @@ class HighlightsTab {
     this.#setStale(false);
     this.shown.dataset.state = 'settled';
     const most = view.marks.length;
-    Object.assign(this.count, {max: most, value: count ?? Math.max(Math.min(1, most), Math.floor(most / 2)), disabled: !most});
+    Object.assign(this.count, {max: most, value: count ?? Math.min(SHOWN_AT_FIRST, most), disabled: !most});
     this.legend.hidden = this.figures.hidden = false;
     this.#mark();
     this.#tabulate();
@@ -212,7 +222,7 @@ class HighlightsTab {
   #mark() {
     const most = this.found?.marks.length ?? 0, count = this.count.valueAsNumber;
     this.output.value = String(most ? count : 0);
-    this.countCaption.textContent = most ? `of ${formatNumber(most)}, the most surprising first` : '';
+    this.countCaption.textContent = thresholdSentence(this.found?.words ?? [], count);
     for (const word of findAll(this.shown, '.word')) word.toggleAttribute('data-marked', this.#wordOf(word).rank < count);
   }
 
@@ -248,13 +258,19 @@ class HighlightsTab {
     if (!word || !this.found || this.#stale) return;
     this.#pointed = word;
     const {entry} = this.#wordOf(word);
-    paintWordDetails(this.details, entry, this.#fits.get(entry.start));
+    this.#paintDetails(word);
     this.details.showPopover();
     placeBesideWord(this.details, word);
     word.setAttribute('aria-describedby', this.details.id);
     if (entry.alternatives.length && !this.#fits.has(entry.start)) {
       this.#pointing = setTimeout(() => { this.#checking = this.#check(word); }, POINTING_TIME);
     }
+  }
+
+  /** @param {HTMLElement} word */
+  #paintDetails(word) {
+    const {entry, text} = this.#wordOf(word);
+    paintWordDetails(this.details, entry, this.#fits.get(entry.start), text);
   }
 
   #hideDetails() {
@@ -281,7 +297,7 @@ class HighlightsTab {
     if (!fits) return;
     this.#fits.set(entry.start, fits);
     if (word !== this.#pointed) return;
-    paintWordDetails(this.details, entry, fits);
+    this.#paintDetails(word);
     placeBesideWord(this.details, word);
   }
 
@@ -363,6 +379,7 @@ function wordNodes(words) {
     const word = make('span', {text: blank ? text : inner, className: blank ? 'word blank' : 'word', tabIndex: index ? -1 : 0});
     Object.assign(word.dataset, {word: index, fork: bands[index].toFixed(3)});
     if (blank) word.dataset.sign = visibleText(text);
+    if (!VISIBLE.test(text)) word.ariaLabel = spokenText(text);
     word.setAttribute('role', 'button');
     word.style.setProperty('--fork', `${Math.round(STRONGEST * bands[index])}%`);
     return blank ? [word] : [before, word, after].filter(Boolean);

@@ -1,23 +1,24 @@
-// The details of a word: its alternatives with their odds, whether they fit in its place, and the odds of the person's next
-// words after each.
+// The details of a word: what the model expected, its alternatives and whether they fit; and, where figures are wanted, their
+// odds and those of the person's next words after each.
 /** @import {Alternative, AlternativeFit, HighlightEntry} from '../../web/core/types.d.ts' */
 import {continuationLabel, formatPercent} from '../../web/core/branch_sentences.js';
-import {followingSentence, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
+import {followingSentence, headline, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
+import {horizontalPosition, verticalPosition} from './details_position.js';
 import {make} from '../../web/ui/elements.js';
-
-const MARGIN = 8;   // pixels
 
 /**
  * Draw the details of a word.
  * @param {HTMLElement} element
  * @param {HighlightEntry} entry
  * @param {AlternativeFit[] | null | undefined} fits the verdicts, once they are known
+ * @param {string} [word] the text of the whole word
  */
-export function paintWordDetails(element, entry, fits) {
+export function paintWordDetails(element, entry, fits, word = entry.token) {
   const verdicts = new Map((fits ?? []).map(fit => [fit.id, fit]));
   const rows = entry.alternatives.map(one => alternativeRow(one, verdicts.get(one.id), one.id === entry.ids[entry.place] && !one.end));
   const known = fits?.find(({own}) => own !== null);
-  element.replaceChildren(make('p', {text: wordSummary(entry)}), make('ol', {}, ...rows));
+  const title = make('div', {className: 'headline', text: headline(entry, word), dir: 'auto'});
+  element.replaceChildren(title, make('p', {className: 'summary', text: wordSummary(entry)}), make('ol', {}, ...rows));
   if (known) {
     const text = followingSentence({following: known.following, own: known.own ?? 0});
     element.append(make('p', {className: 'following', text}));
@@ -39,15 +40,15 @@ function alternativeRow(one, fit, written) {
 }
 
 /**
- * Place the details under a word, or above it where there is no room.
+ * Place the details under a word, or above it where there is more room. They never cover it.
  * @param {HTMLElement} element
  * @param {HTMLElement} word
  */
 export function placeBesideWord(element, word) {
-  const rects = word.getClientRects(), last = rects[rects.length - 1];
-  if (!last) return;
-  const {width, height} = element.getBoundingClientRect();
-  const left = Math.max(MARGIN, Math.min(last.left, innerWidth - width - MARGIN));
-  const under = last.bottom + MARGIN, above = last.top - height - MARGIN;
-  Object.assign(element.style, {left: `${left}px`, top: `${under + height <= innerHeight || above < 0 ? under : above}px`});
+  const lines = [...word.getClientRects()];
+  if (!lines.length) return;
+  element.style.maxHeight = '';
+  const {width, height} = element.getBoundingClientRect(), {top, most} = verticalPosition(lines, height, innerHeight);
+  const left = horizontalPosition(lines[lines.length - 1].left, width, innerWidth);
+  Object.assign(element.style, {left: `${left}px`, top: `${top}px`, maxHeight: `${most}px`});
 }

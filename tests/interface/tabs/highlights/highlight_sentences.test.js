@@ -64,3 +64,40 @@ test('without both odds, nothing is said of the next words', () => {
 test('the next words are named once, with their odds after the word that was written', () => {
   assert.equal(following({following: ' who watched', own: Math.log(0.25)}), 'Then: your next words, “who watched”. After your own word 25 %.');
 });
+
+const expected = (text, more = {}) => ({...entry, alternatives: [{text, probability: 0.2, end: false, ...more}]});
+
+test('the headline says what the model expected, and which of its choices the word was', () => {
+  assert.equal(sentences.headline({...expected(' sea'), rank: 4617}), 'The model expected “sea”; your word was its 4,617th choice.');
+  assert.equal(sentences.headline({...expected(' keeper'), rank: 1}), 'The model expected “keeper”; your word was its first choice.');
+  const ordinals = [2, 3, 4, 11, 12, 13, 21, 22, 23, 101, 111, 1012].map(rank => sentences.headline({...expected('a'), rank}).match(/its (\S+) choice/)[1]);
+  assert.deepEqual(ordinals, ['2nd', '3rd', '4th', '11th', '12th', '13th', '21st', '22nd', '23rd', '101st', '111th', '1,012th']);
+});
+
+test('the headline names a part of a word, and a part of a character', () => {
+  assert.equal(sentences.headline(expected('s'), 'lightkeeper'), 'The model expected “s”; your “keeper” was its 3rd choice.');
+  assert.equal(sentences.headline({...expected('s'), token: '🙂', ids: [1, 2], place: 1}), 'The model expected “s”; your word was its 3rd choice at part 2 of 2.');
+});
+
+test('the headline names endings, signs that cannot be seen, and parts of characters', () => {
+  const names = [[null, {end: true}], ['\n'], [null], [','], ['\n\n']].map(([text, more]) => sentences.headline(expected(text, more)).match(/expected (.*);/)[1]);
+  assert.deepEqual(names, ['the end of the text', 'a line break', 'a part of a character', '“,”', 'a line break, line break']);
+  assert.equal(sentences.headline({...expected(' sea'), token: '\n'}, '\n '), 'The model expected “sea”; your word was its 3rd choice.');
+});
+
+test('the headline of the first word says that there is nothing to expect', () => {
+  assert.match(sentences.headline({...entry, rank: null, alternatives: []}), /^No text comes before this word/);
+});
+
+const marked = (rank, ...losses) => ({rank, entries: losses.map(loss => ({loss, rank: 3}))});
+const threshold = (words, count) => said(sentences.thresholdSentence(words, count));
+
+test('the threshold is the highest chance of the least surprising of the shown words', () => {
+  const words = [marked(1, 2, Math.log(50)), marked(Infinity, 1), marked(0, Math.log(1000)), marked(2, Math.log(4))];
+  assert.equal(threshold(words, 1), 'of 3, the most surprising first: the model gave each at most 0.1 %');
+  assert.equal(threshold(words, 2), 'of 3, the most surprising first: the model gave each at most 2 %');
+  assert.equal(threshold(words, 3), 'of 3, the most surprising first: the model gave each at most 25 %');
+  assert.equal(threshold(words, 0), 'of 3, the most surprising first');
+  assert.equal(threshold([marked(Infinity, 1)], 0), '');
+  assert.equal(threshold([marked(0, null)], 1), 'of 1, the most surprising first: the model gave each at most 0 %');
+});
