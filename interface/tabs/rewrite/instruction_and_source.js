@@ -32,7 +32,9 @@ export class InstructionAndSource extends EventTarget {
   get fields() { return {instruction: textOrNull(this.field), source: textOrNull(this.box)}; }
 
   /** Whether there is something that a person wrote. */
-  get holds() { return Boolean(this.box.value || this.#own.trim()); }
+  get holds() { return Boolean(this.box.value) || this.hasOwnInstruction; }
+
+  get hasOwnInstruction() { return Boolean(this.#own.trim()); }
 
   /** @returns {StoredPrompt} */
   state() { return {instruction: this.field.value, own: this.#own, source: this.box.value}; }

@@ -55,7 +55,7 @@ class RewriteTab {
     // The stored fields keep their names: browsers hold content of earlier versions.
     keepAcrossReloads('rewrite', {
       holds: () => draft.text || prompt.holds,
-      inProgress: () => draft.text,
+      inProgress: () => draft.text || prompt.hasOwnInstruction,
       take: () => ({draft: draft.state(), told: prompt.state()}),
       give: stored => {
         prompt.load(stored.told);

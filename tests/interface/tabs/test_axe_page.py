@@ -1,0 +1,160 @@
+"""No tab, in any state, has a serious violation that axe finds, with texts of 1,500 words."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE, Visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+WORDS = 1500
+COMMON = "the old keeper of the lighthouse climbed and lit a lamp because it was cold every night while grey waves sang"
+RARE = "to nobody in particular about harbours spoons thursdays and naïve foxes 🦊 中文 who never answered"
+SERIOUS = ("serious", "critical")
+LOOKS = {
+    "light": {"viewport": {"width": 1280, "height": 800}},
+    "dark phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"},
+}
+
+
+def long_text(vocabulary: str = f"{COMMON} {RARE}") -> str:
+    """Sentences and paragraphs of 1,500 words, with blank lines and tabs."""
+    dice, words = random.Random(3), []
+    for place in range(WORDS):
+        end = dice.choice(["."] * 8 + [".\n\n"] * 2 + ["!\n\n\n", ":\n\t"]) if place % 12 == 11 else ""
+        words.append(dice.choice(vocabulary.split()) + end)
+    return " ".join(words)
+
+
+@pytest.fixture(params=LOOKS)
+def opened(request: Any, browser: Any, real_page: str) -> Iterator[Visit]:
+    with browsers.visit(browser, real_page, **LOOKS[request.param]) as visit:
+        visit.wait_for_status("ready")
+        yield visit
+
+
+def check(visit: Visit, state: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    options = {"resultTypes": ["violations"]}
+    found = Axe().run(visit.page, options=options).response["violations"]
+    serious = [(one["id"], node["html"][:160]) for one in found if one["impact"] in SERIOUS for node in one["nodes"]]
+    assert serious == [], f"{state}: {len(serious)} violations"
+
+
+def settle(visit: Visit, branches: str) -> None:
+    visit.page.wait_for_selector(f"#{branches}[data-state=settled][data-stale=false]", timeout=PATIENCE)
+
+
+def tab(visit: Visit, name: str) -> None:
+    visit.page.get_by_role("tab", name=name, exact=True).click()
+    visit.page.wait_for_timeout(300)
+
+
+def test_the_write_tab(opened: Visit) -> None:
+    page = opened.page
+    page.wait_for_selector(".cover[data-stored=true]", timeout=PATIENCE)
+    check(opened, "a first visit")
+    opened.fill(long_text())
+    settle(opened, "branches")
+    page.locator("#rest .more").click()
+    opened.control("temperature").fill("1.4")
+    check(opened, "1,500 words, all lists open")
+    opened.token(0, 0).click()
+    settle(opened, "branches")
+    if page.locator("#more").is_visible():
+        page.locator("#more").click()
+    for button in ("#history", "#documents", "#share", "#help"):
+        page.locator(button).click()
+        page.locator("dialog[open]").wait_for()
+        check(opened, button)
+        page.keyboard.press("Escape")
+    opened.page.locator("#pause").click()
+    check(opened, "paused")
+
+
+def test_the_rewrite_tab(opened: Visit) -> None:
+    page = opened.page
+    tab(opened, "Rewrite")
+    settle(opened, "rewrite-branches")
+    check(opened, "an instruction alone")
+    page.locator("#rewrite-source").fill(long_text())
+    page.wait_for_selector("#rewrite-branches[data-state=thinking]")
+    check(opened, "reading 1,500 words")
+    settle(opened, "rewrite-branches")
+    page.locator("#rewrite-branches [data-token]").first.click()
+    page.locator("#rewrite-rest .more").click()
+    check(opened, "1,500 words and a new text")
+    page.locator("#rewrite-source").fill("")
+    page.locator("#rewrite-instruction").fill("")
+    page.locator("#rewrite-text").fill("")
+    page.wait_for_selector("#rewrite-branches[data-state=empty]", timeout=PATIENCE)
+    check(opened, "nothing at all")
+
+
+def test_the_highlights_tab(opened: Visit) -> None:
+    page = opened.page
+    tab(opened, "Highlights")
+    check(opened, "empty")
+    page.locator("#highlights-text").fill(long_text())
+    page.wait_for_selector(".read .says[data-state=thinking]", timeout=PATIENCE)
+    check(opened, "reading")
+    page.wait_for_selector("#highlights[data-state=settled]:not([data-stale])", timeout=PATIENCE)
+    check(opened, "ten highlights")
+    slider = page.locator("#highlights-count")
+    slider.fill(slider.get_attribute("max"))
+    check(opened, "all highlights")
+    page.locator("#highlights [data-marked]").nth(7).focus()
+    page.locator("#highlights-about").wait_for(state="visible")
+    page.locator("#highlights-with-figures").check()
+    page.locator("#highlights [data-marked]").nth(7).focus()
+    check(opened, "a word with its figures")
+    page.keyboard.press("Enter")
+    settle(opened, "highlights-branches")
+    page.locator("#highlights-rest .more").click()
+    check(opened, "branches at a word")
+    page.locator(".read .figures summary").click()
+    page.locator(".read tbody tr").first.wait_for()
+    check(opened, "the table")
+    page.locator("#highlights-text").fill("a" * 60_001)
+    page.wait_for_selector(".read .says[data-state=error]", timeout=PATIENCE)
+    check(opened, "an error")
+
+
+def test_the_type_assistant_tab(opened: Visit) -> None:
+    page = opened.page
+    tab(opened, "Type assistant")
+    settle(opened, "chat-branches")
+    check(opened, "no messages")
+    for text in (long_text(), "Yes."):
+        page.locator("#chat-text").fill(text)
+        page.locator("#send").click()
+    settle(opened, "chat-branches")
+    page.locator("#chat-branches [data-token]").first.click()
+    page.locator("#chat .edit").last.click()
+    page.locator(".talking summary").click()
+    page.locator(".talking .moment").first.wait_for()
+    page.locator("#chat-rest .more").click()
+    check(opened, "messages of 1,500 words, an earlier one again")
+
+
+def test_the_internals_tab(opened: Visit) -> None:
+    page = opened.page
+    tab(opened, "Internals")
+    check(opened, "empty")
+    page.locator("#internals-text").fill(f"{long_text(COMMON)} 🦊")  # at most 2,000 tokens are shown
+    page.wait_for_selector("#internals[data-state=settled]", timeout=PATIENCE)
+    page.locator("#internals .character .box").first.click()
+    check(opened, "1,500 words")
+    page.get_by_label("A conversation").check()
+    page.wait_for_selector("#internals[data-state=empty]", timeout=PATIENCE)
+    page.get_by_label("Message 1", exact=True).fill("Who lights the lamp?")
+    page.get_by_label("Message 2", exact=True).fill("The keeper 🦊")
+    page.wait_for_selector("#internals[data-state=settled]", timeout=PATIENCE)
+    check(opened, "a conversation")

@@ -1,0 +1,247 @@
+"""What a newcomer meets in the tabs beside the writer's: examples, one instruction field, and names for everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE, Visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+TEXT = "After careful consideration of the risks, the old keeper climbed the stairs again and again.\n\nThen he slept."
+LONG = " ".join(f"the keeper saw ship {number} and slept." for number in range(60))
+OUTSIDE = """element => {
+  const {left, right, top, bottom} = element.getBoundingClientRect();
+  return left < 0 || right > innerWidth || top < 0 || bottom > innerHeight;
+}"""
+COVERED = """([popover, word]) => {
+  const one = popover.getBoundingClientRect();
+  return [...word.getClientRects()].some(other =>
+    one.left < other.right && one.right > other.left && one.top < other.bottom && one.bottom > other.top);
+}"""
+
+
+@pytest.fixture
+def visit(page: Any, real_page: str) -> Iterator[Visit]:
+    with browsers.visit_again(page, real_page) as opened:
+        opened.wait_for_status("ready")
+        yield opened
+
+
+def tab(visit: Visit, name: str) -> Any:
+    visit.page.get_by_role("tab", name=name, exact=True).click()
+    return visit.page
+
+
+def analyse(visit: Visit, text: str) -> None:
+    visit.page.locator("#highlights-text").fill(text)
+    visit.page.wait_for_function(
+        "text => { const shown = document.querySelector('#highlights');"
+        "return shown.dataset.state === 'settled' && !shown.matches('[data-stale]') && shown.textContent === text }",
+        arg=text,
+        timeout=PATIENCE,
+    )
+
+
+def test_ten_highlights_are_shown_at_first_by_a_named_threshold_and_the_slider_reaches_all(visit: Visit) -> None:
+    page = tab(visit, "Highlights")
+    analyse(visit, LONG)
+    marked, slider = page.locator("#highlights [data-marked]"), page.locator("#highlights-count")
+    most = int(slider.get_attribute("max"))
+    assert marked.count() == 10 < most
+    browsers.expect(page.locator(".read .of")).to_contain_text("the model gave each at most")
+    slider.fill(str(most))
+    assert marked.count() == most
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_word_shows_one_large_sentence_beside_its_line_and_figures_on_demand(visit: Visit, width: int) -> None:
+    page = tab(visit, "Highlights")
+    page.set_viewport_size({"width": width, "height": 800})
+    try:
+        analyse(visit, TEXT)
+        about, words = page.locator("#highlights-about"), page.locator("#highlights [data-marked]")
+        for place in range(words.count()):
+            words.nth(place).focus()
+            about.wait_for(state="visible")
+            headline = about.locator(".headline")
+            browsers.expect(headline).to_contain_text("The model expected ")
+            assert float(headline.evaluate("one => parseFloat(getComputedStyle(one).fontSize)")) >= 19
+            assert "%" not in about.inner_text() and "entropy" not in about.inner_text()
+            assert not page.evaluate(COVERED, [about.element_handle(), words.nth(place).element_handle()])
+            assert not about.evaluate(OUTSIDE)
+        page.locator("#highlights-with-figures").check()
+        words.first.focus()
+        browsers.expect(about).to_contain_text("entropy")
+        browsers.expect(about).to_contain_text("%")
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 720})
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_last_column_of_the_table_is_whole(visit: Visit, width: int) -> None:
+    page = tab(visit, "Highlights")
+    page.set_viewport_size({"width": width, "height": 800})
+    try:
+        analyse(visit, TEXT)
+        page.locator(".read .figures summary").click()
+        page.locator(".read tbody tr").first.wait_for()
+        assert page.locator(".read .wide").evaluate("one => one.scrollWidth <= one.clientWidth")
+        assert page.locator(".read tbody tr td:last-child").first.is_visible()
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 720})
+
+
+def test_words_of_white_space_have_names(visit: Visit) -> None:
+    page = tab(visit, "Highlights")
+    analyse(visit, TEXT)
+    blank = page.locator("#highlights .word.blank")
+    assert blank.count()
+    for word in blank.all():
+        assert word.get_attribute("aria-label").startswith("line break")
+
+
+def test_branches_that_are_only_to_be_read_do_not_offer_to_be_inserted(visit: Visit) -> None:
+    page = tab(visit, "Highlights")
+    analyse(visit, TEXT)
+    page.locator("#highlights .word").nth(4).click()
+    branches = page.locator("#highlights-branches")
+    page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+    tokens = branches.locator("[data-token]")
+    assert tokens.count() and branches.locator("[data-token]:not([aria-disabled=true])").count() == 0
+    tokens.first.hover()
+    page.wait_for_timeout(300)
+    assert branches.locator(".ban").is_hidden()
+    assert tokens.first.evaluate("one => getComputedStyle(one).cursor") == "default"
+    assert "write up to" not in branches.inner_text() and "insert it" not in branches.inner_text()
+    page.locator("#highlights-rest .more").click()
+    assert branches.locator("button.other:not([aria-disabled=true])").count() == 0
+
+
+EXAMPLES = {
+    "Rewrite": ("#rewrite-source", "#rewrite-branches[data-state=settled][data-stale=false]"),
+    "Highlights": ("#highlights-text", "#highlights[data-state=settled] [data-marked]"),
+    "Internals": ("#internals-text", "#internals[data-state=settled] .character"),
+    "Type assistant": (None, "#chat .message"),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_empty_tab_offers_an_example(visit: Visit, name: str) -> None:
+    page = tab(visit, name)
+    field, result = EXAMPLES[name]
+    button = page.get_by_role("button", name="Try an example").locator("visible=true")
+    assert button.count() == 1
+    button.click()
+    page.wait_for_selector(result, timeout=PATIENCE)
+    assert page.get_by_role("button", name="Try an example").locator("visible=true").count() == 0
+    if field:
+        assert page.locator(field).input_value()
+        page.locator(field).fill("")
+        browsers.expect(page.get_by_role("button", name="Try an example").locator("visible=true")).to_have_count(1)
+
+
+def test_ready_instructions_and_ones_own_are_one_field(visit: Visit) -> None:
+    page = tab(visit, "Rewrite")
+    field, ready = page.locator("#rewrite-instruction"), page.locator("#rewrite-ready")
+    outer, inner = field.bounding_box(), ready.bounding_box()
+    assert outer["x"] <= inner["x"] and inner["x"] + inner["width"] <= outer["x"] + outer["width"] + 1
+    assert outer["y"] <= inner["y"] + 1 and inner["y"] + inner["height"] <= outer["y"] + outer["height"] + 1
+    ready.select_option("Summarize this document in one sentence.")
+    assert field.input_value() == "Summarize this document in one sentence."
+    field.press("End")
+    field.press_sequentially(" Briefly.")
+    assert field.input_value().endswith("sentence. Briefly.") and ready.input_value() == ""
+
+
+def test_the_persons_messages_are_right_and_the_assistants_left(visit: Visit) -> None:
+    page = tab(visit, "Type assistant")
+    for text in ("Hello.", "Good morning."):
+        page.locator("#chat-text").fill(text)
+        page.locator("#send").click()
+    user, assistant = (page.locator(f"#chat [data-role={role}]").bounding_box() for role in ("user", "assistant"))
+    assert user["x"] > assistant["x"]
+    assert user["x"] + user["width"] > assistant["x"] + assistant["width"]
+
+
+def test_the_tokens_of_one_character_are_held_together_under_it(visit: Visit) -> None:
+    page = tab(visit, "Internals")
+    page.locator("#internals-text").fill("a 🦊")
+    character = page.locator("#internals .character")
+    character.wait_for()
+    assert character.locator(".whole").inner_text() == "🦊"
+    boxes = character.locator(".box")
+    assert boxes.count() == character.locator(".box[data-part]").count() > 1
+    names = boxes.evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
+    assert all(f"part {place} of {len(names)} of “🦊”" in name for place, name in enumerate(names, 1))
+
+
+def test_placeholders_look_like_placeholders(visit: Visit) -> None:
+    style = "one => { const {color, fontStyle} = getComputedStyle(one, '::placeholder'); return [color, fontStyle]; }"
+    for name, field in {
+        "Write": "#document textarea",
+        "Rewrite": "#rewrite-source",
+        "Highlights": "#highlights-text",
+        "Type assistant": "#chat-text",
+        "Internals": "#internals-text",
+    }.items():
+        page = tab(visit, name)
+        color, slant = page.locator(field).evaluate(style)
+        ink = page.locator(field).evaluate("one => getComputedStyle(one).color")
+        assert (slant, color != ink) == ("italic", True), name
+
+
+def test_all_progress_bars_look_alike(visit: Visit) -> None:
+    style = """all => all.map(one => {
+      one.hidden = false;
+      const {height, borderRadius, backgroundColor, appearance} = getComputedStyle(one);
+      return JSON.stringify([height, borderRadius, backgroundColor, appearance]);
+    })"""
+    for name in ("Highlights", "Internals"):
+        page = tab(visit, name)
+        page.locator("progress").last.wait_for(state="attached")
+    assert len(set(page.locator("progress").evaluate_all(style))) == 1
+    assert page.locator("progress").count() >= 3
+
+
+def test_a_new_document_takes_the_focus(visit: Visit) -> None:
+    visit.fill("The keeper")
+    visit.page.locator("#documents").click()
+    visit.page.locator("#new-document").click()
+    visit.page.wait_for_function("document.querySelector('#document textarea').value === ''")
+    assert visit.page.evaluate("document.activeElement.matches('#document textarea')")
+
+
+def leaves_with(page: Any) -> list[str]:
+    """Which questions the page asks when it is left after a key was pressed."""
+    asked: list[str] = []
+
+    def hear(dialog: Any) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    page.on("dialog", hear)
+    page.reload()
+    page.remove_listener("dialog", hear)
+    return asked
+
+
+def test_the_page_asks_before_it_is_left_only_where_something_would_be_lost(visit: Visit) -> None:
+    page = tab(visit, "Highlights")
+    page.locator("#highlights-text").press_sequentially("The keeper")
+    tab(visit, "Internals")
+    page.locator("#internals-text").press_sequentially("The keeper")
+    assert leaves_with(page) == [], "both are kept, and were only analysed"
+    tab(visit, "Highlights")
+    page.wait_for_function("document.querySelector('#highlights-text')?.value === 'The keeper'")
+    page.locator("#highlights-text").press_sequentially(".")
+    page.evaluate("Storage.prototype.setItem = () => { throw new Error('full'); }")
+    assert leaves_with(page) == ["beforeunload"], "it could not be kept"
+    visit.wait_for_status("ready")
+    tab(visit, "Type assistant")
+    page.locator("#chat-text").press_sequentially("Good morning")
+    assert leaves_with(page) == ["beforeunload"], "it is written there, and goes with the tab"
