@@ -334,7 +334,7 @@ class CompiledLayers:
             self._check(tree)
         residual = rows.to(torch.float32, copy=True).contiguous()
         rope = rope.to(torch.float32).contiguous()
-        masks = [tree.mask.to(self.dtype).contiguous() for tree in trees]
+        masks = [self._readable_mask(tree.mask) for tree in trees]
         records = []
         for first, tree, mask in zip(itertools.accumulate(counts, initial=0), trees, masks, strict=False):
             records.append((first, tree.count, tree.start, tree.capacity, mask.shape[3], mask.data_ptr()))
@@ -348,6 +348,14 @@ class CompiledLayers:
         arguments += [tensor.data_ptr() for tensor in (rope, residual, *buffers)]
         self.functions.run(self.functions.layers, addresses(arguments), threads)
         return residual
+
+    def _readable_mask(self, mask: torch.Tensor) -> torch.Tensor:
+        """Return a contiguous copy of a mask in the caches' dtype, followed by at least one vector of readable memory.
+
+        The compiled functions read masks in whole vectors, so they may read behind its last number.
+        """
+        memory = torch.zeros(mask.numel() + self.shape.lanes, dtype=self.dtype, device="cpu")
+        return memory[: mask.numel()].view(mask.shape).copy_(mask)
 
     def _check(self, tree: TreeRows) -> None:
         """Raise ValueError if a tree's mask or cache is too small for its rows, or its cache does not fit these layers.

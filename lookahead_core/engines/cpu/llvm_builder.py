@@ -222,6 +222,28 @@ class FunctionBuilder:
         function = self.declare(name, element, [argument.type for argument in arguments])
         return self.at.call(function, arguments, fastmath=("reassoc",))
 
+    def sums_of_lanes(self, vectors: Sequence[Any]) -> Any:
+        """Emit and return a vector whose lane i is the sum of all lanes of `vectors[i]`; there are as many as lanes.
+
+        All sums add their lanes in the same order: halves of the vector, then halves of these, and so on.
+        """
+        lane_count = len(vectors)
+        half = lane_count // 2
+        while half:
+            segments = range(0, 2 * lane_count, 2 * half)
+            lower = [lane for segment in segments for lane in range(segment, segment + half)]
+            upper = [lane + half for lane in lower]
+            vectors = [
+                self.at.fadd(self._pick(left, right, lower), self._pick(left, right, upper))
+                for left, right in zip(vectors[::2], vectors[1::2], strict=True)
+            ]
+            half //= 2
+        return vectors[0]
+
+    def _pick(self, left: Any, right: Any, lanes: Sequence[int]) -> Any:
+        """Emit and return the vector of some lanes of two vectors; those of `right` are numbered after `left`'s."""
+        return self.at.shuffle_vector(left, right, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
+
     def to_fixed_point(self, value: Any) -> Any:
         """Emit and return the conversion of float32 numbers from 0 to 1 to float64, rounded to multiples of 2**-40.
 

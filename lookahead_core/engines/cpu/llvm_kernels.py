@@ -235,24 +235,33 @@ class KernelBuilder:
         """Return a new IR function that writes the attention scores of one head for `rows` rows and all slots.
 
         A score is the dot product of the row's query and the slot's key, plus the mask's number. Queries must be scaled
-        before.
+        before. Whole vectors are read from a row of the mask and written to a row of scores, so up to `lanes` - 1
+        numbers after the last slot's are read and overwritten.
         """
+        lanes = self.shape.lanes
         code = FunctionBuilder(self.module, f"score_{rows}", [PTR, I64, PTR, I64, PTR, I64, PTR, I64])
         at, (query, query_width, keys, slots, mask, mask_width, scores, score_width) = code.at, code.arguments
-        columns = range(0, self.shape.head_width, self.shape.lanes)
+        columns = range(0, self.shape.head_width, lanes)
         queries = [
             [code.load_float(query, code.index(row, query_width, column), self.vector) for column in columns]
             for row in range(rows)
         ]
-        with code.loop(0, slots) as slot:
-            key = self._load_slot(code, keys, slot, columns)
+        products_of = [[code.variable(self.zero) for _ in range(lanes)] for _ in range(rows)]
+        with code.loop(0, slots, lanes) as first:
+            for lane in range(lanes):
+                slot = at.add(first, I64(lane))
+                # Lanes after the last slot read its key again: there may be no memory after it.
+                slot = at.select(at.icmp_signed("<", slot, slots), slot, at.sub(slots, I64(1)))
+                key = self._load_slot(code, keys, slot, columns)
+                for row in range(rows):
+                    products = at.fmul(queries[row][0], key[0])
+                    for query_part, key_part in zip(queries[row][1:], key[1:], strict=True):
+                        products = code.fma(query_part, key_part, products)
+                    products_of[row][lane].set(products)
             for row in range(rows):
-                products = at.fmul(queries[row][0], key[0])
-                for query_part, key_part in zip(queries[row][1:], key[1:], strict=True):
-                    products = code.fma(query_part, key_part, products)
-                mask_value = code.load_float(mask, code.index(row, mask_width, slot), F32, self.cache_type)
-                score = at.fadd(code.reduce("fadd", products), mask_value)
-                code.store_float(score, scores, code.index(row, score_width, slot))
+                sums = code.sums_of_lanes([products.get() for products in products_of[row]])
+                masked = code.load_float(mask, code.index(row, mask_width, first), self.vector, self.cache_type)
+                code.store_float(at.fadd(sums, masked), scores, code.index(row, score_width, first))
         return code.end()
 
     def _softmax(self) -> Any:
