@@ -1,6 +1,7 @@
 // A document as a file: JSON with everything, or plain text. Files that are opened are checked field by field.
 /** @import {DocumentFields, View} from '../../web/core/types.d.ts' */
 import {documentFrom, isPlainObject} from './document_record.js';
+import {historyToReplay} from '../../web/core/replay.js';
 
 const FORMAT = 'lookahead';
 const VERSION = 1;
@@ -30,6 +31,16 @@ export function exportDocument(document, {view = null, tree = null} = {}) {
   const seed = settings?.seed ?? null, from = {format: FORMAT, version: VERSION, exported: new Date().toISOString()};
   const kept = {name, text, caret, spans, accepted, history, left, settings, seed, model, instruction, instructed};
   return JSON.stringify({...from, ...kept, view, tree}, null, 1);
+}
+
+/**
+ * The making of a document as the text of a JSON file, which also opens as a document: its steps up to the present text,
+ * without what was left behind. The same document gives the same bytes.
+ * @param {DocumentFields} document
+ */
+export function exportReplay({name, text, spans, accepted, history, settings, model, instruction, instructed}) {
+  const kept = {name, text, caret: text.length, spans, accepted, history: historyToReplay(history), settings, seed: settings?.seed ?? null};
+  return `${JSON.stringify({format: FORMAT, version: VERSION, play: true, ...kept, model, instruction, instructed}, null, 1)}\n`;
 }
 
 /**
@@ -89,7 +100,8 @@ function documentOf(value, file, name) {
   if (Number.isFinite(value.version) && value.version > VERSION) {
     throw new Error(`“${file}” was made by a newer Lookahead than this one. Nothing was opened.`);
   }
-  const found = documentFrom({...value, text: value.text, name: value.name || name});
+  const played = value.play === true ? {play: true} : {};
+  const found = {...documentFrom({...value, text: value.text, name: value.name || name}), ...played};
   if (!Number.isSafeInteger(value.seed)) return found;
   return {...found, settings: {...found.settings, seed: value.seed}};
 }

@@ -5,13 +5,22 @@
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {documentFrom} from './document_record.js';
 import {DocumentLibrary} from './document_library.js';
-import {exportDocument, fileName, readDocumentFile} from './document_files.js';
+import {authorshipHtml, authorshipJson, authorshipMarkdown} from './authorship_export.js';
+import {exportDocument, exportReplay, fileName, readDocumentFile} from './document_files.js';
+import {replayHtml} from './replay_file.js';
+import {replayOf} from '../../web/core/replay.js';
 import {decodeLink, isLink} from './document_link.js';
 import {downloadFile} from '../../web/ui/elements.js';
 import {onDetail} from '../../web/ui/events.js';
 import {titleOf} from './document_titles.js';
 
 const TREE_TIMEOUT = 3000;   // milliseconds that an export waits for the tree
+/** The exports of who wrote what, by the ending of their files. */
+const AUTHORSHIP = {
+  md: {write: authorshipMarkdown, type: 'text/markdown'},
+  html: {write: authorshipHtml, type: 'text/html'},
+  json: {write: authorshipJson, type: 'application/json'},
+};
 
 /**
  * @typedef {object} SheetHooks what a sheet asks of the rest of the page
@@ -23,6 +32,8 @@ const TREE_TIMEOUT = 3000;   // milliseconds that an export waits for the tree
  * @property {() => string | null} publicAddress the configured one
  * @property {() => (Element | null)[]} also further elements in which the undo keys are the draft's
  */
+
+/** @typedef {'md' | 'html' | 'json'} AuthorshipFormat */
 
 /** @param {DocumentLink} link */
 const settingsOf = ({settings, seed}) => (seed === null || seed === undefined ? settings : {...settings, seed});
@@ -39,13 +50,15 @@ export class DocumentKeeper {
    * @param {Notice} parts.notice
    * @param {SheetHooks} parts.hooks
    * @param {(instruction: string, use: () => void) => void} parts.offer shows a link's instruction to the person
+   * @param {() => void} parts.play shows the replay of the open document
    */
-  constructor({draft, instruction, notice, hooks, offer}) {
+  constructor({draft, instruction, notice, hooks, offer, play}) {
     this.draft = draft;
     this.instruction = instruction;
     this.notice = notice;
     this.hooks = hooks;
     this.offer = offer;
+    this.play = play;
     this.library = new DocumentLibrary({snapshot: () => this.snapshot()});
     draft.addEventListener('change', () => this.library.changed());
     instruction.addEventListener('change', () => this.library.changed());
@@ -115,6 +128,7 @@ export class DocumentKeeper {
       const found = await readDocumentFile(file);
       this.#openFields(found, found.name);
       this.notice.show(`“${file.name}” is open, as a document of its own.`);
+      if (found.play) this.play();
     } catch (error) {
       this.notice.show(/** @type {Error} */ (error).message, null, {stays: true});
     }
@@ -131,6 +145,26 @@ export class DocumentKeeper {
   exportText() {
     downloadFile(this.draft.text, fileName(this.name, 'txt'), 'text/plain');
     this.#exported = this.draft.text;
+  }
+
+  /**
+   * Save who wrote each character as a file.
+   * @param {AuthorshipFormat} format
+   */
+  exportAuthorship(format) {
+    const {name, draft, hooks} = this, {write, type} = AUTHORSHIP[format];
+    const content = write({name, text: draft.text, model: hooks.model(), authors: draft.authors});
+    downloadFile(content, fileName(`${name} authorship`, format), type);
+  }
+
+  /**
+   * Save the making of the text as a file: a page that plays itself, or JSON to be opened here.
+   * @param {'html' | 'json'} format
+   */
+  exportReplay(format) {
+    const {name} = this, document = {...this.snapshot(), name}, file = fileName(`${name} replay`, format);
+    if (format === 'html') downloadFile(replayHtml({name, replay: replayOf(document)}), file, 'text/html');
+    else downloadFile(exportReplay(document), file, 'application/json');
   }
 
   /** Whether closing the page now would lose something. */
@@ -200,10 +234,11 @@ export class DocumentKeeper {
 
   /** @param {DocumentLink} linked */
   #showLink(linked) {
-    const {instruction, text, spans, accepted} = linked;
-    this.#openFields({...documentFrom({text, spans, accepted}), settings: settingsOf(linked)});
+    const {instruction, text, spans, accepted, history, play} = linked;
+    this.#openFields({...documentFrom({text, spans, accepted, history}), settings: settingsOf(linked)});
     this.notice.show(this.#linkSentence(linked.model), null, {stays: true});
     if (instruction) this.offer(instruction, () => this.instruction.set(instruction));
+    else if (play) this.play();
   }
 
   /** @param {string | null} model that the link was made with */

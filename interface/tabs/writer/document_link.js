@@ -1,5 +1,5 @@
-// A document as a link: text, settings, seed, instruction, model, and what was chosen, in the fragment, which no server
-// receives.
+// A document as a link: text, settings, seed, instruction, model, what was chosen, and for a replay its history, in the
+// fragment, which no server receives.
 /** @import {DocumentLink} from '../../web/core/types.d.ts' */
 import {isPlainObject, settingsFrom} from './document_record.js';
 
@@ -66,9 +66,9 @@ function fromBase64(text) {
  * The fragment of a document, with its number sign.
  * @param {{text: string} & Partial<DocumentLink>} link
  */
-export async function encodeLink({text, settings = null, seed = null, instruction = null, model = null, spans, accepted}) {
+export async function encodeLink({text, settings = null, seed = null, instruction = null, model = null, spans, accepted, history, play}) {
   if (!('CompressionStream' in globalThis)) throw new Error(UNSUPPORTED);
-  const packed = JSON.stringify({version: VERSION, text, settings, seed, instruction, model, spans, accepted});
+  const packed = JSON.stringify({version: VERSION, text, settings, seed, instruction, model, spans, accepted, history, play});
   const bytes = new TextEncoder().encode(packed);
   return MARK + toBase64(await bytesOf(streamOf(bytes).pipeThrough(new CompressionStream('deflate-raw')), Infinity));
 }
@@ -101,7 +101,7 @@ function linkOf(bytes) {
   }
   if (!isPlainObject(value) || typeof value.text !== 'string') throw new Error(NO_TEXT);
   if (Number.isFinite(value.version) && value.version > VERSION) throw new Error(NEWER);
-  const {spans, accepted} = value;
+  const {spans, accepted, history} = value;
   /** @type {(field: unknown) => string | null} */
   const stringOrNull = field => (typeof field === 'string' && field ? field : null);
   return {
@@ -112,6 +112,8 @@ function linkOf(bytes) {
     model: stringOrNull(value.model)?.slice(0, 200) ?? null,
     ...(spans && {spans}),
     ...(accepted && {accepted}),
+    ...(history && {history}),
+    ...(value.play === true && {play: true}),
   };
 }
 

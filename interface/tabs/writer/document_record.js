@@ -1,6 +1,7 @@
 // The fields of a document that is stored, sent or read from a file. Each field is checked before it is used.
-/** @import {AbandonedText, AcceptedSpan, DocumentFields, HistoryState, HistoryStep, Span, StoredSettings} from '../../web/core/types.d.ts' */
+/** @import {AbandonedText, AcceptedSpan, Author, AuthorRun, DocumentFields, HistoryState, HistoryStep, Span, StoredSettings} from '../../web/core/types.d.ts' */
 const KINDS = ['type', 'delete', 'paste', 'cut', 'composition', 'replace', 'accept', 'reenter'];   // of steps
+const AUTHORS = ['typed', 'pasted', 'chosen', 'example', 'earlier'];
 const MOST_SETTINGS = 20_000;   // characters of JSON
 const MOST_LABEL = 200;         // characters
 const MOST_IDS = 1000;          // of an accepted piece
@@ -72,6 +73,27 @@ function acceptedFrom(value, most) {
     .map(({start, end, ids, healed}) => ({start, end, ids: [...ids], healed: healed === true}));
 }
 
+/** @type {(value: any) => AuthorRun | null} */
+function authorRunFrom(value) {
+  if (!isPlainObject(value) || !isCount(value.length) || !value.length || !AUTHORS.includes(value.author)) return null;
+  const {length, author, step, model, logprob} = value;
+  const details = author === 'chosen' && (model !== undefined || logprob !== undefined);
+  return {
+    length, author: /** @type {Author} */ (author), ...(isCount(step) ? {step} : {}),
+    ...(details ? {model: labelOf(model) || null, logprob: Number.isFinite(logprob) ? logprob : null} : {}),
+  };
+}
+
+/**
+ * The authors of a text, as a field; no field if any run is wrong, since each begins where the one before ends.
+ * @param {unknown} value
+ * @returns {{authors?: AuthorRun[]}}
+ */
+function authorsFrom(value) {
+  const runs = Array.isArray(value) ? value.map(authorRunFrom) : [null];
+  return runs.includes(null) ? {} : {authors: runs.filter(run => run !== null)};
+}
+
 /**
  * @param {any} value
  * @returns {HistoryStep | null}
@@ -79,10 +101,14 @@ function acceptedFrom(value, most) {
 function stepFrom(value) {
   if (!isChange(value) || !KINDS.includes(value.kind) || !isSpansPatch(value.marks) || !isSpan(value.before) || !isSpan(value.after)) return null;
   const {start, removed, inserted, before, after, kind, time, marks} = value;
-  const step = {start, removed, inserted, before, after, kind, time, marks: {from: marks.from, before: marks.before, after: marks.after}};
+  const step = {
+    start, removed, inserted, before, after, kind, time, marks: {from: marks.from, before: marks.before, after: marks.after},
+    ...(isCount(value.number) ? {number: value.number} : {}), ...authorsFrom(value.authors),
+  };
   if (kind !== 'accept') return step;
   const logprobs = Array.isArray(value.logprobs) && value.logprobs.every(Number.isFinite) ? value.logprobs : null;
-  return {...step, ids: idsFrom(value.ids), healed: value.healed === true, logprobs};
+  const model = value.model === undefined ? {} : {model: labelOf(value.model) || null};
+  return {...step, ids: idsFrom(value.ids), healed: value.healed === true, logprobs, ...model};
 }
 
 /**
@@ -93,7 +119,10 @@ function stepFrom(value) {
 function abandonedFrom(value, steps) {
   if (!isChange(value) || !isCount(value.at) || value.at > steps || !isSpan(value.caret)) return null;
   const {at, start, removed, inserted, caret, time} = value;
-  return {at, start, removed, inserted, caret, time, marks: spansFrom(value.marks, inserted.length), context: labelOf(value.context)};
+  return {
+    at, start, removed, inserted, caret, time, marks: spansFrom(value.marks, inserted.length), context: labelOf(value.context),
+    ...authorsFrom(value.authors),
+  };
 }
 
 /**
@@ -105,7 +134,7 @@ function historyFrom(value) {
   const steps = listOf(value?.steps).map(stepFrom);
   const whole = isPlainObject(value) && isCount(value.position) && value.position <= steps.length;
   if (!whole || steps.includes(null)) return {steps: [], position: 0};
-  return {steps: steps.filter(step => step !== null), position: value.position};
+  return {steps: steps.filter(step => step !== null), position: value.position, ...authorsFrom(value.authors)};
 }
 
 /**

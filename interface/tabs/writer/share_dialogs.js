@@ -3,9 +3,14 @@
 /** @import {DocumentKeeper, SheetHooks} from './document_keeper.js' */
 import {MOST_LINK, encodeLink, publicAddress} from './document_link.js';
 import {copyText, find, make} from '../../web/ui/elements.js';
+import {historyToReplay} from '../../web/core/replay.js';
 
 /** @param {number} length of the link */
 const TOO_LONG = length => `As a link this text would be ${Math.ceil(length / 1024)} KB long, and many programs cut links `
+  + 'after 8 KB. Send a file instead.';
+
+/** @param {number} length of the link */
+const REPLAY_TOO_LONG = length => `As a link this replay would be ${Math.ceil(length / 1024)} KB long, and many programs cut links `
   + 'after 8 KB. Send a file instead.';
 
 const NOT_MARKED = 'Which words were chosen did not fit into the link; a file holds it.';
@@ -36,11 +41,24 @@ async function linkOf(document, address) {
 }
 
 /**
- * The function that opens the dialog with the link.
+ * The link that plays the making of a document.
+ * @param {DocumentFields} document
+ * @param {string} address
+ */
+async function replayLinkOf(document, address) {
+  const {text, settings, model, instruction, instructed, spans, history} = document;
+  const others = {settings, seed: settings?.seed ?? null, model, instruction: instructed ? instruction : null};
+  return address + await encodeLink({text, spans, history: historyToReplay(history), play: true, ...others});
+}
+
+/**
+ * The function that opens the dialog with the link; with `play` the link plays the making of the text.
  * @param {HTMLDialogElement} dialog
  * @param {{keeper: DocumentKeeper, hooks: SheetHooks}} parts
+ * @returns {(options?: {play?: boolean}) => Promise<void>}
  */
 export function shareDialog(dialog, {keeper, hooks}) {
+  let playing = false;
   const field = find(dialog, '#share-link', HTMLInputElement), line = field.parentElement;
   const copyButton = find(dialog, '#share-copy'), refusalLine = find(dialog, '.over'), note = find(dialog, '.address');
   /** @type {(link: string, sentence: string, refusal: string) => void} */
@@ -60,13 +78,17 @@ export function shareDialog(dialog, {keeper, hooks}) {
   field.addEventListener('focus', () => field.select());
   find(dialog, '#share-file').addEventListener('click', () => {
     dialog.close();
-    keeper.exportJson();
+    if (playing) keeper.exportReplay('json');
+    else keeper.exportJson();
   });
-  return async () => {
+  return async ({play = false} = {}) => {
+    playing = play;
+    find(dialog, '#share-title').textContent = play ? 'A link that plays how this text was made' : 'A link to this text';
     const {address, sentence} = publicAddress(location, hooks.publicAddress());
     try {
-      const {link, marked} = await linkOf(keeper.snapshot(), address);
-      if (link.length > MOST_LINK) paint('', '', TOO_LONG(link.length));
+      const document = keeper.snapshot();
+      const {link, marked} = play ? {link: await replayLinkOf(document, address), marked: true} : await linkOf(document, address);
+      if (link.length > MOST_LINK) paint('', '', (play ? REPLAY_TOO_LONG : TOO_LONG)(link.length));
       else paint(link, [sentence, marked ? '' : NOT_MARKED].filter(Boolean).join(' '), '');
     } catch (error) {
       paint('', '', /** @type {Error} */ (error).message);

@@ -22,7 +22,7 @@ def build(service: PageService, address: str | None = None) -> None:
     """
     with gr.Row(elem_classes="desk"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):
-            static_html(FOLDER / "paper.html", SHEET, MOMENTS, FOLDER / "paper.css")
+            static_html(FOLDER / "paper.html", SHEET, MOMENTS, FOLDER / "paper.css", FOLDER / "replay.css")
         with gr.Column(elem_classes="card", scale=6, min_width=300), BranchView():
             static_html(FOLDER / "controls.html", CONTROLS)
     example = json.loads((FOLDER / "example.json").read_text(encoding="utf-8"))

@@ -7,10 +7,11 @@ import {Instruction} from './instruction.js';
 import {Notice} from '../../web/ui/notice.js';
 import {TextOwner} from '../../web/ui/text_owner.js';
 import {TextMirror} from '../../web/ui/text_mirror.js';
-import {closeOnClick, find} from '../../web/ui/elements.js';
+import {closeOnClick, find, findAll} from '../../web/ui/elements.js';
 import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {offerDialog, shareDialog} from './share_dialogs.js';
+import {replayDialog} from './replay_dialog.js';
 
 /** @type {SheetHooks} */
 const NO_HOOKS = {
@@ -21,7 +22,14 @@ const NO_HOOKS = {
 /** @type {Record<string, string>} */
 const SAVED = {saved: 'saved here, in this browser', saving: 'saving …', unsaved: 'not saved'};
 
-/** @typedef {{keeper: DocumentKeeper, draft: TextOwner, notice: Notice, hooks: SheetHooks}} SheetParts */
+/**
+ * @typedef {object} SheetParts
+ * @property {DocumentKeeper} keeper
+ * @property {TextOwner} draft
+ * @property {Notice} notice
+ * @property {(options?: {play?: boolean}) => unknown} share opens the dialog of a link
+ * @property {() => void} play opens the dialog of the replay
+ */
 
 /** @param {HTMLElement} sheet @param {SheetParts} parts */
 function connectHistory(sheet, {draft, notice}) {
@@ -59,6 +67,7 @@ function connectFiles(sheet, {keeper}) {
   });
   find(sheet, '#export').addEventListener('click', () => keeper.exportJson());
   find(sheet, '#export-text').addEventListener('click', () => keeper.exportText());
+  connectFormats(find(sheet, '#formats-dialog', HTMLDialogElement), find(sheet, '#export-more'), keeper);
   /** @param {DragEvent} event */
   const bringsFiles = event => event.dataTransfer?.types.includes('Files');
   sheet.addEventListener('dragover', event => {
@@ -74,6 +83,22 @@ function connectFiles(sheet, {keeper}) {
   });
 }
 
+/** @param {HTMLDialogElement} dialog @param {HTMLElement} button @param {DocumentKeeper} keeper */
+function connectFormats(dialog, button, keeper) {
+  button.addEventListener('click', () => dialog.showModal());
+  /** @type {Record<string, () => unknown>} */
+  const formats = {
+    all: () => keeper.exportJson(), text: () => keeper.exportText(),
+    'authorship-md': () => keeper.exportAuthorship('md'), 'authorship-html': () => keeper.exportAuthorship('html'),
+    'authorship-json': () => keeper.exportAuthorship('json'),
+    'replay-html': () => keeper.exportReplay('html'), 'replay-json': () => keeper.exportReplay('json'),
+  };
+  for (const choice of findAll(dialog, '[data-format]')) choice.addEventListener('click', () => {
+    dialog.close();
+    formats[choice.dataset.format ?? '']?.();
+  });
+}
+
 /** @param {DocumentKeeper} keeper @param {AbortSignal} signal */
 function connectPage(keeper, signal) {
   addEventListener('beforeunload', event => { if (keeper.unsafe) event.preventDefault(); }, {signal});
@@ -81,12 +106,16 @@ function connectPage(keeper, signal) {
 }
 
 /** @param {HTMLElement} sheet @param {SheetParts} parts */
-function connectDialogs(sheet, {draft, notice, keeper, hooks}) {
+function connectDialogs(sheet, {draft, notice, keeper, share, play}) {
   for (const dialog of sheet.querySelectorAll('dialog')) closeOnClick(dialog);
   const documents = new DocumentsDialog(find(sheet, '#documents-dialog', HTMLDialogElement), keeper);
   find(sheet, '#documents').addEventListener('click', () => documents.open());
   find(sheet, '#help').addEventListener('click', () => find(sheet, '#help-dialog', HTMLDialogElement).showModal());
-  find(sheet, '#share').addEventListener('click', shareDialog(find(sheet, '#share-dialog', HTMLDialogElement), {keeper, hooks}));
+  find(sheet, '#share').addEventListener('click', () => share());
+  find(sheet, '#replay').addEventListener('click', () => {
+    find(sheet, '#history-dialog', HTMLDialogElement).close();
+    play();
+  });
   connectCopyButton(draft, find(sheet, '#copy'), notice);
   const more = find(sheet, '#more');
   more.addEventListener('click', () => more.setAttribute('aria-expanded', String(more.parentElement?.classList.toggle('opened'))));
@@ -110,7 +139,10 @@ export function mountSheet({element, hooks: given = {}}) {
   instruction.addEventListener('changing', () => dispatch(draft, 'instructing'));
   onDetail(instruction, 'change', detail => dispatch(draft, 'instruction', detail));
   const offer = offerDialog(find(sheet, '#offer-dialog', HTMLDialogElement));
-  const keeper = new DocumentKeeper({draft, instruction, notice, hooks, offer}), parts = {keeper, draft, notice, hooks};
+  const play = replayDialog(find(sheet, '#replay-dialog', HTMLDialogElement), {keeper: () => keeper, share: () => share({play: true})});
+  /** @type {DocumentKeeper} */
+  const keeper = new DocumentKeeper({draft, instruction, notice, hooks, offer, play});
+  const share = shareDialog(find(sheet, '#share-dialog', HTMLDialogElement), {keeper, hooks}), parts = {keeper, draft, notice, share, play};
   connectHistory(sheet, parts);
   connectStatus(sheet, parts);
   connectFiles(sheet, parts);

@@ -1,5 +1,6 @@
 // The history of a document: its steps as changes, the position of the text among them, and what was left behind.
-/** @import {AbandonedText, ConversationState, HistoryState, HistoryStep, Moment, NewStep, Span, TextState, Turn} from './types.d.ts' */
+/** @import {AbandonedText, AuthorRun, ConversationState, HistoryState, HistoryStep, Moment, NewStep, Span, TextState, Turn} from './types.d.ts' */
+import {agreeWithSpans, changeWithAuthors, earlierRuns, lengthOfRuns, runsAfterChange, runsAfterStep, runsWithin} from './authorship.js';
 import {applyChange, changeBetween, changeFits, inverseChange, lengthDifference} from './difference.js';
 import {redoSpans, spansAfterChange, spansPatch, spansWithin, undoSpans} from './chosen_spans.js';
 import {canJoin, joinSteps} from './history_grouping.js';
@@ -35,12 +36,15 @@ export const stateBefore = ({text, spans, earlier}, step) => ({
 
 /**
  * The state that an abandoned text restores.
- * @type {(then: TextState, entry: AbandonedText) => TextState}
+ * @type {(then: AuthoredState, entry: AbandonedText) => AuthoredState}
  */
-const restoredState = (then, entry) => ({
-  text: applyChange(then.text, entry), spans: spansAfterChange(then.spans, entry, entry.marks),
-  earlier: entry.turn ? entry.turn.after : then.earlier,
-});
+function restoredState(then, entry) {
+  const text = applyChange(then.text, entry), spans = spansAfterChange(then.spans, entry, entry.marks);
+  const known = entry.authors && lengthOfRuns(entry.authors) === entry.inserted.length ? entry.authors : null;
+  const inserted = known ?? earlierRuns({text: entry.inserted, spans: entry.marks});
+  const authors = agreeWithSpans(runsAfterChange(then.authors, entry, inserted), spans);
+  return {text, spans, authors, earlier: entry.turn ? entry.turn.after : then.earlier};
+}
 
 /**
  * The end of the text before a piece, from the beginning of a word on.
@@ -52,14 +56,17 @@ function contextBefore(text, start) {
   return `…${excerpt(text.slice(start - CONTEXT, start).replace(/^\S*\s|^[\udc00-\udfff]/u, ''), CONTEXT)}`;
 }
 
+/** @typedef {TextState & {authors: AuthorRun[]}} AuthoredState */
+
 /**
- * The change from one state to another, with the spans of what it inserts.
- * @param {TextState} from
- * @param {TextState} to
+ * The change from one state to another, with the spans and the authors of what it inserts.
+ * @param {AuthoredState} from
+ * @param {AuthoredState} to
  */
 function changeOfState(from, to) {
-  const change = changeBetween(from.text, to.text), {start, inserted} = change;
-  return {...change, marks: spansWithin(to.spans, start, start + inserted.length), ...turnFields(from.earlier, to.earlier)};
+  const change = changeWithAuthors(from, to, changeBetween(from.text, to.text)), {start} = change, end = start + change.inserted.length;
+  const marks = spansWithin(to.spans, start, end), authors = runsWithin(to.authors, start, end);
+  return {...change, marks, authors, ...turnFields(from.earlier, to.earlier)};
 }
 
 /**
@@ -78,22 +85,31 @@ export class EditHistory {
   /** @type {AbandonedText[]} */
   left = [];
   #open = false;   // whether the next change may join the last step
+  /**
+   * The authors of the text before the first step, once they are known.
+   * @type {AuthorRun[] | null}
+   */
+  #firstAuthors = null;
+  #checked = false;   // whether these authors fit the text
+  #nextNumber = 1;    // of a step
 
   /**
    * Add a step, or join it with the last one. Undone steps are left behind.
    * @param {NewStep} step
    * @param {TextState} state before the step
-   * @param {{marks?: Span[], goal?: Span[] | null}} [options] `marks`: the spans of the inserted text, counted from its
-   *   start; `goal`: all spans after the step, where they are known
+   * @param {{marks?: Span[], goal?: Span[], authors?: AuthorRun[]}} [options] `marks`: the spans of the inserted text,
+   *   counted from its start; `goal` and `authors`: all spans and authors after the step, where they are known
    * @returns {Span[]} the spans after the step
    */
-  add(step, state, {marks = [], goal = null} = {}) {
+  add(step, state, {marks = [], goal, authors} = {}) {
+    this.#findFirstAuthors(state);
     const last = this.#stepToJoin(step), joined = last ? joinSteps(last, step) : step;
     const base = last ? undoSpans(state.spans, last.marks, lengthDifference(last)) : state.spans;
     const spans = goal ?? spansAfterChange(base, joined, marks);
     this.#abandonUndone(state);
     if (last) this.steps.pop();
-    this.steps.push({...joined, marks: spansPatch(base, spans, lengthDifference(joined))});
+    const patch = spansPatch(base, spans, lengthDifference(joined)), number = last?.number ?? this.#nextNumber++;
+    this.steps.push({...joined, marks: patch, number, ...(authors ? {authors} : {})});
     this.position = this.steps.length;
     this.#open = true;
     this.#limit();
@@ -117,7 +133,10 @@ export class EditHistory {
   get canRedo() { return this.position < this.steps.length; }
 
   /** Drop the steps before the position: they do not fit the text, as in a file that was edited by hand. */
-  forgetBefore() { this.#drop(this.position); }
+  forgetBefore() {
+    this.#drop(this.position);
+    this.#firstAuthors = null;
+  }
 
   /** Drop the steps after the position. */
   forgetAfter() { this.steps.length = this.position; }
@@ -145,15 +164,45 @@ export class EditHistory {
    * @returns {TextState & {caret: Span} | null}
    */
   goal(moment, state) {
+    const found = this.#goal(moment, state);
+    return found && {text: found.text, spans: found.spans, earlier: found.earlier, caret: found.caret};
+  }
+
+  /**
+   * The authors of the text at a moment; undefined if that is no longer known.
+   * @param {Moment} moment
+   * @param {TextState} state
+   */
+  goalAuthors(moment, state) { return this.#goal(moment, state)?.authors; }
+
+  /**
+   * @param {Moment} moment
+   * @param {TextState} state
+   * @returns {AuthoredState & {caret: Span} | null}
+   */
+  #goal(moment, state) {
     if (moment.kind !== 'left') return this.#stateAt(moment.at ?? 0, state);
     const entry = this.left[moment.index ?? -1], then = entry && this.#stateAt(entry.at, state);
     if (!then || !changeFits(then.text, entry)) return null;
     return {...restoredState(then, entry), caret: entry.caret};
   }
 
+  /**
+   * The authors of the present text.
+   * @param {TextState} state
+   */
+  authors(state) { return this.#stateAt(this.position, state).authors; }
+
+  /**
+   * The text, its spans and its authors before the first step.
+   * @param {TextState} state
+   */
+  first(state) { return this.#stateAt(0, state); }
+
   /** @returns {HistoryState} */
   state() {
-    return {steps: [...this.steps], position: this.position};
+    const authors = this.#firstAuthors;
+    return {steps: [...this.steps], position: this.position, ...(authors ? {authors} : {})};
   }
 
   /**
@@ -161,9 +210,15 @@ export class EditHistory {
    * @param {Partial<HistoryState>} [history]
    * @param {AbandonedText[]} [left]
    */
-  load({steps = [], position = 0} = {}, left = []) {
-    Object.assign(this, {steps: [...steps], position, left: [...left]});
+  load({steps = [], position = 0, authors} = {}, left = []) {
+    this.steps = steps.map((step, index) => ({number: index + 1, ...step}));
+    Object.assign(this, {position, left: [...left]});
     this.#open = false;
+    const runs = [authors ?? [], ...left.map(entry => entry.authors ?? [])].flat();
+    const numbers = [...this.steps.map(({number}) => number ?? 0), ...runs.map(({step}) => step ?? 0)];
+    this.#nextNumber = 1 + numbers.reduce((most, number) => Math.max(most, number), 0);
+    this.#firstAuthors = authors ?? null;
+    this.#checked = false;
   }
 
   /** @param {NewStep} step */
@@ -208,12 +263,36 @@ export class EditHistory {
   /**
    * @param {number} position
    * @param {TextState} state at the present position
+   * @returns {AuthoredState & {caret: Span}}
    */
   #stateAt(position, state) {
+    const then = this.#textAt(position, state);
+    let runs = this.#findFirstAuthors(state);
+    for (const step of this.steps.slice(0, position)) runs = runsAfterStep(runs, step);
+    return {...then, authors: agreeWithSpans(runs, then.spans), caret: this.steps[position - 1]?.after ?? /** @type {Span} */ ([0, 0])};
+  }
+
+  /**
+   * @param {number} position
+   * @param {TextState} state at the present position
+   */
+  #textAt(position, state) {
     let then = state;
     for (let index = this.position; index > position; index -= 1) then = stateBefore(then, this.steps[index - 1]);
     for (let index = this.position; index < position; index += 1) then = stateAfter(then, this.steps[index]);
-    return {...then, caret: this.steps[position - 1]?.after ?? /** @type {Span} */ ([0, 0])};
+    return then;
+  }
+
+  /**
+   * The authors of the text before the first step. Those of a file are dropped if they do not fit the text.
+   * @param {TextState} state at the present position
+   */
+  #findFirstAuthors(state) {
+    if (this.#firstAuthors && this.#checked) return this.#firstAuthors;
+    const first = this.#textAt(0, state), known = this.#firstAuthors;
+    this.#firstAuthors = known && lengthOfRuns(known) === first.text.length ? known : earlierRuns(first);
+    this.#checked = true;
+    return this.#firstAuthors;
   }
 
   /** @param {TextState} state */
@@ -233,17 +312,17 @@ export class EditHistory {
    */
   #fromHere(state, entry) {
     const then = this.#stateAt(entry.at, state), {caret, time, context} = entry;
-    return {caret, time, context, ...changeOfState(state, restoredState(then, entry)), at: this.position};
+    return {caret, time, context, ...changeOfState(this.#stateAt(this.position, state), restoredState(then, entry)), at: this.position};
   }
 
   /**
    * @param {TextState} state
-   * @param {TextState} tip the state that is abandoned
+   * @param {AuthoredState} tip the state that is abandoned
    * @param {HistoryStep} step that led there
    */
   #keepAbandoned(state, tip, {after, time}) {
-    const found = changeOfState(state, tip);
-    if (!found.inserted && !found.turn) return;
+    const found = changeOfState(this.#stateAt(this.position, state), tip);
+    if (!changeBetween(state.text, tip.text).inserted && !found.turn) return;
     /** @param {AbandonedText} entry */
     const isKnown = entry => entry.at === this.position && entry.start === found.start && entry.removed === found.removed
       && entry.inserted === found.inserted && entry.turn?.after === found.turn?.after;
@@ -262,7 +341,8 @@ export class EditHistory {
 
   /** @param {number} count of the oldest steps */
   #drop(count) {
-    this.steps.splice(0, count);
+    const dropped = this.steps.splice(0, count);
+    if (this.#firstAuthors) this.#firstAuthors = dropped.reduce(runsAfterStep, this.#firstAuthors);
     this.position -= count;
     this.left = this.left.map(entry => ({...entry, at: entry.at - count})).filter(entry => entry.at >= 0);
   }

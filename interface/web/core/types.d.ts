@@ -292,6 +292,37 @@ export interface Change { start: number; removed: string; inserted: string }
 /** A change of the list of chosen spans: from this index, these spans are replaced by those. */
 export interface SpansPatch { from: number; before: Span[]; after: Span[] }
 
+/** Who wrote a character: see `authorship.js`. */
+export type Author = 'typed' | 'pasted' | 'chosen' | 'example' | 'earlier';
+
+/**
+ * A run of characters of one author. `step` is the number of the step that brought them, in the order of time. Chosen
+ * characters have the model's name and the log-probability of the accepted piece, where these are known.
+ */
+export interface AuthorRun { length: number; author: Author; step?: number; model?: string | null; logprob?: number | null }
+
+/** A stretch of a text with its author. Each figure is null where it is not known, or does not apply. */
+export interface AuthoredPiece {
+  start: number;
+  end: number;
+  text: string;
+  author: Author;
+  /** Which of the steps brought it, counted from 1 in the order of time. */
+  order: number | null;
+  model: string | null;
+  /** The probability of the whole accepted piece after the text before it. */
+  probability: number | null;
+}
+
+/** A stretch of a replayed text; `note` says who wrote it. */
+export interface ReplayPiece { text: string; author: Author; note: string }
+
+/** One step of a replay: pieces replace so many characters at `start`. `wait`: milliseconds before it. */
+export interface ReplayStep { start: number; removed: number; pieces: ReplayPiece[]; did: string; wait: number }
+
+/** The making of a text: what stood there first, and every step since. */
+export interface Replay { first: ReplayPiece[]; steps: ReplayStep[] }
+
 /** A message of a conversation with the spans that were chosen. */
 export interface MarkedMessage extends Message { spans: Span[] }
 
@@ -311,10 +342,15 @@ export interface NewStep extends Change {
   ids?: number[] | null;
   healed?: boolean;
   logprobs?: number[] | null;
+  /** The name of the model that an accepted piece comes from. */
+  model?: string | null;
 }
 
-/** A step of the history, with what it did to the chosen spans. */
-export interface HistoryStep extends NewStep { marks: SpansPatch }
+/**
+ * A step of the history, with what it did to the chosen spans. Steps of older versions have no number, which grows with
+ * each step of a document. A step that goes back to an earlier text has the authors of that text.
+ */
+export interface HistoryStep extends NewStep { marks: SpansPatch; number?: number; authors?: AuthorRun[] }
 
 /** A text with its chosen spans, and the conversation before it. */
 export interface TextState { text: string; spans: Span[]; earlier?: ConversationState }
@@ -327,9 +363,12 @@ export interface AbandonedText extends Change {
   marks: Span[];
   context: string;
   turn?: Turn;
+  /** The authors of the inserted text. */
+  authors?: AuthorRun[];
 }
 
-export interface HistoryState { steps: HistoryStep[]; position: number }
+/** The steps of a document, and the authors of the text before the first step, where they are known. */
+export interface HistoryState { steps: HistoryStep[]; position: number; authors?: AuthorRun[] }
 
 /** An entry of the history's list. */
 export interface Moment {
@@ -364,6 +403,8 @@ export interface DocumentFields extends DraftState {
   instruction: string;
   instructed: boolean;
   name?: string;
+  /** Whether the history is to be played when the document is opened from a file. */
+  play?: boolean;
 }
 
 /** A document as the browser stores it. */
@@ -396,6 +437,9 @@ export interface DocumentLink {
   /** The chosen spans and the accepted pieces, unchecked. */
   spans?: unknown;
   accepted?: unknown;
+  /** The history, unchecked, and whether it is to be played. */
+  history?: unknown;
+  play?: boolean;
 }
 
 // Highlights tab.

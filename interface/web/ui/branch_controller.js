@@ -268,7 +268,7 @@ export class BranchController {
   #accept(event) {
     const {revision, text, ids, healed, logprobs, rest, byKeyboard, pointer} = event.detail, {draft, known} = this;
     const example = draft.text ? '' : this.hooks.exampleText();
-    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length} : {ids, healed})};
+    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length} : {ids, healed, model: header.modelName()})};
     const next = known.revision === revision ? known.after(ids, this.#settings) : null;
     if (draft.selected) event.detail.because = SELECTION;
     if (!draft.accept(example + text, options)) {

@@ -4,13 +4,14 @@
 // type, accept, undo, redo, reenter, load, caret, prompt, prompting, replace or the kind of a turn; `caret` {caret, selected}
 // at every move.
 /**
- * @import {AbandonedText, AcceptedPiece, Change, ConversationState, DraftState, Moment, NewStep, Span, TextState}
+ * @import {AbandonedText, AcceptedPiece, AuthorRun, Change, ConversationState, DraftState, Moment, NewStep, Span, TextState}
  *   from '../core/types.d.ts'
  */
 import {AcceptedTrail} from '../core/accepted_trail.js';
 import {EditHistory, stateAfter, stateBefore, turnFields} from '../core/history.js';
 import {applyChange, changeBetween, changeFits, changeTyped, inverseChange} from '../core/difference.js';
 import {dispatch} from './events.js';
+import {runsAfterChange} from '../core/authorship.js';
 import {hasFocus, replaceInTextBox} from './text_box_writing.js';
 import {listenToTextBox} from './text_box_events.js';
 import {spansAfterChange} from '../core/chosen_spans.js';
@@ -90,6 +91,14 @@ export class TextOwner extends EventTarget {
     return this.text === this.#text ? this.#spans : spansAfterChange(this.#spans, changeBetween(this.#text, this.text));
   }
 
+  /** The authors of the text in the box; what is being composed is typed. */
+  get authors() {
+    const known = this.#history.authors(this.#state);
+    if (this.text === this.#text) return known;
+    const change = changeBetween(this.#text, this.text);
+    return runsAfterChange(known, change, [{length: change.inserted.length, author: 'typed'}]);
+  }
+
   /** Notice changes that no event has reported. Returns the newest revision. */
   sync() {
     if (this.composing) return this.revision;
@@ -107,9 +116,10 @@ export class TextOwner extends EventTarget {
    * @param {boolean} [options.healed] whether the first token replaces the typed one
    * @param {number[] | null} [options.logprobs]
    * @param {boolean} [options.focus] whether the box takes the focus
+   * @param {string | null} [options.model] its name
    * @param {number} [options.unchosen] characters at its start that nobody has chosen: those of the example
    */
-  accept(text, {ids = [], healed = false, revision, logprobs = null, focus = false, unchosen = 0}) {
+  accept(text, {ids = [], healed = false, revision, logprobs = null, focus = false, model = null, unchosen = 0}) {
     if (!text || this.composing || this.selected || this.sync() !== revision) return false;
     if (focus) this.box.focus({preventScroll: true});
     // The box keeps one kind of line end. Ids of another text than the inserted one are of no use.
@@ -118,7 +128,7 @@ export class TextOwner extends EventTarget {
     const tokens = inserted === text ? {ids, healed, logprobs} : {ids: null, healed: false, logprobs: null};
     /** @type {NewStep} */
     const step = {
-      start, removed: '', inserted, before: [start, start], after: this.selection, kind: 'accept', time: Date.now(), ...tokens,
+      start, removed: '', inserted, before: [start, start], after: this.selection, kind: 'accept', time: Date.now(), model, ...tokens,
     };
     this.#record(step, [[unchosen, inserted.length]]);
     this.#makeRevision('accept');
@@ -136,7 +146,7 @@ export class TextOwner extends EventTarget {
     const change = {start: 0, removed: this.#text, inserted: text}, before = this.selection;
     this.#write(change, [text.length, text.length]);
     const turned = turnFields(this.#earlier, earlier), carets = {before, after: this.selection};
-    this.#record({...change, ...carets, kind, time: Date.now(), ...turned}, [], spans);
+    this.#record({...change, ...carets, kind, time: Date.now(), ...turned}, [], {spans});
     this.#makeRevision(kind);
     return true;
   }
@@ -162,14 +172,14 @@ export class TextOwner extends EventTarget {
   reenter(moment) {
     if (this.composing) return false;
     this.sync();
-    const goal = this.#history.goal(moment, this.#state);
+    const goal = this.#history.goal(moment, this.#state), authors = this.#history.goalAuthors(moment, this.#state);
     if (!goal) return false;
     const change = changeBetween(this.#text, goal.text), before = this.selection;
     this.#write(change, goal.caret);
     const turned = turnFields(this.#earlier, goal.earlier);
     if (change.removed || change.inserted || turned.turn) {
       const step = {...change, before, after: this.selection, kind: 'reenter', time: Date.now(), ...turned};
-      this.#record(step, [], goal.spans);
+      this.#record(step, [], {spans: goal.spans, authors});
     }
     this.#makeRevision('reenter');
     return true;
@@ -239,10 +249,10 @@ export class TextOwner extends EventTarget {
   /**
    * @param {NewStep} step
    * @param {Span[]} [marks] the spans of the inserted text
-   * @param {Span[] | null} [goal] all spans after the step, where they are known
+   * @param {{spans?: Span[], authors?: AuthorRun[]}} [goal] all spans and authors after the step, where they are known
    */
-  #record(step, marks = [], goal = null) {
-    this.#spans = this.#history.add(step, this.#state, {marks, goal});
+  #record(step, marks = [], {spans: goal, authors} = {}) {
+    this.#spans = this.#history.add(step, this.#state, {marks, goal, authors});
     this.#trail.applyChange(step);
     this.#text = this.text;
     if (step.turn) this.#earlier = step.turn.after;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {exportDocument, fileName, readDocumentFile} from '../../../../interface/tabs/writer/document_files.js';
+import {exportDocument, exportReplay, fileName, readDocumentFile} from '../../../../interface/tabs/writer/document_files.js';
 import {documentFrom} from '../../../../interface/tabs/writer/document_record.js';
 
 const fileOf = (content, name, type = '') => new File([content], name, {type});
@@ -112,4 +112,22 @@ test('a file is named after its document, without what file systems refuse', () 
 test('the name of a file has at most sixty characters, none of them half', () => {
   assert.equal(fileName('🙂'.repeat(61), 'txt'), `${'🙂'.repeat(60)}.txt`);
   assert.equal(fileName(`${'a'.repeat(59)} b`, 'txt'), `${'a'.repeat(59)}.txt`);
+});
+
+const STEP = {start: 0, removed: '', inserted: 'Once', before: [0, 0], after: [4, 4], kind: 'type', time: 5, number: 1, marks: {from: 0, before: [], after: []}};
+const PLAYED = {...DOCUMENT, history: {steps: [STEP, {...STEP, start: 4, inserted: '!', number: 2}], position: 1, authors: []}, left: [{secret: 1}]};
+
+test('a replay opens as the document up to its present text, to be played', async () => {
+  const found = await readDocumentFile(fileOf(exportReplay(PLAYED), 'Mine.json'));
+  assert.deepEqual(found, {...DOCUMENT, caret: 4, left: [], history: {steps: [STEP], position: 1, authors: []}, play: true});
+  assert.equal((await readDocumentFile(fileOf(exportDocument(DOCUMENT), 'a.json'))).play, undefined);
+});
+
+test('a replay holds nothing that was left behind, and no clock', () => {
+  const first = exportReplay(PLAYED), now = Date.now;
+  assert.doesNotMatch(first, /secret|exported/);
+  Date.now = () => 1;
+  assert.equal(exportReplay(structuredClone(PLAYED)), first);
+  Date.now = now;
+  assert.equal(JSON.parse(exportReplay({...PLAYED, settings: null})).seed, null);
 });

@@ -132,3 +132,9 @@ test('a configured address is taken without its query, and says nothing', () => 
   assert.equal(publicAddress(at('localhost'), 'https://example.org/a?secret=1').address, 'https://example.org/a');
   assert.deepEqual(publicAddress(at('localhost'), 'https://example.org/a#b'), {address: 'https://example.org/a', sentence: ''});
 });
+
+test('a link of a replay brings the history and says that it is to be played', async () => {
+  const replay = {...DOCUMENT, history: {steps: [], position: 0}, play: true};
+  assert.deepEqual(await decodeLink(await encodeLink(replay)), replay);
+  for (const play of [1, 'true', false, null]) assert.equal('play' in await decodeLink(fragmentOf(JSON.stringify({text: 'a', play}))), false);
+});

@@ -154,3 +154,40 @@ test('settings are an object of at most twenty thousand characters, and a copy o
 test('an object is plain if it is neither null nor a list', () => {
   assert.deepEqual([{}, [], null, undefined, 'x', 1].map(isPlainObject), [true, false, false, false, false, false]);
 });
+
+const RUN = {length: 9, author: 'chosen', step: 2, model: 'a/model', logprob: -1.5};
+
+test('the authors of a history, of a step and of an abandoned text are kept', () => {
+  const authors = [{length: 2, author: 'earlier'}, RUN], step = {...ACCEPTED, number: 3, model: 'a/model', authors};
+  const found = documentOf({history: {steps: [STEP, step], position: 2, authors}, left: [{...LEFT, authors}]});
+  assert.deepEqual(found.history, {steps: [STEP, step], position: 2, authors});
+  assert.deepEqual(found.left, [{...LEFT, authors}]);
+  assert.notEqual(found.history.authors[1], RUN);
+  assert.deepEqual(stepsOf({...STEP, number: 0}), [{...STEP, number: 0}]);
+});
+
+test('authors of which one is wrong are dropped, and the history stays', () => {
+  const wrong = [
+    null, 7, [], {...RUN, length: 0}, {...RUN, length: -1}, {...RUN, length: 1.5}, {...RUN, author: 'x'}, {length: 3}, {author: 'typed'},
+  ];
+  for (const run of wrong) assert.deepEqual(stepsOf({...STEP, authors: [RUN, run]}), [STEP], JSON.stringify(run));
+  for (const authors of others([])) assert.deepEqual(stepsOf({...STEP, authors}), [STEP], JSON.stringify(authors));
+  assert.deepEqual(stepsOf({...STEP, authors: []}), [{...STEP, authors: []}]);
+  for (const number of [-1, 0.5, '1', null, true]) assert.deepEqual(stepsOf({...STEP, number}), [STEP]);
+});
+
+test('details of an author that are wrong are not known', () => {
+  const runOf = run => stepsOf({...STEP, authors: [run]})[0].authors[0];
+  assert.deepEqual(runOf({...RUN, extra: 1}), RUN);
+  for (const step of [-1, 0.5, '1', null]) assert.deepEqual(runOf({...RUN, step}), {length: 9, author: 'chosen', model: 'a/model', logprob: -1.5});
+  assert.deepEqual(runOf({...RUN, model: 7, logprob: 'x'}), {...RUN, model: null, logprob: null});
+  assert.deepEqual([runOf({...RUN, model: 'm'.repeat(201)}).model.length, runOf({...RUN, model: ''}).model], [200, null]);
+  assert.deepEqual(runOf({length: 1, author: 'chosen'}), {length: 1, author: 'chosen'});
+  assert.deepEqual(runOf({...RUN, author: 'typed'}), {length: 9, author: 'typed', step: 2});
+});
+
+test('an accepted step has the name of its model, where it has one', () => {
+  assert.deepEqual(stepsOf({...ACCEPTED, model: 7})[0].model, null);
+  assert.equal('model' in stepsOf(ACCEPTED)[0], false);
+  assert.equal(stepsOf({...ACCEPTED, model: 'm'.repeat(201)})[0].model.length, 200);
+});

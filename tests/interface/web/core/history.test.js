@@ -179,6 +179,7 @@ test('undone text that is written over is abandoned, with its position and time'
   page.accept(' the sea');
   assert.deepEqual(page.history.left, [{
     start: 9, removed: '', inserted: ' a time', marks: [[0, 7]], at: 1, caret: [16, 16], time, context: 'Once upon',
+    authors: [{length: 7, author: 'chosen', step: 2, model: null, logprob: null}],
   }]);
   const [, moment] = page.moments();
   assert.deepEqual(moment, {kind: 'left', index: 0, time, before: 'Once upon', text: ' a time'});

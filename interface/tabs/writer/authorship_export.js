@@ -1,0 +1,136 @@
+// Who wrote each character of a document, as a file: Markdown, HTML without scripts, or JSON. The same document gives the
+// same bytes.
+/** @import {AuthoredPiece, AuthorRun} from '../../web/core/types.d.ts' */
+import {AUTHOR_MEANINGS, AUTHOR_NAMES, authoredPieces, countByAuthor, pieceSentence} from '../../web/core/authored_pieces.js';
+import {formatPercent} from '../../web/core/branch_sentences.js';
+import {escapeHtml, htmlPage} from './html_page.js';
+
+const FORMAT = 'lookahead-authorship';
+const VERSION = 1;
+
+/** @typedef {{name: string, text: string, model: string | null, authors: AuthorRun[]}} AuthoredDocument */
+
+/** @param {AuthoredPiece[]} pieces */
+function shareSentences(pieces) {
+  const counts = countByAuthor(pieces), all = counts.reduce((sum, [, count]) => sum + count, 0);
+  return counts.map(([author, count]) => ({author, name: AUTHOR_NAMES[author], count, share: formatPercent({p: count / all})}));
+}
+
+/**
+ * A document's authorship as JSON: pieces that cover the whole text, each with its author, order, model and probability.
+ * @param {AuthoredDocument} document
+ */
+export function authorshipJson({name, text, model, authors}) {
+  const pieces = authoredPieces(text, authors), counts = Object.fromEntries(countByAuthor(pieces));
+  const notes = {
+    positions: 'UTF-16 code units', order: 'number of the step that brought the piece, in the order of time',
+    probability: 'of the whole accepted piece after the text before it',
+  };
+  return `${JSON.stringify({format: FORMAT, version: VERSION, name, text, model, notes, authors: AUTHOR_MEANINGS, characters: counts, pieces}, null, 1)}\n`;
+}
+
+// Markdown.
+
+/** @typedef {{text: string, tag: string}} Fragment of a line */
+
+/** @type {Record<AuthoredPiece['author'], string>} */
+const TAGS = {chosen: 'b', pasted: 'i', earlier: 'i', example: 'i', typed: ''};
+const SIGN = /[\\`*_[\]<>&~|$]/;                       // means something anywhere in Markdown
+const BLOCK = /^(?:([#+=-])|\d+(?=[.)]))/;             // means something at the start of a line
+
+/**
+ * The lines of a text as fragments by author.
+ * @param {AuthoredPiece[]} pieces
+ */
+function linesOf(pieces) {
+  /** @type {Fragment[][]} */
+  const lines = [[]];
+  for (const {text, author} of pieces) {
+    for (const [index, part] of text.split('\n').entries()) {
+      if (index) lines.push([]);
+      lines[lines.length - 1].push({text: part, tag: TAGS[author]});
+    }
+  }
+  return lines;
+}
+
+/** @param {Fragment[]} fragments of one line */
+function markdownLine(fragments) {
+  const line = fragments.map(({text}) => text).join(''), lead = line.length - line.trimStart().length;
+  const block = BLOCK.exec(line.slice(lead)), blockAt = block ? lead + (block[1] ? 0 : block[0].length) : -1;
+  /** @type {(sign: string, at: number) => string} */
+  const escape = (sign, at) => {
+    if (at < lead) return sign === '\t' ? '&nbsp;'.repeat(4) : '&nbsp;';
+    return at === blockAt || SIGN.test(sign) ? `\\${sign}` : sign;
+  };
+  let at = 0;
+  return fragments.map(({text, tag}) => {
+    const signs = text.split('').map(sign => escape(sign, at++)), from = text.length - text.trimStart().length;
+    const to = from + text.trim().length, inner = signs.slice(from, to).join('');
+    return signs.slice(0, from).join('') + (tag && inner ? `<${tag}>${inner}</${tag}>` : inner) + signs.slice(to).join('');
+  }).join('');
+}
+
+/**
+ * The text of all pieces as Markdown. A line end within a paragraph is kept by a backslash before it.
+ * @param {AuthoredPiece[]} pieces
+ */
+const markdownText = pieces => linesOf(pieces).map(markdownLine).join('\n').replace(/([^\n])\n(?!\n|$)/g, '$1\\\n');
+
+/** @param {string | number | null} value */
+const tableCell = value => (value === null ? '–' : String(value).replace(/\n/g, '↵').replace(/[\\`*_[\]<>&~|$]/g, '\\$&'));
+
+/**
+ * A document's authorship as Markdown: the text with what was chosen in bold, and a table of its pieces.
+ * @param {AuthoredDocument} document
+ */
+export function authorshipMarkdown({name, text, authors}) {
+  const pieces = authoredPieces(text, authors);
+  const legend = shareSentences(pieces).map(({author, name, share, count}) => `- ${name}: ${share} (${count} characters), ${AUTHOR_MEANINGS[author]}`);
+  const rows = pieces.map(({order, author, text, model, probability}) => {
+    const cells = [order, AUTHOR_NAMES[author], text, model, probability === null ? null : formatPercent({p: probability})];
+    return `| ${cells.map(tableCell).join(' | ')} |`;
+  });
+  return [
+    `# ${tableCell(name)}`, '', markdownText(pieces), '', '## Who wrote what', '',
+    'Bold: chosen. Italic: pasted, or there before. Plain: typed.', '', ...legend, '',
+    '| order | author | text | model | odds of the piece |', '| ---: | --- | --- | --- | ---: |', ...rows, '',
+  ].join('\n');
+}
+
+// HTML.
+
+/** @param {AuthoredPiece} piece */
+const htmlPiece = piece => `<span class="${piece.author}" title="${escapeHtml(pieceSentence(piece))}">${escapeHtml(piece.text)}</span>`;
+
+/** @param {AuthoredPiece} piece */
+function htmlRow({order, author, text, model, probability}) {
+  const figures = [probability === null ? '–' : formatPercent({p: probability}), model ?? '–'];
+  return `<tr><td>${order ?? '–'}</td><td>${AUTHOR_NAMES[author]}</td><td class="piece" dir="auto">${escapeHtml(text)}</td>${
+    figures.map(figure => `<td>${escapeHtml(figure)}</td>`).join('')}</tr>`;
+}
+
+/**
+ * A document's authorship as a page of its own, without scripts, for light and dark mode.
+ * @param {AuthoredDocument} document
+ */
+export function authorshipHtml({name, text, authors}) {
+  const pieces = authoredPieces(text, authors), shares = shareSentences(pieces);
+  const legend = shares.map(({author, name, share}) => `<li><span class="${author}">${name}</span> ${share}: ${AUTHOR_MEANINGS[author]}</li>`);
+  const strip = pieces.map(({author, text}) => `<i class="${author}" style="flex-grow: ${text.length}"></i>`);
+  const body = `<h1 dir="auto">${escapeHtml(name)}</h1>
+<div class="strip" aria-hidden="true">${strip.join('')}</div>
+<article class="text" dir="auto">${pieces.map(htmlPiece).join('')}</article>
+<h2>Who wrote what</h2>
+<ul class="legend">
+${legend.join('\n')}
+</ul>
+<div class="scroll"><table>
+<caption>All pieces of the text. “Order” counts the steps that brought them, in the order of time.</caption>
+<thead><tr><th>Order</th><th>Author</th><th>Text</th><th>Odds of the piece</th><th>Model</th></tr></thead>
+<tbody>
+${pieces.map(htmlRow).join('\n')}
+</tbody>
+</table></div>`;
+  return htmlPage({title: name, body});
+}

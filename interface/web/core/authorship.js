@@ -1,0 +1,172 @@
+// Who wrote each character of a text: a list of runs, each with its length, its author, and the step that brought it.
+//
+// Authors: `typed`; `pasted`; `chosen` among branches; `example`, the opening of the stored example; `earlier`, which stood
+// in the text before its recorded history, as in a document from a link or a text file.
+/** @import {Author, AuthorRun, Change, HistoryStep, NewStep, Span, TextState} from './types.d.ts' */
+import {lengthDifference} from './difference.js';
+
+/**
+ * The authors of what a step inserts, by its kind. Another kind puts characters back whose author is not recorded.
+ * @type {Record<string, Author>}
+ */
+const AUTHORS = {type: 'typed', composition: 'typed', replace: 'typed', delete: 'typed', cut: 'typed', paste: 'pasted', accept: 'example'};
+
+/** @type {(one: AuthorRun, other: AuthorRun) => boolean} */
+const same = (one, other) => one.author === other.author && one.step === other.step && one.model === other.model
+  && one.logprob === other.logprob;
+
+/**
+ * Runs without empty ones, and neighbours that differ in nothing as one.
+ * @param {AuthorRun[]} runs
+ * @returns {AuthorRun[]}
+ */
+export function joinRuns(runs) {
+  /** @type {AuthorRun[]} */
+  const joined = [];
+  for (const run of runs) {
+    const last = joined[joined.length - 1];
+    if (last && same(last, run)) joined[joined.length - 1] = {...last, length: last.length + run.length};
+    else if (run.length) joined.push(run);
+  }
+  return joined;
+}
+
+/**
+ * The number of characters of all runs, in UTF-16 units.
+ * @param {AuthorRun[]} runs
+ */
+export const lengthOfRuns = runs => runs.reduce((sum, {length}) => sum + length, 0);
+
+/**
+ * The runs of a stretch of the text.
+ * @param {AuthorRun[]} runs
+ * @param {number} start
+ * @param {number} end
+ * @returns {AuthorRun[]}
+ */
+export function runsWithin(runs, start, end) {
+  let at = 0;
+  return runs.map(run => {
+    const from = Math.max(at, start), to = Math.min(at + run.length, end);
+    at += run.length;
+    return {...run, length: Math.max(0, to - from)};
+  }).filter(({length}) => length);
+}
+
+/**
+ * The runs after a change of the text.
+ * @param {AuthorRun[]} runs
+ * @param {Pick<Change, 'start' | 'removed'>} change
+ * @param {AuthorRun[]} inserted the runs of the inserted text
+ */
+export const runsAfterChange = (runs, {start, removed}, inserted) =>
+  joinRuns([...runsWithin(runs, 0, start), ...inserted, ...runsWithin(runs, start + removed.length, Infinity)]);
+
+/**
+ * How many characters at the start of two texts have the same authors.
+ * @param {AuthorRun[]} one
+ * @param {AuthorRun[]} other
+ */
+function commonLength(one, other) {
+  let length = 0, [first, second] = [0, 0], [left, right] = [one[0]?.length ?? 0, other[0]?.length ?? 0];
+  while (first < one.length && second < other.length && same(one[first], other[second])) {
+    const step = Math.min(left, right);
+    length += step;
+    [left, right] = [left - step, right - step];
+    if (!left) left = one[++first]?.length ?? 0;
+    if (!right) right = other[++second]?.length ?? 0;
+  }
+  return length;
+}
+
+/**
+ * The change that leads from one text to another, and from its authors to the other's: a change of the text, widened to all
+ * characters whose authors differ.
+ * @param {{text: string, authors: AuthorRun[]}} from
+ * @param {{text: string, authors: AuthorRun[]}} to
+ * @param {Change} change of the text
+ * @returns {Change}
+ */
+export function changeWithAuthors(from, to, {start, removed}) {
+  const head = Math.min(start, commonLength(from.authors, to.authors));
+  const tail = Math.min(from.text.length - start - removed.length, commonLength(from.authors.toReversed(), to.authors.toReversed()));
+  return {start: head, removed: from.text.slice(head, from.text.length - tail), inserted: to.text.slice(head, to.text.length - tail)};
+}
+
+/**
+ * The parts of a stretch of the text that lie in spans, and those between them.
+ * @param {Span[]} spans
+ * @param {number} start
+ * @param {number} end
+ * @returns {{length: number, marked: boolean}[]}
+ */
+function partsOf(spans, start, end) {
+  let at = start;
+  const parts = [];
+  for (const [from, to] of spans) {
+    if (to <= at || from >= end) continue;
+    if (from > at) parts.push({length: from - at, marked: false});
+    at = Math.max(at, from);
+    parts.push({length: Math.min(to, end) - at, marked: true});
+    at = Math.min(to, end);
+  }
+  return [...parts, {length: end - at, marked: false}];
+}
+
+/**
+ * The runs of a text that was there before its recorded history.
+ * @param {Pick<TextState, 'text' | 'spans'>} state
+ */
+export const earlierRuns = ({text, spans}) =>
+  joinRuns(partsOf(spans, 0, text.length).map(({length, marked}) => ({length, author: marked ? 'chosen' : 'earlier'})));
+
+/**
+ * The runs with `chosen` exactly where the spans are: a document from an older version does not say more.
+ * @param {AuthorRun[]} runs
+ * @param {Span[]} spans
+ */
+export function agreeWithSpans(runs, spans) {
+  let at = 0;
+  return joinRuns(runs.flatMap(run => {
+    const parts = partsOf(spans, at, at + run.length);
+    at += run.length;
+    return parts.map(({length, marked}) => {
+      if (marked === (run.author === 'chosen')) return {...run, length};
+      return /** @type {AuthorRun} */ ({length, author: marked ? 'chosen' : 'earlier'});
+    });
+  }));
+}
+
+/**
+ * The logarithm of the probability of an accepted piece; null where it is not known.
+ * @param {Pick<NewStep, 'logprobs'>} step
+ */
+const logprobOf = ({logprobs}) => (logprobs?.length ? logprobs.reduce((sum, one) => sum + one, 0) : null);
+
+/**
+ * The runs of what a step inserts. An accepted piece was chosen, but the first one of a text may begin with the example's
+ * opening, which its marks leave out.
+ * @param {HistoryStep} step
+ * @param {boolean} first whether it is inserted into an empty text
+ * @returns {AuthorRun[]}
+ */
+function insertedRuns(step, first) {
+  const {start, inserted: {length}, kind, number, marks, model = null} = step;
+  /** @type {Omit<AuthorRun, 'length'>} */
+  const other = {author: AUTHORS[kind] ?? 'earlier', step: number};
+  if (kind !== 'accept') return [{length, ...other}];
+  /** @type {Omit<AuthorRun, 'length'>} */
+  const chosen = {author: 'chosen', step: number, model, logprob: logprobOf(step)};
+  if (!first) return [{length, ...chosen}];
+  return partsOf(marks.after, start, start + length).map(({length, marked}) => ({length, ...(marked ? chosen : other)}));
+}
+
+/**
+ * The runs after a step of the history.
+ * @param {AuthorRun[]} runs
+ * @param {HistoryStep} step
+ */
+export function runsAfterStep(runs, step) {
+  const {authors} = step, length = lengthOfRuns(runs) + lengthDifference(step);
+  return authors && lengthOfRuns(authors) === length ? authors : runsAfterChange(runs, step, insertedRuns(step, !runs.length));
+}

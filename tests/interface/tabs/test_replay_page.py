@@ -1,0 +1,178 @@
+"""Who wrote what, and the replay: exports, files and links of the Write tab."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import browser as browsers
+from tests.support.browser import Visit, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture
+def visit(page: Any, tiny_page: str) -> Iterator[Visit]:
+    with browsers.visit_again(page, tiny_page) as opened:
+        opened.wait_for_status("ready")
+        yield opened
+
+
+def write_story(visit: Visit) -> str:
+    """Typed, chosen and pasted; the chosen piece."""
+    visit.type("Once upon")
+    visit.wait_until_settled()
+    chosen = visit.pieces(0)[0]
+    visit.token(0, 0).click()
+    expect(visit.page.locator("#document textarea")).to_have_value("Once upon" + chosen)
+    visit.page.locator("#document textarea").focus()
+    visit.page.keyboard.press("Control+End")
+    visit.page.evaluate(
+        """() => {
+          const box = document.querySelector('#document textarea');
+          const pasted = {inputType: 'insertFromPaste', data: ' <b>the end</b>', bubbles: true};
+          box.dispatchEvent(new InputEvent('beforeinput', {...pasted, cancelable: true}));
+          box.setRangeText(' <b>the end</b>', box.value.length, box.value.length, 'end');
+          box.dispatchEvent(new InputEvent('input', pasted));
+        }"""
+    )
+    assert visit.text == f"Once upon{chosen} <b>the end</b>"
+    return chosen
+
+
+def saved(visit: Visit, selector: str) -> str:
+    with visit.page.expect_download() as download:
+        visit.page.locator(selector).click()
+    return Path(download.value.path()).read_text(encoding="utf-8")
+
+
+def exported(visit: Visit, kind: str) -> str:
+    visit.page.locator("#export-more").click()
+    return saved(visit, f"#formats-dialog [data-format='{kind}']")
+
+
+def shown(page: Any) -> str:
+    return str(page.locator(".replay-text").evaluate("element => element.textContent"))
+
+
+def test_who_wrote_what_is_exported_and_twice_alike(visit: Visit) -> None:
+    chosen = write_story(visit)
+    for kind in ("authorship-json", "authorship-html", "authorship-md", "replay-json", "replay-html"):
+        first = exported(visit, kind)
+        visit.page.wait_for_timeout(20)
+        assert exported(visit, kind) == first, kind
+    pieces = json.loads(exported(visit, "authorship-json"))["pieces"]
+    assert [(piece["author"], piece["text"]) for piece in pieces] == [
+        ("typed", "Once upon"),
+        ("chosen", chosen),
+        ("pasted", " <b>the end</b>"),
+    ]
+    assert pieces[1]["model"]
+    assert 0 < pieces[1]["probability"] <= 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_authorship_page_shows_the_text_in_any_browser(
+    visit: Visit, browser: Any, tmp_path: Path, scheme: str
+) -> None:
+    write_story(visit)
+    file = tmp_path / "authorship.html"
+    file.write_text(exported(visit, "authorship-html"), encoding="utf-8")
+    other = browser.new_page(color_scheme=scheme, java_script_enabled=False)
+    other.goto(file.as_uri())
+    assert other.locator("article.text").inner_text() == visit.text
+    assert other.locator("article .chosen").count() == 1
+    assert other.locator("article b").count() == 0
+    other.close()
+
+
+def test_a_replay_plays_every_step_by_buttons_and_keys(visit: Visit) -> None:
+    chosen = write_story(visit)
+    page = visit.page
+    page.locator("#history").click()
+    page.locator("#replay").click()
+    expect(page.locator(".replay-caption")).to_contain_text("Step 3 of 3", timeout=20_000)
+    assert shown(page) == visit.text
+    page.keyboard.press("Home")
+    assert shown(page) == ""
+    page.keyboard.press("ArrowRight")
+    assert shown(page) == "Once upon"
+    page.keyboard.press("ArrowRight")
+    assert shown(page) == f"Once upon{chosen}"
+    expect(page.locator(".replay-text .chosen.fresh")).to_have_count(1)
+    expect(page.locator(".replay-caption")).to_contain_text("chosen")
+    page.keyboard.press("ArrowLeft")
+    assert shown(page) == "Once upon"
+    page.keyboard.press("End")
+    page.locator(".replay-bar select").select_option("8")
+    page.locator(".replay-bar .chief").click()
+    expect(page.locator(".replay-bar .chief")).to_contain_text("Pause")
+    page.keyboard.press("Escape")
+    expect(page.locator("#replay-dialog")).to_be_hidden()
+    assert visit.text == f"Once upon{chosen} <b>the end</b>", "a replay changes no text"
+
+
+def test_a_replay_file_opens_here_and_plays(visit: Visit) -> None:
+    write_story(visit)
+    text, file = visit.text, exported(visit, "replay-json")
+    visit.page.locator("#documents").click()
+    visit.page.locator("#new-document").click()
+    visit.page.set_input_files(
+        "#import input", {"name": "story.json", "mimeType": "application/json", "buffer": file.encode()}
+    )
+    expect(visit.page.locator("#replay-dialog")).to_be_visible()
+    expect(visit.page.locator(".replay-caption")).to_contain_text("Step 3 of 3", timeout=20_000)
+    assert shown(visit.page) == text == visit.text
+    visit.page.keyboard.press("Escape")
+    visit.page.locator("#undo").click()
+    assert visit.text != text, "its history is the document's"
+
+
+def test_a_replay_link_opens_and_plays(visit: Visit, tiny_page: str) -> None:
+    write_story(visit)
+    text = visit.text
+    visit.page.locator("#history").click()
+    visit.page.locator("#replay").click()
+    visit.page.locator("#replay-link").click()
+    visit.page.wait_for_function("document.querySelector('#share-link').value.includes('#t=')")
+    link = visit.page.locator("#share-link").input_value()
+    assert len(link) <= 8192
+    visit.page.keyboard.press("Escape")
+    visit.page.locator("#documents").click()
+    visit.page.locator("#new-document").click()
+    visit.page.evaluate("link => { location.hash = new URL(link).hash; }", link)
+    expect(visit.page.locator("#replay-dialog")).to_be_visible()
+    expect(visit.page.locator(".replay-caption")).to_contain_text("Step 3 of 3", timeout=20_000)
+    assert shown(visit.page) == text == visit.text
+
+
+def test_a_replay_page_plays_itself_and_asks_nobody(visit: Visit, browser: Any, tmp_path: Path) -> None:
+    write_story(visit)
+    file = tmp_path / "replay.html"
+    file.write_text(exported(visit, "replay-html"), encoding="utf-8")
+    other = browser.new_page()
+    complaints: list[str] = []
+    requests: list[str] = []
+    other.on("pageerror", lambda error: complaints.append(str(error)))
+    other.on("request", lambda request: requests.append(request.url))
+    other.goto(file.as_uri())
+    expect(other.locator(".replay-caption")).to_contain_text("Step 3 of 3", timeout=20_000)
+    assert shown(other) == visit.text
+    assert requests == [file.as_uri()]
+    assert not complaints
+    other.close()
+
+
+def test_a_document_without_a_history_says_so(visit: Visit) -> None:
+    visit.page.set_input_files(
+        "#import input", {"name": "old.txt", "mimeType": "text/plain", "buffer": b"An old text."}
+    )
+    expect(visit.page.locator("#document textarea")).to_have_value("An old text.")
+    visit.page.locator("#history").click()
+    visit.page.locator("#replay").click()
+    expect(visit.page.locator("#replay-dialog .none")).to_be_visible()
+    assert shown(visit.page) == "An old text."
