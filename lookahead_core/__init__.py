@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lookahead_core.analysis.agreement import Check, agreement_length, generate_and_check
+    from lookahead_core.analysis.compression import Compression, CompressionSpan, compress
     from lookahead_core.document.batch import beam_search_batch, lookahead_batch, stream_batch
     from lookahead_core.document.document import Document
     from lookahead_core.document.results import (
@@ -41,6 +42,7 @@ __version__ = "0.7.0"
 # A public name is imported when it is first used: torch takes seconds to import, and a page should not wait for it.
 _HOMES = {
     "analysis.agreement": ("Check", "agreement_length", "generate_and_check"),
+    "analysis.compression": ("Compression", "CompressionSpan", "compress"),
     "document.batch": ("beam_search_batch", "lookahead_batch", "stream_batch"),
     "document.document": ("Document",),
     "document.results": (
@@ -72,6 +74,8 @@ __all__ = [
     "CacheFull",
     "Calls",
     "Check",
+    "Compression",
+    "CompressionSpan",
     "Corpus",
     "Cost",
     "Document",
@@ -95,6 +99,7 @@ __all__ = [
     "Way",
     "agreement_length",
     "beam_search_batch",
+    "compress",
     "generate_and_check",
     "load_corpus",
     "load_heads",

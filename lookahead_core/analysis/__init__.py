@@ -1,1 +1,1 @@
-"""Judging a given text: highlights, replacements, facts of each token, and how far two models agree."""
+"""Judging a given text: highlights, replacements, facts of each token, compression, and how far two models agree."""

@@ -87,7 +87,7 @@ def _evaluate(document: Document, window: ReadingWindow, k: int, facts: dict[int
     token_after = {node: token for token, node in enumerate(path, window.end - len(path)) if token >= window.begin}
     pending = [node for node, token in token_after.items() if _known_facts(node, token_ids[token], k) is None]
     due = dict.fromkeys([*engine.nodes_to_prefill(pending[0]), *pending]) if pending else {}
-    for chunk in _chunks(list(due), document.model.vocabulary):
+    for chunk in scoring_chunks(list(due), document.model.vocabulary):
         nodes = [node for node in chunk if node in token_after]
         if nodes:
             logits, next_ids = engine.score(nodes).logits_of(nodes), [token_ids[token_after[node]] for node in nodes]
@@ -105,7 +105,7 @@ def _known_facts(node: Node, token_id: int, k: int) -> TokenFacts | None:
     return (node.memo or {}).get(("highlight", token_id, k))
 
 
-def _chunks(nodes: list[Node], vocabulary: int) -> Iterator[list[Node]]:
+def scoring_chunks(nodes: list[Node], vocabulary: int) -> Iterator[list[Node]]:
     """Yield the nodes, in order, in chunks for one forward pass each: at most `MAX_LAST_CHUNK` nodes.
 
     A chunk of several nodes has at most `MAX_LOGITS` logits, with one row of `vocabulary` logits per node.

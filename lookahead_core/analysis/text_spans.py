@@ -32,12 +32,12 @@ class ReadingWindow:
     """Index after the last of those tokens."""
 
 
-def reading_windows(document: Document) -> list[ReadingWindow]:
+def reading_windows(document: Document, overlap: float = 0.5) -> list[ReadingWindow]:
     """Return the windows in which a text is read; one window if it fits into the model's context.
 
     They are in order, and each text token is predicted in one of them. In every window but the first, the model reads
-    at least half a window before each of these tokens. Raises LookaheadError if the document's opening leaves room for
-    fewer than two tokens in the model's context.
+    at least the share `overlap`, 0 to 1, of a window before each of these tokens, and at least one token. Raises
+    LookaheadError if the document's opening leaves room for fewer than two tokens in the model's context.
     """
     length, first, context = len(document.token_ids), document.passage.start_count, document.model.context_length
     room = length if context is None else context - first
@@ -45,7 +45,7 @@ def reading_windows(document: Document) -> list[ReadingWindow]:
         raise LookaheadError("The model's context has no room for text: shorten the instruction.")
     windows = [ReadingWindow(first, first, min(length, first + room + 1))]
     while (begin := windows[-1].end) < length:
-        start = begin - (room + 1) // 2
+        start = begin - max(1, int((room + 1) * overlap))
         windows.append(ReadingWindow(start, begin, min(length, start + room + 1)))
     return windows
 
@@ -83,10 +83,15 @@ def word_spans(pieces: Sequence[str]) -> list[tuple[int, int]]:
 
 def _completes_word(pieces: Sequence[str]) -> Iterator[bool]:
     """Yield for each piece of a text whether a word ends with it; False for a last piece after which it may go on."""
+    return (level >= WORD for level in piece_levels(pieces))
+
+
+def piece_levels(pieces: Sequence[str]) -> Iterator[int]:
+    """Yield for each piece of a text the level of the boundary after it, see `boundary_levels`, in linear time."""
     for start in range(0, len(pieces), BATCH):
         before = "".join(pieces[max(0, start - BATCH) : start])
         after = "".join(pieces[start + BATCH : start + 2 * BATCH])
-        yield from (level >= WORD for level in boundary_levels(pieces[start : start + BATCH], before, after))
+        yield from boundary_levels(pieces[start : start + BATCH], before, after)
 
 
 def node_before(document: Document, token: int, read_from: int) -> Node:
