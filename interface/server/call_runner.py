@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     "next_token", "continue_messages", "logprobs", "highlights", "gen_revisions", "lookahead", "generate",
-    "beam_search",
+    "beam_search", "compress",
 )  # fmt: skip
 SECONDS = 60.0
 """Seconds of model time of one call, all its steps together, after which it is ended; waiting does not count."""

@@ -27,6 +27,7 @@ examples:
   echo "Once upon a time" | python -m lookahead_core - --method greedy --odds
   python -m lookahead_core --describe    # which model is loaded, and how it computes on this machine
   python -m lookahead_core train-heads --help    # train heads that draft several tokens ahead
+  python -m lookahead_core compress report.txt --ratio 0.25    # shorten a text to a quarter of its tokens
   python -m lookahead_core check-agreement "Once" --draft-model small/model    # how far a smaller model agrees
 """
 EARLY_STOPPING_HELP = (

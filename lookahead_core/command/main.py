@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from lookahead_core.command import agreement, model_loading, training
+from lookahead_core.command import agreement, compression, model_loading, training
 from lookahead_core.command.arguments import DESCRIBE, MODEL_OPTIONS, Parser, parse_arguments
 from lookahead_core.command.generation import GenerationCommand
 from lookahead_core.command.terminal import Screen, complain
@@ -53,6 +53,9 @@ def _run(words: Sequence[str]) -> None:
     if words and words[0] == agreement.NAME:
         arguments = _parse_subcommand(agreement, words[1:])
         return agreement.run(arguments, _screen(arguments))
+    if words and words[0] == compression.NAME:
+        arguments = _parse_subcommand(compression, words[1:])
+        return compression.run(arguments, _screen(arguments))
     arguments = parse_arguments(words)
     screen = _screen(arguments)
     if DESCRIBE.key in arguments:

@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, cast
 
 from lookahead_core.errors import LookaheadError
+from lookahead_core.serving.compression_json import compression_as_json
 from lookahead_core.serving.json_values import json_safe
 from lookahead_core.serving.tree_pool import TreePool
 from lookahead_core.text.chat import ChatToken, max_opening_tokens, tokenize_conversation
 from lookahead_core.validation import check_integer
 
 if TYPE_CHECKING:
+    from lookahead_core.analysis.compression import Compression
     from lookahead_core.analysis.highlight_results import Highlights
     from lookahead_core.model import Model
     from lookahead_core.serving.call_document import CallDocument
@@ -349,6 +351,26 @@ class Calls:
             for step in highlights_steps(call_document.document, k):  # noqa: B007
                 yield None
             yield {"highlights": call_document.highlights_as_json(cast("Highlights", step.result))}
+
+    @call
+    def compress(self, text: str, ratio: float = 0.25) -> Steps:
+        """Return a text without its least surprising phrases; names and numbers are removed last.
+
+        The answer has text (the kept spans), spans, tokens_before and tokens_after. The spans cover the text in order:
+        start, end, kept, protected (whether it is names and numbers), tokens, surprise (the sum of the negative
+        log-probabilities of its tokens, in nats) and phrase_surprise (the mean over its phrase).
+
+        Args:
+            text: The text to shorten; it may be longer than the model's context.
+            ratio: Maximum share of the tokens that is kept, more than 0 and at most 1.
+        """
+        from lookahead_core.analysis.compression import check_ratio, compression_steps
+
+        check_ratio(ratio)
+        with self.open_document(_string("text", text)) as call_document:
+            for step in compression_steps(call_document.document, ratio):  # noqa: B007
+                yield None
+            yield compression_as_json(cast("Compression", step.result))
 
     @contextmanager
     def open_document(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from lookahead_core import Document, LookaheadError, Model, load_model
+from lookahead_core import Document, LookaheadError, Model, compress, load_model
 from lookahead_core.serving.calls import Calls
 from lookahead_core.serving.tree_pool import TreePool
 from lookahead_core.text.chat import tokenize_conversation
@@ -600,3 +600,26 @@ def test_calls_say_from_where_on_the_model_has_read(byte_tokenizer: Any, name: s
         }.get(name, {"text": text})
         found = getattr(small, name)(**given)["seen_from"]
         assert (0 < found < len(text)) is seen and type(found) is int
+
+
+def test_compress_returns_the_kept_text_and_all_spans_of_the_source(model: Model) -> None:
+    text = "The old keeper climbed the stairs, again and again. The sea was grey, said Anna Vold in 1907."
+    calls = Calls(model)
+    answer, found = calls.compress(text, 0.5), compress(model, text, 0.5)
+    assert answer["text"] == found.text
+    assert (answer["tokens_before"], answer["tokens_after"]) == (found.tokens_before, found.tokens_after)
+    names = ("start", "end", "kept", "protected", "tokens")
+    assert [{name: span[name] for name in names} for span in answer["spans"]] == [
+        {name: getattr(span, name) for name in names} for span in found.spans
+    ]
+    sums = [span["surprise"] for span in answer["spans"]]
+    assert sums[0] is None and found.spans[0].surprise is None, "nothing comes before the first token"
+    assert sums[1:] == pytest.approx([span.surprise for span in found.spans[1:]], rel=1e-4)
+    json.dumps(answer, allow_nan=False)
+    before = model.engine.passes
+    assert texts_of(calls.compress(text, 0.25)) == texts_of(Calls(model).compress(text, 0.25))
+    assert model.engine.passes == before + 1, "only the calls without a tree of the text read it again"
+
+
+def test_compress_may_be_of_one_token_and_never_says_nan(model: Model) -> None:
+    assert json.dumps(Calls(model).compress("a", 1.0), allow_nan=False)

@@ -81,6 +81,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("lookahead", {"text": "The sea", "mode": "sampled", "seed": 4}),
     ("generate", {"messages": TALK, "max_new_tokens": 6}),
     ("beam_search", {"text": "The sea", "num_beams": 2}),
+    ("compress", {"text": DOCUMENT, "ratio": 0.5}),
 ]
 
 
@@ -129,6 +130,15 @@ HOSTILE: list[tuple[str, str, Any]] = [
     ("POST", "generate", {"text": "a", "stop": ["b"] * 21}),
     ("POST", "generate", {"text": "a", "stop": ["b" * 201]}),
     ("POST", "beam_search", {"text": "a", "num_beams": 0}),
+    ("POST", "compress", {"text": ""}),
+    ("POST", "compress", {"text": 7}),
+    ("POST", "compress", {"text": None}),
+    ("POST", "compress", {"text": "a", "ratio": 0}),
+    ("POST", "compress", {"text": "a", "ratio": "half"}),
+    ("POST", "compress", {"text": "a", "ratio": 1.5}),
+    ("POST", "compress", {"text": "a", "ratio": [1]}),
+    ("POST", "compress", {"text": "a" * 200_001}),
+    ("GET", "compress?text=a", None),
     ("POST", "gen_revisions", {"prompt": "p", "doc": "d", "n": 1000}),
     ("POST", "highlights", {"doc": "x" * 250_000}),
     ("POST", "highlights", b"not JSON"),
