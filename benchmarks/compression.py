@@ -1,0 +1,209 @@
+"""Compression: whether questions about a shortened source get the same answers, and what one reading costs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from benchmarks.environment import describe
+from benchmarks.questions import Fact, sources
+from benchmarks.report import markdown
+from benchmarks.timing import rotated, timed
+from lookahead_core import Compression, Document, Model, compress, load_model
+from lookahead_core.analysis.text_spans import node_before
+from lookahead_core.text.chat import tokenize_conversation
+from lookahead_core.tree import TokenTree
+
+NAME = "compression"
+HELP = "Measure whether answers stay the same after a source is shortened, and what shortening costs."
+QUESTIONS = 100
+LENGTHS = (1000, 4000)
+"""Tokens of the sources whose reading is timed."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question, and the first token of its answer by each text."""
+
+    kind: str
+    question: str
+    answer: str
+    """The first token of the right answer."""
+    kept: bool
+    """Whether all of the answer's characters are in the kept parts."""
+    by_source: str
+    """The model's likeliest first token, with the source."""
+    by_short: str
+    """The same with the shortened source."""
+
+    @property
+    def same(self) -> bool:
+        """Whether the shortened source gives the same first token."""
+        return self.by_source == self.by_short
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this benchmark to its parser."""
+    parser.add_argument("--quick", action="store_true", help="20 questions, the shorter source only, three repeats")
+    parser.add_argument("--ratio", type=float, default=0.25, help="share of the tokens that is kept (0.25)")
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help=f"answers in kept parts ({QUESTIONS})")
+    parser.add_argument("--repeats", type=int, default=7, help="repeats of each timing (7)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sources (0)")
+    parser.add_argument("--model", help="what to load: a Hub id, a folder, a .gguf file; the default model if left out")
+    parser.add_argument("--dtype", default="auto", help="type of the weights")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save every raw figure")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run both parts, print tables, and return an exit status."""
+    model = load_model(arguments.model, dtype=arguments.dtype)
+    wanted = 20 if arguments.quick else arguments.questions
+    answers = list(answer_until(model, arguments.ratio, wanted, arguments.seed))
+    lengths, repeats = (LENGTHS[:1], 3) if arguments.quick else (LENGTHS, arguments.repeats)
+    costs = [cost_of(model, length, arguments.ratio, repeats, arguments.seed) for length in lengths]
+    environment = describe({model.dtype: model})
+    print("\n".join(f"- {name}: {value}" for name, value in environment.items()), end="\n\n")
+    print(table_of_answers(answers), end="\n\n")
+    print(table_of_costs(costs))
+    if arguments.json:
+        found = {"environment": environment, "answers": [asdict(one) for one in answers], "costs": costs}
+        arguments.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    return 0
+
+
+def answer_until(model: Model, ratio: float, wanted: int, seed: int) -> Iterator[Answer]:
+    """Yield the answers of one source after the other, until `wanted` of them are about kept parts."""
+    kept = 0
+    for source in sources(seed):
+        found = compress(model, source.text, ratio)
+        for fact, span, by_source, by_short in zip(
+            source.facts, source.spans, _answers(model, source.text, source.facts),
+            _answers(model, found.text, source.facts), strict=True,
+        ):  # fmt: skip
+            stays = _is_kept(found, *span)
+            yield Answer(fact.kind, fact.question, _first_token(model, fact), stays, by_source, by_short)
+            kept += stays
+            if kept == wanted:
+                return
+        print(f"{kept} of {wanted} questions", end="\r", file=sys.stderr, flush=True)
+
+
+def _is_kept(found: Compression, start: int, end: int) -> bool:
+    return all(span.kept for span in found.spans if span.start < end and span.end > start)
+
+
+def _answers(model: Model, text: str, facts: Sequence[Fact]) -> Iterator[str]:
+    """Yield the model's likeliest first token of each answer; the text is read once, all questions share its cache."""
+    tree = TokenTree()
+    for fact in facts:
+        content = f"{text}\n\n{fact.question}"
+        chat = tokenize_conversation(
+            model.codec, [{"role": "user", "content": content}, {"role": "assistant", "content": ""}]
+        )
+        document = Document(model, fact.beginning, opening=chat.opening, tree=tree)
+        yield _text_of(model, document.predict().token_ids[0])
+
+
+def _first_token(model: Model, fact: Fact) -> str:
+    whole = model.codec.encode(fact.beginning + fact.answer)
+    return _text_of(model, next(token.token_id for token in whole if token.end > len(fact.beginning)))
+
+
+def _text_of(model: Model, token_id: int) -> str:
+    return model.codec.bytes_of(token_id).decode(errors="replace")
+
+
+def table_of_answers(answers: Sequence[Answer]) -> str:
+    """Return a table of the shares of answers that stay the same and that are right, by kind."""
+    rows = []
+    kinds = list(dict.fromkeys(one.kind for one in answers))
+    for kind in [*kinds, ""]:
+        group = [one for one in answers if one.kept and kind in ("", one.kind)]
+        rows.append(
+            [
+                kind or "**all in kept parts**",
+                str(len(group)),
+                _share(one.same for one in group),
+                _share(one.by_source == one.answer for one in group),
+                _share(one.by_short == one.answer for one in group),
+            ]
+        )
+    removed = [one for one in answers if not one.kept]
+    rows.append(
+        ["in removed parts", str(len(removed)), _share(one.same for one in removed),
+         _share(one.by_source == one.answer for one in removed), _share(one.by_short == one.answer for one in removed)]
+    )  # fmt: skip
+    return markdown(["answer", "questions", "same first token", "right with the source", "right with the rest"], rows)
+
+
+def _share(facts: Iterator[bool]) -> str:
+    values = list(facts)
+    return f"{sum(values) / len(values):.0%}" if values else ""
+
+
+def source_of_length(model: Model, tokens: int, seed: int) -> str:
+    """Return sources one after the other, cut to about so many tokens."""
+    text = ""
+    for source in sources(seed):
+        text += source.text + "\n\n"
+        encoded = model.codec.encode(text)
+        if len(encoded) >= tokens:
+            return text[: encoded[tokens - 1].end]
+    raise AssertionError("sources never end")
+
+
+@torch.inference_mode()
+def cost_of(model: Model, tokens: int, ratio: float, repeats: int, seed: int) -> dict[str, Any]:
+    """Return the median seconds of compressing a text of so many tokens and of reading it plainly, in turns.
+
+    `plain` is one forward pass of transformers with the logits of all tokens, `read` our prefill, without logits.
+    """
+    text = source_of_length(model, tokens, seed)
+    ids = torch.tensor([[token.token_id for token in model.codec.encode(text)]], device=model.hf_model.device)
+    evaluated = []
+
+    def ours() -> None:
+        evaluated.append(compress(model, text, ratio).cost.tokens)
+
+    def plain() -> None:
+        model.hf_model(ids, use_cache=True).logits.float()
+
+    def read() -> None:
+        document = Document(model, text)
+        model.engine.prefill([node_before(document, len(document.token_ids), 0)])
+
+    methods: dict[str, Callable[[], None]] = {"ours": ours, "plain": plain, "read": read}
+    seconds: dict[str, list[float]] = {name: [] for name in methods}
+    for repeat in range(-1, repeats):  # the first is not counted
+        for name in rotated(list(methods), repeat):
+            spent, _ = timed(methods[name], model.hf_model.device)
+            if repeat >= 0:
+                seconds[name].append(spent)
+    return {
+        "tokens": ids.shape[1],
+        "evaluated": evaluated[-1],
+        **{name: median(values) for name, values in seconds.items()},
+        "to_plain": median(a / b for a, b in zip(seconds["ours"], seconds["plain"], strict=True)),
+        "to_read": median(a / b for a, b in zip(seconds["ours"], seconds["read"], strict=True)),
+    }
+
+
+def table_of_costs(costs: Sequence[dict[str, Any]]) -> str:
+    """Return a table of tokens evaluated and seconds, each against reading the source once."""
+    heads = ["tokens", "evaluated", "seconds", "forward pass with all logits", "prefill without logits"]
+    return markdown(
+        heads,
+        [
+            [f"{cost['tokens']:,}", f"{cost['evaluated'] / cost['tokens']:.3f} ×", f"{cost['ours']:.2f}",
+             f"{cost['to_plain']:.2f} ×", f"{cost['to_read']:.2f} ×"]
+            for cost in costs
+        ],
+    )  # fmt: skip
