@@ -1,11 +1,18 @@
 """The errors that this library raises for users; each message is a sentence that says what to do."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 
 class LookaheadError(Exception):
     """The base class of errors whose message is shown to the user as it is: it says what is wrong and what to do."""
 
     status = 400
     """The HTTP status for this error: 4xx if the request must change, 5xx if the server cannot serve it now."""
+    reason = ""
+    """A word by which a page recognises this error, to offer a remedy; empty for most errors."""
+    details: Mapping[str, object] = MappingProxyType({})
+    """Values that the remedy needs, as JSON; empty for most errors."""
 
 
 class ModelError(LookaheadError):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lookahead_core.errors import LookaheadError
 from lookahead_core.text import chat
 
 if TYPE_CHECKING:
@@ -31,6 +32,19 @@ MOST_NUMBER = 2**53
 TURN_ROLES = ("user", "assistant")
 """Allowed roles of the message that is being written."""
 _PAGE_ID = re.compile(r"[A-Za-z0-9_-]{16,64}")
+
+
+class SourceTooLong(LookaheadError, ValueError):
+    """Raised for a source that is too long for a request, or together with the instruction for the model.
+
+    `tokens` is the number of their tokens, None if they were not counted, and `most` the number that the model allows.
+    """
+
+    reason = "source_too_long"
+
+    def __init__(self, message: str, tokens: int | None = None, most: int | None = None) -> None:
+        super().__init__(message)
+        self.details = {"tokens": tokens, "most": most}
 
 
 @dataclass(frozen=True)
@@ -180,7 +194,8 @@ def _optional_text(name: str, value: object, most: int) -> str | None:
     if not isinstance(value, str):
         raise ValueError(f"The {name} must be a text of at most {most:,} characters.")
     if len(value) > most:
-        raise ValueError(f"The {name} has {len(value):,} characters, and at most {most:,} are allowed: shorten it.")
+        kind = SourceTooLong if name == "source" else ValueError
+        raise kind(f"The {name} has {len(value):,} characters, and at most {most:,} are allowed: shorten it.")
     return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from starlette.responses import JSONResponse
 
@@ -26,6 +27,14 @@ def sentence(error: Exception) -> str:
         return str(error)
     logging.getLogger(__name__).error("A request could not be answered.", exc_info=error)
     return UNEXPECTED
+
+
+def as_news(error: Exception) -> dict[str, Any]:
+    """Return the fields of news for an error: its `sentence`, and `reason` and `details` if it has a reason."""
+    fields: dict[str, Any] = {"sentence": sentence(error)}
+    if isinstance(error, LookaheadError) and error.reason:
+        fields |= {"reason": error.reason, "details": dict(error.details)}
+    return fields
 
 
 def status(error: Exception) -> int:

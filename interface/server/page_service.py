@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import MOST_NUMBER, BranchRequest, page_id, whole
-from interface.server.error_sentences import sentence
+from interface.server.error_sentences import as_news, sentence
 from interface.server.model_loading import ModelLoader
 from interface.server.page_session import PageSession
 from interface.server.request_progress import News, RequestProgress
@@ -147,13 +147,13 @@ class PageService:
         self.loader.scheduler.submit(steps, progress.request.page, on_step=progress.add, on_end=end)
 
     def _answered(self, session: PageSession, progress: RequestProgress, error: Exception | None) -> None:
-        """End a request after its last step, with the state `error` and a sentence if `error` is not None.
+        """End a request after its last step, with the state `error` and `as_news(error)` if `error` is not None.
 
         A request without an error that is settled and has `ahead` set does not end yet: after AHEAD_AFTER seconds
         prefetching begins, and the request ends after that.
         """
         if error is not None:
-            progress.finish(state="error", sentence=sentence(error))
+            progress.finish(state="error", **as_news(error))
         elif progress.request.ahead and progress.settled:
             progress.call_later(AHEAD_AFTER, lambda: self._prefetch(session, progress))
         else:
@@ -182,14 +182,14 @@ class PageService:
     def _with_sentences(self, function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
         """Return a server function of the same name that returns errors instead of raising them.
 
-        An error is returned as news: `number` and `revision` of the payload, state `error`, a `sentence`, and `over`.
+        An error is returned as news: `number` and `revision` of the payload, state `error`, `as_news`, and `over`.
         """
 
         async def answer(payload: Any) -> Any:
             try:
                 return await function(payload)
             except Exception as error:
-                return _request_id(payload) | {"state": "error", "sentence": sentence(error), "over": True}
+                return _request_id(payload) | {"state": "error", **as_news(error), "over": True}
 
         answer.__name__ = function.__name__
         return answer

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from interface.server.branch_request import MOST_ROWS, BranchRequest, MessageContext
+from interface.server.branch_request import MOST_ROWS, BranchRequest, MessageContext, SourceTooLong
 from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
@@ -160,8 +160,8 @@ class PageSession:
     def _require_room(self, prompt: Sequence[int], *, in_conversation: bool) -> None:
         """Raise LookaheadError if a prompt (token ids) leaves less than about a quarter of the model's context free.
 
-        Passes if the context's length is unknown. `in_conversation` selects the advice in the error's sentence: about
-        earlier messages, or else about instruction and source.
+        Outside of a conversation it is SourceTooLong. Passes if the context's length is unknown. `in_conversation`
+        selects the advice in the error's sentence: about earlier messages, or else about instruction and source.
         """
         from lookahead_core.text.chat import max_opening_tokens
 
@@ -173,10 +173,11 @@ class PageSession:
             if in_conversation
             else ("Instruction and source", "shorten the source")
         )
-        raise LookaheadError(
+        sentence = (
             f"{subject} have {len(prompt):,} tokens. This model's context has {context:,} tokens, and the new text "
             f"needs some of them: {remedy} until there are at most {most:,}."
         )
+        raise LookaheadError(sentence) if in_conversation else SourceTooLong(sentence, len(prompt), most)
 
     def _end_messages(self, result: Lookahead, text: str) -> Lookahead:
         """Return `result`, in a conversation with each branch cut where it spells the template's end of a message.

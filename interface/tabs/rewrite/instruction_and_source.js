@@ -1,4 +1,5 @@
 // The Rewrite tab's prompt: an instruction, ready or of one's own, and the source that it is about.
+/** @import {ShortenedSource} from './shortened_source.js' */
 import {READY_INSTRUCTIONS} from './ready_instructions.js';
 import {dispatch} from '../../web/ui/events.js';
 import {find, make} from '../../web/ui/elements.js';
@@ -6,7 +7,7 @@ import {find, make} from '../../web/ui/elements.js';
 const SETTLES = 300;   // milliseconds without a key
 const OWN = 'Your own …';
 
-/** @typedef {{instruction?: string, own?: string, source?: string}} StoredPrompt */
+/** @typedef {{instruction?: string, own?: string, source?: string, short?: unknown}} StoredPrompt */
 
 /** Events: `changing` at every key, `change` when the prompt has rested. */
 export class InstructionAndSource extends EventTarget {
@@ -14,10 +15,15 @@ export class InstructionAndSource extends EventTarget {
   #timer;
   #own = '';   // the person's own instruction, kept while a ready one is chosen
 
-  /** @param {HTMLElement} element */
-  constructor(element) {
+  /**
+   * @param {HTMLElement} element
+   * @param {(element: HTMLElement) => ShortenedSource} shorten makes what may take the place of the source
+   */
+  constructor(element, shorten) {
     super();
     this.element = element;
+    this.short = shorten(element);
+    this.short.addEventListener('change', () => this.#announce());
     this.ready = find(element, '#rewrite-ready', HTMLSelectElement);
     this.field = find(element, '#rewrite-instruction', HTMLTextAreaElement);
     this.box = find(element, '#rewrite-source', HTMLTextAreaElement);
@@ -29,7 +35,7 @@ export class InstructionAndSource extends EventTarget {
   }
 
   /** The fields of a request; null where nothing is written. */
-  get fields() { return {instruction: textOrNull(this.field), source: textOrNull(this.box)}; }
+  get fields() { return {instruction: textOrNull(this.field.value), source: textOrNull(this.short.text)}; }
 
   /** Whether there is something that a person wrote. */
   get holds() { return Boolean(this.box.value) || this.hasOwnInstruction; }
@@ -37,11 +43,12 @@ export class InstructionAndSource extends EventTarget {
   get hasOwnInstruction() { return Boolean(this.#own.trim()); }
 
   /** @returns {StoredPrompt} */
-  state() { return {instruction: this.field.value, own: this.#own, source: this.box.value}; }
+  state() { return {instruction: this.field.value, own: this.#own, source: this.box.value, short: this.short.state()}; }
 
   /** @param {StoredPrompt} stored */
-  load({instruction = READY_INSTRUCTIONS[0], own = '', source = ''}) {
+  load({instruction = READY_INSTRUCTIONS[0], own = '', source = '', short = null}) {
     [this.field.value, this.#own, this.box.value] = [instruction, own, source];
+    this.short.load(short);
     this.#selectReady();
   }
 
@@ -67,5 +74,5 @@ export class InstructionAndSource extends EventTarget {
   }
 }
 
-/** @param {HTMLTextAreaElement} field */
-const textOrNull = ({value}) => (value.trim() ? value : null);
+/** @param {string} text */
+const textOrNull = text => (text.trim() ? text : null);

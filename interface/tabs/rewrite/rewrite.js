@@ -5,6 +5,7 @@ import {BranchController} from '../../web/ui/branch_controller.js';
 import {BranchSettings} from '../../web/ui/branch_settings.js';
 import {InstructionAndSource} from './instruction_and_source.js';
 import {Notice} from '../../web/ui/notice.js';
+import {ShortenedSource} from './shortened_source.js';
 import {TextOwner} from '../../web/ui/text_owner.js';
 import {TextMirror} from '../../web/ui/text_mirror.js';
 import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
@@ -34,7 +35,7 @@ class RewriteTab {
   constructor({prompt, sheet, controls, branches}, server) {
     this.settings = new BranchSettings(controls);
     this.bans = new BanChips(find(controls, '.never'));
-    this.prompt = new InstructionAndSource(prompt);
+    this.prompt = new InstructionAndSource(prompt, element => new ShortenedSource(element, {server, page: () => this.controller.requests.page}));
     this.draft = new TextOwner(find(sheet, '#rewrite-text', HTMLTextAreaElement), {also: () => [sheet, branches]});
     this.controller = new BranchController({
       branches, draft: this.draft, server, controls,
@@ -42,6 +43,7 @@ class RewriteTab {
       settings: () => this.settings.settings,
       drawn: () => this.settings.drawn,
       prompt: () => ({...this.prompt.fields, banned: this.bans.ids}),
+      onNews: news => this.prompt.short.take(news),
     });
     connectUndoButtons(this.draft, find(sheet, '.undo'), find(sheet, '.redo'));
     connectCopyButton(this.draft, find(sheet, '#rewrite-copy'), new Notice(find(sheet, '.notice')));

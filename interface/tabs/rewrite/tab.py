@@ -8,6 +8,7 @@ import gradio as gr
 
 from interface.branch_view import BranchView
 from interface.server.page_service import PageService
+from interface.tabs.rewrite.shortening import Shortening
 from interface.web.parts import SHEET, branch_controls, footer_and_script, static_html
 
 FOLDER = Path(__file__).parent
@@ -21,10 +22,11 @@ def build(service: PageService) -> None:
     """
     with gr.Row(elem_classes="desk rewriting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):
-            static_html(FOLDER / "source.html", SHEET, FOLDER / "source.css")
+            static_html(FOLDER / "source.html", SHEET, FOLDER / "source.css", FOLDER / "shortened_source.css")
         with gr.Column(elem_classes="pile", scale=6, min_width=300):
             with gr.Column(elem_classes="card"):
                 static_html(FOLDER / "paper.html", SHEET, FOLDER / "paper.css")
             with gr.Column(elem_classes="card"), BranchView(prefix="rewrite-", hint=HINT):
                 branch_controls("rewrite-")
-    footer_and_script("tabs/rewrite/rewrite.js", service.functions)
+    functions = [*service.functions, *Shortening(service.loader).functions]
+    footer_and_script("tabs/rewrite/rewrite.js", functions)

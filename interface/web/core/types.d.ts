@@ -131,6 +131,9 @@ export interface News {
   reading?: [number, number] | null;
   note?: string | null;
   sentence?: string;
+  /** A word by which the page recognises an error, and what its remedy needs. */
+  reason?: string;
+  details?: Record<string, any>;
   loading?: LoadingStatus;
   /** Views after accepting tokens, by their ids. */
   ahead?: Record<string, View>;
@@ -151,6 +154,8 @@ export interface Server {
   stop(request: {page: string, number: number}): Promise<void>;
   tree(request: {page: string}): Promise<unknown>;
   fit(request: SentRequest): Promise<{fits?: AlternativeFit[], unknown?: boolean, sentence?: string}>;
+  shorten(request: {page: string, source: string, ratio: number}): Promise<Record<string, unknown>>;
+  stop_shortening(request: {page: string}): Promise<void>;
 }
 
 /** The arguments of a component's script, as `interface/http/assets.py` passes them. */

@@ -27,10 +27,11 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
  * @property {() => string} exampleText the text of stored branches, while there is none of the person's
  * @property {() => void} onBegin called when branches of the person's own text are requested
  * @property {(revision: number) => void} onEmpty called when there is no text
+ * @property {(news: News) => void} onNews called with all news of the newest request
  */
 
 /** @type {ControllerHooks} */
-const NO_HOOKS = {prompt: () => ({}), onSettings: () => {}, exampleText: () => '', onBegin: () => {}, onEmpty: () => {}};
+const NO_HOOKS = {prompt: () => ({}), onSettings: () => {}, exampleText: () => '', onBegin: () => {}, onEmpty: () => {}, onNews: () => {}};
 
 /**
  * @typedef {object} ControllerParts
@@ -187,6 +188,7 @@ export class BranchController {
   /** @param {News} news @param {SentRequest} request */
   #takeNews(news, request) {
     const {revision} = request;
+    this.hooks.onNews(news);
     if (news.state === 'waiting') return this.#showLoading(/** @type {WaitingNews} */ (news), revision);
     if (news.state === 'error') return this.#showFailure(news, revision);
     header.clearErrors(this);

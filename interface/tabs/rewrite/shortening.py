@@ -1,0 +1,90 @@
+"""The server functions of the Rewrite tab that shorten a source which is too long for the model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import groupby
+from typing import Any
+
+from interface.server.branch_request import page_id
+from interface.server.error_sentences import sentence
+from interface.server.model_loading import ModelLoader
+
+RATIOS = (0.5, 0.25)
+"""The shares of its tokens to which a page may shorten a source."""
+
+
+class Shortening:
+    """Shortens sources for pages, at most one at a time for each, as the call `compress` does and within its limits."""
+
+    def __init__(self, loader: ModelLoader) -> None:
+        self._loader = loader
+        self._running: dict[str, asyncio.Task[dict[str, Any]]] = {}
+        """The running call of each page, by its id."""
+
+    @property
+    def functions(self) -> list[Callable[[Any], Awaitable[Any]]]:
+        """`shorten` and `stop_shortening`, for the tab's script to call; neither raises an error."""
+        return [self.shorten, self.stop_shortening]
+
+    async def shorten(self, payload: Any) -> dict[str, Any]:
+        """Return a shortened source for the payload's `page`, `source` and `ratio`, which is one of RATIOS.
+
+        The result has `text`, `parts` (the source in order, as pairs of characters and whether they are kept),
+        `tokens_before` and `tokens_after`; or `sentence`, if the source is refused or the page has stopped this. A
+        page's newer call stops its older one.
+        """
+        try:
+            page, source, ratio = _checked(payload)
+        except Exception as error:
+            return {"sentence": sentence(error)}
+        self._stop(page)
+        answer = self._loader.caller.answer("compress", {"text": source, "ratio": ratio})
+        task = self._running[page] = asyncio.ensure_future(answer)
+        try:
+            return _for_page(source, await task)
+        except asyncio.CancelledError:
+            if not task.cancelled():
+                task.cancel()
+                raise
+            return {"sentence": "Stopped: the source is as it was."}
+        except Exception as error:
+            return {"sentence": sentence(error)}
+        finally:
+            if self._running.get(page) is task:
+                del self._running[page]
+
+    async def stop_shortening(self, payload: Any) -> None:
+        """Stop the running call of the payload's `page` after its current pass; nothing if there is none."""
+        page = payload.get("page") if isinstance(payload, dict) else None
+        if isinstance(page, str):
+            self._stop(page)
+
+    def _stop(self, page: str) -> None:
+        task = self._running.pop(page, None)
+        if task is not None:
+            task.cancel()
+
+
+def _checked(payload: Any) -> tuple[str, str, float]:
+    """Return page, source and ratio of a page's JSON; raise ValueError with a sentence if one of them is invalid."""
+    page = page_id(payload)
+    source, ratio = payload.get("source"), payload.get("ratio")
+    if not isinstance(source, str):
+        raise ValueError("The source must be a text.")
+    if isinstance(ratio, bool) or ratio not in RATIOS:
+        raise ValueError(f"ratio must be one of {', '.join(map(str, RATIOS))}.")
+    return page, source, float(ratio)
+
+
+def _for_page(source: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer of the call `compress` as `Shortening.shorten` does; adjacent spans of one kind become a part.
+
+    Parts hold characters and no indexes: a page counts characters in another way.
+    """
+    parts = []
+    for kept, spans in groupby(answer["spans"], key=lambda span: bool(span["kept"])):
+        spans = list(spans)
+        parts.append([source[spans[0]["start"] : spans[-1]["end"]], kept])
+    return {"text": answer["text"], "parts": parts} | {name: answer[name] for name in ("tokens_before", "tokens_after")}
