@@ -60,12 +60,13 @@ def phrases(pieces: Sequence[str]) -> list[list[Word]]:
 
 
 def _words(pieces: Sequence[str], text: str) -> Iterator[Word]:
-    """Yield the words of a text, none protected. Signs directly after a word belong to it; white space may be alone."""
+    """Yield the words of a text, none protected. Signs after a word belong to it; a line break may be alone."""
     word: Word | None = None
     end = first = 0
     for index, (piece, level) in enumerate(zip(pieces, piece_levels(pieces), strict=True)):
         start, end = (word.end if word else 0), end + len(piece)
-        if level < WORD and index + 1 < len(pieces):
+        spaces = text[start:end].isspace() and not any(sign in LINE_BREAKS for sign in text[start:end])
+        if (level < WORD or spaces) and index + 1 < len(pieces):
             continue
         if word is not None and _is_attached(text, start, end):
             word = Word(word.start, end, word.first_piece, index + 1, max(word.level, level))

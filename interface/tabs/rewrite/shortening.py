@@ -26,7 +26,14 @@ class Shortening:
     @property
     def functions(self) -> list[Callable[[Any], Awaitable[Any]]]:
         """`shorten` and `stop_shortening`, for the tab's script to call; neither raises an error."""
-        return [self.shorten, self.stop_shortening]
+
+        async def shorten(payload: Any) -> dict[str, Any]:
+            return await self.shorten(payload)
+
+        async def stop_shortening(payload: Any) -> None:
+            await self.stop_shortening(payload)
+
+        return [shorten, stop_shortening]  # Gradio sets attributes on them, which methods cannot have
 
     async def shorten(self, payload: Any) -> dict[str, Any]:
         """Return a shortened source for the payload's `page`, `source` and `ratio`, which is one of RATIOS.
