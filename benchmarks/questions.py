@@ -112,8 +112,8 @@ def _shuffled(dice: random.Random, values: tuple[str, ...]) -> list[str]:
 
 
 def _town(dice: random.Random, person: str, town: str, ship: str) -> Fact:
-    sentence = f"After the summer {person} moved to {town}."
-    return Fact("town", sentence, f"Where did {person} move?", f"{person} moved to", f" {town}")
+    sentence = f"After the summer {person} moved to the town of {town}."
+    return Fact("town", sentence, f"Where did {person} move?", f"{person} moved to the town of", f" {town}")
 
 
 def _captain(dice: random.Random, person: str, town: str, ship: str) -> Fact:
