@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.interface.tabs.test_rewrite_page import Rewriting, open_tab, reloaded
 from tests.support import browser as browsers
 from tests.support.browser import PATIENCE
 
+SERVER = re.compile("component_server")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SOURCE = "\n\n".join(
@@ -91,10 +93,17 @@ def test_a_shortened_source_is_restored_after_a_reload(rewriting: Rewriting) -> 
 def test_shortening_can_be_stopped_and_editing_the_source_ends_it(rewriting: Rewriting) -> None:
     page = rewriting.page
     too_long(rewriting)
-    # Both calls are held back until they are of no use any more.
     held: list[Any] = []
-    page.route("**/component_server*", lambda route: held.append(route) if "shorten" in (route.request.post_data or "")
-               and "stop_shortening" not in (route.request.post_data or "") else route.continue_())  # fmt: skip
+
+    def hold(route: Any) -> None:
+        """Hold the calls back until they are of no use any more."""
+        name = (route.request.post_data_json or {}).get("fn_name")
+        if name == "shorten":
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route(SERVER, hold)
     page.get_by_role("button", name="Shorten to 1/4").click()
     stop = page.locator(".shortening .halt")
     assert page.evaluate("document.activeElement.className") == "halt"
@@ -110,7 +119,7 @@ def test_shortening_can_be_stopped_and_editing_the_source_ends_it(rewriting: Rew
     rewriting.settle()
     assert page.locator("#rewrite-source").input_value() == "The keeper slept."
     assert not page.locator(".marked-source").is_visible()
-    page.unroute("**/component_server*")
+    page.unroute(SERVER)
 
 
 def test_a_source_beyond_help_gets_a_sentence_and_no_button(rewriting: Rewriting) -> None:
