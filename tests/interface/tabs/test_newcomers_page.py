@@ -239,7 +239,7 @@ def test_the_page_asks_before_it_is_left_only_where_something_would_be_lost(visi
     tab(visit, "Highlights")
     page.wait_for_function("document.querySelector('#highlights-text')?.value === 'The keeper'")
     page.locator("#highlights-text").press_sequentially(".")
-    page.evaluate("Storage.prototype.setItem = () => { throw new Error('full'); }")
+    page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full'); }; }")
     assert leaves_with(page) == ["beforeunload"], "it could not be kept"
     visit.wait_for_status("ready")
     tab(visit, "Type assistant")
