@@ -40,7 +40,8 @@ export function thresholdSentence(words, count) {
   const marked = words.filter(({rank}) => rank < Infinity), shown = marked.filter(({rank}) => rank < count);
   if (!marked.length) return '';
   const most = Math.max(...shown.map(({entries}) => Math.min(...entries.filter(({rank}) => (rank ?? 1) > 1).map(chanceOf))));
-  const each = shown.length && Number.isFinite(most) ? `: the model gave each at most ${formatPercent({p: most})}` : '';
+  const figure = formatPercent({p: most}), bound = figure.startsWith('<') ? `less than${figure.slice(1)}` : `at most ${figure}`;
+  const each = shown.length && Number.isFinite(most) ? `: the model gave each ${bound}` : '';
   return `of ${formatNumber(marked.length)}, the most surprising first${each}`;
 }
 

@@ -64,6 +64,7 @@ class HighlightsTab {
   #settling;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #pointing;
+  #visited = false;   // whether a highlight of this result was gone to
   /** @type {Promise<void> | null} */
   #checking = null;
   /** @type {HTMLElement | null} */
@@ -89,6 +90,7 @@ class HighlightsTab {
     this.legend = find(result, '.legend');
     this.details = find(result, '.about');
     this.figures = find(result, '.figures', HTMLDetailsElement);
+    this.next = find(result, '#highlights-next', HTMLButtonElement);
     this.withFigures = find(result, '#highlights-with-figures', HTMLInputElement);
     find(source, 'datalist').append(...READY_INSTRUCTIONS.map(value => make('option', {value})));
     this.requests = new ServerRequests({
@@ -103,6 +105,7 @@ class HighlightsTab {
   start() {
     for (const field of [this.text, this.prompt]) field.addEventListener('input', () => this.#changed());
     this.count.addEventListener('input', () => this.#mark());
+    this.next.addEventListener('click', () => this.#goToNext());
     this.figures.addEventListener('toggle', () => this.#tabulate());
     this.withFigures.addEventListener('change', () => this.details.toggleAttribute('data-figures', this.withFigures.checked));
     this.branches.addEventListener('accept', event => {
@@ -201,6 +204,7 @@ class HighlightsTab {
     const words = markedWords(view);
     this.#point(null);
     this.#fits.clear();
+    this.#visited = false;
     this.found = {...view, words};
     this.shown.replaceChildren(...wordNodes(words));
     this.#setStale(false);
@@ -222,6 +226,7 @@ class HighlightsTab {
   #mark() {
     const most = this.found?.marks.length ?? 0, count = this.count.valueAsNumber;
     this.output.value = String(most ? count : 0);
+    this.next.disabled = !most || !count;
     this.countCaption.textContent = thresholdSentence(this.found?.words ?? [], count);
     for (const word of findAll(this.shown, '.word')) word.toggleAttribute('data-marked', this.#wordOf(word).rank < count);
   }
@@ -341,6 +346,18 @@ class HighlightsTab {
    * @param {number} by
    */
   #inReadingOrder(by) { return Number.isFinite(by) && getComputedStyle(this.shown).direction === 'rtl' ? -by : by; }
+
+  /** Focus the highlight after the word that had the focus last; after the last one, the first. */
+  #goToNext() {
+    const words = findAll(this.shown, '.word'), marked = words.filter(word => word.hasAttribute('data-marked'));
+    const from = words.findIndex(word => word.tabIndex === 0), began = words[from] === marked[0] && !this.#visited;
+    const next = began ? marked[0] : marked.find(word => words.indexOf(word) > from) ?? marked[0];
+    if (!next) return;
+    this.#visited = true;
+    this.#moveTabStop(next);
+    next.focus({preventScroll: true});
+    next.scrollIntoView({block: 'center'});
+  }
 
   /**
    * @param {HTMLElement} word

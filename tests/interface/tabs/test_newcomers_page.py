@@ -54,6 +54,11 @@ def test_ten_highlights_are_shown_at_first_by_a_named_threshold_and_the_slider_r
     most = int(slider.get_attribute("max"))
     assert marked.count() == 10 < most
     browsers.expect(page.locator(".read .of")).to_contain_text("the model gave each at most")
+    page.locator("#highlights-next").click()
+    page.locator("#highlights-about").wait_for(state="visible")
+    assert marked.first.evaluate("one => one === document.activeElement")
+    page.locator("#highlights-next").click()
+    assert marked.nth(1).evaluate("one => one === document.activeElement")
     slider.fill(str(most))
     assert marked.count() == most
 

@@ -98,6 +98,7 @@ test('the threshold is the highest chance of the least surprising of the shown w
   assert.equal(threshold(words, 2), 'of 3, the most surprising first: the model gave each at most 2 %');
   assert.equal(threshold(words, 3), 'of 3, the most surprising first: the model gave each at most 25 %');
   assert.equal(threshold(words, 0), 'of 3, the most surprising first');
+  assert.equal(threshold([marked(0, 30)], 1), 'of 1, the most surprising first: the model gave each less than 0.0001 %');
   assert.equal(threshold([marked(Infinity, 1)], 0), '');
   assert.equal(threshold([marked(0, null)], 1), 'of 1, the most surprising first: the model gave each at most 0 %');
 });
