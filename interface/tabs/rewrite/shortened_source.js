@@ -2,7 +2,7 @@
 // as it is, and is what the text box holds again at any time.
 /** @import {News, Server} from '../../web/core/types.d.ts' */
 /** @import {ShortSource, TooLongDetails} from './shortening_choices.js' */
-import {RATIOS, offerSentence, ratioLabel, ratiosThatFit, saysTooLong, shortSentence, shortSourceOf} from './shortening_choices.js';
+import {RATIOS, offerSentence, painted, ratioLabel, ratiosThatFit, saysTooLong, shortSentence, shortSourceOf} from './shortening_choices.js';
 import {dispatch} from '../../web/ui/events.js';
 import {find, make, setText} from '../../web/ui/elements.js';
 
@@ -111,7 +111,7 @@ export class ShortenedSource extends EventTarget {
     this.element.classList.toggle('said', Boolean(this.sentence.textContent));
     this.box.hidden = Boolean(short);
     this.marked.hidden = !short;
-    this.marked.replaceChildren(...(short?.parts ?? []).map(([text, kept]) => (kept ? document.createTextNode(text) : make('del', {text}))));
+    this.marked.replaceChildren(...painted(short?.parts ?? []).map(([text, struck]) => (struck ? make('del', {text}) : document.createTextNode(text))));
   }
 
   /** @param {number[]} offered */

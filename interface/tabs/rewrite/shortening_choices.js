@@ -61,6 +61,19 @@ export function shortSourceOf(found, source) {
 }
 
 /**
+ * The source in pieces to paint: characters, and whether they are struck through. White space at the edges of a removed
+ * part is not.
+ * @param {ShortSource['parts']} parts
+ * @returns {[string, boolean][]}
+ */
+export const painted = parts => parts.flatMap(([text, kept]) => {
+  const core = text.trim(), start = text.indexOf(core);
+  if (kept || !core) return /** @type {[string, boolean][]} */ ([[text, false]]);
+  const pieces = /** @type {[string, boolean][]} */ ([[text.slice(0, start), false], [core, true], [text.slice(start + core.length), false]]);
+  return pieces.filter(([characters]) => characters);
+});
+
+/**
  * Whether news say that the source is too long.
  * @param {News} news
  */

@@ -59,7 +59,8 @@ def test_a_source_that_is_too_long_is_shortened_and_shown_struck_through_and_res
     marked = page.locator(".marked-source")
     assert marked.evaluate("element => element.textContent") == SOURCE
     removed = marked.locator("del").evaluate_all("all => all.map(one => one.textContent).join('')")
-    assert removed == "".join(SOURCE[span.start : span.end] for span in expected.removed)
+    expected_removed = "".join(SOURCE[span.start : span.end] for span in expected.removed)
+    assert re.sub(r"\s", "", removed) == re.sub(r"\s", "", expected_removed)
     sentence = page.locator(".shortening .sentence").inner_text()
     assert f"reads {expected.tokens_after:,} of the {expected.tokens_before:,} tokens" in sentence
     assert "struck through" in sentence

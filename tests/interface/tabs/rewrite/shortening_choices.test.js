@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {offerSentence, ratioLabel, ratiosThatFit, saysTooLong, shortSentence, shortSourceOf} from '../../../../interface/tabs/rewrite/shortening_choices.js';
+import {offerSentence, painted, ratioLabel, ratiosThatFit, saysTooLong, shortSentence, shortSourceOf} from '../../../../interface/tabs/rewrite/shortening_choices.js';
 
 test('the ratios that fit are offered, the largest first', () => {
   assert.deepEqual(ratiosThatFit({tokens: 9000, most: 6000}), [0.5, 0.25]);
@@ -58,4 +58,11 @@ test('only an error with its reason says that the source is too long', () => {
   assert.ok(saysTooLong({state: 'error', reason: 'source_too_long'}));
   assert.ok(!saysTooLong({state: 'error'}));
   assert.ok(!saysTooLong({state: 'settled', reason: 'source_too_long'}));
+});
+
+test('white space at the edges of a removed part is not struck through', () => {
+  assert.deepEqual(painted([['a', true], [' b c\n\n', false], ['d ', true], [' ', false], ['e', false]]), [
+    ['a', false], [' ', false], ['b c', true], ['\n\n', false], ['d ', false], [' ', false], ['e', true],
+  ]);
+  assert.deepEqual(painted([]), []);
 });
