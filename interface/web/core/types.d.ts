@@ -253,6 +253,9 @@ export interface AcceptDetail extends Choice, ChoiceSource { because?: string }
 /** The methods of the branch view on its element, for other parts of the page. */
 export interface BranchViewHandle {
   rows(): DrawnRow[];
+  drawn(): DrawnView<DrawnRow>;
+  /** The revision of the text whose branches are wanted: older rows are refused. */
+  expected(): number;
   state(): string;
   isStale(): boolean;
   /** Give the focus to the branches; false if there are none. */
@@ -261,6 +264,10 @@ export interface BranchViewHandle {
   nextWord(branch: number): number;
   choiceOf(branch: number, token: number): Choice | null;
   choose(branch: number, token: number, source?: Partial<ChoiceSource>): boolean;
+  /** Dispatch a choice. Returns whether it was accepted; a refusal is shown. */
+  accept(choice: Choice | null, source: ChoiceSource): boolean;
+  /** Say which button is pointed at: its odds are shown below the rows. */
+  point(target: {branch: number, piece: number} | null): void;
   choosePointed(): boolean;
   /** Accept a whole row, or wait until it is complete; false if there is no such row. */
   chooseWhole(branch: number): boolean;
@@ -398,8 +405,8 @@ export interface DraftState extends TextState {
   accepted?: AcceptedSpan[];
 }
 
-/** The writer's settings of branches, as they are stored. `view` names how branches are shown. */
-export interface StoredSettings extends Partial<ViewOptionsOfRequest> { order?: string; banned?: BannedToken[]; view?: string }
+/** The writer's settings of branches, as they are stored. `view` names how branches are shown; `shape` and `session` belong to the tree. */
+export interface StoredSettings extends Partial<ViewOptionsOfRequest> { order?: string; banned?: BannedToken[]; view?: string; shape?: string; session?: boolean }
 
 /** The fields of a document without its identity. */
 export interface DocumentFields extends DraftState {
@@ -446,6 +453,71 @@ export interface DocumentLink {
   history?: unknown;
   play?: boolean;
 }
+
+// Trees: branches and the session as a drawing.
+
+/**
+ * What a node of a drawn tree is: a piece of the text (`typed` or `chosen`), of a text that was left behind, a beginning that
+ * was seen and not taken, a piece of a present branch (`ahead`), an ending, or everything else.
+ */
+export type TreeState = 'typed' | 'chosen' | 'left' | 'seen' | 'ahead' | 'end' | 'rest';
+
+/** A node of a drawn tree. Its key differs from all others of the tree. */
+export interface TreeNode {
+  key: string;
+  /** The characters that it adds to its parent's text. */
+  text: string;
+  state: TreeState;
+  /** Its odds after its parent; null where they are not known. */
+  odds: Odds | null;
+  children: TreeNode[];
+  /** The odds that none of the children has; null where there are no odds to tell. */
+  rest: number | null;
+  /** Whether the text has stood up to here, so that the odds of the children begin anew at 1. */
+  reached?: boolean;
+  /** Whether it is the end of the present text. */
+  here?: boolean;
+  /** The branch, and its index, that a click accepts up to one of its pieces. */
+  piece?: {row: DrawnRow, branch: number, piece: number};
+  /** Whether the branch belongs to an older text. */
+  inert?: boolean;
+  /** The text before the caret that a click goes to. */
+  goal?: string;
+}
+
+/** A beginning of a view that was shown, with its odds. */
+export interface SeenBeginning { text: string; odds: Odds }
+
+/** A view that was shown: the text before it, the beginnings of its rows, and the odds of texts that its rows begin with. */
+export interface SeenView { text: string; beginnings: SeenBeginning[]; odds: Map<string, Odds> }
+
+/** A text that the document has had before its caret. `base` and `p`: an accepted piece was added to that text, with these odds. */
+export interface PastText { text: string; base?: string; p?: number | null }
+
+/** A node with its position: `x` is its left edge, `right` that of its column, `y` its middle. `flow` and `out`: a river's width where it begins and ends. */
+export interface LaidNode {
+  node: TreeNode;
+  parent: LaidNode | null;
+  depth: number;
+  x: number;
+  right: number;
+  y: number;
+  label: string;
+  figure: string;
+  /** The label's width with its figure. */
+  width: number;
+  height: number;
+  flow: number;
+  out: number;
+}
+
+/** A link between a node and a child: where it leaves and arrives, and a river's width at both ends. */
+export interface LaidLink { from: LaidNode; to: LaidNode; x0: number; y0: number; x1: number; y1: number; w0: number; w1: number }
+
+export interface TreeLayout { width: number; height: number; river: boolean; nodes: LaidNode[]; links: LaidLink[] }
+
+/** The colours of an exported drawing. */
+export interface TreeColours { paper: string; ink: string; soft: string; quiet: string; accent: string; chosen: string }
 
 // Highlights tab.
 

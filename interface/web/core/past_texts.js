@@ -1,0 +1,95 @@
+// The texts that a document has had: found in its history, to be drawn and to be gone back to.
+/** @import {AbandonedText, HistoryStep, PastText, Span, TextState} from './types.d.ts' */
+import {applyChange} from './difference.js';
+import {spansAfterChange, spansWithin} from './chosen_spans.js';
+import {stateAfter, stateBefore} from './history.js';
+
+const MOST_STEPS = 300;   // before the present text, and after it
+
+/** @typedef {{steps: HistoryStep[], position: number, left: AbandonedText[]}} PastSource a history */
+/** @typedef {{state: TextState, caret: number, at?: number, index?: number, step?: HistoryStep}} PastState */
+/**
+ * @typedef {{at: number} | {index: number} | {text: string, spans: Span[], of: {kind: string, at?: number, index?: number} | null}} Destination
+ *   how a text is reached: the position in the history, the index among the abandoned texts, or a new step that writes it with
+ *   these chosen spans; `of` is the moment that it is the beginning of, null for the present text
+ */
+
+/**
+ * The states of the history: before the present one from the newest to the oldest, then the undone ones, then the abandoned.
+ * @param {PastSource} history
+ * @param {TextState} state the present one
+ * @returns {Generator<PastState>}
+ */
+function* statesOf({steps, position, left}, state) {
+  const known = new Map([[position, state]]);
+  let then = state;
+  for (let at = position - 1; at >= Math.max(0, position - MOST_STEPS); at -= 1) {
+    then = stateBefore(then, steps[at]);
+    known.set(at, then);
+    yield {state: then, at, caret: steps[at].before[0], step: steps[at]};
+  }
+  then = state;
+  for (let at = position; at < Math.min(steps.length, position + MOST_STEPS); at += 1) {
+    then = stateAfter(then, steps[at]);
+    known.set(at + 1, then);
+    yield {state: then, at: at + 1, caret: steps[at].after[0]};
+  }
+  for (const [index, entry] of left.entries()) {
+    const base = known.get(entry.at);
+    if (base?.text.startsWith(entry.removed, entry.start)) yield {state: abandonedState(base, entry), index, caret: entry.caret[0]};
+  }
+}
+
+/** @type {(base: TextState, entry: AbandonedText) => TextState} */
+const abandonedState = (base, entry) => ({text: applyChange(base.text, entry), spans: spansAfterChange(base.spans, entry, entry.marks)});
+
+/** @param {PastState} past */
+const textBefore = ({state, caret}) => state.text.slice(0, caret);
+
+/**
+ * The texts before the caret that the document has had, for a drawing: those that a choice was added to or led to, those
+ * that more than a word was removed from, and those that were undone or abandoned.
+ * @param {PastSource} history
+ * @param {TextState} state the present one
+ * @returns {PastText[]}
+ */
+export function pastTexts(history, state) {
+  /** @type {PastText[]} */
+  const found = [];
+  for (const past of statesOf(history, state)) {
+    const {step} = past, text = textBefore(past);
+    if (!step || removesWords(step)) found.push({text});
+    if (step?.kind === 'accept') found.push(...acceptedTexts(text, step));
+    if (step?.kind === 'reenter') found.push({text}, {text: applyChange(past.state.text, step).slice(0, step.after[0])});
+  }
+  return found;
+}
+
+/** @param {HistoryStep} step */
+const removesWords = ({removed}) => /\S\s+\S/.test(removed);
+
+/** @type {(base: string, step: HistoryStep) => PastText[]} */
+function acceptedTexts(base, {inserted, logprobs, healed}) {
+  const p = logprobs?.length && !healed ? Math.exp(logprobs.reduce((all, one) => all + one, 0)) : null;
+  return [{text: base}, {text: base + inserted, base, p}];
+}
+
+/**
+ * How to go to a text before the caret, so that nothing is lost; null if the document never had it.
+ * @param {string} text
+ * @param {PastSource} history
+ * @param {TextState} state the present one
+ * @returns {Destination | null}
+ */
+export function destinationOf(text, history, state) {
+  /** @type {PastState | null} */
+  let longer = state.text.startsWith(text) ? {state, caret: text.length} : null;
+  for (const past of statesOf(history, state)) {
+    const before = textBefore(past);
+    if (before === text) return past.at === undefined ? {index: past.index ?? 0} : {at: past.at};
+    if (!longer && before.startsWith(text)) longer = past;
+  }
+  if (!longer) return null;
+  const {at, index} = longer, of = index !== undefined ? {kind: 'left', index} : at !== undefined ? {kind: 'accepted', at} : null;
+  return {text, spans: spansWithin(longer.state.spans, 0, text.length), of};
+}

@@ -1,0 +1,85 @@
+// The session as a tree: the text as it stands, texts that were left behind, what was seen and not taken, and what may follow.
+/** @import {Odds, PastText, SeenView, Span, TreeNode} from './types.d.ts' */
+import {addRest} from './branch_tree.js';
+
+/**
+ * @typedef {object} Session
+ * @property {string} text before the caret
+ * @property {Span[]} spans its chosen stretches
+ * @property {PastText[]} past texts that the document has had
+ * @property {SeenView[]} seen views that were shown
+ * @property {TreeNode} ahead the present branches; its root is the end of the text
+ */
+
+/**
+ * The tree of a session. Every node but those of present branches is a text that stood before the caret, below the longest
+ * other one that it begins with; or a beginning that was seen after such a text.
+ * @param {Session} session
+ * @returns {TreeNode} the empty text
+ */
+export function sessionTree({text, spans, past, seen, ahead}) {
+  const nodes = nodesByText([text, ...past.map(one => one.text), ...seen.map(one => one.text)]);
+  const root = linkByPrefix(nodes);
+  for (const [full, node] of nodes) {
+    node.goal = full;
+    if (!text.startsWith(full)) node.state = 'left';
+    else if (touches(spans, full.length - node.text.length, full.length)) node.state = 'chosen';
+  }
+  for (const {text: full, base, p} of past) if (base !== undefined && typeof p === 'number') setOdds(nodes, full, base, {p, raw: true});
+  for (const view of seen) if (view.text !== text) addSeen(/** @type {TreeNode} */ (nodes.get(view.text)), view);
+  const here = /** @type {TreeNode} */ (nodes.get(text));
+  Object.assign(here, {here: true, goal: undefined, children: [...ahead.children, ...here.children], rest: ahead.rest});
+  return root;
+}
+
+/** @type {(texts: string[]) => Map<string, TreeNode>} */
+function nodesByText(texts) {
+  const sorted = [...new Set(['', ...texts])].sort();
+  return new Map(sorted.map(text => [text, {
+    key: `=${text}`, text, state: 'typed', odds: null, children: [], rest: null, reached: true,
+  }]));
+}
+
+/**
+ * Hang each text below the longest other one that it begins with: in their order that is the last one that it begins with.
+ * @param {Map<string, TreeNode>} nodes in the order of their texts
+ */
+function linkByPrefix(nodes) {
+  /** @type {[text: string, node: TreeNode][]} */
+  const open = [];
+  for (const [text, node] of nodes) {
+    while (open.length && !text.startsWith(open[open.length - 1][0])) open.pop();
+    if (open.length) {
+      const [parentText, parent] = open[open.length - 1];
+      parent.children.push(node);
+      node.text = text.slice(parentText.length);
+    }
+    open.push([text, node]);
+  }
+  return /** @type {TreeNode} */ (nodes.get(''));
+}
+
+/** @type {(spans: Span[], start: number, end: number) => boolean} */
+const touches = (spans, start, end) => spans.some(([from, to]) => from < end && to > start);
+
+/** @type {(nodes: Map<string, TreeNode>, text: string, base: string, odds: Odds) => void} */
+function setOdds(nodes, text, base, odds) {
+  const node = nodes.get(text);
+  if (node && base.length === text.length - node.text.length) node.odds = odds;
+}
+
+/**
+ * Give a node's children the odds that the view after it showed, and add the beginnings that led to none of them.
+ * @param {TreeNode} node
+ * @param {SeenView} view
+ */
+function addSeen(node, {beginnings, odds}) {
+  const led = node.children.filter(child => child.state !== 'seen');
+  for (const child of led) child.odds = odds.get(child.text) ?? null;
+  const passed = beginnings.filter(({text}) => !led.some(child => child.odds && child.text.startsWith(text)));
+  for (const {text, odds: own} of passed) {
+    node.children.push({key: `${node.key}+${text}`, text, state: 'seen', odds: own, children: [], rest: null, goal: node.goal});
+  }
+  node.children.sort((one, other) => (other.odds?.p ?? 1) - (one.odds?.p ?? 1));
+  addRest(node);
+}

@@ -1,0 +1,158 @@
+// Where the nodes of a tree are drawn. Depth grows to the right, one column for each depth; no two labels overlap.
+/** @import {LaidLink, LaidNode, TreeLayout, TreeNode} from './types.d.ts' */
+import {formatPercent} from './branch_sentences.js';
+import {labelWidth} from './label_width.js';
+import {nodeLabel} from './tree_sentences.js';
+
+export const LABEL_SIZE = 15;    // pixels of the labels' font
+export const FIGURE_SIZE = 12;   // of the odds beside them
+export const FIGURE_GAP = 6;     // pixels between a label and its odds
+export const LABEL_INSET = 2;    // from a node's left edge
+const HEIGHT = 28;               // of a node's row
+const COLUMN_GAP = 32;           // between two columns, where the links are
+const SIBLING_GAP = 4;           // between two rivers, one above the other
+const MARGIN = 16;
+const FULL_RIVER = 112;          // the width of a river of probability 1
+
+/** @typedef {{top: number[], bottom: number[]}} Contour the edges of a subtree in each column, from its root's on */
+
+/**
+ * Lay out a tree, or a river: then the width of each node is its probability, and the widths of a node's children add up to
+ * the node's with everything else. Where a text has stood, the river is as wide as at the start again.
+ * @param {TreeNode} root
+ * @param {{river?: boolean}} [options]
+ * @returns {TreeLayout}
+ */
+export function layoutTree(root, {river = false} = {}) {
+  const nodes = measuredNodes(root, river ? FULL_RIVER : 0);
+  const children = childrenByParent(nodes), mains = mainNodes(nodes);
+  // From the leaves on: a child comes after its parent in the list.
+  /** @type {Map<LaidNode, Contour>} */
+  const contours = new Map();
+  for (const node of nodes.toReversed()) contours.set(node, stack(node, children.get(node) ?? [], contours, mains));
+  moveToPage(nodes, /** @type {Contour} */ (contours.get(nodes[0])));
+  const columns = columnEdges(nodes);
+  for (const node of nodes) [node.x, node.right] = columns[node.depth];
+  return {
+    width: columns[columns.length - 1][1] + MARGIN, height: Math.max(...nodes.map(node => node.y + node.height / 2)) + MARGIN, river,
+    nodes, links: nodes.flatMap(node => linksOf(node, children.get(node) ?? [], river)),
+  };
+}
+
+/**
+ * The nodes with their sizes, each before its children. `full` is the width of a river of probability 1.
+ * @param {TreeNode} root
+ * @param {number} full
+ */
+function measuredNodes(root, full) {
+  /** @type {LaidNode[]} */
+  const nodes = [];
+  /** @type {{node: TreeNode, parent: LaidNode | null, flow: number}[]} */
+  const open = [{node: root, parent: null, flow: full}];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const laid = measuredNode(next, full), {node: {children}, out} = laid;
+    nodes.push(laid);
+    const total = Math.max(1, children.reduce((all, {odds}) => all + (odds?.p ?? 0), 0));
+    for (const node of children.toReversed()) open.push({node, parent: laid, flow: out * (node.odds?.p ?? 0) / total});
+  }
+  return nodes;
+}
+
+/** @type {(next: {node: TreeNode, parent: LaidNode | null, flow: number}, full: number) => LaidNode} */
+function measuredNode({node, parent, flow}, full) {
+  const out = node.reached && node.children.length ? full : flow;
+  const label = nodeLabel(node), figure = node.odds ? formatPercent(node.odds) : '';
+  const width = 2 * LABEL_INSET + labelWidth(label, LABEL_SIZE) + (figure ? FIGURE_GAP + labelWidth(figure, FIGURE_SIZE) : 0);
+  const depth = parent ? parent.depth + 1 : 0, height = Math.max(HEIGHT, flow, out);
+  return {node, parent, depth, x: 0, right: 0, y: 0, label, figure, width, height, flow, out};
+}
+
+/** @param {LaidNode[]} nodes */
+function childrenByParent(nodes) {
+  /** @type {Map<LaidNode, LaidNode[]>} */
+  const found = new Map();
+  for (const node of nodes) if (node.parent) found.set(node.parent, [...found.get(node.parent) ?? [], node]);
+  return found;
+}
+
+/**
+ * The nodes of the present text: it is drawn as a straight line.
+ * @param {LaidNode[]} nodes
+ */
+function mainNodes(nodes) {
+  /** @type {Set<LaidNode>} */
+  const mains = new Set();
+  for (let node = nodes.find(one => one.node.here) ?? null; node; node = node.parent) mains.add(node);
+  return mains;
+}
+
+/**
+ * Put the children of a node one below the other as near as their subtrees allow, and the node beside them. Their `y` counts
+ * from the node's.
+ * @type {(node: LaidNode, children: LaidNode[], contours: Map<LaidNode, Contour>, mains: Set<LaidNode>) => Contour}
+ */
+function stack(node, children, contours, mains) {
+  const own = {top: -node.height / 2, bottom: node.height / 2};
+  if (!children.length) {
+    // The label of everything else reaches into the next column.
+    const columns = node.node.state === 'rest' ? 2 : 1;
+    return {top: Array(columns).fill(own.top), bottom: Array(columns).fill(own.bottom)};
+  }
+  /** @type {Contour} */
+  const all = {top: [], bottom: []};
+  for (const child of children) {
+    const contour = /** @type {Contour} */ (contours.get(child));
+    const shared = contour.top.slice(0, all.bottom.length);
+    child.y = all.bottom.length ? Math.max(...shared.map((top, column) => all.bottom[column] + SIBLING_GAP - top)) : 0;
+    contour.top.forEach((top, column) => {
+      if (column >= all.top.length) all.top[column] = top + child.y;
+      all.bottom[column] = contour.bottom[column] + child.y;
+    });
+    contours.delete(child);
+  }
+  const main = children.find(child => mains.has(child));
+  const middle = main ? main.y : (children[0].y + children[children.length - 1].y) / 2;
+  for (const child of children) child.y -= middle;
+  return {top: [own.top, ...all.top.map(top => top - middle)], bottom: [own.bottom, ...all.bottom.map(bottom => bottom - middle)]};
+}
+
+/** @type {(nodes: LaidNode[], contour: Contour) => void} */
+function moveToPage(nodes, {top}) {
+  nodes[0].y = MARGIN - Math.min(...top);
+  for (const node of nodes) if (node.parent) node.y += node.parent.y;
+}
+
+/**
+ * The left and right edges of the columns: each is as wide as its widest label. The label of everything else may reach into
+ * the next column.
+ * @param {LaidNode[]} nodes
+ */
+function columnEdges(nodes) {
+  /** @type {number[]} */
+  const widths = [];
+  for (const {depth, width, node} of nodes) if (node.state !== 'rest') widths[depth] = Math.max(widths[depth] ?? 0, width);
+  for (const {depth, width} of nodes) {
+    const next = widths[depth + 1] ? COLUMN_GAP + widths[depth + 1] : 0;
+    widths[depth] = Math.max(widths[depth] ?? 0, width - next);
+  }
+  let left = MARGIN;
+  return widths.map(width => {
+    const edges = [left, left + width];
+    left += width + COLUMN_GAP;
+    return edges;
+  });
+}
+
+/**
+ * The links from a node to its children. A river leaves as wide as the node, and arrives as wide as each child.
+ * @type {(from: LaidNode, children: LaidNode[], river: boolean) => LaidLink[]}
+ */
+function linksOf(from, children, river) {
+  const flows = children.reduce((all, {flow}) => all + flow, 0), scale = flows ? from.out / flows : 0;
+  let edge = from.y - from.out / 2;
+  return children.map(to => {
+    const w0 = to.flow * scale, y0 = river ? edge + w0 / 2 : from.y;
+    edge += w0;
+    return {from, to, x0: river ? from.right : from.x + from.width, y0, x1: to.x, y1: to.y, w0, w1: to.flow};
+  });
+}

@@ -1,0 +1,33 @@
+// Where a key leads in a laid out tree.
+/** @import {LaidNode} from './types.d.ts' */
+
+/** @typedef {'left' | 'right' | 'up' | 'down' | 'here' | 'start'} TreeMove */
+
+/**
+ * The node that a key leads to; the same one where there is none. Left leads to the parent, right to the child in which the
+ * present text goes on, else the first one; up and down to the next node of the column.
+ * @param {LaidNode[]} nodes
+ * @param {LaidNode} from
+ * @param {TreeMove} move
+ */
+export function nodeAfterMove(nodes, from, move) {
+  if (move === 'start') return nodes[0];
+  if (move === 'here') return hereIn(nodes);
+  if (move === 'left') return from.parent ?? from;
+  if (move === 'right') return childTowards(nodes, from) ?? from;
+  const sign = move === 'down' ? 1 : -1, beyond = nodes.filter(one => one.depth === from.depth && sign * (one.y - from.y) > 0);
+  return beyond.sort((one, other) => sign * (one.y - other.y))[0] ?? from;
+}
+
+/**
+ * The end of the text, or the root.
+ * @param {LaidNode[]} nodes
+ */
+export const hereIn = nodes => nodes.find(({node}) => node.here) ?? nodes[0];
+
+/** @type {(nodes: LaidNode[], from: LaidNode) => LaidNode | undefined} */
+function childTowards(nodes, from) {
+  const children = nodes.filter(({parent}) => parent === from);
+  for (let node = /** @type {LaidNode | null} */ (hereIn(nodes)); node; node = node.parent) if (node.parent === from) return node;
+  return children[0];
+}

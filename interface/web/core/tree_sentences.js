@@ -1,0 +1,72 @@
+// The words of a drawn tree: labels, names for screen readers, and sentences.
+/** @import {LaidNode, TreeNode, TreeState} from './types.d.ts' */
+import {formatCount, formatPercent, quotedText, spokenText, visibleText} from './branch_sentences.js';
+
+const LONGEST = 24;   // characters of a label
+const LAST = 12;      // of the label of the text's end
+
+/**
+ * The label of a node: its text, of a long one the last words where the present text goes on, else the beginning.
+ * @param {TreeNode} node
+ */
+export function nodeLabel({text, state, here}) {
+  if (state === 'rest') return 'everything else';
+  if (state === 'end') return 'end';
+  if (!text) return 'start';
+  const line = text.replace(/(?<=\S)\s+(?=\S)/g, ' '), most = here ? LAST : LONGEST;
+  const cut = [...line].length <= most ? line : state === 'typed' || state === 'chosen' ? lastWords(line, most) : firstCharacters(line, most);
+  return visibleText(cut.trim() || firstCharacters(text, most));
+}
+
+/** @type {(line: string, most: number) => string} */
+const firstCharacters = (line, most) => ([...line].length <= most ? line : `${[...line].slice(0, most - 1).join('').trimEnd()}…`);
+
+/**
+ * The end of a line, from the beginning of a word on if there is one.
+ * @type {(line: string, most: number) => string}
+ */
+const lastWords = (line, most) => `…${[...line].slice(1 - most).join('').replace(/^\S*\s+(?=\S)/, '')}`;
+
+/** @type {Record<TreeState, string>} */
+const STATES = {
+  typed: 'typed', chosen: 'chosen', left: 'left behind', seen: 'seen, not taken', ahead: '', end: 'the end of the text', rest: 'everything else',
+};
+
+/**
+ * The name of a node for a screen reader: its text, what it is, and its odds.
+ * @param {TreeNode} node
+ */
+export function nodeName(node) {
+  const {state, text, odds, here, inert} = node, own = state === 'end' || state === 'rest' ? '' : text ? spokenText(nodeLabel(node)) : 'the start';
+  const parts = [own, text || !own ? STATES[state] : '', here ? 'the end of your text' : '', odds ? formatPercent(odds) : '', inert ? 'of an older text' : ''];
+  return parts.filter(Boolean).join(', ');
+}
+
+/**
+ * What a node is and what a click on it does, as one line.
+ * @param {TreeNode} node
+ */
+export function nodeSentence(node) {
+  const {state, text, odds, here} = node, named = text ? quotedText(text.length > 60 ? `…${text.slice(-60)}` : text) : 'The start';
+  const chance = odds ? ` ${formatPercent(odds)} after the text before it.` : '';
+  if (here) return 'Here your text ends.';
+  if (state === 'rest') return `${formatPercent(odds ?? {p: 0})}: what none of the branches drawn here begins with.`;
+  if (state === 'end') return `${formatPercent(odds ?? {p: 0})}: here the text would end. An ending inserts nothing.`;
+  if (state === 'seen') return `${named} was seen and not taken.${chance} A click goes back to where it was seen.`;
+  if (state === 'left') return `${named} was left behind.${chance} A click goes there; nothing is lost.`;
+  if (state === 'ahead') return `${named}${chance || '.'} A click inserts the text up to here.`;
+  return `${named}${text ? ` was ${STATES[state]}.` : '.'}${chance} A click goes back to here; nothing is lost.`;
+}
+
+/**
+ * What a drawing shows, in one sentence.
+ * @param {LaidNode[]} nodes
+ */
+export function drawingSentence(nodes) {
+  const count = (/** @type {TreeState} */ state) => nodes.filter(({node}) => node.state === state).length;
+  const branches = nodes.filter(({node}) => node.state === 'end' || (node.state === 'ahead' && !node.children.length)).length;
+  const ahead = branches ? `${formatCount(branches, 'branch', 'branches')} of ${formatCount(count('ahead'), 'token')}` : 'No branches yet';
+  const past = [['chosen', count('chosen')], ['left behind', count('left')], ['seen and not taken', count('seen')]]
+    .filter(([, number]) => number).map(([name, number]) => `${number} ${name}`);
+  return `${[ahead, ...past].join(', ')}.`;
+}

@@ -1,0 +1,46 @@
+// The shapes that a laid out tree is drawn with, on the page and in files.
+/** @import {LaidLink, LaidNode, TreeState} from './types.d.ts' */
+
+const UNKNOWN_WEIGHT = 2;   // of a line to a text whose odds are not known
+
+/** @typedef {{d: string, state: TreeState, filled: boolean, weight: number}} LinkShape a line of this weight, or a filled river */
+
+/** @param {number} value in pixels, with two decimals: the same bytes on every machine */
+export const pixels = value => String(Math.round(value * 100) / 100 || 0);
+
+/**
+ * The shape of a link.
+ * @param {LaidLink} link
+ * @param {boolean} river
+ * @returns {LinkShape}
+ */
+export function linkShape({from, to, x0, y0, x1, y1, w0, w1}, river) {
+  const {state, odds} = to.node;
+  if (!river) return {d: line(x0 + 2, from.right, y0, x1 - 3, y1), state, filled: false, weight: odds ? 1 + 4 * Math.sqrt(odds.p) : UNKNOWN_WEIGHT};
+  if (!w1) return {d: line(x0, x0, y0, x1, y1), state, filled: false, weight: 1};
+  const middle = pixels((x0 + x1) / 2), edge = (/** @type {number} */ y) => pixels(y);
+  const d = `M${pixels(x0)} ${edge(y0 - w0 / 2)}C${middle} ${edge(y0 - w0 / 2)} ${middle} ${edge(y1 - w1 / 2)} ${pixels(x1)} ${edge(y1 - w1 / 2)}`
+    + `V${edge(y1 + w1 / 2)}C${middle} ${edge(y1 + w1 / 2)} ${middle} ${edge(y0 + w0 / 2)} ${pixels(x0)} ${edge(y0 + w0 / 2)}Z`;
+  return {d, state, filled: true, weight: 1};
+}
+
+/**
+ * A straight line to the edge of the column, so that it crosses no label, and a curve from there.
+ * @type {(x0: number, edge: number, y0: number, x1: number, y1: number) => string}
+ */
+function line(x0, edge, y0, x1, y1) {
+  const middle = pixels((edge + x1) / 2);
+  return `M${pixels(x0)} ${pixels(y0)}H${pixels(edge)}C${middle} ${pixels(y0)} ${middle} ${pixels(y1)} ${pixels(x1)} ${pixels(y1)}`;
+}
+
+/**
+ * The rectangles of a node in a river: the river through its column, and a bar where the odds begin anew.
+ * @param {LaidNode} node
+ * @returns {{x: number, y: number, width: number, height: number, bar: boolean}[]}
+ */
+export function riverRectangles({node, x, right, y, flow, out}) {
+  const inner = node.children.length > 0, through = inner ? out : flow;
+  const own = {x, y: y - through / 2, width: right - x, height: through, bar: false};
+  const bar = {x: x - 3, y: y - out / 2, width: 3, height: out, bar: true};
+  return node.reached && inner ? [own, bar] : [own];
+}

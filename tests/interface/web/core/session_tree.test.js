@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+import {branchTree} from '../../../../interface/web/core/branch_tree.js';
+import {SeenViews} from '../../../../interface/web/core/seen_views.js';
+import {sessionTree} from '../../../../interface/web/core/session_tree.js';
+import {withDice} from '../../../support/scripts/dice.js';
+import {allNodes, drawnOf} from '../../../support/scripts/trees.js';
+import {likelyView, oddsOf, textOf, viewOf} from '../../../support/scripts/views.js';
+
+const NOTHING = branchTree({rows: []}, {text: '', revision: 1});
+const near = (found, wanted) => assert.ok(Math.abs(found - wanted) < 1e-9, `${found}, and not ${wanted}`);
+const treeOf = ({text = '', spans = [], past = [], seen = [], ahead = NOTHING}) =>
+  sessionTree({text, spans, past: past.map(one => (typeof one === 'string' ? {text: one} : one)), seen, ahead});
+
+// The full texts of all nodes that stood, from the root down.
+function fullTexts(node, before = '') {
+  const full = before + node.text;
+  const own = ['typed', 'chosen', 'left'].includes(node.state) ? [[full, node]] : [];
+  return [...own, ...node.children.flatMap(child => fullTexts(child, full))];
+}
+
+const seenOf = (text, view) => {
+  const seen = new SeenViews();
+  seen.add(text, drawnOf(view));
+  return seen.list;
+};
+
+test('each text hangs below the longest other one that it begins with', () => {
+  withDice(60, dice => {
+    const texts = Array.from({length: 12}, () => dice.text(6, ['a', 'b', ' '])), text = dice.among(texts);
+    const all = new Set(['', ...texts]), found = new Map(fullTexts(treeOf({text, past: texts})));
+    assert.deepEqual(new Set(found.keys()), all);
+    for (const [full, node] of found) {
+      const longest = [...all].filter(other => other !== full && full.startsWith(other)).sort((one, other) => other.length - one.length)[0];
+      assert.equal(node.text, full.slice(longest?.length ?? 0));
+      assert.equal(node.state === 'left', !text.startsWith(full), full);
+      assert.equal(node.goal, full === text ? undefined : full);
+      assert.equal(Boolean(node.here), full === text);
+    }
+  });
+});
+
+test('what was chosen in the present text is marked, also where only a part of it was', () => {
+  const tree = treeOf({text: 'Once upon a', spans: [[4, 9]], past: ['Once', 'Once upon', 'Once said']});
+  const states = Object.fromEntries(fullTexts(tree).map(([full, node]) => [full, node.state]));
+  assert.deepEqual(states, {'': 'typed', Once: 'typed', 'Once upon': 'chosen', 'Once upon a': 'typed', 'Once said': 'left'});
+});
+
+test('what was seen hangs below the text that it was seen after, but for what was taken', () => {
+  const view = likelyView(4, 3), taken = textOf(view.branches[1].ids[0]), text = `Once${taken}`;
+  const tree = treeOf({text, spans: [[4, text.length]], past: ['Once', text], seen: seenOf('Once', view)});
+  const [once] = tree.children, seen = once.children.filter(({state}) => state === 'seen');
+  assert.deepEqual(new Set(seen.map(node => node.text)), new Set([0, 2, 3].map(row => textOf(view.branches[row].ids[0]))));
+  for (const node of seen) near(node.odds.p, oddsOf([Number(node.text.slice(2))]));
+  assert.ok(seen.every(({goal, reached}) => goal === 'Once' && !reached));
+  const chosen = once.children.find(({state}) => state === 'chosen');
+  near(chosen.odds.p, oddsOf([view.branches[1].ids[0]]));
+  near(once.children.reduce((all, {odds}) => all + odds.p, 0), 1);
+  assert.equal(once.children.at(-1).state, 'rest');
+});
+
+test('a piece of several tokens that was taken has the odds of its whole path, and stands for its beginning', () => {
+  const view = viewOf([[1, 2, 3], [4, 5, 6]]), text = `Once${textOf(1)}${textOf(2)}`;
+  const [once] = treeOf({text, past: ['Once', text], seen: seenOf('Once', view)}).children;
+  near(once.children.find(({goal, here}) => here && goal === undefined).odds.p, oddsOf([1, 2]));
+  assert.deepEqual(once.children.filter(({state}) => state === 'seen').map(node => node.text), [textOf(4)]);
+  near(once.rest, 1 - oddsOf([1, 2]) - oddsOf([4]));
+});
+
+test('typed text that no row showed has no odds, and a view of it none but its own', () => {
+  const [once] = treeOf({text: 'Once else', past: ['Once', 'Once else'], seen: seenOf('Once', likelyView(2, 2))}).children;
+  assert.equal(once.children.find(({here}) => here).odds, null);
+});
+
+test('an accepted piece has its own odds where the view is forgotten', () => {
+  const past = [{text: 'Once'}, {text: 'Once upon', base: 'Once', p: 0.25}, {text: 'Once said', base: '', p: 0.5}, {text: 'Once ran', base: 'Once', p: null}];
+  const [once] = treeOf({text: 'Once upon', past}).children;
+  assert.deepEqual(once.children.map(({text, odds}) => [text, odds]), [[' ran', null], [' said', null], [' upon', {p: 0.25, raw: true}]]);
+});
+
+test('the present branches hang below the end of the text, beside what was left there', () => {
+  const ahead = branchTree(drawnOf(likelyView(3, 2)), {text: 'Once', revision: 3});
+  const [once] = treeOf({text: 'Once', past: ['Once', 'Once upon'], seen: seenOf('Once', likelyView(5, 2)), ahead}).children;
+  assert.ok(once.here);
+  assert.deepEqual(once.children.map(({state}) => state), ['ahead', 'ahead', 'ahead', 'rest', 'left']);
+  near(once.rest, ahead.rest);
+});
+
+test('no two nodes have one key', () => {
+  withDice(20, dice => {
+    const texts = Array.from({length: 8}, () => dice.text(4, ['a', ' w1', ' ']));
+    const seen = new SeenViews();
+    for (const text of texts) seen.add(text, drawnOf(likelyView(3, 2)));
+    const ahead = branchTree(drawnOf(likelyView(3, 3)), {text: texts[0], revision: 3});
+    const keys = allNodes(treeOf({text: texts[0], past: texts, seen: seen.list, ahead})).map(({key}) => key);
+    assert.equal(new Set(keys).size, keys.length);
+  });
+});

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+import {layoutTree} from '../../../../interface/web/core/tree_layout.js';
+import {labelWidth} from '../../../../interface/web/core/label_width.js';
+import {withDice} from '../../../support/scripts/dice.js';
+import {allNodes, randomTree} from '../../../support/scripts/trees.js';
+
+const both = run => withDice(40, dice => { for (const river of [false, true]) run(randomTree(dice), river); });
+
+// The box that a node's label and, in a river, the river itself fill.
+const boxOf = ({x, y, width, height}) => ({left: x, right: x + width, top: y - height / 2, bottom: y + height / 2});
+const overlap = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+
+test('no two labels overlap, and all lie on the page', () => {
+  both((root, river) => {
+    const {nodes, width, height} = layoutTree(root, {river}), boxes = nodes.map(boxOf);
+    boxes.forEach((box, index) => {
+      for (const other of boxes.slice(index + 1)) assert.ok(!overlap(box, other), JSON.stringify([box, other]));
+      assert.ok(box.left >= 0 && box.right <= width && box.top >= 0 && box.bottom <= height);
+    });
+  });
+});
+
+test('each node of the tree is laid out once, right of its parent', () => {
+  both((root, river) => {
+    const {nodes} = layoutTree(root, {river}), all = allNodes(root);
+    assert.deepEqual(new Set(nodes.map(({node}) => node)), new Set(all));
+    assert.equal(nodes.length, all.length);
+    for (const laid of nodes) {
+      if (!laid.parent) continue;
+      assert.ok(laid.parent.node.children.includes(laid.node));
+      assert.ok(laid.x > laid.parent.x && (laid.parent.node.state === 'rest' || laid.x > laid.parent.x + laid.parent.width));
+      assert.equal(laid.depth, laid.parent.depth + 1);
+    }
+  });
+});
+
+test('the label and its odds fit into the width of the node', () => {
+  both((root, river) => {
+    for (const {label, figure, width, x, right, node} of layoutTree(root, {river}).nodes) {
+      assert.ok(width >= labelWidth(label, 15) + (figure ? labelWidth(figure, 11) : 0));
+      assert.ok(node.state === 'rest' || x + width <= right);
+    }
+  });
+});
+
+test('the widths of the children of a river are their odds, and never exceed the width of the parent', () => {
+  withDice(60, dice => {
+    const {nodes} = layoutTree(randomTree(dice), {river: true}), full = nodes[0].out;
+    for (const parent of nodes.filter(({node}) => node.children.length)) {
+      const children = nodes.filter(one => one.parent === parent), p = parent.node.children.map(({odds}) => odds?.p ?? 0);
+      const sum = children.reduce((all, {flow}) => all + flow, 0);
+      assert.ok(sum <= parent.out + 1e-9);
+      if (p.reduce((all, one) => all + one, 0) > 0.999) assert.ok(Math.abs(sum - parent.out) <= 0.01 * parent.out);
+      children.forEach(child => assert.ok(Math.abs(child.flow - parent.out * (child.node.odds?.p ?? 0)) < 1e-9));
+      assert.equal(parent.out, parent.node.reached ? full : parent.flow);
+    }
+  });
+});
+
+test('a leaf is as wide as its odds, also where the text has stood', () => {
+  withDice(20, dice => {
+    for (const {node, flow, out, height} of layoutTree(randomTree(dice), {river: true}).nodes) {
+      if (!node.children.length) assert.equal(out, flow);
+      assert.equal(height, Math.max(28, flow, out));
+    }
+  });
+});
+
+test('odds that add up to more than 1 are narrowed to the width of the parent', () => {
+  const child = (key, p) => ({key, text: key, state: 'ahead', odds: {p}, children: [], rest: null});
+  const {nodes} = layoutTree({key: 'r', text: 'r', state: 'typed', odds: null, children: [child('a', 0.9), child('b', 0.6)], rest: 0, reached: true}, {river: true});
+  assert.ok(Math.abs(nodes[1].flow + nodes[2].flow - nodes[0].out) < 1e-9);
+  assert.ok(Math.abs(nodes[1].flow / nodes[2].flow - 1.5) < 1e-9);
+});
+
+test('a river leaves its node in one piece: its slices lie one below the other, in the order of the children', () => {
+  withDice(40, dice => {
+    const {nodes, links} = layoutTree(randomTree(dice), {river: true});
+    for (const parent of nodes) {
+      const own = links.filter(({from}) => from === parent).filter(({w0}) => w0 > 0);
+      let edge = parent.y - parent.out / 2;
+      for (const {y0, w0, w1, to, y1, x1, x0} of own) {
+        assert.ok(Math.abs(y0 - w0 / 2 - edge) < 1e-6);
+        assert.ok(w0 >= w1 - 1e-9 && w1 === to.flow && y1 === to.y && x1 === to.x && x0 === parent.right);
+        edge += w0;
+      }
+      if (own.length) assert.ok(Math.abs(edge - parent.y - parent.out / 2) < 1e-6);
+    }
+  });
+});
+
+test('links of siblings do not cross: children stand in the order of the tree, in every column', () => {
+  both((root, river) => {
+    const {nodes} = layoutTree(root, {river}), depths = new Set(nodes.map(({depth}) => depth));
+    const inOrder = allNodes(root);
+    for (const depth of depths) {
+      const column = nodes.filter(one => one.depth === depth).sort((one, other) => inOrder.indexOf(one.node) - inOrder.indexOf(other.node));
+      column.forEach((one, index) => assert.ok(!index || one.y > column[index - 1].y));
+    }
+  });
+});
+
+test('the present text is a straight line', () => {
+  withDice(40, dice => {
+    const {nodes} = layoutTree(randomTree(dice)), here = nodes.find(({node}) => node.here);
+    for (let node = here; node?.parent; node = node.parent) assert.ok(Math.abs(node.y - node.parent.y) < 1e-9);
+  });
+});
+
+test('five hundred nodes are laid out in a tenth of a second', () => {
+  withDice(1, dice => {
+    const root = randomTree(dice, {most: 500});
+    const times = Array.from({length: 3}, () => {
+      const began = performance.now();
+      layoutTree(root, {river: true});
+      return performance.now() - began;
+    });
+    assert.ok(Math.min(...times) < 100, String(times));
+  });
+});

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+import {layoutTree} from '../../../../interface/web/core/tree_layout.js';
+import {hereIn, nodeAfterMove} from '../../../../interface/web/core/tree_moves.js';
+import {withDice} from '../../../support/scripts/dice.js';
+import {randomTree} from '../../../support/scripts/trees.js';
+
+test('left leads to the parent, right to a child, and back', () => {
+  withDice(20, dice => {
+    const {nodes} = layoutTree(randomTree(dice));
+    for (const node of nodes) {
+      const left = nodeAfterMove(nodes, node, 'left'), right = nodeAfterMove(nodes, node, 'right');
+      assert.equal(left, node.parent ?? node);
+      if (node.node.children.length) assert.equal(right.parent, node);
+      else assert.equal(right, node);
+    }
+  });
+});
+
+test('up and down lead through every node of a column in its order, and end there', () => {
+  withDice(20, dice => {
+    const {nodes} = layoutTree(randomTree(dice));
+    for (const depth of new Set(nodes.map(node => node.depth))) {
+      const column = nodes.filter(node => node.depth === depth).sort((one, other) => one.y - other.y);
+      column.forEach((node, index) => {
+        assert.equal(nodeAfterMove(nodes, node, 'down'), column[index + 1] ?? node);
+        assert.equal(nodeAfterMove(nodes, node, 'up'), column[index - 1] ?? node);
+      });
+    }
+  });
+});
+
+test('right follows the present text, and one key each leads to its end and to the start', () => {
+  withDice(20, dice => {
+    const {nodes} = layoutTree(randomTree(dice)), here = hereIn(nodes);
+    for (const node of nodes) {
+      assert.equal(nodeAfterMove(nodes, node, 'here'), here);
+      assert.equal(nodeAfterMove(nodes, node, 'start'), nodes[0]);
+    }
+    let node = nodes[0];
+    while (node !== here) {
+      const next = nodeAfterMove(nodes, node, 'right');
+      assert.notEqual(next, node);
+      node = next;
+    }
+  });
+});
+
+test('without an end of the text the root stands for it, and right leads to the first child', () => {
+  const child = key => ({key, text: key, state: 'ahead', odds: {p: 0.3}, children: [], rest: null});
+  const {nodes} = layoutTree({...child('r'), children: [child('a'), child('b')]});
+  assert.equal(hereIn(nodes), nodes[0]);
+  assert.equal(nodeAfterMove(nodes, nodes[0], 'right').node.key, 'a');
+});

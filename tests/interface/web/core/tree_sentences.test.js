@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+import {drawingSentence, nodeLabel, nodeName, nodeSentence} from '../../../../interface/web/core/tree_sentences.js';
+
+const node = (state, text, more = {}) => ({key: 'k', text, state, odds: {p: 0.15}, children: [], rest: null, ...more});
+
+test('labels are short: of the present text the end, of others the beginning', () => {
+  assert.equal(nodeLabel(node('ahead', ' saw')), 'saw');
+  assert.equal(nodeLabel(node('typed', 'The old lighthouse keeper opened the door')), '…keeper opened the door');
+  assert.equal(nodeLabel(node('chosen', 'x'.repeat(25))), `…${'x'.repeat(23)}`);
+  assert.equal(nodeLabel(node('left', ' looked down at the grey and empty sea')), 'looked down at the gre…');
+  assert.equal(nodeLabel(node('typed', 'The old lighthouse keeper', {here: true})), '…keeper');
+  assert.equal(nodeLabel(node('ahead', 'x'.repeat(24))), 'x'.repeat(24));
+});
+
+test('labels have signs for what cannot be seen, and words for what is no text', () => {
+  assert.equal(nodeLabel(node('ahead', ' ')), '␣');
+  assert.equal(nodeLabel(node('ahead', '\n')), '↵');
+  assert.equal(nodeLabel(node('typed', 'one\n\ntwo')), 'one two');
+  assert.equal(nodeLabel(node('rest', '')), 'everything else');
+  assert.equal(nodeLabel(node('end', '')), 'end');
+  assert.equal(nodeLabel(node('typed', '')), 'start');
+  assert.equal([...nodeLabel(node('seen', '🙂'.repeat(30)))].length, 24);
+});
+
+test('names for screen readers say the text, what it is, and its odds', () => {
+  assert.equal(nodeName(node('ahead', ' saw')), 'saw, 15\u00a0%');
+  assert.equal(nodeName(node('ahead', ',')), 'comma, 15\u00a0%');
+  assert.equal(nodeName(node('chosen', ' saw', {odds: null})), 'saw, chosen');
+  assert.equal(nodeName(node('left', ' saw')), 'saw, left behind, 15\u00a0%');
+  assert.equal(nodeName(node('seen', ' saw')), 'saw, seen, not taken, 15\u00a0%');
+  assert.equal(nodeName(node('rest', '')), 'everything else, 15\u00a0%');
+  assert.equal(nodeName(node('end', '')), 'the end of the text, 15\u00a0%');
+  assert.equal(nodeName(node('typed', 'he', {odds: null, here: true})), 'he, typed, the end of your text');
+  assert.equal(nodeName(node('typed', '', {odds: null})), 'the start');
+  assert.equal(nodeName(node('ahead', ' saw', {inert: true})), 'saw, 15\u00a0%, of an older text');
+});
+
+test('a sentence says what a click does, and never that it does what it does not', () => {
+  assert.match(nodeSentence(node('ahead', ' saw')), /^“saw” 15.% after the text before it\. A click inserts the text up to here\.$/);
+  assert.match(nodeSentence(node('seen', ' saw')), /^“saw” was seen and not taken\. 15.% .* A click goes back to where it was seen\.$/);
+  assert.match(nodeSentence(node('left', ' saw', {odds: null})), /^“saw” was left behind\. A click goes there; nothing is lost\.$/);
+  assert.match(nodeSentence(node('chosen', ' saw', {odds: null})), /^“saw” was chosen\. A click goes back to here; nothing is lost\.$/);
+  assert.match(nodeSentence(node('typed', '', {odds: null})), /^The start\. A click goes back to here/);
+  assert.equal(nodeSentence(node('typed', 'he', {here: true})), 'Here your text ends.');
+  for (const state of ['rest', 'end']) assert.doesNotMatch(nodeSentence(node(state, '')), /click/);
+  assert.match(nodeSentence(node('typed', `${'a'.repeat(50)}${'b'.repeat(50)}`)), /^“…a{10}b{50}” was typed/);
+});
+
+test('the sentence of a drawing counts what it shows', () => {
+  const nodes = [['ahead', 3], ['left', 1], ['seen', 2], ['typed', 4]].flatMap(([state, count]) => Array.from({length: count}, () => ({node: node(state, 'x')})));
+  assert.equal(drawingSentence(nodes), '3 branches of 3 tokens, 1 left behind, 2 seen and not taken.');
+  assert.equal(drawingSentence(nodes.slice(0, 1)), '1 branch of 1 token.');
+  const inner = {node: node('ahead', 'x', {children: [node('end', '')]})}, end = {node: node('end', '')};
+  assert.equal(drawingSentence([inner, end, ...nodes.slice(0, 1)]), '2 branches of 2 tokens.');
+  assert.equal(drawingSentence(nodes.slice(6)), 'No branches yet.');
+});
