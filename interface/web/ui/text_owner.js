@@ -11,13 +11,15 @@ import {AcceptedTrail} from '../core/accepted_trail.js';
 import {EditHistory, stateAfter, stateBefore, turnFields} from '../core/history.js';
 import {applyChange, changeBetween, changeFits, changeTyped, inverseChange} from '../core/difference.js';
 import {dispatch} from './events.js';
-import {runsAfterChange} from '../core/authorship.js';
+import {runsAfterChange, runsWithin} from '../core/authorship.js';
 import {hasFocus, replaceInTextBox} from './text_box_writing.js';
 import {listenToTextBox} from './text_box_events.js';
-import {spansAfterChange} from '../core/chosen_spans.js';
+import {destinationOf, pastTexts} from '../core/past_texts.js';
+import {spansAfterChange, spansWithin} from '../core/chosen_spans.js';
 
 /** @param {string} text */
 const oneLineEnd = text => text.replace(/\r\n?/g, '\n');
+const NO_MOMENT = {kind: 'accepted', time: 0, before: '', text: ''};
 const OWN_KINDS = ['accept', 'reenter', 'replace'];   // kinds of changes that are no typing
 
 /** The text of one text box. */
@@ -85,6 +87,9 @@ export class TextOwner extends EventTarget {
   get canRedo() { return this.#history.canRedo; }
 
   get moments() { return this.#history.moments(this.#state); }
+
+  /** The texts before the caret that the document has had, for a drawing. */
+  get pastTexts() { return pastTexts(this.#history, this.#state); }
 
   /** The chosen spans of the text in the box, also during a composition. */
   get spans() {
@@ -173,15 +178,27 @@ export class TextOwner extends EventTarget {
     if (this.composing) return false;
     this.sync();
     const goal = this.#history.goal(moment, this.#state), authors = this.#history.goalAuthors(moment, this.#state);
-    if (!goal) return false;
-    const change = changeBetween(this.#text, goal.text), before = this.selection;
-    this.#write(change, goal.caret);
-    const turned = turnFields(this.#earlier, goal.earlier);
-    if (change.removed || change.inserted || turned.turn) {
-      const step = {...change, before, after: this.selection, kind: 'reenter', time: Date.now(), ...turned};
-      this.#record(step, [], {spans: goal.spans, authors});
-    }
-    this.#makeRevision('reenter');
+    if (goal) this.#enter(goal, authors);
+    return goal !== null;
+  }
+
+  /**
+   * Go to a text before the caret that the document has had: by undo or redo where the history holds it, else as one new step.
+   * What follows the caret stays in the second case. Returns false if the document never had that text.
+   * @param {string} text
+   */
+  goTo(text) {
+    if (this.composing) return false;
+    this.sync();
+    const found = destinationOf(text, this.#history, this.#state), {position} = this.#history;
+    if (!found) return false;
+    if ('at' in found) return this.#travel(found.at < position ? 'undo' : 'redo', Math.abs(found.at - position));
+    if ('index' in found) return this.reenter({...NO_MOMENT, kind: 'left', index: found.index});
+    const [, end] = this.selection, {length} = text, {spans, of} = found;
+    const later = spansWithin(this.#spans, end, this.text.length).map(([from, to]) => /** @type {Span} */ ([from + length, to + length]));
+    const known = of && this.#history.goalAuthors({...NO_MOMENT, ...of}, this.#state);
+    const authors = known ? [...runsWithin(known, 0, length), ...runsWithin(this.authors, end, Infinity)] : undefined;
+    this.#enter({text: text + this.text.slice(end), spans: [...spans, ...later], earlier: this.#earlier, caret: [length, length]}, authors);
     return true;
   }
 
@@ -258,21 +275,48 @@ export class TextOwner extends EventTarget {
     if (step.turn) this.#earlier = step.turn.after;
   }
 
-  /** @param {'undo' | 'redo'} verb */
-  #travel(verb) {
+  /**
+   * Write a text with its spans as one step.
+   * @param {TextState & {caret: Span}} goal
+   * @param {AuthorRun[]} [authors] of the whole text, where they are known
+   */
+  #enter(goal, authors) {
+    const change = changeBetween(this.#text, goal.text), before = this.selection;
+    this.#write(change, goal.caret);
+    const turned = turnFields(this.#earlier, goal.earlier);
+    if (change.removed || change.inserted || turned.turn) {
+      const step = {...change, before, after: this.selection, kind: 'reenter', time: Date.now(), ...turned};
+      this.#record(step, [], {spans: goal.spans, authors});
+    }
+    this.#makeRevision('reenter');
+  }
+
+  /**
+   * Undo or redo so many steps, as one change. Returns whether there was one.
+   * @param {'undo' | 'redo'} verb
+   * @param {number} [count]
+   */
+  #travel(verb, count = 1) {
     if (this.composing) return false;
     this.sync();
-    const step = this.#history[verb](), undoes = verb === 'undo';
-    if (!step) return false;
-    const change = undoes ? inverseChange(step) : step;
-    if (!changeFits(this.#text, change)) return this.#dropUnfitting(undoes);
-    const {spans, earlier} = (undoes ? stateBefore : stateAfter)(this.#state, step);
-    this.#write(change, undoes ? step.before : step.after);
+    const undoes = verb === 'undo';
+    let state = this.#state, selection = this.#selection, moved = 0;
+    for (let step = this.#history[verb](); step; step = ++moved < count ? this.#history[verb]() : null) {
+      const change = undoes ? inverseChange(step) : step;
+      if (!changeFits(state.text, change)) {
+        this.#dropUnfitting(undoes);
+        break;
+      }
+      state = (undoes ? stateBefore : stateAfter)(state, step);
+      this.#trail.applyChange(change);
+      if (!undoes && step.ids) this.#trail.add(step, this.revision + 1);
+      selection = undoes ? step.before : step.after;
+    }
+    if (!moved) return false;
+    this.#write(changeBetween(this.#text, state.text), selection);
     this.#text = this.text;
-    [this.#spans, this.#earlier] = [spans, earlier];
-    this.#trail.applyChange(change);
+    [this.#spans, this.#earlier] = [state.spans, state.earlier];
     this.#makeRevision(verb);
-    if (!undoes && step.ids) this.#trail.add(step, this.revision);
     return true;
   }
 
@@ -280,7 +324,6 @@ export class TextOwner extends EventTarget {
   #dropUnfitting(undoes) {
     this.#history[undoes ? 'redo' : 'undo']();
     this.#history[undoes ? 'forgetBefore' : 'forgetAfter']();
-    return false;
   }
 
   /**

@@ -181,3 +181,47 @@ def test_a_touch_does_not_bring_the_focus_into_the_box(box: TextBoxPage) -> None
     assert box.text == "Hello you"
     assert box.caret == 9
     assert box.get("document.activeElement === document.body")
+
+
+def test_a_text_of_the_history_is_gone_to_in_one_change_and_nothing_is_lost(box: TextBoxPage) -> None:
+    box.type("Once")
+    box.pause()
+    for piece in (" upon", " a", " time"):
+        box.accept(piece)
+    before = box.get("[owner.revision, owner.spans]")
+    assert box.kinds[-1] == "accept"
+    assert box.do("return owner.goTo('Once upon')")
+    assert (box.text, box.caret, box.kinds) == ("Once upon", 9, ["undo"])
+    assert box.get("owner.spans") == [[4, 9]]
+    assert box.get("owner.trail(-1, 0)") == [[4, [1], False]]
+    assert box.do("return owner.goTo('Once upon a time')")
+    assert (box.text, box.kinds) == ("Once upon a time", ["redo"])
+    assert [box.get("owner.revision"), box.get("owner.spans")] == [before[0] + 2, before[1]]
+    assert box.get("owner.trail(-1, 0)") == [[4, [1], False], [9, [1], False], [11, [1], False]]
+
+
+def test_what_is_left_behind_by_going_elsewhere_stays_listed_and_can_be_gone_to(box: TextBoxPage) -> None:
+    box.type("Once")
+    box.pause()
+    box.accept(" upon")
+    box.accept(" a")
+    box.do("owner.goTo('Once')")
+    box.accept(" more")
+    assert box.get("owner.left.map(({inserted}) => inserted)") == [" upon a"]
+    assert {"Once", "Once more", "Once upon a"} <= set(box.get("owner.pastTexts.map(({text}) => text)"))
+    assert box.do("return owner.goTo('Once upon a')")
+    assert (box.text, box.get("owner.spans")) == ("Once upon a", [[4, 9], [9, 11]])
+    box.undo()
+    assert box.text == "Once more"
+
+
+def test_the_beginning_of_a_text_is_gone_to_by_one_step_that_keeps_what_follows_the_caret(box: TextBoxPage) -> None:
+    box.type("Once upon a time. The end")
+    box.select(17)
+    box.pause()
+    assert box.do("return owner.goTo('Once upon')")
+    assert (box.text, box.caret) == ("Once upon The end", 9)
+    box.undo()
+    assert box.text == "Once upon a time. The end"
+    assert not box.do("return owner.goTo('Twice')")
+    assert box.text == "Once upon a time. The end"
