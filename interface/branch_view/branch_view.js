@@ -85,10 +85,15 @@ export class BranchView {
       rows: () => this.state.drawn.rows,
       state: () => this.state.status.state,
       isStale: () => isStale(this.state),
-      focus: () => focusFirst(this.root),
+      drawn: () => this.state.drawn,
+      expected: () => this.state.expectedRevision,
+      // A listener that shows the branches in another way takes the focus and cancels the event.
+      focus: () => !dispatch(this.root, 'enter', null, {cancelable: true}) || focusFirst(this.root),
       nextWord: branch => this.#nextWordEnd(branch),
       choiceOf: (branch, piece) => choiceAt(this.state, {branch, piece}),
       choose: (branch, piece, source) => this.choose(branch, piece, source),
+      accept: (choice, source) => this.accept(choice, source),
+      point: target => this.update({type: 'point', target}),
       choosePointed: () => this.accept(choiceAt(this.state, this.state.pointed), {byKeyboard: true, pointer: null}),
       chooseWhole: branch => this.#chooseWhole(branch),
       acceptAwaited: () => this.#acceptAwaited(),
@@ -115,6 +120,8 @@ export class BranchView {
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
     this.#paintMarks(before);
     this.#paintStatus();
+    const changed = now.drawn !== before.drawn || now.expectedRevision !== before.expectedRevision || now.status.state !== before.status.state;
+    if (changed) dispatch(this.root, 'drawn');
   }
 
   #paintRows() {

@@ -92,7 +92,7 @@ export class BranchOptions extends EventTarget {
  * @param {HTMLElement} label
  * @param {string} tip
  */
-function setTip(label, tip) {
+export function setTip(label, tip) {
   label.dataset.tip = tip;
   label.querySelector('input, select')?.setAttribute('aria-description', tip);
 }

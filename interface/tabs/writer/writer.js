@@ -5,6 +5,7 @@ import * as header from '../../web/ui/header.js';
 import {BranchController} from '../../web/ui/branch_controller.js';
 import {BranchOptions} from './branch_options.js';
 import {FirstVisitExample} from './first_visit.js';
+import {TreeView} from './tree_view.js';
 import {ViewChoice} from './view_choice.js';
 import {find} from '../../web/ui/elements.js';
 import {mountSheet} from './writer_sheet.js';
@@ -15,37 +16,42 @@ const MOST_DEPTH = 40;   // of rows that end at a word, clause, sentence or line
 
 /** @param {ComponentArguments} component */
 export async function start({props, server}) {
-  const page = await pageElements({sheet: '.writer', controls: '#controls', branches: '#branches'});
+  const page = await pageElements({sheet: '.writer', controls: '#controls', branches: '#branches', tree: '#tree'});
   await new WriterTab(page, server, props.value || {}).start();
 }
 
 class WriterTab {
   /**
-   * @param {{sheet: HTMLElement, controls: HTMLElement, branches: BranchViewElement}} elements
+   * @param {{sheet: HTMLElement, controls: HTMLElement, branches: BranchViewElement, tree: HTMLElement}} elements
    * @param {Server} server
    * @param {{example?: StoredExample, address?: string}} settings the stored example, and the configured public address
    */
-  constructor({sheet, controls, branches}, server, {example, address}) {
+  constructor({sheet, controls, branches, tree}, server, {example, address}) {
     this.branches = branches;
     this.options = new BranchOptions(controls);
     this.views = new ViewChoice(find(controls, '.views'), branches);
+    this.tree = new TreeView(tree, branches);
     this.sheet = mountSheet({element: sheet, hooks: {
-      settings: () => ({...this.options.settings, ...this.views.settings}),
+      settings: () => ({...this.options.settings, ...this.views.settings, ...this.tree.settings}),
       applySettings: settings => {
         this.options.set(settings);
         this.views.set(settings);
+        this.tree.set(settings);
       },
       view: () => this.controller.view,
       tree: () => this.controller.requests.tree(),
       model: header.modelName,
       publicAddress: () => address ?? null,
-      also: () => [branches],
+      also: () => [branches, tree],
     }});
     this.draft = this.sheet.draft;
     find(sheet, '.skip').addEventListener('click', () => {
       if (!branches.branchView.focus()) this.sheet.notice('There are no branches yet: write something first.');
     });
     this.example = new FirstVisitExample(this.draft.box, example ?? null, detail => this.controller.show(detail));
+    this.tree.start(this.draft, {
+      exampleText: () => this.example.text, fileName: ending => this.sheet.fileName(ending), notice: sentence => this.sheet.notice(sentence),
+    });
     this.controller = new BranchController({
       branches, draft: this.draft, mirror: this.sheet, server, controls,
       settings: () => this.settings,
@@ -70,7 +76,12 @@ class WriterTab {
     // Bans belong to a document; its own ones follow.
     onDetail(draft, 'change', ({kind}) => { if (kind === 'load') options.set({banned: []}); });
     options.addEventListener('change', () => controller.settingsChanged());
-    this.views.addEventListener('change', () => this.sheet.settingsChanged());
+    this.views.addEventListener('change', () => {
+      this.tree.show(this.views.view === 'tree');
+      this.sheet.settingsChanged();
+    });
+    this.tree.addEventListener('change', () => this.sheet.settingsChanged());
+    this.tree.show(this.views.view === 'tree');
     draft.addEventListener('instructing', () => controller.promptChanging());
     draft.addEventListener('instruction', () => controller.settingsChanged());
     onDetail(branches, 'ban', ({id, text}) => options.bans.add(id, text));

@@ -10,6 +10,7 @@ import {TextMirror} from '../../web/ui/text_mirror.js';
 import {closeOnClick, find, findAll} from '../../web/ui/elements.js';
 import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
+import {fileName} from './document_files.js';
 import {offerDialog, shareDialog} from './share_dialogs.js';
 import {replayDialog} from './replay_dialog.js';
 
@@ -156,6 +157,7 @@ export function mountSheet({element, hooks: given = {}}) {
     get ghostShown() { return mirror.ghostShown; },
     notice: (/** @type {string} */ sentence, /** @type {NoticeAction | null} */ action = null) => notice.show(sentence, action),
     instruction: () => instruction.value,
+    fileName: (/** @type {string} */ ending) => fileName(keeper.name, ending),
     settingsChanged: () => keeper.settingsChanged(),
     stop: () => { draft.stop(); leaving.abort(); },
   };

@@ -12,6 +12,12 @@ const INPUTS = [
 /** @type {Record<string, [down: number, along: number]>} */
 const MOVES = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity]};
 
+/** @type {Record<string, ReturnType<typeof treeKey>>} */
+const TREE_KEYS = {
+  ArrowLeft: {move: 'left'}, ArrowRight: {move: 'right'}, ArrowUp: {move: 'up'}, ArrowDown: {move: 'down'}, Home: {move: 'start'}, End: {move: 'here'},
+  Enter: {click: true}, ' ': {click: true}, '+': {zoom: 'in'}, '=': {zoom: 'in'}, '-': {zoom: 'out'}, 0: {zoom: 'fit'},
+};
+
 /** @param {KeyboardEvent} event */
 const withAltAlone = event => event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey;
 
@@ -78,6 +84,20 @@ export function branchKey(event) {
   if (Object.hasOwn(MOVES, key)) return {move: MOVES[key]};
   if (/^[1-9]$/.test(key)) return {word: Number(key) - 1};
   return key === 'Delete' ? {ban: true} : null;
+}
+
+/**
+ * What a key in the tree does, or null: move to a neighbour, to the end of the text or to the start, click, zoom, or lead
+ * back to the text.
+ * @param {KeyboardEvent} event
+ * @returns {{move?: 'left' | 'right' | 'up' | 'down' | 'here' | 'start', click?: boolean, zoom?: 'in' | 'out' | 'fit', leave?: boolean} | null}
+ */
+export function treeKey(event) {
+  const {key} = event;
+  if (event.isComposing) return null;
+  if (key === 'ArrowUp' && withAltAlone(event)) return {leave: true};
+  if (event.ctrlKey || event.metaKey || event.altKey) return null;
+  return Object.hasOwn(TREE_KEYS, key) ? TREE_KEYS[key] : null;
 }
 
 /**

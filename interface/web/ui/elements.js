@@ -110,12 +110,12 @@ function copyBySelecting(text, holder) {
 
 /**
  * Let the browser save a file.
- * @param {string} content
+ * @param {string | Blob} content
  * @param {string} name
  * @param {string} type its media type
  */
 export function downloadFile(content, name, type) {
-  const address = URL.createObjectURL(new Blob([content], {type: `${type};charset=utf-8`}));
+  const address = URL.createObjectURL(typeof content === 'string' ? new Blob([content], {type: `${type};charset=utf-8`}) : content);
   make('a', {href: address, download: name}).click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {branchKey, historyKey, isPause, isSend, kindOfInput, nameKey, textKey} from '../../../../interface/web/core/shortcuts.js';
+import {branchKey, historyKey, isPause, isSend, kindOfInput, nameKey, textKey, treeKey} from '../../../../interface/web/core/shortcuts.js';
 
 const MODIFIERS = ['ctrlKey', 'metaKey', 'altKey', 'shiftKey'];
 
@@ -141,4 +141,20 @@ test('Alt and an arrow lead from the text to the branches and back', () => {
   }
   assert.deepEqual([textKey(pressed('Alt+ArrowUp'), true), branchKey(pressed('Alt+ArrowDown'))], [null, null]);
   assert.deepEqual([textKey(pressed('Alt+ArrowDown', '', composing), true), branchKey(pressed('Alt+ArrowUp', '', composing))], [null, null]);
+});
+
+test('in the tree arrows move, Enter and space click, and signs zoom, also where Shift writes them', () => {
+  const moves = {ArrowLeft: 'left', ArrowRight: 'right', ArrowUp: 'up', ArrowDown: 'down', Home: 'start', End: 'here'};
+  for (const [key, move] of Object.entries(moves)) assert.deepEqual(treeKey(pressed(key)), {move});
+  for (const key of ['Enter', ' ']) assert.deepEqual(treeKey(pressed(key)), {click: true});
+  for (const [key, zoom] of [['Shift+=', 'in'], ['=', 'in'], ['-', 'out'], ['0', 'fit']]) assert.deepEqual(treeKey(pressed(key)), {zoom});
+  assert.deepEqual(treeKey({...pressed('Shift+x'), key: '+'}), {zoom: 'in'});
+  assert.deepEqual(treeKey(pressed('Alt+ArrowUp')), {leave: true});
+});
+
+test('in the tree no other key is ours, none with a modifier but Shift, and none while an input method composes', () => {
+  for (const key of ['a', '1', 'Tab', 'Escape', 'toString', 'PageDown']) assert.equal(treeKey(pressed(key)), null, key);
+  for (const keys of otherModifiers('', 'Shift+', 'Alt+')) for (const key of ['ArrowLeft', '0', 'Enter', 'ArrowUp']) assert.equal(treeKey(pressed(keys + key)), null, keys + key);
+  assert.equal(treeKey(pressed('Alt+ArrowDown')), null);
+  assert.equal(treeKey(pressed('Enter', '', composing)), null);
 });

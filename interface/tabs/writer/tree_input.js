@@ -1,0 +1,117 @@
+// Pointers and keys on a drawn tree: one tab stop, which the arrows move, and what was under a pointer when it went down.
+/** @import {Choice, ChoiceSource, LaidNode, TreeNode} from '../../web/core/types.d.ts' */
+/** @import {TreePainter} from './tree_painter.js' */
+/** @import {TreeViewport} from './tree_viewport.js' */
+import {choiceOf} from '../../web/core/choice.js';
+import {hereIn, nodeAfterMove} from '../../web/core/tree_moves.js';
+import {treeKey} from '../../web/core/shortcuts.js';
+
+/** @typedef {{laid: LaidNode, choice: Choice | null}} Press a node, and what accepting it meant when it was pressed */
+
+/**
+ * @typedef {object} TreeActions
+ * @property {(node: TreeNode, choice: Choice | null, source: ChoiceSource) => void} activate a click or Enter
+ * @property {(node: TreeNode | null) => void} point what the pointer or the focus is on; null for nothing
+ * @property {() => void} leave back to the text
+ */
+
+/** @param {TreeNode} node */
+const choiceAt = ({piece}) => (piece ? choiceOf(piece.row, piece.branch, piece.piece) : null);
+
+export class TreeInput {
+  /** @type {Press | null} */
+  #pressed = null;
+  /** @type {string | null} */
+  #stop = null;   // the key of the node with the tab stop
+
+  /**
+   * @param {SVGElement} svg
+   * @param {{painter: TreePainter, viewport: TreeViewport, actions: TreeActions}} parts
+   */
+  constructor(svg, {painter, viewport, actions}) {
+    this.svg = svg;
+    this.painter = painter;
+    this.viewport = viewport;
+    this.actions = actions;
+    // A click takes neither the focus nor the caret from the text box.
+    svg.addEventListener('mousedown', event => event.preventDefault());
+    svg.addEventListener('pointerdown', event => this.#onDown(event));
+    svg.addEventListener('click', event => this.#onClick(event));
+    svg.addEventListener('pointerover', event => { if (event.pointerType !== 'touch') actions.point(this.#nodeOf(event)?.node ?? null); });
+    svg.addEventListener('focusin', event => this.#onFocus(this.#nodeOf(event)));
+    for (const name of ['pointerleave', 'focusout']) svg.addEventListener(name, () => actions.point(null));
+    svg.addEventListener('keydown', event => this.#onKey(event));
+  }
+
+  /** Whether a node has the focus. */
+  get hasFocus() { return document.activeElement instanceof Element && this.svg.contains(document.activeElement); }
+
+  /** Focus the likeliest next piece, or else the end of the text. Returns false if nothing is drawn. */
+  focusFirst() {
+    const nodes = this.painter.layout?.nodes ?? [], here = nodes.length ? hereIn(nodes) : null;
+    return this.#focusOn(nodes.find(({parent, node}) => parent === here && node.state === 'ahead') ?? here);
+  }
+
+  /**
+   * After a paint: keep the tab stop on its node, or put it on the end of the text.
+   * @param {LaidNode[]} nodes
+   */
+  keepTabStop(nodes) { this.#moveTabStop(nodes.find(({node}) => node.key === this.#stop) ?? hereIn(nodes)); }
+
+  /** @param {Event} event */
+  #nodeOf(event) { return this.painter.nodeOf(/** @type {Element} */ (event.target)); }
+
+  /** @param {LaidNode} laid */
+  #moveTabStop(laid) {
+    this.#stop = laid.node.key;
+    for (const element of this.svg.querySelectorAll('[tabindex="0"]')) element.setAttribute('tabindex', '-1');
+    this.painter.elementOf(laid)?.setAttribute('tabindex', '0');
+  }
+
+  /** @param {LaidNode | null} laid */
+  #focusOn(laid) {
+    const element = laid && this.painter.elementOf(laid);
+    if (!element) return false;
+    this.#moveTabStop(laid);
+    element.focus({preventScroll: true});
+    element.scrollIntoView({block: 'nearest', inline: 'nearest'});
+    return true;
+  }
+
+  /** @param {LaidNode | null} laid */
+  #onFocus(laid) {
+    if (!laid) return;
+    this.#moveTabStop(laid);
+    this.actions.point(laid.node);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #onKey(event) {
+    const found = treeKey(event), laid = this.#nodeOf(event), nodes = this.painter.layout?.nodes ?? [];
+    if (!found || !laid) return;
+    event.preventDefault();
+    if (found.move) this.#focusOn(nodeAfterMove(nodes, laid, found.move));
+    else if (found.click) this.actions.activate(laid.node, choiceAt(laid.node), {byKeyboard: true, pointer: null});
+    else if (found.zoom === 'fit') this.viewport.fit();
+    else if (found.zoom) this.viewport.step(found.zoom);
+    else if (found.leave) this.actions.leave();
+    if (found.zoom) this.#focusOn(laid);
+  }
+
+  /**
+   * What is under the pointer when it goes down counts, even if a paint puts something else there before it goes up.
+   * @param {PointerEvent} event
+   */
+  #onDown(event) {
+    const laid = this.#nodeOf(event);
+    this.#pressed = laid && {laid, choice: choiceAt(laid.node)};
+  }
+
+  /** @param {MouseEvent} event */
+  #onClick(event) {
+    const laid = this.#nodeOf(event), {laid: {node}, choice} = this.#pressed ?? {laid: {node: laid?.node}, choice: laid && choiceAt(laid.node)};
+    this.#pressed = null;
+    const pointer = /** @type {PointerEvent} */ (event).pointerType || null;
+    if (laid && node) this.actions.activate(node, choice, {byKeyboard: event.detail === 0, pointer});
+  }
+}

@@ -1,0 +1,206 @@
+// The tree of the writer's branches: what it shows follows from the branch view and the draft, and a click goes through both.
+/** @import {BranchViewElement, Choice, ChoiceSource, StoredSettings, TreeNode} from '../../web/core/types.d.ts' */
+/** @import {TextOwner} from '../../web/ui/text_owner.js' */
+import {SeenViews} from '../../web/core/seen_views.js';
+import {TreeInput} from './tree_input.js';
+import {TreePainter} from './tree_painter.js';
+import {TreeViewport} from './tree_viewport.js';
+import {branchTree} from '../../web/core/branch_tree.js';
+import {coloursOf, savePng, saveSvg} from './tree_files.js';
+import {dispatch, onDetail} from '../../web/ui/events.js';
+import {drawingSentence, nodeSentence} from '../../web/core/tree_sentences.js';
+import {find, findAll, setAttribute, setText} from '../../web/ui/elements.js';
+import {hereIn} from '../../web/core/tree_moves.js';
+import {layoutTree} from '../../web/core/tree_layout.js';
+import {sessionTree} from '../../web/core/session_tree.js';
+import {setTip} from './branch_options.js';
+
+const TYPING_RESTS = 150;   // milliseconds: a paint never comes between two keys
+const UNKNOWN = 'The text of that node is no longer known.';
+
+/**
+ * @typedef {object} TreeHooks
+ * @property {() => string} exampleText the text of stored branches, while there is none of the person's
+ * @property {(ending: string) => string} fileName of the document, with this ending
+ * @property {(sentence: string) => void} notice shows a sentence to the person
+ */
+
+/** Draws the branches, or the whole session, as a tree or a river. Event: `change`, when a person or `set` changes its settings. */
+export class TreeView extends EventTarget {
+  /** The views that were shown on this page for this document. */
+  seen = new SeenViews();
+  /** @type {TextOwner | null} */
+  draft = null;
+  /** @type {TreeHooks | null} */
+  hooks = null;
+  #end = {text: '', revision: -1};   // the text before the caret, and its revision
+  #painting = false;                 // whether the next frame paints
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #lazy;                             // the timer of a paint that can wait
+  #centred = '';                     // what the drawing was last centred for
+
+  /**
+   * @param {HTMLElement} panel
+   * @param {BranchViewElement} branches
+   */
+  constructor(panel, branches) {
+    super();
+    this.panel = panel;
+    this.branches = branches;
+    this.svg = find(panel, '.tree-drawing', SVGSVGElement);
+    this.painter = new TreePainter(this.svg);
+    this.viewport = new TreeViewport(find(panel, '.tree-scroll'), this.svg);
+    this.input = new TreeInput(this.svg, {painter: this.painter, viewport: this.viewport, actions: {
+      activate: (node, choice, source) => this.#activate(node, choice, source),
+      point: node => this.#point(node),
+      leave: () => this.draft?.box.focus(),
+    }});
+    this.session = find(panel, '#tree-session', HTMLInputElement);
+    for (const label of findAll(panel, '[data-tip]')) setTip(label, label.dataset.tip ?? '');
+  }
+
+  /**
+   * Connect the tree to the text.
+   * @param {TextOwner} draft
+   * @param {TreeHooks} hooks
+   */
+  start(draft, hooks) {
+    this.draft = draft;
+    this.hooks = hooks;
+    this.#listen(draft);
+  }
+
+  /** @returns {StoredSettings} */
+  get settings() { return {shape: this.#river ? 'river' : 'tree', session: this.session.checked}; }
+
+  /**
+   * Take the settings of a document, a file or a link. Values that are not possible here change nothing.
+   * @param {StoredSettings} settings unchecked
+   */
+  set({shape, session}) {
+    const button = this.#shapes.find(({value}) => value === shape);
+    if (button) button.checked = true;
+    if (typeof session === 'boolean') this.session.checked = session;
+    this.#changed();
+  }
+
+  /** @param {boolean} shown */
+  show(shown) {
+    this.panel.hidden = !shown;
+    this.#centred = '';
+    this.#schedule();
+  }
+
+  get #shapes() { return [...this.panel.querySelectorAll('input')].filter(({type}) => type === 'radio'); }
+
+  get #river() { return this.#shapes.some(({value, checked}) => checked && value === 'river'); }
+
+  /** @param {TextOwner} draft */
+  #listen(draft) {
+    const {panel, branches} = this;
+    onDetail(draft, 'change', ({revision, kind}) => {
+      this.#end = {text: draft.before, revision};
+      if (kind === 'load') this.seen.clear();
+      if (kind === 'type') this.#scheduleLater();
+      else this.#schedule();
+    });
+    branches.addEventListener('drawn', () => this.#onDrawn());
+    branches.addEventListener('enter', event => { if (!panel.hidden && this.input.focusFirst()) event.preventDefault(); });
+    panel.addEventListener('change', () => {
+      this.#centred = '';
+      this.#changed();
+    });
+    /** @type {(selector: string, run: () => void) => void} */
+    const on = (selector, run) => find(panel, selector).addEventListener('click', run);
+    on('.zoom-in', () => this.viewport.step('in'));
+    on('.zoom-out', () => this.viewport.step('out'));
+    on('.fit', () => this.viewport.fit());
+    on('.save-svg', () => this.#save('svg'));
+    on('.save-png', () => this.#save('png'));
+  }
+
+  #changed() {
+    dispatch(this, 'change');
+    this.#schedule();
+  }
+
+  /** The branches have changed: record what can be seen, and draw it. */
+  #onDrawn() {
+    const {branchView} = this.branches, {rows} = branchView.drawn(), {text, revision} = this.#end;
+    const own = rows.length > 0 && rows.every(row => row.revision === revision);
+    if (own && text && branchView.state() === 'settled') this.seen.add(text, branchView.drawn());
+    if (own) this.#schedule();
+    else this.#scheduleLater();
+  }
+
+  #scheduleLater() {
+    clearTimeout(this.#lazy);
+    this.#lazy = setTimeout(() => this.#schedule(), TYPING_RESTS);
+  }
+
+  #schedule() {
+    if (this.#painting || this.panel.hidden || !this.draft) return;
+    this.#painting = true;
+    const {draft} = this;
+    requestAnimationFrame(() => {
+      this.#painting = false;
+      if (!this.panel.hidden) this.#paint(draft);
+    });
+  }
+
+  /** @param {TextOwner} draft */
+  #tree(draft) {
+    const {branchView} = this.branches, text = draft.before || (this.hooks?.exampleText() ?? ''), {spans} = draft;
+    const chosen = spans.some(([from, to]) => from < text.length && to >= text.length);
+    const ahead = branchTree(branchView.drawn(), {text, chosen, revision: branchView.expected()});
+    return this.session.checked ? sessionTree({text, spans, past: draft.pastTexts, seen: this.seen.list, ahead}) : ahead;
+  }
+
+  /** @param {TextOwner} draft */
+  #paint(draft) {
+    const layout = layoutTree(this.#tree(draft), {river: this.#river}), {svg, painter, viewport, input} = this;
+    const focused = input.hasFocus;
+    painter.paint(layout);
+    viewport.resize(layout.width, layout.height);
+    const sentence = drawingSentence(layout.nodes), here = hereIn(layout.nodes);
+    setAttribute(svg, 'aria-label', `${this.session.checked ? 'The session' : 'The branches'} as a ${this.#river ? 'river' : 'tree'}: ${sentence}`);
+    setText(find(this.panel, '.tree-says'), sentence);
+    if (!this.#centred) setText(find(this.panel, '.tree-announcement'), sentence);
+    input.keepTabStop(layout.nodes);
+    if (focused && !input.hasFocus) input.focusFirst();
+    // The drawing moves only when the text has: not while branches grow.
+    const centred = `${this.#end.revision} ${this.session.checked}`;
+    if (centred !== this.#centred) viewport.centre(here.x, here.y);
+    this.#centred = centred;
+  }
+
+  /** @param {TreeNode | null} node */
+  #point(node) {
+    const {branch, piece} = node?.piece ?? {};
+    this.branches.branchView.point(branch !== undefined && piece !== undefined && !node?.inert ? {branch, piece} : null);
+    setText(find(this.panel, '.tree-says'), node ? nodeSentence(node) : drawingSentence(this.painter.layout?.nodes ?? []));
+  }
+
+  /**
+   * Accept a branch up to a node, as a click on its row does; or go to the text of a node.
+   * @param {TreeNode} node
+   * @param {Choice | null} choice
+   * @param {ChoiceSource} source
+   */
+  #activate(node, choice, source) {
+    if (choice) this.branches.branchView.accept(choice, source);
+    else if (node.goal !== undefined && !this.draft?.goTo(node.goal)) this.hooks?.notice(UNKNOWN);
+  }
+
+  /** @param {'svg' | 'png'} ending */
+  async #save(ending) {
+    const {painter: {layout}, hooks} = this;
+    if (!layout || !hooks) return;
+    const options = {colours: coloursOf(this.panel), title: this.svg.getAttribute('aria-label') ?? '', name: hooks.fileName(ending)};
+    try {
+      await (ending === 'svg' ? saveSvg : savePng)(layout, options);
+    } catch (error) {
+      hooks.notice(/** @type {Error} */ (error).message);
+    }
+  }
+}

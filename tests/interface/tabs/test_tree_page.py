@@ -1,0 +1,291 @@
+"""The tree view of the Write tab in a browser: clicks, keys, the session, exports, speed."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import browser as browsers
+from tests.support.browser import Visit, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PROMPT = "The old lighthouse keeper"
+OVERLAPS = """() => {
+  const boxes = [...document.querySelectorAll('#tree text')].map(text => text.getBBox()).filter(({width}) => width);
+  const meet = (one, other) => one.x < other.x + other.width && other.x < one.x + one.width
+    && one.y < other.y + other.height && other.y < one.y + one.height;
+  return boxes.flatMap((one, index) => boxes.slice(index + 1).filter(other => meet(one, other))).length;
+}"""
+FRAMES = """async ([selector, milliseconds]) => {
+  const area = document.querySelector(selector), began = performance.now();
+  let frames = 0;
+  while (performance.now() - began < milliseconds) {
+    await new Promise(done => requestAnimationFrame(done));
+    frames += 1;
+    if (area) area.scrollTo(200 + 200 * Math.sin(frames / 20), 200 + 200 * Math.cos(frames / 20));
+  }
+  return 1000 * frames / (performance.now() - began);
+}"""
+
+
+@pytest.fixture
+def tiny(page: Any, tiny_page: str) -> Iterator[Visit]:
+    """The page with a tiny model."""
+    with browsers.visit_again(page, tiny_page) as opened:
+        opened.wait_for_status("ready")
+        yield opened
+
+
+@pytest.fixture
+def tree(tiny: Visit) -> Visit:
+    """The page with settled branches, shown as a tree."""
+    tiny.type(PROMPT, delay=1)
+    tiny.wait_until_settled()
+    choose(tiny, "view", "tree")
+    expect(nodes(tiny, "ahead").first).to_be_visible()
+    return tiny
+
+
+def choose(visit: Visit, name: str, value: str) -> None:
+    visit.page.locator(f"input[name={name}][value={value}]").check(force=True)
+
+
+def nodes(visit: Visit, state: str) -> Any:
+    return visit.page.locator(f"#tree .node[data-state={state}]")
+
+
+def path_to(visit: Visit, node: Any) -> str:
+    """The text of a node of the present branches with that of the nodes before it."""
+    key = str(node.get_attribute("data-key"))
+    parts = key.split("/")[1:]
+    keys = ["/".join(["here", *parts[: count + 1]]) for count in range(len(parts))]
+    return "".join(str(visit.page.locator(f'#tree [data-key="{one}"]').get_attribute("data-text")) for one in keys)
+
+
+def draw_again(visit: Visit) -> None:
+    visit.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def write_a_session(visit: Visit) -> list[str]:
+    """Three accepted pieces, the last of which is undone and replaced by another; the texts in their order."""
+    texts = [PROMPT]
+    for piece in (0, 1, 2):
+        visit.wait_until_settled()
+        draw_again(visit)
+        nodes(visit, "ahead").nth(piece).click()
+        texts.append(visit.text)
+    visit.wait_until_settled()
+    visit.page.locator("#document textarea").focus()
+    visit.page.keyboard.press("Control+z")
+    visit.wait_until_settled()
+    draw_again(visit)
+    others = [node for node in nodes(visit, "ahead").all() if texts[2] + path_to(visit, node) != texts[3]]
+    others[0].click()
+    visit.wait_until_settled()
+    texts.append(visit.text)
+    visit.page.locator("#tree-session").check()
+    expect(nodes(visit, "left").first).to_be_attached()
+    return texts
+
+
+def test_rows_are_the_default_and_the_choice_is_kept_with_the_other_settings(tiny: Visit) -> None:
+    tiny.type(PROMPT, delay=1)
+    tiny.wait_until_settled()
+    assert tiny.page.locator("#branches .rows").is_visible()
+    assert tiny.page.locator("#tree").is_hidden()
+    asked = len(tiny.asked)
+    choose(tiny, "view", "tree")
+    choose(tiny, "tree-shape", "river")
+    tiny.page.locator("#tree-session").check()
+    assert tiny.page.locator("#branches .rows").is_hidden()
+    tiny.wait_until_asked()
+    assert len(tiny.asked) == asked, "a view of the same branches asks nothing of the server"
+    tiny.page.wait_for_selector(".kept[data-state=saved]")
+    tiny.page.reload()
+    tiny.wait_for_status("ready")
+    expect(tiny.page.locator("#tree")).to_be_visible()
+    assert tiny.page.locator("input[value=river]").is_checked()
+    assert tiny.page.locator("#tree-session").is_checked()
+    choose(tiny, "view", "rows")
+    expect(tiny.page.locator("#branches .rows")).to_be_visible()
+    assert tiny.page.locator("#tree").is_hidden()
+
+
+def test_a_click_on_a_node_inserts_the_text_up_to_it_and_the_branches_follow(tree: Visit) -> None:
+    last = nodes(tree, "ahead").nth(2)
+    text = path_to(tree, last)
+    assert last.get_attribute("aria-level") == "4"
+    last.click()
+    assert tree.text == PROMPT + text
+    tree.wait_until_settled()
+    assert tree.text == PROMPT + text
+    expect(tree.page.locator("#document textarea")).to_be_focused()
+
+
+def test_the_tree_has_each_beginning_of_a_row_once_with_its_odds(tree: Visit) -> None:
+    rows = tree.page.evaluate(
+        "document.querySelector('#branches').branchView.rows()"
+        ".map(({pieces}) => pieces.map(({ids, odds}) => [ids.join(' '), odds.p]))"
+    )
+    wanted = {
+        "/".join(["here", *(ids for ids, _ in row[: count + 1])]): row[count][1]
+        for row in rows
+        for count in range(len(row))
+    }
+    found = nodes(tree, "ahead").evaluate_all("all => all.map(({dataset: {key, p}}) => [key, Number(p)])")
+    assert dict(found) == pytest.approx(wanted)
+    assert len(found) == len(wanted)
+
+
+def test_a_click_on_a_tree_of_an_older_text_is_refused_visibly(tree: Visit) -> None:
+    tree.page.locator("#pause").click()
+    tree.type(" x", delay=1)
+    expect(nodes(tree, "ahead").first).to_have_attribute("data-inert", "true")
+    text = tree.text
+    nodes(tree, "ahead").first.click()
+    assert tree.text == text
+    assert tree.page.locator("#branches").get_attribute("data-refused") is not None
+    assert tree.page.locator("#branches .note .words").is_visible()
+
+
+def test_by_keyboard_alone(tree: Visit) -> None:
+    tree.page.locator("#document textarea").focus()
+    tree.page.keyboard.press("Alt+ArrowDown")
+    first = nodes(tree, "ahead").first
+    expect(first).to_be_focused()
+    assert tree.page.locator("#tree [tabindex='0']").count() == 1
+    tree.page.keyboard.press("ArrowRight")
+    second = tree.page.locator("#tree .node:focus")
+    assert second.get_attribute("aria-level") == "3"
+    assert "%" in str(second.get_attribute("aria-label"))
+    text = path_to(tree, second)
+    scale = "document.querySelector('.tree-drawing').style.width"
+    width = tree.page.evaluate(scale)
+    tree.page.keyboard.press("+")
+    assert tree.page.evaluate(scale) != width
+    tree.page.keyboard.press("0")
+    expect(second).to_be_focused()
+    tree.page.keyboard.press("Enter")
+    assert tree.text == PROMPT + text
+    tree.wait_until_settled()
+    expect(tree.page.locator("#tree .node:focus")).to_have_count(1)
+    tree.page.keyboard.press("Control+z")
+    assert tree.text == PROMPT
+    tree.page.keyboard.press("Alt+ArrowUp")
+    expect(tree.page.locator("#document textarea")).to_be_focused()
+
+
+def test_the_session_shows_what_was_seen_chosen_and_left_behind_and_a_click_goes_there(tree: Visit) -> None:
+    texts = write_a_session(tree)
+    assert nodes(tree, "seen").count() > 5
+    assert nodes(tree, "chosen").count() == 3
+    goals = {f"={text}" for text in texts} | {"="}
+    keys = tree.page.locator("#tree .node").evaluate_all("all => all.map(({dataset: {key}}) => key)")
+    assert goals <= set(keys)
+    left = tree.page.locator("#tree .node[data-state=left]")
+    assert left.get_attribute("data-key") == f"={texts[3]}"
+    left.click()
+    assert tree.text == texts[3]
+    tree.wait_until_settled()
+    draw_again(tree)
+    assert tree.page.locator("#tree .node[data-here]").get_attribute("data-key") == f"={texts[3]}"
+    tree.page.locator(f'#tree [data-key="={texts[1]}"]').click()
+    assert tree.text == texts[1]
+    tree.wait_until_settled()
+    for text in (texts[4], texts[3], PROMPT, texts[4]):
+        draw_again(tree)
+        tree.page.locator(f'#tree [data-key="={text}"]').dispatch_event("click")
+        assert tree.text == text, "nothing is lost: each text can be gone to from each other"
+        tree.wait_until_settled()
+    seen = nodes(tree, "seen").first
+    after = str(seen.get_attribute("data-key"))[1:].rpartition("+")[0]
+    seen.dispatch_event("click")
+    assert tree.text == after
+
+
+@pytest.mark.parametrize("shape", ["tree", "river"])
+@pytest.mark.parametrize("session", [False, True])
+def test_no_two_labels_overlap_on_the_page(tree: Visit, shape: str, session: bool) -> None:
+    choose(tree, "tree-shape", shape)
+    if session:
+        write_a_session(tree)
+    draw_again(tree)
+    assert tree.page.evaluate(OVERLAPS) == 0
+    assert tree.page.locator("#tree text").count() > 10
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_a_drawing_saved_twice_gives_the_same_bytes(tree: Visit, tmp_path: Path, ending: str) -> None:
+    choose(tree, "tree-shape", "river")
+    write_a_session(tree)
+    files = []
+    for count in range(2):
+        with tree.page.expect_download() as waiting:
+            tree.page.locator(f"#tree .save-{ending}").click()
+        assert waiting.value.suggested_filename.endswith(f".{ending}")
+        waiting.value.save_as(tmp_path / str(count))
+        files.append((tmp_path / str(count)).read_bytes())
+    assert files[0] == files[1]
+    if ending == "png":
+        assert files[0].startswith(b"\x89PNG") and len(files[0]) > 5000
+        return
+    text = files[0].decode()
+    assert text.count("<text ") == tree.page.locator("#tree .node").count()
+    assert "var(" not in text and "NaN" not in text
+
+
+def test_a_drag_pans_and_does_not_click_and_control_and_the_wheel_zoom(tree: Visit) -> None:
+    tree.page.locator("#depth").fill("40")
+    tree.wait_until_settled()
+    area = tree.page.locator("#tree .tree-scroll")
+    area.evaluate("area => area.scrollTo(300, 0)")
+    box = area.bounding_box()
+    x, y = box["x"] + 200, box["y"] + box["height"] / 2
+    tree.page.mouse.move(x, y)
+    tree.page.mouse.down()
+    tree.page.mouse.move(x - 120, y, steps=5)
+    tree.page.mouse.up()
+    assert area.evaluate("area => area.scrollLeft") == 420
+    assert tree.text == PROMPT
+    width = area.evaluate("area => area.scrollWidth")
+    tree.page.keyboard.down("Control")
+    tree.page.mouse.wheel(0, -200)
+    tree.page.keyboard.up("Control")
+    tree.page.wait_for_function(f"document.querySelector('.tree-scroll').scrollWidth > {width}")
+    tree.page.locator("#tree .fit").click()
+    sizes = area.evaluate("area => [area.scrollWidth - area.clientWidth, area.scrollHeight - area.clientHeight]")
+    assert max(sizes) <= 1
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_panel_stays_within_the_page(tree: Visit, width: int) -> None:
+    tree.page.set_viewport_size({"width": width, "height": 844})
+    draw_again(tree)
+    assert tree.page.evaluate("document.documentElement.scrollWidth") <= width
+    box = tree.page.locator("#tree").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= width
+
+
+def test_panning_over_five_hundred_nodes_drops_few_frames(tree: Visit) -> None:
+    """Frames a second while a drawing of 500 nodes is panned, against a page without it, in turns in the same run."""
+    tree.control("mode").select_option("every_level")
+    tree.page.locator("#k").fill("20")
+    tree.page.locator("#depth").fill("40")
+    tree.wait_until_settled()
+    draw_again(tree)
+    assert nodes(tree, "ahead").count() >= 500
+    blank = tree.page.context.new_page()
+    rates: dict[str, list[float]] = {"#tree .tree-scroll": [], "": []}
+    for _ in range(3):
+        for page, selector in ((tree.page, "#tree .tree-scroll"), (blank, "")):
+            page.bring_to_front()
+            rates[selector].append(page.evaluate(FRAMES, [selector or "#none", 1500]))
+    blank.close()
+    drawn, empty = (statistics.median(rates[name]) for name in ("#tree .tree-scroll", ""))
+    print(f"frames a second: {drawn:.1f} panning over 500 nodes, {empty:.1f} on an empty page: {drawn / empty:.2f}")
+    assert drawn >= 0.9 * empty
