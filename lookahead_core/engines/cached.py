@@ -83,22 +83,14 @@ class CachedEngine:
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
         with self._lock:
-            slots = self._cache(node.tree).slots
-            missing: list[Node] = []
-            current: Node | None = node
-            while current is not None and current.depth and current not in slots:
-                missing.append(current)
-                current = current.parent
-            missing.reverse()
-            return missing
+            return self._uncached(node.tree, [node])
 
     def prefill(self, nodes: Sequence[Node]) -> None:
         with self._lock, torch.inference_mode():
             for tree, members in group_by_tree(nodes).items():
                 self._mark_used([tree])
                 # Another tree may have taken the slots of ancestors since the caller asked for `nodes_to_prefill`.
-                missing = {node: None for member in members for node in self.nodes_to_prefill(member)}
-                pending = [(tree, sorted(missing, key=lambda node: node.depth))]
+                pending = [(tree, self._uncached(tree, members))]
                 for segments in _split_into_passes(pending, set(), PREFILL_CHUNK):
                     self._pass(segments)
 
@@ -157,9 +149,23 @@ class CachedEngine:
         """
         for node in nodes:
             tree.mark_visible(node)
-        fresh = {missing: None for node in nodes for missing in self.nodes_to_prefill(node)}
-        again = [node for node in dict.fromkeys(nodes) if node not in fresh]
-        return [*sorted(fresh, key=lambda node: node.depth), *again]
+        uncached = dict.fromkeys(self._uncached(tree, nodes))
+        return [*uncached, *(node for node in dict.fromkeys(nodes) if node not in uncached)]
+
+    def _uncached(self, tree: TokenTree, nodes: Sequence[Node]) -> list[Node]:
+        """Return those of `nodes` and their ancestors that are not in the cache, by depth, each once, without the root.
+
+        `nodes` must be in `tree`. Nodes of one depth are in the order of `nodes`. A node is looked at once, however
+        many of its descendants are in `nodes`.
+        """
+        slots = self._cache(tree).slots
+        found: dict[Node, None] = {}
+        for node in nodes:
+            current: Node | None = node
+            while current is not None and current.depth and current not in slots and current not in found:
+                found[current] = None
+                current = current.parent
+        return sorted(found, key=lambda node: node.depth)
 
     def _score_in_passes(self, nodes: Sequence[Node], *, hidden: bool) -> Iterator[NodeScores]:
         """Generator: make the forward passes that `nodes` need, and yield the scores of each pass that has any of them.
