@@ -2,7 +2,8 @@
 /** @import {BranchViewState} from '../web/core/branch_view_state.js' */
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
 import {
-  PARTIAL_TOKEN_SIGN, SHARE_MEANING, continuedLetters, formatPercent, shareLabel, spokenText, visibleText,
+  PARTIAL_TOKEN_SIGN, SHARE_MEANING, continuedLetters, formatPercent, shareLabel, spokenText, stopPhrase,
+  stopSentence, visibleText,
 } from '../web/core/branch_sentences.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
@@ -40,7 +41,7 @@ function paintRow(node, row, {index, widest, typed}) {
   setAttribute(node, 'data-cut', row.cut);
   setAttribute(node, 'data-bound', row.share.bound);
   setAttribute(node, 'data-pinned', row.pinned);
-  setAttribute(node, 'aria-label', `Branch ${index + 1}${row.pinned ? ', the rest of what you chose' : ''}, ${shareLabel(row)}`);
+  setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && 'the rest of what you chose', shareLabel(row), stopPhrase(row)].filter(Boolean).join(', '));
   setAttribute(find(node, '.share'), 'title', `${shareLabel(row)}. ${SHARE_MEANING}`);
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
   setText(find(node, '.figure'), figure);
@@ -51,7 +52,7 @@ function paintRow(node, row, {index, widest, typed}) {
 
 /** @param {HTMLElement} tokens @param {DrawnRow} row @param {string} letters of the word that the row continues */
 function paintTokens(tokens, row, letters) {
-  for (const sign of findAll(tokens, '.sign, .end, .typed')) sign.remove();
+  for (const sign of findAll(tokens, '.sign, .end, .typed, .stopped')) sign.remove();
   trimChildren(tokens, row.pieces.length);
   const elements = childrenOf(tokens);
   const buttons = row.pieces.map((piece, index) => {
@@ -63,7 +64,8 @@ function paintTokens(tokens, row, letters) {
   row.pieces.forEach((piece, index) => { if (piece.unsaid) buttons[index].before(makeSign(piece.unsaid)); });
   if (row.unsaid) tokens.append(makeSign(row.unsaid));
   if (row.end) tokens.append(makeEnd(row.end));
-  if (row.open) tokens.append(makeOpen());
+  if (row.open && !row.limit) tokens.append(makeOpen());
+  if (stopPhrase(row)) tokens.append(makeStop(row));
 }
 
 /** @param {HTMLElement} tokens @param {number} index */
@@ -97,6 +99,14 @@ const makeTyped = letters => make('span', {className: 'typed', text: `${letters}
 
 /** The sign of a row that has not reached the end that is asked for. */
 const makeOpen = () => make('span', {className: 'sign', text: '…', title: 'It goes on: its end is not known.'});
+
+/** @param {DrawnRow} row that repeats itself, or has reached its limit */
+function makeStop(row) {
+  const chip = make('span', {className: 'stopped', text: stopPhrase(row), title: stopSentence(row)});
+  chip.setAttribute('role', 'note');
+  chip.setAttribute('aria-label', stopSentence(row));
+  return chip;
+}
 
 /** @param {number} count of tokens without a whole character */
 const makeSign = count => make('span', {

@@ -64,7 +64,7 @@ class PageSession:
         options = {**request.options, "depth": request.options["depth"] + bool(document.reopens)}
         if request.source is not None:
             options["speculate"] = True  # a rewriting often repeats its source, which suffix drafts find
-        yield from self._views(document.lookahead_steps(**options, heal=True), request)
+        yield from self._views(document.lookahead_steps(**options, heal=True, stop_at_repetition=True), request)
 
     def _views(self, steps: Iterator[LookaheadStep], request: BranchRequest) -> Iterator[View]:
         """Yield the `steps` of a lookahead as JSON values, as `answer_steps` describes them; there must be one.
@@ -102,7 +102,7 @@ class PageSession:
         assert document is not None
         assert shown is not None
         began, sent = document.tree.work.tokens, 0
-        shallow = {**options, "depth": ahead_depth(options)}
+        shallow = {**options, "depth": ahead_depth(options), "stop_at_repetition": True}
         for prepared in prefetch_views(document, shown, most_nodes=AHEAD_NODES, **shallow):
             if prepared is None:
                 yield {}

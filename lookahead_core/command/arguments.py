@@ -158,6 +158,7 @@ CORE_OPTIONS: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
         _repeatable("--ban", int, "banned", "the id of a token that no branch may contain"),
         CommandOption("--heal", bool, "finish the word that the text ends in"),
         CommandOption("--speculate", bool, "draft continuations from the text, several tokens per pass"),
+        CommandOption("--stop-at-repetition", bool, "end a branch where it would repeat itself"),
     ),
 }
 """Options of the core, by the methods that take them. A test compares them with the core's options dataclasses."""

@@ -169,7 +169,8 @@ def _branch_tree(branches: Iterable[Branch]) -> TreeRow:
             share = math.exp(math.fsum(branch.logprobs[:index]))
             row = row.children.setdefault(token_id, TreeRow(share, texts.get(index, "")))
         row.stops += 1
-        row.note = "  ".join(filter(None, ("end" * branch.ended, f"× {row.stops}" * (row.stops > 1))))
+        end = "end" * branch.ended + "repeats" * branch.repeats
+        row.note = "  ".join(filter(None, (end, f"× {row.stops}" * (row.stops > 1))))
     for row in _all(top):
         if row.stops and row.children:
             row.note = "also stops here"

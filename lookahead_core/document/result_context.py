@@ -147,6 +147,7 @@ def _branch(leaf: BranchLeaf, distinguishing_length: int, before: str, context: 
         ended=leaf.ended(context.stop),
         healed=leaf.healed,
         said=leaf.predictions,
+        repeats=leaf.repeats,
         _origin=weakref.ref(context.origin),
     )
 

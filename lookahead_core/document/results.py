@@ -61,6 +61,8 @@ class Branch:
     """Whether the first token replaces the last typed one."""
     said: tuple[Prediction, ...] = field(default=(), repr=False, compare=False)
     """For each token, the prediction that its log-probability comes from."""
+    repeats: bool = False
+    """Whether it ends here because it repeats itself, or the end of the text; only with `stop_at_repetition`."""
     _origin: weakref.ref[Node] | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -61,4 +61,5 @@ def _cut(branch: B, conversation: Conversation, before: str) -> B:
         said=branch.said[:tokens],
         pieces=branch.pieces[:kept],
         ended=True,
+        repeats=False,
     )

@@ -231,6 +231,7 @@ def _branch_as_json(branch: Branch) -> Answer:
         "share": branch.share,
         "probability": math.exp(math.fsum(branch.logprobs)),
         "ended": branch.ended,
+        "repeats": branch.repeats,
     }
 
 

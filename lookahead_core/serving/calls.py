@@ -182,12 +182,13 @@ class Calls:
         seed: int = 0,
         heal: bool = False,
         messages: Messages | None = None,
+        stop_at_repetition: bool = False,
     ) -> Steps:
         """Return several continuations of a text at once, with their probabilities.
 
-        The answer has branches (text, ids, logprobs, share, probability and ended of each), coverage (the probability
-        that they hold together), given (the typed characters that heal re-opened) and seen_from (the index of the first
-        character that the model reads).
+        The answer has branches (text, ids, logprobs, share, probability, ended and repeats of each), coverage (the
+        probability that they hold together), given (the typed characters that heal re-opened), and seen_from (the index
+        of the first character that the model reads).
 
         Args:
             text: A plain text; give either this or messages.
@@ -200,6 +201,7 @@ class Calls:
             seed: The same seed draws the same branches.
             heal: Whether to finish a word that the text ends in; branches then have only the characters to insert.
             messages: {"role", "content"} each; the last one is unfinished and is continued.
+            stop_at_repetition: Whether a branch ends where it would repeat itself; repeats then says so.
         """
         options: LookaheadKeywords = {
             "k": k,
@@ -210,6 +212,7 @@ class Calls:
             "top_p": top_p,
             "seed": seed,
             "heal": heal,
+            "stop_at_repetition": stop_at_repetition,
         }
         with self.open_document(text, messages) as call_document:
             for step in call_document.document.lookahead_steps(**options):  # noqa: B007

@@ -25,11 +25,11 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
     """Return a lookahead result as JSON, with packed predictions from which a page applies temperatures itself.
 
     `nodes` lists the predictions, that of the first token first, each with the `kept` likeliest tokens in the format of
-    `packed_predictions.pack`. A branch has `ids`, `logprobs`, `pieces`, `ended`, `healed`, and in `at` for each token
-    the index of its prediction in this list. The field `rest` has at most `rest` other first tokens, with `ids`,
-    `logprobs`, `at`, `text` and `end` (whether it is an end token). `without` has at most `MAX_BANNED_SHOWN` of
-    `Lookahead.banned`, with `id`, `text` and `probability`. `given`, `seen_from`, `cost` and `alone` are those of
-    `Lookahead`; `asked` has the `REPORTED_OPTIONS`, and the number of banned tokens.
+    `packed_predictions.pack`. A branch has `ids`, `logprobs`, `pieces`, `ended`, `healed`, `repeats`, and in `at` for
+    each token the index of its prediction in this list. The field `rest` has at most `rest` other first tokens, with
+    `ids`, `logprobs`, `at`, `text` and `end` (whether it is an end token). `without` has at most `MAX_BANNED_SHOWN` of
+    `Lookahead.banned`, with `id`, `text` and `probability`. `given`, `seen_from`, `cost` and `alone` are
+    those of `Lookahead`; `asked` has the `REPORTED_OPTIONS`, and the number of banned tokens.
     """
     predictions = _distinct_predictions(result, rest)
     indexes = {id(prediction): index for index, prediction in enumerate(predictions)}
@@ -73,6 +73,7 @@ def _branch_as_json(branch: Branch, indexes: dict[int, int]) -> dict[str, Any]:
         "pieces": [{"text": piece.text, "tokens": piece.tokens, "ends": piece.ends} for piece in branch.pieces],
         "ended": branch.ended,
         "healed": branch.healed,
+        "repeats": branch.repeats,
     }
 
 

@@ -13,6 +13,7 @@ from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.prediction import Prediction
 from lookahead_core.strategies.continuation import Continuation
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
+from lookahead_core.strategies.repetition import size_before_repetition
 from lookahead_core.strategies.sampling import exclude_tokens
 from lookahead_core.tree import Node
 
@@ -56,7 +57,9 @@ class BranchLeaf:
     typed: bytes = b""
     """The text of the last typed token, if the path's first token replaces it; else empty."""
     complete: bool = False
-    """Whether the path has reached the end of its word, clause, sentence or line, and stops growing."""
+    """Whether the path stops growing: it has reached the end of its word, clause, sentence or line, or `repeats`."""
+    repeats: bool = False
+    """Whether the path stops growing because its next tokens, or its last ones, repeat those before them."""
     tokens_past_end: tuple[int, ...] = ()
     """Tokens after the end of a complete path that had to be known to find that end."""
 
@@ -167,15 +170,18 @@ class Growth:
     def extended(self, leaf: BranchLeaf, token_id: int, logprob: float, prediction: Prediction) -> BranchLeaf:
         """Return a new leaf, one token further; if its path then reaches the end of its unit of text, a complete one.
 
-        The complete leaf is cut off at that end, which may lie before the new token, and may then equal others. An end
-        token completes no unit. `logprob`, the token's log-probability, and `prediction`, from which it was read, are
-        stored unchecked.
+        With the option `stop_at_repetition` a path that repeats itself is complete too. The complete leaf is cut off at
+        that end, which may lie before the new token, and may then equal others. An end token completes no unit.
+        `logprob`, the token's log-probability, and `prediction`, from which it was read, are stored unchecked.
         """
         grown = leaf.extended(token_id, logprob, prediction)
-        if self.context.completed_size is None or token_id in self.end_token_ids:
+        if token_id in self.end_token_ids:
             return grown
-        size = self.context.completed_size(grown.token_ids, grown.typed)
-        return grown if size is None else grown.completed(size)
+        if self.context.completed_size is not None:
+            size = self.context.completed_size(grown.token_ids, grown.typed)
+            if size is not None:
+                return grown.completed(size)
+        return _without_repetition(grown) if self.options.stop_at_repetition else grown
 
     def evaluate(self, leaves: Sequence[BranchLeaf]) -> bool:
         """Make the predictions (without banned tokens) after these leaves known, in one forward pass at most.
@@ -236,12 +242,23 @@ class Growth:
 
         If branches end by number of tokens alone, paths are not compared, and all leaves are returned.
         """
-        if self.context.completed_size is None:
+        if self.context.completed_size is None and not self.options.stop_at_repetition:
             return list(leaves)
         by_path: dict[tuple[int, ...], BranchLeaf] = {}
         for leaf in leaves:
             by_path.setdefault(leaf.token_ids, leaf)
         return list(by_path.values())
+
+
+def _without_repetition(leaf: BranchLeaf) -> BranchLeaf:
+    """Return the leaf itself, or a complete one if its path repeats itself, cut as `size_before_repetition` says."""
+    token_ids: list[int] = []
+    node: Node | None = leaf.node
+    while node is not None and node.depth and len(token_ids) < 2 * len(leaf.token_ids):
+        token_ids.append(node.token_id)
+        node = node.parent
+    size = size_before_repetition(token_ids[::-1], len(leaf.token_ids))
+    return leaf if size is None else replace(leaf.completed(size), repeats=True)
 
 
 def renormalised_among(row: torch.Tensor, token_ids: torch.Tensor) -> tuple[torch.Tensor, Prediction]:

@@ -80,6 +80,9 @@ class LookaheadKeywords(TypedDict, total=False):
     """Whether to re-open the last typed token if the text ends inside a word or in spaces."""
     speculate: bool
     """Whether to draft continuations from the text and verify several tokens per pass. The branches are the same."""
+    stop_at_repetition: bool
+    """Whether a branch ends where its next tokens, at least three, would repeat those just before them. Its `repeats`
+    is then True. A branch that repeats the text's last tokens ends after them."""
 
 
 class RuleKeywords(TypedDict, total=False):

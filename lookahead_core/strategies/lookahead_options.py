@@ -32,7 +32,12 @@ INTEGER_RANGES = {
     "seed": (0, MAX_SEED),
 }
 """Lowest and highest value of each integer option, both allowed."""
-NUMBER_RANGES = {"cutoff": (0.0, 1.0), "slope": (1.0, 100.0), "temperature": (0.0, 2.0), "top_p": (0.0, 1.0)}
+NUMBER_RANGES = {
+    "cutoff": (0.0, 1.0),
+    "slope": (1.0, 100.0),
+    "temperature": (0.0, 2.0),
+    "top_p": (0.0, 1.0),
+}
 """Lowest and highest value of each number option, both allowed, except that `top_p` must be more than 0."""
 
 
@@ -59,6 +64,7 @@ class LookaheadOptions:
     banned: Collection[int] = frozenset()
     heal: bool = False
     speculate: bool = False
+    stop_at_repetition: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> LookaheadOptions:
@@ -77,7 +83,7 @@ class LookaheadOptions:
             check_choice(name, getattr(self, name), allowed)
         if self.top_p == 0:
             raise ValueError(f"top_p is {self.top_p!r}, and must be more than 0.")
-        for name in ("heal", "speculate"):
+        for name in ("heal", "speculate", "stop_at_repetition"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} is {getattr(self, name)!r}, and must be True or False.")
         object.__setattr__(self, "banned", _checked_ban(self.banned))
@@ -91,7 +97,7 @@ class LookaheadOptions:
     def is_plain(self) -> bool:
         """Whether the mode is "likely", branches end by number of tokens alone, and no tokens are banned.
 
-        `heal` and `speculate` do not count.
+        `heal`, `speculate` and `stop_at_repetition` do not count.
         """
         return self.mode == "likely" and self.until == "tokens" and not self.banned
 

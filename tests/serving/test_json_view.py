@@ -100,7 +100,7 @@ def test_a_view_is_json_and_says_what_its_result_says(tiny_model: Model, mode: s
         "banned": 0,
     }  # fmt: skip
     for shown, branch in zip(view["branches"], result.branches, strict=True):
-        assert set(shown) == {"ids", "logprobs", "at", "pieces", "ended", "healed"}
+        assert set(shown) == {"ids", "logprobs", "at", "pieces", "ended", "healed", "repeats"}
         assert shown["ids"] == list(branch.token_ids) and shown["at"][0] == 0
         assert "".join(piece["text"] for piece in shown["pieces"]) == branch.text
         assert [piece["tokens"] for piece in shown["pieces"]] == [piece.tokens for piece in branch.pieces]

@@ -131,4 +131,4 @@ def rows_of(model: Model, text: str, **options: Any) -> list[str]:
     document = Document(model, text)
     options = {"k": 5, "depth": 5} | options
     options["depth"] += bool(document.reopens)
-    return [branch.text for branch in document.lookahead(heal=True, **options).branches]
+    return [branch.text for branch in document.lookahead(heal=True, stop_at_repetition=True, **options).branches]

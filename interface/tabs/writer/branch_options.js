@@ -8,6 +8,7 @@ import {dispatch} from '../../web/ui/events.js';
 const NUMBERS = /** @type {const} */ ({k: 'k', depth: 'depth', temperature: 'temperature', top_p: 'top-p'});
 const CHOICES = /** @type {const} */ ({mode: 'mode', until: 'length', order: 'order'});
 const MOST_SEED = 1e9;
+export const MOST_DEPTH = 40;   // tokens of a row that ends at a word, clause, sentence or line
 /** @type {Record<string, string>} */
 const MODES = {
   likely: 'Most likely: the likeliest next tokens, each continued by its likeliest way on.',
@@ -79,6 +80,7 @@ export class BranchOptions extends EventTarget {
   #paint() {
     const {mode, until} = this.settings, depth = this.#input('depth'), byTokens = until === 'tokens';
     for (const id of Object.values(NUMBERS)) find(this.element, `output[for="${id}"]`, HTMLOutputElement).value = this.#input(id).value;
+    if (!byTokens) find(this.element, 'output[for="depth"]', HTMLOutputElement).value = `≤ ${MOST_DEPTH}`;
     // It keeps its room, so that nothing moves when the mode changes.
     find(this.element, '.draw').classList.toggle('unused', mode !== 'sampled');
     setTip(find(this.element, '.shows'), MODES[mode]);

@@ -3,7 +3,7 @@
 /** @import {StoredExample} from './first_visit.js' */
 import * as header from '../../web/ui/header.js';
 import {BranchController} from '../../web/ui/branch_controller.js';
-import {BranchOptions} from './branch_options.js';
+import {BranchOptions, MOST_DEPTH} from './branch_options.js';
 import {FirstVisitExample} from './first_visit.js';
 import {TreeView} from './tree_view.js';
 import {ViewChoice} from './view_choice.js';
@@ -11,8 +11,6 @@ import {find} from '../../web/ui/elements.js';
 import {mountSheet} from './writer_sheet.js';
 import {onDetail} from '../../web/ui/events.js';
 import {pageElements} from '../../web/ui/page_elements.js';
-
-const MOST_DEPTH = 40;   // of rows that end at a word, clause, sentence or line
 
 /** @param {ComponentArguments} component */
 export async function start({props, server}) {

@@ -39,7 +39,7 @@ function isLongEnough(view, wanted) {
   const reached = isTokenCount(wanted.until)
     ? branch => branch.ids.length >= wanted.depth + Number(branch.healed)
     : branch => branch.pieces.some(piece => piece.ends >= ENDS[wanted.until]);
-  return view.branches.slice(0, wanted.k).every(branch => branch.ended || reached(branch));
+  return view.branches.slice(0, wanted.k).every(branch => branch.ended || branch.repeats || reached(branch));
 }
 
 /** @type {(view: View, wanted: {k: number, depth: number, until: string}) => boolean} */
@@ -135,15 +135,23 @@ function makeRow(branch, source, wanted, odds) {
   const own = makePieces(branch, length, figures), pieces = wanted.oneWord ? joinPieces(own) : own;
   // A row that ends at once holds, before the end token, only the token that replaces the typed one.
   const held = pieces.length ? pieces[pieces.length - 1].tokens : Number(ended && Boolean(branch.healed));
-  const until = endOf(wanted);
+  const until = endOf(wanted), repeats = Boolean(branch.repeats) && length === branch.ids.length;
+  const open = !ended && !repeats && !isTokenCount(until) && !pieces.some(piece => piece.ends >= ENDS[until]);
   return {
     branch, nodes: source.nodes, ids: branch.ids.slice(0, length), figures, pieces, ended, healed: Boolean(branch.healed),
     path: oddsOfAll(figures), rawPath: sumOf(branch.logprobs.slice(0, length)),
     end: ended ? figures[figures.length - 1] : null, unsaid: length - held - Number(ended), raw: figures.some(figure => figure.raw),
-    pinned: false, extra: false, open: !ended && !isTokenCount(until) && !pieces.some(piece => piece.ends >= ENDS[until]),
+    pinned: false, extra: false, repeats, open, limit: open ? reachedLimit(length, branch, source.asked) : 0,
     apart: 0, share: {p: 0}, rawShare: 0, cut: false,
   };
 }
+
+/**
+ * The most tokens that a row may have before the end that is asked for, if it has as many; else 0.
+ * @type {(length: number, branch: Branch, asked: View['asked'] | undefined) => number}
+ */
+const reachedLimit = (length, {healed}, asked) =>
+  (asked && !isTokenCount(asked.until) && length >= asked.depth + Number(Boolean(healed)) ? asked.depth : 0);
 
 /**
  * What rows are shown up to: the first word where a click takes one word, however long they were asked for.

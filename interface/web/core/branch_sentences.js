@@ -187,12 +187,12 @@ export const describeOther = other => `${quotedText(other.text ?? '')} ${formatP
 /**
  * How much of the text is read, or how deep the rows of a growing view are; empty if neither is known.
  * @param {[number, number] | null | undefined} reading tokens that are read, of how many
- * @param {Pick<Row, 'extra' | 'ended' | 'branch' | 'healed'>[] | false | null} growing the rows of a growing view
+ * @param {Pick<Row, 'extra' | 'ended' | 'repeats' | 'branch' | 'healed'>[] | false | null} growing the rows of a growing view
  * @param {{until?: string, depth: number}} [asked]
  */
 export function progressSentence(reading, growing, asked) {
   if (reading) return `Reading: ${formatNumber(reading[0])} of ${formatCount(reading[1], 'token')}`;
-  const lengths = growing ? growing.filter(row => !row.extra && !row.ended).map(row => row.branch.ids.length - Number(row.healed)) : [];
+  const lengths = growing ? growing.filter(row => !row.extra && !row.ended && !row.repeats).map(row => row.branch.ids.length - Number(row.healed)) : [];
   if (!lengths.length) return '';
   const deep = Math.max(0, Math.min(...lengths));
   return asked && (!asked.until || asked.until === 'tokens') ? `Thinking, ${deep} of ${asked.depth} deep` : `Thinking, ${deep} deep`;
@@ -236,6 +236,20 @@ export function shareLabel({share, apart, pieces: [first]}) {
   const what = apart > 1 ? `these first ${formatNumber(apart)} tokens` : isWord ? 'this next word' : 'this beginning';
   return `${formatPercent(share)} chance of ${what}`;
 }
+
+/**
+ * Why a row stops, where that is no ending, as a phrase; empty if it just reached its length.
+ * @param {Pick<Row, 'repeats' | 'limit'>} row
+ */
+export const stopPhrase = ({repeats, limit}) => (repeats ? 'repeats' : limit ? `limit of ${formatCount(limit, 'token')}` : '');
+
+/**
+ * The same as a sentence.
+ * @param {Pick<Row, 'repeats' | 'limit'>} row
+ */
+export const stopSentence = ({repeats, limit}) =>
+  (repeats ? 'The row ends here: from here on it would repeat itself, or it repeats your text.'
+    : limit ? `The row stops at the limit of ${formatCount(limit, 'token')}, without the end that you asked for.` : '');
 
 export const SHARE_MEANING = 'This is how likely the model finds it, not how good it is.';
 

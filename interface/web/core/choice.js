@@ -46,6 +46,7 @@ function remainderAfter({branch, nodes}, tokens) {
   const packed = (branch.at || []).slice(tokens).map(index => nodes?.[index] ?? '');
   return {
     ids: branch.ids.slice(tokens), logprobs: branch.logprobs.slice(tokens), pieces, ended: branch.ended, healed: false,
+    ...(branch.repeats ? {repeats: true} : {}),
     ...(packed.length && packed.every(Boolean) ? {nodes: packed, at: packed.map((_, index) => index)} : {}),
   };
 }

@@ -101,7 +101,7 @@ export const showsMore = (view, other) => view.asked.mode !== other.asked.mode
   || view.branches.length > other.branches.length || leastDepth(view) > leastDepth(other);
 
 /** @param {View} view */
-const leastDepth = ({branches}) => Math.min(...branches.filter(({ended}) => !ended).map(({ids}) => ids.length));
+const leastDepth = ({branches}) => Math.min(...branches.filter(({ended, repeats}) => !ended && !repeats).map(({ids}) => ids.length));
 
 /** @type {(view: View | undefined, settings: RowSettings) => View | null} */
 const viewToBeginWith = (view, settings) =>

@@ -34,6 +34,8 @@ export interface Branch {
   pieces: Piece[];
   ended: boolean;
   healed: boolean;
+  /** Whether it ends here because it would repeat itself. Older views do not say so. */
+  repeats?: boolean;
 }
 
 /** What is left of an accepted branch, with packed nodes of its own where they are known. */
@@ -199,8 +201,12 @@ export interface Row {
   pinned: boolean;
   /** Whether it is drawn beside the view's own rows. */
   extra: boolean;
+  /** Whether it ends because it would repeat itself. */
+  repeats: boolean;
   /** Whether it has not reached the end that is asked for. */
   open: boolean;
+  /** If it is open and has as many tokens as it may have: their number; else 0. */
+  limit: number;
   /** The length of the shortest prefix that no other row has, and its odds. */
   apart: number;
   share: Odds;

@@ -6,6 +6,7 @@ import base64
 import json
 import math
 import random
+import re
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -863,6 +864,25 @@ def test_right_to_left_rows_read_and_scroll_from_the_right(bench: Bench) -> None
 
 
 # Everything else.
+
+
+def test_a_row_that_repeats_itself_or_reaches_the_limit_says_so(bench: Bench) -> None:
+    paths = [path_of((first,), 4) for first in likeliest(row_after(()), 3)]
+    view = view_of(paths, k=3, depth=4, until="sentence")
+    view["branches"][0]["repeats"] = True
+    view["branches"][1]["pieces"][-1]["ends"] = 3
+    bench.show(view)
+    repeats, complete, limited = (bench.row(index) for index in range(3))
+    expect(repeats.locator(".stopped")).to_have_text("repeats")
+    expect(repeats).to_have_accessible_name(re.compile(r"^Branch 1, .* chance of this next word, repeats$"))
+    expect(repeats.locator(".stopped")).to_have_role("note")
+    expect(repeats.locator(".stopped")).to_have_accessible_name(re.compile("would repeat itself"))
+    expect(complete.locator(".stopped, .sign")).to_have_count(0)
+    expect(limited.locator(".stopped")).to_have_text("limit of 4 tokens")
+    expect(limited).to_have_accessible_name(re.compile("limit of 4 tokens$"))
+    expect(limited.locator(".sign")).to_have_count(0)
+    repeats.locator(".stopped").click()
+    assert not bench.told("accept"), "nothing is inserted"
 
 
 def test_everything_else_opens_and_its_tokens_are_chosen_like_any_other(bench: Bench) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from lookahead_core import Document, Model
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, Visit
+from tests.support.browser import PATIENCE, Visit, expect
 from tests.support.scripted_model import parrot
 
 pytestmark = pytest.mark.browser
@@ -680,6 +680,22 @@ def test_branches_end_where_a_word_or_a_sentence_does(visit: Visit) -> None:
     assert all(row.startswith(word) for row, word in zip(sorted(rows), sorted(words), strict=True))
     visit.wait_until_asked()
     assert len(visit.asked) == asked
+
+
+@pytest.mark.slow
+def test_a_row_without_an_end_stops_at_a_limit_that_the_control_names(tiny: Visit, tiny_model: Model) -> None:
+    depth, length = tiny.page.locator("label:has(#depth) output"), tiny.page.locator("#length")
+    expect(depth).to_have_text("5")
+    length.select_option("line")
+    expect(depth).to_have_text("≤ 40")
+    assert "40 tokens at the latest" in length.get_attribute("aria-description")
+    text = "The old keeper said and saw."
+    tiny.fill(text)
+    tiny.wait_until_settled()
+    found = Document(tiny_model, text).lookahead(k=5, depth=40, until="line", stop_at_repetition=True).branches
+    whole = [branch for branch in found if len(branch.token_ids) == 40 and not branch.ended]
+    stopped = ["repeats" for branch in found if branch.repeats] + ["limit of 40 tokens" for _ in whole]
+    assert stopped and sorted(tiny.page.locator("#branches .stopped").all_inner_texts()) == sorted(stopped)
 
 
 HAS = """([id, wanted]) => wanted === [...document.querySelectorAll('#branches [data-token]')]

@@ -187,6 +187,30 @@ test('a row that does not reach the requested end is open, and an ended row is n
   assert.equal(shapeRows(ended, {until: 'sentence'}).rows[0].open, false);
 });
 
+test('an open row that has as many tokens as it may have says how many, and others do not', () => {
+  const limitOf = (asked, settings = {until: 'sentence'}) => shapeRows(viewOf([pathOf(likeliest([], 1), 3)], {k: 1, ...asked}), settings).rows[0].limit;
+  assert.equal(limitOf({until: 'sentence', depth: 3}), 3);
+  assert.equal(limitOf({until: 'sentence', depth: 4}), 0);
+  assert.equal(limitOf({until: 'sentence', depth: 2, healed: true}), 2);
+  assert.equal(limitOf({until: 'sentence', depth: 3, healed: true}), 0);
+  assert.equal(limitOf({until: 'sentence', depth: 3, ended: [0]}), 0);
+  assert.equal(limitOf({until: 'word', depth: 3}, {until: 'word'}), 0, 'it has reached its end');
+  assert.equal(limitOf({until: 'tokens', depth: 3}, {oneWord: true}), 0);
+  assert.equal(limitOf({until: 'tokens', depth: 3}, {}), 0);
+});
+
+test('a row that would repeat itself says so where all of it is shown, and needs no further tokens', () => {
+  const view = viewOf([pathOf(likeliest([], 1), 3)], {k: 1, depth: 8, until: 'sentence'});
+  view.branches[0].repeats = true;
+  const [row] = shapeRows(view, {until: 'sentence'}).rows;
+  assert.deepEqual([row.repeats, row.open, row.limit], [true, false, 0]);
+  assert.ok(coversSettings(view, {until: 'tokens', depth: 6}), 'it would not grow further');
+  assert.equal(shapeRows(view, {until: 'tokens', depth: 2}).rows[0].repeats, false, 'its end is not shown');
+  assert.equal(shapeRows(view, {until: 'tokens', depth: 3}).rows[0].repeats, true);
+  view.branches[0].repeats = undefined;
+  assert.deepEqual([shapeRows(view).rows[0].repeats, coversSettings(view, {until: 'tokens', depth: 6})], [false, false]);
+});
+
 test('where a click takes one word a row holds its first word, as one piece', () => {
   const view = likelyView(1, 4);
   view.branches[0].pieces.forEach((piece, index) => { piece.ends = Number(index === 2); });

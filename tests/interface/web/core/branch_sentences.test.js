@@ -170,9 +170,20 @@ test('progress says first how far the text is read', () => {
 test('progress says how deep all growing rows are', () => {
   assert.equal(words.progressSentence(null, [grown(3), grown(5)], {depth: 7}), 'Thinking, 3 of 7 deep');
   assert.equal(words.progressSentence(null, [grown(3), grown(2, {ended: true}), grown(1, {extra: true})], {depth: 7, until: 'tokens'}), 'Thinking, 3 of 7 deep');
+  assert.equal(words.progressSentence(null, [grown(3), grown(2, {repeats: true})], {depth: 7}), 'Thinking, 3 of 7 deep');
   assert.equal(words.progressSentence(null, [grown(3, {healed: true})], {depth: 7}), 'Thinking, 2 of 7 deep');
   assert.equal(words.progressSentence(null, [grown(0, {healed: true})], {depth: 7}), 'Thinking, 0 of 7 deep');
   assert.equal(words.progressSentence(null, [grown(3)], {depth: 40, until: 'word'}), 'Thinking, 3 deep');
+});
+
+test('a row says why it stops, where that is no ending', () => {
+  const phrases = [{repeats: true, limit: 0}, {repeats: false, limit: 40}, {repeats: false, limit: 1}, {repeats: false, limit: 0}];
+  assert.deepEqual(phrases.map(words.stopPhrase), ['repeats', 'limit of 40 tokens', 'limit of 1 token', '']);
+  assert.deepEqual(phrases.map(words.stopSentence), [
+    'The row ends here: from here on it would repeat itself, or it repeats your text.',
+    'The row stops at the limit of 40 tokens, without the end that you asked for.',
+    'The row stops at the limit of 1 token, without the end that you asked for.', '',
+  ]);
 });
 
 test('where no row grows there is no progress', () => {

@@ -29,6 +29,13 @@ test('the remainder of a branch is its other tokens and pieces, with the nodes o
   assert.deepEqual([rest.ended, rest.healed], [false, false]);
 }));
 
+test('the remainder of a branch that would repeat itself says so', () => {
+  const view = likelyView(1, 4);
+  assert.ok(!('repeats' in choiceOf(rowOf(view, 0), 0, 1).rest));
+  view.branches[0].repeats = true;
+  assert.equal(choiceOf(rowOf(view, 0), 0, 1).rest.repeats, true);
+});
+
 test('the remainder includes pieces that are not shown', () => {
   const view = likelyView(1, 5), {rest} = choiceOf(rowOf(view, 0, {depth: 2}), 0, 1);
   assert.deepEqual(rest.ids, view.branches[0].ids.slice(2));

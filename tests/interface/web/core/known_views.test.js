@@ -129,6 +129,11 @@ test('a growing view shows more if it has more rows, deeper rows or another mode
   assert.ok(showsMore(viewOf({mode: 'forks'}, [branch(1)]), had));
 });
 
+test('rows that would repeat themselves do not count for the depth of a view', () => {
+  const had = viewOf({}, [branch(2), branch(2)]), repeats = {...branch(1), repeats: true};
+  assert.ok(showsMore(viewOf({}, [branch(3), repeats]), had));
+});
+
 test('ended rows do not count for the depth of a view', () => {
   const had = viewOf({}, [branch(2), branch(1, true)]);
   assert.ok(showsMore(viewOf({}, [branch(3), branch(1, true)]), had));
