@@ -208,10 +208,13 @@ test('every refusal is counted, so that two in a row change what is drawn twice'
   assert.equal(run([{type: 'refuse'}, {type: 'refuse'}, {type: 'endRefusal'}], settled()).refusals, 2);
 });
 
-test('a refusal says the reason that is given, which stays announced', () => {
+test('a refusal says the reason that is given, and is announced again when it is repeated', () => {
   const state = run([{type: 'refuse', because: 'A selection pauses branching.'}], settled());
   assert.equal(noteOf(state).sentence, 'A selection pauses branching.');
-  assert.equal(run([{type: 'endRefusal'}], state).announcement, 'A selection pauses branching.');
+  assert.equal(state.announcement, 'A selection pauses branching.');
+  const ended = run([{type: 'endRefusal'}], state);
+  assert.equal(ended.announcement, '');
+  assert.equal(run([{type: 'refuse', because: 'A selection pauses branching.'}], ended).announcement, state.announcement);
 });
 
 test('a growing view of the present text says how deep it is; an older one does not', () => {
