@@ -26,7 +26,7 @@ export class ReplayPlayer {
     this.slider.addEventListener('input', () => this.goTo(this.slider.valueAsNumber));
     const bar = this.#make('div', 'replay-bar', {});
     bar.append(
-      this.#button('⏮', () => this.goTo(0), 'To the start (Home)'), this.#button('◀', () => this.goTo(this.position - 1), 'One step back (←)'), this.playButton,
+      this.#button('|◀', () => this.goTo(0), 'To the start (Home)'), this.#button('◀', () => this.goTo(this.position - 1), 'One step back (←)'), this.playButton,
       this.#button('▶', () => this.goTo(this.position + 1), 'One step on (→)'), this.slider, this.#speedChoice(),
     );
     root.replaceChildren(this.page, this.caption, bar);
@@ -144,8 +144,8 @@ export class ReplayPlayer {
   /** @param {Replay['steps'][number]} step */
   #sentence({did, pieces}) {
     const text = pieces.map(piece => piece.text).join('').trim(), short = text.length > 60 ? `${text.slice(0, 60)}…` : text;
-    const note = pieces.find(({author}) => author === 'chosen')?.note;
-    return `${did}${short && !did.startsWith('went') ? ` “${short}”` : ''}${did === 'chosen' && note ? ` · ${note}` : ''}`;
+    const note = did === 'chosen' && pieces.find(({author}) => author === did)?.note.split(' · ').slice(1).join(' · ');
+    return `${did}${short && !did.startsWith('went') ? ` “${short}”` : ''}${note ? ` · ${note}` : ''}`;
   }
 
   #speedChoice() {
