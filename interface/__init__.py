@@ -11,8 +11,8 @@ from starlette.middleware import Middleware
 from interface.http import assets, endpoints, gradio_calls
 from interface.http.request_gate import RequestGate
 from interface.http.unreadable_requests import answer_unreadable_requests
+from interface.server.guess_service import GuessService
 from interface.server.model_loading import ModelLoader
-from interface.server.page_service import PageService
 from interface.tabs import assistant, highlights, internals, rewrite, writer
 from interface.web.header import Header
 from interface.web.theme import VARIABLES, theme
@@ -32,7 +32,7 @@ def build(loader: ModelLoader, address: str | None = None) -> gr.Blocks:
     """
     with gr.Blocks(title="Lookahead", fill_width=True, analytics_enabled=False) as page:
         header = Header(loader.loading.as_json())
-        service = PageService(loader)
+        service = GuessService(loader)
         with gr.Tabs(elem_classes="tabs-bar"):
             with gr.Tab("Write"):
                 writer.build(service, address)

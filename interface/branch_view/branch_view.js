@@ -33,7 +33,8 @@ export function mount({element, props, watch}) {
   onDetail(root, 'state', ({state, note}) => view.update({type: 'status', state, note}));
   onDetail(root, 'ahead', ({ready, keys, tokens}) => view.update({type: 'ahead', ready, keys, tokens}));
   onDetail(root, 'announceTab', ({text}) => view.update({type: 'announceTab', text}));
-  onDetail(root, 'refuse', () => view.refuse());
+  onDetail(root, 'refuse', ({because}) => view.refuse(because));
+  onDetail(root, 'veil', ({veiled}) => view.update({type: 'veil', veiled}));
   const showValue = () => { if (props.value) view.update({type: 'show', detail: props.value}); };
   watch('value', showValue);
   showValue();
@@ -89,6 +90,7 @@ export class BranchView {
       expected: () => this.state.expectedRevision,
       // A listener that shows the branches in another way takes the focus and cancels the event.
       focus: () => !dispatch(this.root, 'enter', null, {cancelable: true}) || focusFirst(this.root),
+      isVeiled: () => this.state.veiled,
       nextWord: branch => this.#nextWordEnd(branch),
       choiceOf: (branch, piece) => choiceAt(this.state, {branch, piece}),
       choose: (branch, piece, source) => this.choose(branch, piece, source),
@@ -161,6 +163,7 @@ export class BranchView {
     setAttribute(root, 'data-revision', state.rowsRevision);
     setAttribute(root, 'data-ahead-ready', state.ahead.ready);
     setAttribute(root, 'data-state', state.status.state);
+    setAttribute(root, 'data-veiled', state.veiled);
     setAttribute(root, 'data-stale', String(isStale(state)));
     setAttribute(root, 'data-awaits', state.awaited !== null);
     setAttribute(root, 'data-refused', state.refusal !== null && state.refusals);

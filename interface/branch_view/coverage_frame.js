@@ -43,7 +43,7 @@ export function paintRest(rest, drawn, open) {
   more.disabled = !others.length;
   setAttribute(more, 'aria-expanded', String(open));
   list.hidden = !open;
-  if (open) paintOthers(list, others);
+  if (open || !others.length) paintOthers(list, others);
 }
 
 /** @param {HTMLElement} list @param {DrawnOther[]} others */

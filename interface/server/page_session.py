@@ -125,6 +125,12 @@ class PageSession:
 
         return None if self.document is None else tree_as_json(self.document)
 
+    def document_of(self, request: BranchRequest) -> Document | None:
+        """Return the session's document if it has the text and the prompt of the request; else None."""
+        document = self.document
+        same = document is not None and document.text == request.text and request.message == self._message
+        return document if same else None
+
     def _document_for(self, request: BranchRequest) -> Document:
         """Return the session's document, set to the request's text; a new one if `request.message` has changed.
 

@@ -5,6 +5,7 @@ import * as header from '../../web/ui/header.js';
 import {BranchController} from '../../web/ui/branch_controller.js';
 import {BranchOptions, MOST_DEPTH} from './branch_options.js';
 import {FirstVisitExample} from './first_visit.js';
+import {GuessFirst} from './guess_first.js';
 import {TreeView} from './tree_view.js';
 import {ViewChoice} from './view_choice.js';
 import {find} from '../../web/ui/elements.js';
@@ -30,11 +31,12 @@ class WriterTab {
     this.views = new ViewChoice(find(controls, '.views'), branches);
     this.tree = new TreeView(tree, branches);
     this.sheet = mountSheet({element: sheet, hooks: {
-      settings: () => ({...this.options.settings, ...this.views.settings, ...this.tree.settings}),
+      settings: () => ({...this.options.settings, ...this.views.settings, ...this.tree.settings, ...this.guesses?.settings}),
       applySettings: settings => {
         this.options.set(settings);
         this.views.set(settings);
         this.tree.set(settings);
+        this.guesses.set(settings);
       },
       view: () => this.controller.view,
       tree: () => this.controller.requests.tree(),
@@ -58,6 +60,12 @@ class WriterTab {
       exampleText: () => this.example.text,
       onBegin: () => this.example.end(),
       onEmpty: revision => this.example.show(revision),
+      hidesRows: text => this.guesses.hidesRows(text),
+      onHidden: () => this.guesses.focus(),
+    });
+    this.guesses = new GuessFirst(controls, {
+      draft: this.draft, score: guess => this.controller.requests.guess(guess), rows: () => branches.branchView.rows(),
+      documentId: () => this.sheet.library.current?.id ?? '', isVeiled: () => branches.branchView.isVeiled(),
     });
   }
 
@@ -80,6 +88,10 @@ class WriterTab {
     });
     this.tree.addEventListener('change', () => this.sheet.settingsChanged());
     this.tree.show(this.views.view === 'tree');
+    this.guesses.addEventListener('change', () => {
+      controller.veilChanged();
+      this.sheet.settingsChanged();
+    });
     draft.addEventListener('instructing', () => controller.promptChanging());
     draft.addEventListener('instruction', () => controller.settingsChanged());
     onDetail(branches, 'ban', ({id, text}) => options.bans.add(id, text));

@@ -2,6 +2,8 @@
 /** @import {DrawnOther, DrawnView, Odds, Row, RowPiece, RowSettings, ViewCost} from './types.d.ts' */
 const HINT = 'Click any word to write up to it.';
 export const REFUSAL = 'That branch was for another text: it was not inserted.';
+/** What stands in place of the rows until the next word is guessed. */
+export const GUESS_FIRST = 'The rows are hidden: guess the next word first, or skip the guess.';
 export const PARTIAL_TOKEN_SIGN = '◌';   // a token that holds no whole character, or no text at all
 
 const numberFormat = new Intl.NumberFormat('en', {maximumFractionDigits: 0});

@@ -4,7 +4,7 @@
  */
 /** @import {AwaitedRow} from './awaited_row.js' */
 import {
-  REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence, summarySentence, tabSentence,
+  GUESS_FIRST, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence, summarySentence, tabSentence,
 } from './branch_sentences.js';
 import {endsWait, rowToAwait} from './awaited_row.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
@@ -35,15 +35,18 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
  * @property {number} refusals how many choices were refused
  * @property {string} announcement what a screen reader says
  * @property {string} tabAnnouncement what it says of the Tab key
+ * @property {boolean} veiled whether nothing is drawn before the next word is guessed
  * @property {DrawnView<DrawnRow>} drawn the rows that follow from the view, the settings and the pinned rows
  */
 
 /**
  * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number}
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
- *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'}
+ *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'} | {type: 'veil', veiled: boolean}
  *   | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceTab', text: string} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
+
+const STATES_OF_NOTES = ['error', 'paused', 'empty'];   // whose notes are shown also before a guess
 
 /** @type {DrawnView<DrawnRow>} */
 const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1}, wanted: {}, without: [], given: '', firsts: true};
@@ -53,7 +56,7 @@ export const INITIAL_STATE = {
   settings: {}, expectedRevision: 0, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
   ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, awaited: null,
   refusal: null, refusals: 0, announcement: '', tabAnnouncement: '',
-  drawn: NOTHING,
+  veiled: false, drawn: NOTHING,
 };
 
 /**
@@ -75,6 +78,7 @@ function change(state, event) {
     case 'settings': return redraw({...state, settings: event.settings});
     case 'status': return enter(state, event);
     case 'ahead': return {...state, ahead: {ready: event.ready, keys: new Set(event.keys), tokens: event.tokens ?? state.ahead.tokens}};
+    case 'veil': return veil(state, event.veiled);
     case 'toggleOthers': return {...state, othersOpen: !state.othersOpen && state.drawn.others.length > 0};
     case 'announceTab': return {...state, tabAnnouncement: event.text ? tabSentence(event.text) : ''};
     case 'await': return waitFor(state, event.branch);
@@ -109,7 +113,18 @@ function show(state, {revision = state.expectedRevision, view, state: status = v
   }
   if (revision > state.rowsRevision && (view || pinned)) next = {...withoutAhead(next), rowsRevision: revision};
   next = redraw(next);
-  return status === 'settled' && view ? {...next, announcement: announcementSentence(next.drawn)} : next;
+  return status === 'settled' && view && !next.veiled ? {...next, announcement: announcementSentence(next.drawn)} : next;
+}
+
+/**
+ * Without the veil everything that came meanwhile is drawn at once.
+ * @type {(state: BranchViewState, veiled: boolean) => BranchViewState}
+ */
+function veil(state, veiled) {
+  if (veiled === state.veiled) return state;
+  const next = redraw({...state, veiled, awaited: null, announcement: '', tabAnnouncement: ''});
+  const settled = !veiled && next.status.state === 'settled' && next.shown && !isShownViewOld(next);
+  return settled ? {...next, announcement: announcementSentence(next.drawn)} : next;
 }
 
 /** @type {(state: BranchViewState, revision: number) => BranchViewState} */
@@ -146,7 +161,7 @@ const withoutAhead = state => ({...state, ahead: {...state.ahead, ready: 0, keys
  * @type {(state: BranchViewState) => BranchViewState}
  */
 function redraw(state) {
-  const {settings, shown, pinnedSince} = state;
+  const {settings, shown: known, pinnedSince: pinned, veiled} = state, [shown, pinnedSince] = veiled ? [null, null] : [known, pinned];
   const base = shown ? shapeRows(shown.view, settings, shown.pinned, shown.growing) : {...NOTHING, wanted: settings};
   const rows = base.rows.map(row => ({...row, revision: shown?.revision ?? -1}));
   if (pinnedSince) {
@@ -236,6 +251,7 @@ export function noteOf(state) {
   if (refusal !== null) return {sentence: refusal, progress: '', bannable: false};
   if (awaited) return {sentence: awaitSentence(awaited.branch), progress: progressOf(state), bannable: false};
   if (pointed) return {sentence: pointed.sentence, progress: '', bannable: pointed.bannable};
+  if (state.veiled && !STATES_OF_NOTES.includes(status.state)) return {sentence: GUESS_FIRST, progress: '', bannable: false};
   return {sentence: summarySentence(status, drawn, shown?.view.seen_from), progress: progressOf(state), bannable: false};
 }
 

@@ -149,12 +149,25 @@ export interface News {
 /** A response while the model is still loading. */
 export type WaitingNews = News & {loading: LoadingStatus};
 
+/**
+ * The odds of a guessed next word. `texts` are the ways in which it may continue the text; `words` is whether the
+ * probability counts that the word ends there.
+ */
+export interface GuessOdds { probability: number; error: number; texts: string[]; words: boolean }
+
+/** All guesses of a document: their surprise together, in bits, and their number. */
+export interface GuessScore { bits: number; guesses: number }
+
+/** An answer to a guess. It is `unknown` if the server has not read the text, or has read another one since. */
+export type GuessAnswer = Partial<GuessOdds> & {unknown?: boolean, sentence?: string};
+
 /** The functions of the server that a page may call. */
 export interface Server {
   ask(request: SentRequest): Promise<News>;
   more(request: {page: string, number: number, seen: number | undefined}): Promise<News>;
   stop(request: {page: string, number: number}): Promise<void>;
   tree(request: {page: string}): Promise<unknown>;
+  guess(request: SentRequest & {guess: string}): Promise<GuessAnswer>;
   fit(request: SentRequest): Promise<{fits?: AlternativeFit[], unknown?: boolean, sentence?: string}>;
   shorten(request: {page: string, source: string, ratio: number}): Promise<Record<string, unknown>>;
   stop_shortening(request: {page: string}): Promise<void>;
@@ -264,6 +277,8 @@ export interface BranchViewHandle {
   expected(): number;
   state(): string;
   isStale(): boolean;
+  /** Whether the rows are hidden until the next word is guessed. Nothing of them may be shown elsewhere then. */
+  isVeiled(): boolean;
   /** Give the focus to the branches; false if there are none. */
   focus(): boolean;
   /** The index of the piece that completes the first word of a row; -1 if there is none. */
@@ -413,6 +428,8 @@ export interface DraftState extends TextState {
 
 /** The writer's settings of branches, as they are stored. `view` names how branches are shown; `shape` and `session` belong to the tree. */
 export interface StoredSettings extends Partial<ViewOptionsOfRequest> { order?: string; banned?: BannedToken[]; view?: string; shape?: string; session?: boolean }
+/** The writer's settings of branches, as they are stored. `view` names how branches are shown. */
+export interface StoredSettings extends Partial<ViewOptionsOfRequest> { order?: string; banned?: BannedToken[]; view?: string; guess_first?: boolean }
 
 /** The fields of a document without its identity. */
 export interface DocumentFields extends DraftState {

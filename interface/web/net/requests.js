@@ -1,5 +1,5 @@
 // Requests to the server. Only the newest one counts; its news are fetched as they come.
-/** @import {BranchRequest, News, SentRequest, Server} from '../core/types.d.ts' */
+/** @import {BranchRequest, GuessAnswer, News, SentRequest, Server} from '../core/types.d.ts' */
 const GAP = 40;                                  // milliseconds between two requests while somebody types
 const LONG = 20000, LONG_GAP = 250;              // characters of a long text, which is sent less often, and its gap
 const RETRIES = [500, 1000, 2000, 4000, 8000];   // milliseconds until a failed request is repeated, times 0.5 to 1.5
@@ -75,6 +75,17 @@ export class ServerRequests {
 
   /** The tree that the server holds for this page. */
   async tree() { return this.server.tree({page: this.page}); }
+
+  /**
+   * The odds of a guessed next word; `unknown` if there is nothing to continue.
+   * @param {string} guess
+   * @returns {Promise<GuessAnswer>}
+   */
+  async guess(guess) {
+    const fields = this.makeRequest();
+    if (!fields) return {unknown: true};
+    return withTimeout(this.server.guess({...fields, page: this.page, number: this.#number, guess}));
+  }
 
   async #send() {
     const number = this.#number, fields = this.makeRequest();

@@ -7,6 +7,7 @@
 /** @import {TextOwner} from './text_owner.js' */
 /** @import {TextMirror} from './text_mirror.js' */
 import * as header from './header.js';
+import {GUESS_FIRST} from '../core/branch_sentences.js';
 import {GhostText} from './ghost_text.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
 import {ServerRequests} from '../net/requests.js';
@@ -28,10 +29,15 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
  * @property {() => void} onBegin called when branches of the person's own text are requested
  * @property {(revision: number) => void} onEmpty called when there is no text
  * @property {(news: News) => void} onNews called with all news of the newest request
+ * @property {(text: string) => boolean} hidesRows whether the rows after a text are hidden, until the next word is guessed
+ * @property {() => boolean} onHidden called when a person asks for rows that are hidden; returns whether the focus has moved
  */
 
 /** @type {ControllerHooks} */
-const NO_HOOKS = {prompt: () => ({}), onSettings: () => {}, exampleText: () => '', onBegin: () => {}, onEmpty: () => {}, onNews: () => {}};
+const NO_HOOKS = {
+  prompt: () => ({}), onSettings: () => {}, exampleText: () => '', onBegin: () => {}, onEmpty: () => {}, onNews: () => {},
+  hidesRows: () => false, onHidden: () => false,
+};
 
 /**
  * @typedef {object} ControllerParts
@@ -105,7 +111,7 @@ export class BranchController {
       whole: branch => this.#chooseWhole(branch),
       ghost: () => this.ghost.accept(),
       hide: () => branches.branchView.giveUp() || this.ghost.hide(),
-      rows: () => branches.branchView.focus(),
+      rows: () => (branches.branchView.isVeiled() ? this.hooks.onHidden() : branches.branchView.focus()),
       pause: () => this.#togglePause(),
     }});
   }
@@ -129,6 +135,7 @@ export class BranchController {
   #update(kind = 'caret') {
     const {draft, known, hooks} = this, revision = draft.sync(), text = draft.before;
     if (draft.composing) return;
+    this.#veil();
     this.#forgetOtherPrompts();
     this.pinned = null;
     if (kind === 'caret') this.ghost.moved();
@@ -148,6 +155,19 @@ export class BranchController {
     const prompt = this.#promptAsJson();
     if (prompt !== this.#prompt) this.known.forget();
     this.#prompt = prompt;
+  }
+
+  /** Hide the rows, or show them, as the text before the caret demands. */
+  #veil() {
+    const {draft, hooks} = this, text = draft.before, begins = Boolean(text) || startsAText(hooks.prompt());
+    this.#dispatch('veil', {veiled: begins && hooks.hidesRows(text)});
+  }
+
+  /** Whether rows are hidden has changed. */
+  veilChanged() {
+    this.#veil();
+    this.ghost.refresh();
+    if (this.branches.branchView.state() === 'settled') this.#settled();
   }
 
   /** @param {number} revision */
@@ -278,6 +298,7 @@ export class BranchController {
       return;
     }
     this.hooks.onBegin();
+    this.#veil();
     this.ghost.edited();
     this.pinned = example ? null : rest;
     if (next) this.#showKnown(draft.revision, draft.before, next);
@@ -292,7 +313,11 @@ export class BranchController {
    * @param {number} token
    */
   #choose(branch, token) {
-    const {rows, choose} = this.branches.branchView;
+    const {rows, choose, isVeiled} = this.branches.branchView;
+    if (isVeiled()) {
+      this.#dispatch('refuse', {because: GUESS_FIRST});
+      return true;
+    }
     if (!rows()[branch]?.pieces[token]) return false;
     choose(branch, token, {byKeyboard: true});
     return true;

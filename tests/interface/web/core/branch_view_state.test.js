@@ -4,7 +4,7 @@ import {test} from 'node:test';
 import {
   INITIAL_STATE, choiceAt, describe, isChoosable, isCurrent, isInert, isPrefetched, isShownViewOld, isStale, noteOf, reduce,
 } from '../../../../interface/web/core/branch_view_state.js';
-import {REFUSAL} from '../../../../interface/web/core/branch_sentences.js';
+import {GUESS_FIRST, REFUSAL} from '../../../../interface/web/core/branch_sentences.js';
 import {branchOf, likelyView, viewOf} from '../../../support/scripts/views.js';
 
 const SETTINGS = {k: 5, depth: 5, mode: 'likely', until: 'tokens'};
@@ -234,4 +234,43 @@ test('no event changes the state that it is given', () => {
   let state = freeze(settled(1));
   for (const event of events) state = freeze(reduce(state, freeze(event)));
   assert.equal(state.expectedRevision, 4);
+});
+
+const veil = veiled => ({type: 'veil', veiled});
+
+test('behind the veil nothing is drawn, announced or chosen, whatever comes', () => {
+  const later = [show(2, null, {state: 'thinking', pinned: pinned()}), show(2, likelyView(), {state: 'thinking'}), show(3, likelyView())];
+  let state = run([veil(true)], settled());
+  for (const event of [{type: 'toggleOthers'}, {type: 'point', target: {branch: 0, piece: 0}}, ...later, {type: 'settings', settings: SETTINGS}]) {
+    state = reduce(state, event);
+    assert.deepEqual([state.drawn.rows, state.drawn.others, state.drawn.count, state.announcement, state.othersOpen], [[], [], 0, '', false], event.type);
+    assert.equal(choiceAt(state, {branch: 0, piece: 0}), null);
+    assert.equal(isStale(state), false);
+  }
+  assert.equal(noteOf(state).sentence, GUESS_FIRST);
+  assert.equal(noteOf(run([{type: 'refuse', because: 'Why.'}], state)).sentence, 'Why.');
+});
+
+test('without the veil everything that came meanwhile is drawn and announced at once', () => {
+  const state = run([veil(true), show(2, likelyView()), veil(false)], settled());
+  assert.deepEqual(ids(state), ids(settled(2)));
+  assert.equal(state.announcement, settled(2).announcement);
+  const growing = run([veil(true), show(2, likelyView(), {state: 'thinking'}), veil(false)], settled());
+  assert.deepEqual([growing.drawn.rows.length, growing.announcement], [5, '']);
+  assert.equal(run([veil(true), {type: 'expect', revision: 2}, {type: 'status', state: 'settled'}, veil(false)], settled()).announcement, '');
+});
+
+test('a veil that is there already changes nothing', () => {
+  const state = settled();
+  assert.equal(reduce(state, veil(false)), state);
+  const veiled = reduce(state, veil(true));
+  assert.equal(reduce(veiled, veil(true)), veiled);
+});
+
+test('behind the veil an error, a pause and an empty text say what they say', () => {
+  const noteAt = (name, note) => noteOf(run([veil(true), {type: 'status', state: name, note}], settled())).sentence;
+  assert.equal(noteAt('error', 'It failed.'), 'It failed.');
+  assert.equal(noteAt('paused', 'Paused here.'), 'Paused here.');
+  assert.equal(noteAt('thinking'), GUESS_FIRST);
+  assert.equal(noteAt('settled', 'Some note.'), GUESS_FIRST);
 });

@@ -1,0 +1,193 @@
+// "Guess first": the rows are hidden until the next word is guessed, and each guess is scored.
+/** @import {DrawnRow, GuessAnswer, GuessScore, StoredSettings} from '../../web/core/types.d.ts' */
+/** @import {TextOwner} from '../../web/ui/text_owner.js' */
+import {NO_GUESSES, addGuess, guessSentence, rowOfGuess, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
+import {dispatch, onDetail} from '../../web/ui/events.js';
+import {find, setText} from '../../web/ui/elements.js';
+import {orNull} from '../../web/net/tab_storage.js';
+
+const STORED = 'lookahead:kept:guesses:';   // "Forget everything" deletes all that begins with its first part
+const MOST_TEXTS = 1000;      // that were guessed or skipped and are not to be guessed again
+const WAIT = 300;             // milliseconds until a server that has not read the text is asked again
+const MOST_WAITS = 40;
+const LEAST = 1e-12;          // probability of a guess that the model finds impossible
+const NOTHING = 'Type the word that you expect next.';
+const UNREAD = 'The model has not read this text yet: if branching is paused, go on with it, or skip the guess.';
+const FAILED = 'The server does not answer: try again, or skip the guess.';
+
+/** @typedef {{id: string, text: string, revision: number}} GuessedText */
+
+/** The switch, the field of the guess and the score. Event: `change`, when rows are hidden or shown. */
+export class GuessFirst extends EventTarget {
+  /**
+   * Texts after which the next word was guessed or skipped, with their document.
+   * @type {Set<string>}
+   */
+  #done = new Set();
+  #busy = false;
+
+  /**
+   * @param {HTMLElement} controls
+   * @param {object} parts
+   * @param {TextOwner} parts.draft
+   * @param {(guess: string) => Promise<GuessAnswer>} parts.score asks the server
+   * @param {() => DrawnRow[]} parts.rows
+   * @param {() => boolean} parts.isVeiled whether rows are hidden now
+   * @param {() => string} parts.documentId
+   */
+  constructor(controls, {draft, score, rows, isVeiled, documentId}) {
+    super();
+    this.draft = draft;
+    this.score = score;
+    this.rows = rows;
+    this.isVeiled = isVeiled;
+    this.documentId = documentId;
+    this.toggle = find(controls, '#guess-first', HTMLInputElement);
+    this.form = find(controls, '.guess', HTMLFormElement);
+    this.field = find(controls, '#guess', HTMLInputElement);
+    this.asking = find(this.form, '.asking');
+    this.said = find(this.form, '.guess-said');
+    this.total = find(this.form, '.guess-total');
+    this.#listen();
+    this.#paint();
+  }
+
+  /** @returns {StoredSettings} */
+  get settings() { return this.toggle.checked ? {guess_first: true} : {}; }
+
+  /**
+   * Take the switch of a document, a file or a link.
+   * @param {StoredSettings} settings unchecked
+   */
+  set({guess_first: on}) {
+    if (on !== true || this.toggle.checked) return;
+    this.toggle.checked = true;
+    this.#changed();
+  }
+
+  /**
+   * Whether the rows after a text are hidden.
+   * @param {string} text
+   */
+  hidesRows(text) { return this.toggle.checked && !this.#done.has(this.#key(text)); }
+
+  /** Move the focus to the field. Returns whether it is shown. */
+  focus() {
+    this.field.focus();
+    return document.activeElement === this.field;
+  }
+
+  #listen() {
+    const {form, toggle, draft} = this;
+    // The controls take every input for a change of the branches, and would request them again.
+    for (const part of [form, toggle]) part.addEventListener('input', event => event.stopPropagation());
+    toggle.addEventListener('change', () => {
+      this.#say('');
+      this.#changed();
+    });
+    form.addEventListener('submit', event => {
+      event.preventDefault();
+      this.#guess();
+    });
+    find(form, '#guess-skip').addEventListener('click', () => {
+      this.#say('Skipped: this guess does not count.');
+      this.#end(this.#now());
+    });
+    find(form, '#guess-reset').addEventListener('click', () => this.#keep(NO_GUESSES));
+    onDetail(draft, 'change', ({kind}) => {
+      if (kind !== 'caret' && kind !== 'accept') this.#say('');
+      queueMicrotask(() => this.#paint());   // the controller hides the rows first
+    });
+  }
+
+  /** @param {string} text */
+  #key(text) { return `${this.documentId()}\n${text}`; }
+
+  /** @returns {GuessedText} */
+  #now() { return {id: this.documentId(), text: this.draft.before, revision: this.draft.sync()}; }
+
+  async #guess() {
+    const guess = this.field.value.trim(), now = this.#now();
+    if (this.#busy) return;
+    if (!guess) {
+      this.#say(NOTHING);
+      return;
+    }
+    this.#busy = true;
+    /** @type {GuessAnswer} */
+    const answer = await this.#answer(guess, now).catch(() => ({sentence: FAILED}));
+    this.#busy = false;
+    if (!this.#isNow(now)) return;
+    const {probability, texts, words = true, error = 0} = answer;
+    if (probability === undefined || !texts) {
+      this.#say(answer.sentence ?? UNREAD);
+      return;
+    }
+    const known = Math.max(LEAST, probability);
+    this.#keep(addGuess(this.#score, known));
+    this.#end(now);
+    await this.#waitUntil(() => this.rows().length > 0 || !this.#isNow(now));
+    if (this.#isNow(now)) this.#say(guessSentence(guess, {probability: known, texts, words, error}, rowOfGuess(this.rows(), texts)));
+  }
+
+  /**
+   * The server's answer. It cannot score a guess before it has read the text.
+   * @param {string} guess
+   * @param {GuessedText} now
+   */
+  async #answer(guess, now) {
+    /** @type {GuessAnswer} */
+    let answer = {unknown: true};
+    await this.#waitUntil(async () => {
+      if (this.#isNow(now)) answer = await this.score(guess);
+      return !answer.unknown || !this.#isNow(now);
+    });
+    return answer;
+  }
+
+  /** @param {() => boolean | Promise<boolean>} isDone asked again and again, but not for ever */
+  async #waitUntil(isDone) {
+    for (let waits = 0; waits < MOST_WAITS && !await isDone(); waits += 1) await new Promise(resolve => { setTimeout(resolve, WAIT); });
+  }
+
+  /** @param {GuessedText} then */
+  #isNow({id, revision}) { return id === this.documentId() && revision === this.draft.sync(); }
+
+  /**
+   * Show the rows after a text from now on, and go back to the text.
+   * @param {GuessedText} now
+   */
+  #end({text}) {
+    this.#done.add(this.#key(text));
+    const [oldest] = this.#done;
+    if (this.#done.size > MOST_TEXTS) this.#done.delete(oldest);
+    this.field.value = '';
+    const focused = this.form.contains(document.activeElement);
+    this.#changed();
+    if (focused) this.draft.box.focus();
+  }
+
+  get #score() { return scoreFrom(orNull(() => JSON.parse(sessionStorage.getItem(STORED + this.documentId()) ?? 'null'))); }
+
+  /** @param {GuessScore} score */
+  #keep(score) {
+    orNull(() => sessionStorage.setItem(STORED + this.documentId(), JSON.stringify(score)));
+    this.#paint();
+  }
+
+  /** @param {string} sentence */
+  #say(sentence) { setText(this.said, sentence); }
+
+  #changed() {
+    dispatch(this, 'change');
+    this.#paint();
+  }
+
+  #paint() {
+    const score = this.#score;
+    this.form.hidden = !this.toggle.checked;
+    this.asking.hidden = !this.isVeiled();
+    this.total.hidden = !score.guesses;
+    setText(find(this.total, '.figures'), scoreSentence(score));
+  }
+}

@@ -1,0 +1,294 @@
+"""How likely the model finds a guessed next word, summed over all tokenizations of the guess."""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import math
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from lookahead_core.document.document import Document
+from lookahead_core.engines.engine import prefill_in_chunks
+from lookahead_core.errors import LookaheadError
+from lookahead_core.text.boundaries import CONTEXT_CHARACTERS, WORD, boundary_levels
+from lookahead_core.text.codec import TextCodec
+from lookahead_core.text.passage import TextEnd
+from lookahead_core.tree import Node
+
+MAX_CHARACTERS = 80
+"""Maximum number of characters of a guess."""
+MAX_RELATIVE_ERROR = 0.01
+"""The search ends when what may still spell the guess is at most this part of what is known to spell it."""
+LEAST = 1e-12
+"""The search ends when the guess has at most this probability."""
+FOLLOWED = 128
+"""Tokens that are followed after the guess at most, if they leave open whether its word ends: "'", half a character."""
+LEAST_SHARE = 1e-3
+"""Tokens with less probability are not followed there."""
+WIDTH = 32
+"""Nodes per forward pass at most."""
+MAX_NODES = 512
+"""Nodes in all; what is not known by then is in the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuessOdds:
+    """The probability that the next word is the guess, with bounds."""
+
+    texts: tuple[str, ...]
+    """The continuations that count as the guess: see `continuations_of`."""
+    low: float
+    """Probability of all paths of tokens that are known to spell one of them and to end the word there, 0 to 1."""
+    high: float
+    """`low`, and the probability of all paths that may spell one."""
+
+    @property
+    def probability(self) -> float:
+        """The probability of the guess, up to `error`."""
+        return (self.low + self.high) / 2
+
+    @property
+    def error(self) -> float:
+        """How much the probability differs from `probability` at most."""
+        return (self.high - self.low) / 2
+
+
+def continuations_of(text: str, guess: str) -> tuple[str, ...]:
+    """Return the continuations of `text` that count as the guess, each a different one.
+
+    After white space, or without a text, it is the guess itself. Otherwise the guess counts as a new word, with a space
+    before it; as what directly follows; and, if the text ends with the beginning of the guess, as the rest of it.
+    Raises ValueError with a sentence if the guess is empty or has more than MAX_CHARACTERS characters.
+    """
+    guess = guess.strip()
+    if not guess:
+        raise ValueError("Type the word that you expect next.")
+    if len(guess) > MAX_CHARACTERS:
+        raise ValueError(f"The guess has {len(guess)} characters, and at most {MAX_CHARACTERS} are allowed.")
+    if not text or text[-1].isspace():
+        return (guess,)
+    begun = text.split()[-1]
+    rest = (guess[len(begun) :],) if guess.startswith(begun) and guess != begun else ()
+    return tuple(dict.fromkeys((f" {guess}", guess, *rest)))
+
+
+def guess_odds(document: Document, guess: str, *, heal: bool = False) -> GuessOdds:
+    """Return how likely the next word is the guess: a word, or several, without white space around it.
+
+    It counts that the word ends there. With `heal`, the last typed token is re-opened as `Document.lookahead` does.
+    Some forward passes are needed, usually two to six. Raises ValueError for a guess that is empty or too long.
+    """
+    return next(odds for odds in guess_odds_steps(document, guess, heal=heal) if odds is not None)
+
+
+def guess_odds_steps(document: Document, guess: str, *, heal: bool = False) -> Iterator[GuessOdds | None]:
+    """Yield None after each forward pass, and at last the result of `guess_odds`.
+
+    Raises LookaheadError between two steps if the text has changed, and at first if there is no token to go on from.
+    """
+    texts = continuations_of(document.text, guess)
+    head = document.tree.head
+    if not head.depth:
+        raise LookaheadError("There is nothing to go on from: this model has no start token, so write something.")
+    search = _GuessSearch(document, texts, document.reopens.encode() if heal else b"")
+    for _ in prefill_in_chunks(document.model.engine, search.base):
+        yield None
+    while paths := search.next_paths():
+        rows = document.model.engine.evaluate([search.node_of(path) for path in paths])
+        for path, row in zip(paths, rows, strict=True):
+            search.advance(path, row)
+        yield None
+        if document.tree.head is not head:
+            raise LookaheadError("The text has changed while the guess was scored.")
+    yield GuessOdds(texts, min(1.0, search.low), min(1.0, search.low + search.open))
+
+
+class _TokenIndex:
+    """The tokens of a vocabulary by their bytes, and by their first characters."""
+
+    def __init__(self, codec: TextCodec, vocabulary: int) -> None:
+        spelled = [codec.bytes_of(token_id) for token_id in range(vocabulary)]
+        self.ids: dict[bytes, list[int]] = {}
+        numbers: dict[str, int] = {"": 0}
+        first = []
+        for token_id, each in enumerate(spelled):
+            if each:
+                self.ids.setdefault(each, []).append(token_id)
+            character = each[:4].decode(errors="ignore")[:1]
+            whole = character if each.startswith(character.encode()) else ""
+            first.append(numbers.setdefault(whole, len(numbers)))
+        self.characters = list(numbers)
+        """The distinct first characters; "" stands for tokens without text, and for half a character."""
+        self.first = torch.tensor(first)
+        """For each token, the index of its first character."""
+
+
+_INDEXES: weakref.WeakKeyDictionary[TextCodec, _TokenIndex] = weakref.WeakKeyDictionary()
+
+
+def _index_of(document: Document) -> _TokenIndex:
+    codec = document.model.codec
+    codec.require_tokenizer()
+    if codec not in _INDEXES:
+        _INDEXES[codec] = _TokenIndex(codec, document.model.vocabulary)
+    return _INDEXES[codec]
+
+
+@functools.lru_cache(maxsize=100_000)
+def _ends(before: str, text: str, after: str) -> bool | None:
+    """Return whether the word `text` has ended, if `after` follows it; None if that depends on what follows then."""
+    if boundary_levels((text,), before, after)[0] >= WORD:
+        return True
+    return None if boundary_levels((text,), before, f"{after} ")[0] >= WORD else False
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A path of tokens that may spell a continuation, or has spelled it and may end the word there."""
+
+    token_ids: tuple[int, ...]
+    mass: float
+    characters: str
+    text_end: TextEnd
+    typed: bytes = b""
+
+    def __lt__(self, other: _Path) -> bool:
+        return self.mass > other.mass
+
+    @property
+    def spelled(self) -> bytes:
+        return self.characters.encode() + self.text_end.partial
+
+
+@dataclass(slots=True)
+class _GuessSearch:
+    document: Document
+    texts: Sequence[str]
+    typed: bytes
+    low: float = 0.0
+    """Probability of the paths that spell the guess."""
+    lost: float = 0.0
+    """Probability of paths that may spell it, and are not followed."""
+    base: Node = field(init=False)
+    index: _TokenIndex = field(init=False)
+    before: str = field(init=False)
+    """The end of the text: the characters that decide where the next word ends."""
+    _waiting: list[_Path] = field(init=False)
+    _nodes: int = 0
+
+    def __post_init__(self) -> None:
+        head = self.document.tree.head
+        self.base = head if not self.typed or head.parent is None else head.parent
+        self.index, self.before = _index_of(self.document), self.document.text[-CONTEXT_CHARACTERS:]
+        self._waiting = [_Path((), 1.0, "", self.document.passage.end, self.typed)]
+
+    @property
+    def open(self) -> float:
+        """Probability of all paths that may still turn out to spell the guess."""
+        return self.lost + math.fsum(path.mass for path in self._waiting)
+
+    def next_paths(self) -> list[_Path]:
+        """Return the likeliest paths that are not evaluated, for one forward pass; none if the search is over."""
+        waiting = self.open - self.lost
+        if waiting <= MAX_RELATIVE_ERROR * self.low or waiting <= LEAST or self._nodes >= MAX_NODES:
+            return []
+        paths = [heapq.heappop(self._waiting) for _ in range(min(WIDTH, len(self._waiting)))]
+        self._nodes += len(paths)
+        return paths
+
+    def node_of(self, path: _Path) -> Node:
+        return self.document.tree.descend(self.base, path.token_ids)
+
+    def advance(self, path: _Path, row: torch.Tensor) -> None:
+        """Follow an evaluated path: `row` holds the log-probabilities of the next token."""
+        probabilities = row.exp()
+        if path.typed:
+            matching = self.document.model.codec.tokens_starting_with(path.typed)
+            probabilities /= probabilities[[token_id for token_id in matching if token_id < len(row)]].sum()
+        following = self._continuing(path, len(row))
+        if path.characters:
+            following |= self._end_word(path, probabilities)
+        for token_id in following:
+            mass = path.mass * float(probabilities[token_id])
+            if mass > 0.0:
+                self._follow(path, token_id, mass)
+
+    def _continuing(self, path: _Path, vocabulary: int) -> set[int]:
+        """Return the tokens that spell more of a continuation after a path, or all of it and more."""
+        spellings = []
+        for text in self.texts:
+            own, spelled = path.spelled, text.encode()
+            if spelled.startswith(own) and spelled != own:
+                spellings.append(path.typed + spelled[len(own) :])
+        codec, least = self.document.model.codec, len(path.typed) or 1
+        if path.text_end.at_start and codec.adds_space:
+            spellings += [b" " + spelling for spelling in spellings]
+        ids = {token_id for spelling in spellings for token_id in codec.tokens_starting_with(spelling)}
+        for spelling in spellings:
+            for size in range(least, len(spelling)):
+                ids.update(self.index.ids.get(spelling[:size], ()))
+        return {token_id for token_id in ids if token_id < vocabulary}
+
+    def _end_word(self, path: _Path, probabilities: torch.Tensor) -> set[int]:
+        """Count the probability that the word ends after a path that has spelled a continuation.
+
+        Returns the tokens that leave open whether it ends there.
+        """
+        text = next((text for text in self.texts if path.characters.startswith(text)), None)
+        if text is None:
+            return set()
+        after, characters = path.characters[len(text) :], self.index.characters
+        kinds: list[bool | None] = [None] * len(characters)
+        if not path.text_end.partial:
+            kinds = [_ends(self.before, text, after + character) if character else None for character in characters]
+        first = self.index.first.to(probabilities.device)[: len(probabilities)]
+        by_first = torch.zeros(len(kinds), dtype=probabilities.dtype, device=probabilities.device)
+        by_first.index_add_(0, first, probabilities[: len(first)])
+        end_ids = sorted(token_id for token_id in self.document.model.end_token_ids if token_id < len(probabilities))
+        ended = float(probabilities[end_ids].sum()) if end_ids and _ends(self.before, text, f"{after} ") else 0.0
+        self.low += path.mass * (ended + math.fsum(float(p) for p, kind in zip(by_first, kinds, strict=True) if kind))
+        unclear = torch.tensor([kind is None for kind in kinds], device=first.device)[first]
+        unclear[end_ids] = False
+        open_mass = float(probabilities[: len(first)][unclear].sum())
+        likely = (probabilities[: len(first)] * unclear).topk(min(FOLLOWED, len(first)))
+        followed = {int(i) for i, p in zip(likely.indices, likely.values, strict=True) if float(p) > LEAST_SHARE}
+        self.lost += path.mass * max(0.0, open_mass - math.fsum(float(probabilities[i]) for i in followed))
+        return followed
+
+    def _follow(self, path: _Path, token_id: int, mass: float) -> None:
+        """Add the path that is one token longer, unless it spells another text; or count it, if it ends the word."""
+        added, text_end = path.text_end.decode(token_id, len(path.typed))
+        longer = replace(
+            path,
+            token_ids=(*path.token_ids, token_id),
+            mass=mass,
+            characters=path.characters + added,
+            text_end=text_end,
+            typed=b"",
+        )
+        states = {self._state(longer, text) for text in self.texts}
+        if True in states:
+            self.low += mass
+        elif None in states:
+            if self._has_room(longer):
+                heapq.heappush(self._waiting, longer)
+            else:
+                self.lost += mass
+
+    def _has_room(self, path: _Path) -> bool:
+        length = self.document.model.context_length
+        return length is None or self.base.depth + len(path.token_ids) < length
+
+    def _state(self, path: _Path, text: str) -> bool | None:
+        """Return whether a path spells the word `text` and ends it; None if that is not known yet."""
+        if text.startswith(path.characters) and text != path.characters:
+            return None if text.encode().startswith(path.spelled) else False
+        if text == path.characters:
+            return None
+        if not path.characters.startswith(text):
+            return False
+        return _ends(self.before, text, path.characters[len(text) :])

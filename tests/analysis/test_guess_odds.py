@@ -1,0 +1,159 @@
+"""The odds of a guessed word equal an enumeration of all its tokenizations, with plain forward passes."""
+
+from __future__ import annotations
+
+import codecs
+import math
+import random
+from typing import Any
+
+import pytest
+
+from lookahead_core import Document, Model
+from lookahead_core.analysis.guess_odds import MAX_CHARACTERS, continuations_of, guess_odds, guess_odds_steps
+from lookahead_core.errors import LookaheadError
+from lookahead_core.text.boundaries import WORD, boundary_levels
+from tests.conftest import CORPUS
+from tests.support.families import plain_rows_by_length
+from tests.support.spelling import tokens_as_bytes
+
+Path = tuple[int, ...]
+
+
+class Enumeration:
+    """All paths of tokens after a text that may spell one word, by plain forward passes over whole paths."""
+
+    def __init__(self, model: Model, document: Document, heal: bool) -> None:
+        self.model, self.before = model, document.text
+        self.typed = document.reopens.encode() if heal else b""
+        self.ids = document.token_ids[:-1] if self.typed else document.token_ids
+        self.spelled = tokens_as_bytes(model.tokenizer)
+
+    def bytes_of(self, path: Path) -> bytes:
+        """The bytes that a path inserts."""
+        return b"".join(self.spelled[i] for i in path)[len(self.typed) :]
+
+    def rows(self, paths: list[Path]) -> list[list[float]]:
+        """The probabilities of all next tokens after each path; only those that begin with the typed bytes first."""
+        found = []
+        for path, row in zip(
+            paths, plain_rows_by_length(self.model.hf_model, [[*self.ids, *path] for path in paths]), strict=True
+        ):
+            p = row.double().softmax(-1).tolist()
+            if not path and self.typed:
+                p = [x if self.spelled[i].startswith(self.typed) else 0.0 for i, x in enumerate(p)]
+            total = math.fsum(p)
+            found.append([x / total for x in p])
+        return found
+
+    def state(self, word: str, text: str, final: bool) -> bool | None:
+        """Whether a text begins with the word, and the word ends there; None if that is not known yet."""
+        if not text.startswith(word) or (text == word and not final):
+            return False if final else None
+        after = text[len(word) :]
+        if final or boundary_levels((word,), self.before, after)[0] >= WORD:
+            return not final or boundary_levels((word,), self.before, f"{after} ")[0] >= WORD
+        return None if boundary_levels((word,), self.before, f"{after} ")[0] >= WORD else False
+
+    def probability(self, word: str) -> tuple[float, float]:
+        """Bounds of the probability of one next word: of all paths that spell it and end it, however unlikely.
+
+        What leaves open whether the word has ended is followed where that is at least a hundredth as likely.
+        """
+        spelled = word.encode()
+        low = unknown = 0.0
+        waiting: list[tuple[Path, float, float]] = [((), 1.0, 1.0)]  # the last number: since the word was spelled
+        while waiting:
+            longer = []
+            rows = self.rows([path for path, _, _ in waiting])
+            for (path, mass, since), row in zip(waiting, rows, strict=True):
+                was = bool(path) and self.bytes_of(path).startswith(spelled)
+                for token_id, p in enumerate(row):
+                    own = self.bytes_of((*path, token_id))
+                    if not p or not (own.startswith(spelled) or spelled.startswith(own)):
+                        continue
+                    text = codecs.getincrementaldecoder("utf-8")("replace").decode(own)
+                    state = self.state(word, text, final=token_id in self.model.end_token_ids)
+                    if state is not None:
+                        low += mass * p * state
+                    elif self.spelled[token_id] and (not was or since * p > 0.01):
+                        longer.append(((*path, token_id), mass * p, since * p if was else 1.0))
+                    else:
+                        unknown += mass * p
+            waiting = longer
+        return low, low + unknown
+
+
+def check(model: Model, text: str, guess: str, heal: bool) -> float:
+    document = Document(model, text)
+    found = guess_odds(document, guess, heal=heal)
+    reference = Enumeration(model, document, heal)
+    bounds = [reference.probability(one) for one in found.texts]
+    low, high = (math.fsum(each) for each in zip(*bounds, strict=True))
+    assert found.low <= high * (1 + 1e-4) + 1e-9, (text, guess, heal)
+    assert low <= found.high * (1 + 1e-4) + 1e-9, (text, guess, heal)
+    # What neither knows is mostly half a character after the word, which this model finds likely.
+    assert found.low >= 0.9 * low - 1e-9, (text, guess, found)
+    assert found.high - found.low <= 1.1 * (high - low) + 0.02 * high + 1e-9, (text, guess, found)
+    assert document.text == text
+    return found.probability
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_odds_of_a_guess_equal_an_enumeration_of_its_tokenizations(tiny_model: Model, seed: int) -> None:
+    draw = random.Random(seed)
+    line = draw.choice(CORPUS)
+    cut = draw.randrange(6, len(line) - 12)
+    guess = draw.choice([line[cut:].split()[0], "sea", "a", "the", ","])
+    check(tiny_model, line[:cut], guess, heal=bool(seed % 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60))
+def test_the_odds_of_many_guesses_equal_the_enumeration(tiny_model: Model, seed: int) -> None:
+    draw = random.Random(1000 + seed)
+    line = draw.choice(CORPUS)
+    cut = draw.randrange(4, len(line) - 8)
+    guess = draw.choice(
+        [line[cut:].split()[0], draw.choice(line.split()), "keeper's", "sea-side", "42", ",", "é", "中"]
+    )
+    check(tiny_model, line[:cut], guess[:8], heal=bool(seed % 2))
+
+
+def test_a_guess_is_a_new_word_what_directly_follows_or_the_rest_of_a_begun_word() -> None:
+    assert continuations_of("", "keeper") == ("keeper",)
+    assert continuations_of("The ", " keeper ") == ("keeper",)
+    assert continuations_of("The", "keeper") == (" keeper", "keeper")
+    assert continuations_of("The kee", "keeper") == (" keeper", "keeper", "per")
+    assert continuations_of("The keeper", "keeper") == (" keeper", "keeper")
+    assert continuations_of("The keeper", ",") == (" ,", ",")
+
+
+@pytest.mark.parametrize(
+    ("guess", "sentence"),
+    [("", "Type the word"), (" \n", "Type the word"), ("a" * (MAX_CHARACTERS + 1), "The guess has 81 characters")],
+)
+def test_a_guess_that_is_empty_or_too_long_is_refused(guess: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        continuations_of("The", guess)
+
+
+def test_a_changed_text_ends_the_scoring(tiny_model: Model) -> None:
+    document = Document(tiny_model, "Once upon a")
+    steps = guess_odds_steps(document, "time")
+    next(steps)
+    document.text = "Once upon no"
+    with pytest.raises(LookaheadError, match="text has changed"):
+        list(steps)
+
+
+def test_a_guess_changes_no_view_that_grows(tiny_model: Model) -> None:
+    document, alone = Document(tiny_model, "Once upon a"), Document(tiny_model, "Once upon a")
+    growing: Any = document.lookahead_steps(k=3, depth=4)
+    next(growing)
+    guess_odds(document, "time")
+    *_, last = growing
+    assert [one.token_ids for one in last.result.branches] == [
+        one.token_ids for one in alone.lookahead(k=3, depth=4).branches
+    ]
+    document.check()

@@ -1,0 +1,64 @@
+"""The server function that scores a guessed next word."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from interface import ModelLoader
+from interface.server.guess_service import GuessService
+from lookahead_core import Document, Model
+from lookahead_core.analysis.guess_odds import guess_odds
+from tests.support.requests_to_pages import PAGE, all_news
+
+TEXT = "Once upon a"
+REQUEST = {"page": PAGE, "number": 1, "revision": 1, "text": TEXT, "ahead": False}
+
+
+@pytest.fixture
+def service(tiny_model: Model) -> GuessService:
+    loader = ModelLoader(lambda report: tiny_model)
+    loader.run()
+    return GuessService(loader)
+
+
+def scored(service: GuessService, request: dict[str, Any], asked: dict[str, Any] = REQUEST) -> Any:
+    """The answer to a guess after the text of `asked` was read."""
+    guess = {function.__name__: function for function in service.functions}["guess"]
+
+    async def run() -> Any:
+        await all_news(service, asked)
+        return await guess(request)
+
+    return asyncio.run(run())
+
+
+def test_a_guess_has_the_odds_of_the_document_with_its_last_token_reopened(
+    service: GuessService, tiny_model: Model
+) -> None:
+    answer = scored(service, REQUEST | {"guess": "time"})
+    wanted = guess_odds(Document(tiny_model, TEXT), "time", heal=True)
+    assert answer["probability"] == pytest.approx(wanted.probability, rel=1e-4)
+    assert answer["error"] == pytest.approx(wanted.error, rel=1e-4)
+    assert answer["texts"] == [" time", "time"]
+    assert answer["words"] is True
+
+
+def test_a_guess_after_another_text_or_prompt_is_unknown(service: GuessService) -> None:
+    for other in ({"text": "Once"}, {"instruction": "Be brief."}, {"page": "another-page-of-somebody"}):
+        assert scored(service, REQUEST | {"guess": "time"} | other) == {"unknown": True}
+
+
+@pytest.mark.parametrize("guess", [None, 7, ["time"], {}, "", "  ", "a" * 81])
+def test_a_guess_that_is_no_word_gets_a_sentence(service: GuessService, guess: Any) -> None:
+    answer = scored(service, REQUEST | {"guess": guess})
+    assert answer["state"] == "error"
+    assert answer["sentence"]
+    assert "probability" not in answer
+
+
+def test_an_invalid_request_gets_a_sentence(service: GuessService) -> None:
+    for wrong in ({"page": 7}, {"text": None}, {"number": -1}):
+        assert scored(service, REQUEST | {"guess": "time"} | wrong)["state"] == "error"

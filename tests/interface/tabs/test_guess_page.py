@@ -1,0 +1,128 @@
+"""Guess first: the rows of the Write tab are hidden until the next word is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support import browser as browsers
+from tests.support.browser import Visit, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+HIDDEN = "The rows are hidden: guess the next word first, or skip the guess."
+TEXT = "Once upon a"
+
+
+@pytest.fixture
+def visit(page: Any, tiny_page: str) -> Iterator[Visit]:
+    with browsers.visit_again(page, tiny_page) as opened:
+        opened.wait_for_status("ready")
+        opened.control("guess-first").check()
+        opened.type(TEXT)
+        yield opened
+
+
+def wait_for_answer(visit: Visit) -> None:
+    visit.page.wait_for_selector("#branches[data-state=settled]")
+
+
+def nothing_is_shown(visit: Visit) -> None:
+    branches = visit.page.locator("#branches")
+    assert visit.rows == 0
+    assert branches.locator("button[data-token], button[data-rest]").count() == 0
+    assert visit.page.locator("#branches .announcement").inner_text() in ("", HIDDEN)
+    assert visit.page.locator("#coverage").is_hidden()
+    assert visit.page.locator(".mirror .ghost").inner_text() == ""
+
+
+def test_before_the_guess_nothing_of_the_rows_is_in_the_page(visit: Visit) -> None:
+    wait_for_answer(visit)
+    nothing_is_shown(visit)
+    expect(visit.page.locator("#branches .note .words")).to_have_text(HIDDEN)
+    for key in ("Alt+Digit1", "Alt+Shift+Digit1", "Alt+Digit9", "Control+ArrowRight"):
+        visit.page.locator("#document textarea").focus()
+        visit.page.keyboard.press(key)
+        assert visit.text == TEXT, key
+        expect(visit.page.locator("#branches[data-refused]")).to_be_visible()
+    visit.page.keyboard.press("Tab")
+    assert visit.text == TEXT
+    nothing_is_shown(visit)
+
+
+def test_a_guess_is_scored_and_shows_the_rows(visit: Visit) -> None:
+    wait_for_answer(visit)
+    visit.page.locator("#document textarea").focus()
+    visit.page.keyboard.press("Alt+ArrowDown")
+    expect(visit.page.locator("#guess")).to_be_focused()
+    visit.page.keyboard.type("time")
+    visit.page.keyboard.press("Enter")
+    said = visit.page.locator(".guess-said")
+    expect(said).to_contain_text("bits of surprise")
+    expect(said).to_contain_text("“time”")
+    assert visit.rows > 0
+    expect(visit.page.locator("#document textarea")).to_be_focused()
+    expect(visit.page.locator(".guess-total .figures")).to_contain_text("1 guess")
+    expect(visit.page.locator("#branches .announcement")).not_to_be_empty()
+    visit.page.keyboard.press("Alt+Digit1")
+    expect(visit.page.locator("#guess")).to_be_visible()
+    assert visit.text != TEXT
+    assert visit.rows == 0
+
+
+def test_a_guess_that_is_a_row_is_said_to_be_one(visit: Visit) -> None:
+    visit.fill(TEXT + " ")
+    wait_for_answer(visit)
+    visit.control("guess-first").uncheck()
+    visit.wait_until_settled()
+    visit.control("length").select_option("word")
+    visit.wait_until_settled()
+    row = next(index for index in range(visit.rows) if "".join(visit.pieces(index)).strip().isalpha())
+    word = "".join(visit.pieces(row))
+    visit.control("guess-first").check()
+    visit.page.locator("#guess").fill(word)
+    visit.page.locator("#guess-done").click()
+    expect(visit.page.locator(".guess-said")).to_contain_text(f"row {row + 1}")
+
+
+def test_skipping_shows_the_rows_without_a_score(visit: Visit) -> None:
+    wait_for_answer(visit)
+    visit.page.locator("#guess-skip").click()
+    assert visit.rows > 0
+    expect(visit.page.locator(".guess-total")).to_be_hidden()
+    visit.type("n")
+    assert visit.rows == 0
+    visit.page.keyboard.press("Backspace")
+    visit.wait_until_settled()
+    assert visit.rows > 0, "what was skipped once is not asked again"
+
+
+def test_the_score_is_kept_through_a_reload_and_can_be_reset(visit: Visit) -> None:
+    wait_for_answer(visit)
+    visit.page.locator("#guess").fill("time")
+    visit.page.locator("#guess-done").click()
+    expect(visit.page.locator(".guess-total .figures")).to_contain_text("1 guess")
+    visit.page.wait_for_selector(".kept[data-state=saved]")
+    visit.page.reload()
+    visit.wait_for_status("ready")
+    expect(visit.page.locator(".guess-total .figures")).to_contain_text("1 guess")
+    assert visit.control("guess-first").is_checked()
+    wait_for_answer(visit)
+    assert visit.rows == 0
+    visit.page.locator("#guess-reset").click()
+    expect(visit.page.locator(".guess-total")).to_be_hidden()
+
+
+def test_an_empty_guess_gets_a_sentence_and_a_text_that_changes_no_score(visit: Visit) -> None:
+    wait_for_answer(visit)
+    visit.page.locator("#guess-done").click()
+    expect(visit.page.locator(".guess-said")).to_have_text("Type the word that you expect next.")
+    assert visit.rows == 0
+
+
+def test_switching_it_off_shows_the_rows_at_once(visit: Visit) -> None:
+    wait_for_answer(visit)
+    visit.control("guess-first").uncheck()
+    assert visit.rows > 0
+    expect(visit.page.locator(".guess")).to_be_hidden()

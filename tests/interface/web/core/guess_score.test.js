@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {NO_GUESSES, addGuess, bitsOf, guessSentence, rowOfGuess, scoreFrom, scoreSentence} from '../../../../interface/web/core/guess_score.js';
+
+test('one half is one bit, and certainty none', () => {
+  assert.deepEqual([1, 0.5, 0.25, 1 / 1024].map(bitsOf), [0, 1, 2, 10]);
+  assert.ok(Object.is(bitsOf(1), 0), 'not minus nothing');
+  assert.equal(bitsOf(1.0000001), 0);
+});
+
+const row = (...pieces) => ({pieces: pieces.map(([text, ends]) => ({text, ends}))});
+
+test('a guess is among the rows where one begins with it as a word', () => {
+  const rows = [row([' kee', 0], ['per', 1], [' saw', 1]), row(['per', 1]), row([' sea', 0])];
+  assert.equal(rowOfGuess(rows, [' keeper', 'keeper']), 0);
+  assert.equal(rowOfGuess(rows, [' kee', 'kee']), -1);
+  assert.equal(rowOfGuess(rows, [' keeper saw']), -1);
+  assert.equal(rowOfGuess(rows, ['x', 'per']), 1);
+  assert.equal(rowOfGuess(rows, [' sea']), 2);
+  assert.equal(rowOfGuess([], [' sea']), -1);
+  assert.equal(rowOfGuess([row()], ['']), 0, 'an ending inserts nothing');
+});
+
+test('guesses add up', () => {
+  const score = [0.5, 0.125].reduce(addGuess, NO_GUESSES);
+  assert.deepEqual(score, {bits: 4, guesses: 2});
+  assert.equal(scoreSentence(score), '2 guesses · 4.0 bits in all · 2.0 bits a guess');
+  assert.equal(scoreSentence(addGuess(NO_GUESSES, 0.5)), '1 guess · 1.0 bit in all · 1.0 bit a guess');
+  assert.equal(scoreSentence(NO_GUESSES), 'No guess yet.');
+});
+
+test('the sentence of a guess has its odds, its bits and its row', () => {
+  const odds = {probability: 0.03125, words: true};
+  assert.equal(guessSentence('sea', odds, 1), '“sea”: 3.1\u00a0% chance · 5.0 bits of surprise · row 2');
+  assert.equal(guessSentence('sea', {...odds, words: false}, -1), '“sea”: 3.1\u00a0% chance of these characters · 5.0 bits of surprise · not among the rows');
+});
+
+test('a stored score is taken if it is one', () => {
+  assert.deepEqual(scoreFrom({bits: 2.5, guesses: 1, more: 1}), {bits: 2.5, guesses: 1});
+  assert.deepEqual(scoreFrom({bits: 0, guesses: 3}), {bits: 0, guesses: 3});
+  const strange = [null, undefined, 7, {}, {bits: -1, guesses: 1}, {bits: NaN, guesses: 1}, {bits: '1', guesses: 1}, {bits: 1, guesses: 0}, {bits: 1, guesses: 0.5}];
+  for (const value of strange) assert.equal(scoreFrom(value), NO_GUESSES);
+});
