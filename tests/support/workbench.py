@@ -1,4 +1,4 @@
-"""A bare page with the interface's script modules and without Gradio, to test one module."""
+"""A bare page with the interface's script modules and CSS variables and without Gradio, to test one module."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from interface.http.assets import route
+from interface.web.theme import VARIABLES
 from tests.support.browser import free_port
 
-PAGE = "<!doctype html><html lang=en><head><meta charset=utf-8><title>Workbench</title></head><body></body></html>"
+HEAD = f"<meta charset=utf-8><title>Workbench</title><style>{VARIABLES.read_text(encoding='utf-8')}</style>"
+PAGE = f"<!doctype html><html lang=en><head>{HEAD}</head><body></body></html>"
 
 
 @contextmanager
