@@ -32,6 +32,7 @@ VERBS = {
     Document.lookahead: keywords.LookaheadKeywords,
     Document.lookahead_steps: keywords.LookaheadKeywords,
     Document.steps_after: keywords.LookaheadKeywords,
+    Document.continue_branch: keywords.LookaheadKeywords,
     Document.stream: keywords.StreamKeywords,
     Document.odds: keywords.StreamKeywords,
     Document.beam_search: keywords.BeamKeywords,
@@ -105,6 +106,7 @@ def test_a_wrong_name_is_refused_with_a_list_of_the_options(verb: Callable[..., 
     document = Document(tiny_model, token_ids=[1, 2, 3])
     arguments: dict[Any, tuple[Any, ...]] = {
         Document.steps_after: (document, [1], 1),
+        Document.continue_branch: (document, None, "x"),
         prefetch_views: (document, None),
         lookahead_steps_at: (document, 0),
         train_heads: (tiny_model,),

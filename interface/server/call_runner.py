@@ -30,7 +30,7 @@ MOST_CHECKED = 64
 """Calls that may wait to be checked; each holds its arguments in memory."""
 CAPS = {
     "k": 20, "n_branch_tokens": 20, "depth": 40, "n_future_tokens": 40, "max_new_tokens": 512, "max_length": 1024,
-    "n": 10, "num_beams": 20,
+    "n": 10, "num_beams": 20, "budget": 512,
 }  # fmt: skip
 """Upper limits of whole-number arguments of calls from programs; the methods of `Calls` allow more."""
 MOST_STOPS, LONGEST_STOP = 20, 200

@@ -156,6 +156,8 @@ CORE_OPTIONS: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
         CommandOption("--budget", int, "best_first: maximum number of evaluated nodes", 64, mode="best_first"),
         CommandOption("--pass-width", int, "best_first: nodes per forward pass", 16, "width", mode="best_first"),
         _repeatable("--ban", int, "banned", "the id of a token that no branch may contain"),
+        CommandOption("--towards", str, "a word: show the likeliest paths to it, and how likely it is", ""),
+        CommandOption("--avoid", str, "a word that no branch may contain", ""),
         CommandOption("--heal", bool, "finish the word that the text ends in"),
         CommandOption("--speculate", bool, "draft continuations from the text, several tokens per pass"),
         CommandOption("--stop-at-repetition", bool, "end a branch where it would repeat itself"),

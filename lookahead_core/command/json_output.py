@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+from lookahead_core.serving.json_view import word_as_json
+
 if TYPE_CHECKING:
     from lookahead_core.analysis.agreement import Check
     from lookahead_core.document.results import Beams, Cost, Lookahead
@@ -74,7 +76,7 @@ def beams_as_json(beams: Beams) -> dict[str, Any]:
 
 
 def lookahead_as_json(result: Lookahead) -> dict[str, Any]:
-    """Return a lookahead as JSON: branches, coverage, given and seen_from, as in `Lookahead`.
+    """Return a lookahead as JSON: branches, coverage, given and seen_from, as in `Lookahead`; `word` unless it is None.
 
     A branch has text, token_ids, logprobs, share, probability, ended, healed and repeats.
     """
@@ -82,6 +84,7 @@ def lookahead_as_json(result: Lookahead) -> dict[str, Any]:
     return {
         "branches": [_fields(branch, names) for branch in result.branches],
         **_fields(result, ("coverage", "given", "seen_from")),
+        **word_as_json(result),
     }
 
 

@@ -144,6 +144,9 @@ def lookahead_lines(prompt: str, result: Lookahead, screen: Screen) -> Iterator[
     """Yield the lines of a lookahead: the end of the prompt, a tree of its branches, then their coverage and cost."""
     yield screen.faint(_end_of(prompt, screen))
     yield from tree_lines(_branch_tree(result.branches), lambda share: f"{percent(share):>6}", screen)
+    if result.word is not None:
+        odds = f"{percent(result.word.low)} to {percent(result.word.high)}"
+        yield f"{result.word.word!r}: {odds} within {result.word.within} tokens"
     yield f"{_coverage_phrase(result)}; {cost_phrase(result.cost)}"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from lookahead_core.document.branch_edit import BranchEdit, edit_steps
 from lookahead_core.document.cost_meter import CostMeter
 from lookahead_core.document.drafting import DocumentDrafting
 from lookahead_core.document.generation_start import GenerationStart, while_text_stays
@@ -28,10 +29,11 @@ from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.rules import LogitRules
 from lookahead_core.strategies.stream_options import StreamOptions
+from lookahead_core.strategies.word_tokens import WordTokens
 from lookahead_core.text.context_window import window_start
 from lookahead_core.text.passage import Passage, TextEnd
 from lookahead_core.tree import Node, TokenTree
-from lookahead_core.validation import as_token_id, parse_options
+from lookahead_core.validation import as_token_id, check_integer, parse_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -87,6 +89,7 @@ class Document:
         """The drafters of this document, with what they have learned from it."""
         self._reopened: tuple[Node, ReopenedToken] | None = None
         """The last head that was healed, with its re-opened token: finding the candidates takes time."""
+        self._words: WordTokens | None = None
         self._seen_from = 0
         self._reserved = 0
         """Largest number of tokens ever grown here: kept free, so that the context window does not move to and fro."""
@@ -359,7 +362,7 @@ class Document:
         seen_from = self._update_head(options.depth)
         self._require_tokens()
         self.new_view()
-        reopened = self._reopened_token() if options.heal else None
+        reopened = self.reopened_token() if options.heal else None
         yield from self.grow_branches(options, self.tree.head, self.passage.end, seen_from, reopened)
 
     @takes_options(LookaheadOptions)
@@ -375,6 +378,40 @@ class Document:
         if after is not None:
             yield from self.grow_branches(checked_options, *after, self._seen_from)
 
+    @takes_options(LookaheadOptions)
+    def continue_branch(
+        self, branch: Branch, text: str, tokens: int = 0, **options: Unpack[LookaheadKeywords]
+    ) -> Branch:
+        """Return a new branch: the first `tokens` tokens of a branch, then `text`, continued greedily.
+
+        The document's text stays as it is; `accept` takes the new branch as any other. Of the options, `depth` is the
+        maximum number of tokens after `text`, and `until`, `banned` and `avoid` count for them. The tokens of `text`
+        have the model's own probabilities. Raises ValueError for an empty or too long text or a wrong option, and
+        LookaheadError if the branch was not grown from the present end of the text.
+        """
+        checked_options, kept = LookaheadOptions.of(options), self._ids_of(branch)
+        check_integer("tokens", tokens, 0, len(kept))
+        edit = BranchEdit(tuple(kept[:tokens]), text, branch.healed)
+        made = None
+        for made in edit_steps(self, edit, checked_options):  # noqa: B007
+            pass
+        assert made is not None
+        return made
+
+    def descend(self, token_ids: Sequence[int], healed: bool) -> tuple[Node, TextEnd]:
+        """Return the node at the end of a path below the head, and the end of the text there; creates missing nodes.
+
+        If `healed`, the path begins below the head's parent, and its first token replaces the last typed token.
+        """
+        base, text_end, skip = self.tree.head, self.passage.end, 0
+        if healed:
+            assert base.parent is not None
+            base, skip = base.parent, len(self.reopens.encode())
+        for token_id in token_ids:
+            _, text_end = text_end.decode(token_id, skip)
+            skip = 0
+        return self.tree.descend(base, token_ids), text_end
+
     def after(self, branch: Branch, tokens: int) -> tuple[Node, TextEnd] | None:
         """Return the node and the `TextEnd` at the end of the text plus the first `tokens` tokens of a branch.
 
@@ -386,16 +423,7 @@ class Document:
         length = len(self.token_ids)
         if self._tokens_left_out(length) != self._tokens_left_out(length + tokens - branch.healed):
             return None
-        token_ids = self._ids_of(branch)[:tokens]
-        base, text_end = self.tree.head, self.passage.end
-        skip = 0
-        if branch.healed:
-            assert base.parent is not None
-            base, skip = base.parent, len(self.reopens.encode())
-        for token_id in token_ids:
-            _, text_end = text_end.decode(token_id, skip)
-            skip = 0
-        return self.tree.descend(base, token_ids), text_end
+        return self.descend(self._ids_of(branch)[:tokens], branch.healed)
 
     def grow_branches(
         self,
@@ -410,8 +438,8 @@ class Document:
         With `reopened`, `origin` is the last typed token and branches replace it: they hang below its parent.
         `text_end` is the end of the text at `origin`. `seen_from` is the index of the first character inside the
         context window and is only reported. Raises LookaheadError between two steps if another view has begun, and
-        before the first step ValueError for a banned id that the model does not have, or TextError if `until` needs a
-        tokenizer.
+        before the first step ValueError for a banned id that the model does not have, or TextError if `until` or a
+        word needs a tokenizer.
         """
         meter = CostMeter(self.model.engine, self.tree)
         options.check_vocabulary(self.model.vocabulary)
@@ -422,12 +450,20 @@ class Document:
         if options.speculate:
             self.drafting.read(self.token_ids)
             draft = self.drafting.continuation
-        growth_context = GrowthContext(len(self.token_ids) - self.tree.head.depth, context.complete(), draft)
+        words = self.word_tokens(options.word) if options.word else None
+        growth_context = GrowthContext(len(self.token_ids) - self.tree.head.depth, context.complete(), draft, words)
         for step in lookahead.lookahead(self.model.engine, origin, options, stop, reopened, growth_context):
-            build = functools.partial(make_lookahead, step.leaves, meter.cost(), context, step.start)
+            build = functools.partial(make_lookahead, step.leaves, meter.cost(), context, step.start, step.word)
             yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
             if self.tree.view != view:
                 raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
+
+    def word_tokens(self, word: str) -> WordTokens:
+        """Return the tokens of a word, those of the last call if it was the same word: finding them takes time."""
+        if self._words is None or self._words.matcher.word != word:
+            model = self.model
+            self._words = WordTokens(word, model.codec, model.end_token_ids, model.vocabulary)
+        return self._words
 
     def new_view(self) -> None:
         """Begin a new view: hide all nodes off the trunk, the path of the text, until results show them again.
@@ -476,7 +512,7 @@ class Document:
         """
         return window_start(length, self.model.context_length, self._reserved, self.passage.start_count)
 
-    def _reopened_token(self) -> ReopenedToken | None:
+    def reopened_token(self) -> ReopenedToken | None:
         """Return the text's last token, and all tokens that begin with its text; None if `reopens` is empty."""
         head, text = self.tree.head, self.reopens.encode()
         if not text:

@@ -17,6 +17,7 @@ from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, CompletedSize
 from lookahead_core.strategies.healing import ReopenedToken
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
+from lookahead_core.strategies.word_odds import WordOdds
 from lookahead_core.text.boundaries import CONTEXT_CHARACTERS, boundary_levels
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node
@@ -53,8 +54,10 @@ class ResultContext:
             node = node.parent
         return b"".join(reversed(spelled)).decode(errors="ignore")
 
-    def complete(self) -> CompletedSize | None:
+    def complete(self, least: int = 0) -> CompletedSize | None:
         """Return a function that finds the first end of a word, clause, sentence or line, as `until` says, in a path.
+
+        Ends before the first `least` tokens of the path do not count.
 
         The function takes the token ids of a path after the text, and the bytes of the first token that the text has
         already (b"" without healing). It returns the number of tokens up to that end, or None if there is none yet; the
@@ -69,18 +72,23 @@ class ResultContext:
         def complete(token_ids: Sequence[int], typed: bytes) -> int | None:
             pieces = _cut(token_ids, typed, self.text_end, self.stop)
             flags = boundary_levels([text for text, _ in pieces], before)
-            return next((size for (_, size), flag in zip(pieces, flags, strict=True) if flag >= level), None)
+            ends = (size for (_, size), flag in zip(pieces, flags, strict=True) if flag >= level)
+            return next((size for size in ends if size >= least), None)
 
         return complete
 
 
 def make_lookahead(
-    leaves: Sequence[BranchLeaf], cost: Cost, context: ResultContext, start: BranchStart | None = None
+    leaves: Sequence[BranchLeaf],
+    cost: Cost,
+    context: ResultContext,
+    start: BranchStart | None = None,
+    word: WordOdds | None = None,
 ) -> Lookahead:
     """Return the lookahead result of these leaves, in their order.
 
     `start` has the predictions of the first tokens; without it, or without leaves, `rest` is empty and `said` None.
-    Without it `banned` is empty too.
+    Without it `banned` is empty too. `word` is passed on.
     The leaves must be below `context.origin`, or below its parent if it is re-opened.
     """
     paths = [leaf.token_ids for leaf in leaves]
@@ -92,11 +100,17 @@ def make_lookahead(
         given=context.reopened.text.decode() if context.reopened else "",
         seen_from=context.seen_from,
         rest=_rest(paths, context, start) if leaves and start else (),
-        banned=tuple(_banned(context, start)) if start and context.options.banned else (),
+        banned=tuple(_banned(context, start)) if start and start.excluded else (),
         said=start.prediction if leaves and start else None,
         options=context.options,
         read=context.origin.depth,
+        word=word,
     )
+
+
+def make_branch(leaf: BranchLeaf, context: ResultContext) -> Branch:
+    """Return the branch that ends at a leaf, with the share that it has alone: the probability of its first token."""
+    return _branch(leaf, 1, context.before, context)
 
 
 def make_beams(
@@ -149,6 +163,7 @@ def _branch(leaf: BranchLeaf, distinguishing_length: int, before: str, context: 
         said=leaf.predictions,
         repeats=leaf.repeats,
         _origin=weakref.ref(context.origin),
+        word_tokens=leaf.word_tokens,
     )
 
 
@@ -187,7 +202,7 @@ def _banned(context: ResultContext, start: BranchStart) -> list[BannedToken]:
     typed = math.exp(start.typed_logprob) * (1 - math.fsum(found.values()))
     after_text = context.origin.prediction
     for token_id, logprob in _possible(after_text) if after_text else ():
-        if token_id in context.options.banned:
+        if token_id in start.excluded:
             found[token_id] = found.get(token_id, 0.0) + typed * math.exp(logprob)
     spelled = context.text_end.codec.bytes_of
     tokens = [

@@ -11,6 +11,7 @@ from lookahead_core.prediction import Prediction
 from lookahead_core.strategies.beam import FATES
 from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
+from lookahead_core.strategies.word_odds import WordOdds
 from lookahead_core.tree import Node
 
 
@@ -64,6 +65,10 @@ class Branch:
     repeats: bool = False
     """Whether it ends here because it repeats itself, or the end of the text; only with `stop_at_repetition`."""
     _origin: weakref.ref[Node] | None = field(default=None, repr=False, compare=False)
+    word_tokens: tuple[int, int] | None = field(default=None, repr=False)
+    """The tokens that hold the word of the option `towards`, as [start, end); None if the branch reaches none."""
+    edited_tokens: tuple[int, int] | None = field(default=None, repr=False)
+    """The tokens of a text that `Document.continue_branch` has put in, as [start, end); None for other branches."""
 
     @property
     def text(self) -> str:
@@ -191,8 +196,8 @@ class Lookahead:
     rest: tuple[Other, ...] = ()
     """The likeliest first tokens that no branch begins with, likeliest first."""
     banned: tuple[BannedToken, ...] = ()
-    """The banned tokens among the model's `TOP_TOKENS` likeliest next ones; with a re-opened token also all that begin
-    with its text and have a probability above 0. Likeliest first."""
+    """The banned tokens, and those that would spell a word to avoid, among the model's `TOP_TOKENS` likeliest next
+    ones; with a re-opened token also all that begin with its text and have a probability above 0. Likeliest first."""
     said: Prediction | None = field(default=None, repr=False, compare=False)
     """The prediction of the first token, without banned tokens and conditional on a re-opened token; None until it is
     evaluated."""
@@ -200,6 +205,8 @@ class Lookahead:
     """The options that the result was made with."""
     read: int = 0
     """Number of tokens of the text that the model reads."""
+    word: WordOdds | None = None
+    """How likely the text is to reach the word of the option `towards`; None without it, and until it is evaluated."""
 
     @property
     def alone(self) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, cast
 from lookahead_core.errors import LookaheadError
 from lookahead_core.serving.compression_json import compression_as_json
 from lookahead_core.serving.json_values import json_safe
+from lookahead_core.serving.json_view import word_as_json
 from lookahead_core.serving.tree_pool import TreePool
 from lookahead_core.text.chat import ChatToken, max_opening_tokens, tokenize_conversation
 from lookahead_core.validation import check_integer
@@ -183,12 +184,16 @@ class Calls:
         heal: bool = False,
         messages: Messages | None = None,
         stop_at_repetition: bool = False,
+        towards: str = "",
+        avoid: str = "",
+        budget: int = 64,
     ) -> Steps:
         """Return several continuations of a text at once, with their probabilities.
 
         The answer has branches (text, ids, logprobs, share, probability, ended and repeats of each), coverage (the
         probability that they hold together), given (the typed characters that heal re-opened), and seen_from (the index
-        of the first character that the model reads).
+        of the first character that the model reads). With towards it has word: low and high, bounds of the
+        probability that the text reaches the word within depth tokens.
 
         Args:
             text: A plain text; give either this or messages.
@@ -202,6 +207,9 @@ class Calls:
             heal: Whether to finish a word that the text ends in; branches then have only the characters to insert.
             messages: {"role", "content"} each; the last one is unfinished and is continued.
             stop_at_repetition: Whether a branch ends where it would repeat itself; repeats then says so.
+            towards: A word or phrase; the branches are the likeliest paths to it.
+            avoid: A word or phrase that no branch may contain.
+            budget: Number of nodes that best_first and towards look at.
         """
         options: LookaheadKeywords = {
             "k": k,
@@ -213,6 +221,9 @@ class Calls:
             "seed": seed,
             "heal": heal,
             "stop_at_repetition": stop_at_repetition,
+            "towards": towards,
+            "avoid": avoid,
+            "budget": budget,
         }
         with self.open_document(text, messages) as call_document:
             for step in call_document.document.lookahead_steps(**options):  # noqa: B007
@@ -223,6 +234,7 @@ class Calls:
                 "coverage": result.coverage,
                 "given": result.given,
                 "seen_from": result.seen_from,
+                **word_as_json(result),
             }
 
     @call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,9 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
     each token the index of its prediction in this list. The field `rest` has at most `rest` other first tokens, with
     `ids`, `logprobs`, `at`, `text` and `end` (whether it is an end token). `without` has at most `MAX_BANNED_SHOWN` of
     `Lookahead.banned`, with `id`, `text` and `probability`. `given`, `seen_from`, `cost` and `alone` are
-    those of `Lookahead`; `asked` has the `REPORTED_OPTIONS`, and the number of banned tokens.
+    those of `Lookahead`; `asked` has the `REPORTED_OPTIONS`, the number of banned tokens, and `towards` or `avoid` if it
+    is set. With `towards`, `word` has the fields of `Lookahead.word`, and branches that reach the word have `word`,
+    its tokens. An edited branch has `edited`, the tokens of the text put in.
     """
     predictions = _distinct_predictions(result, rest)
     indexes = {id(prediction): index for index, prediction in enumerate(predictions)}
@@ -54,8 +57,16 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
             "cache_bytes": cost.cache_bytes,
         },
         "alone": result.alone,
-        "asked": {name: getattr(options, name) for name in REPORTED_OPTIONS} | {"banned": len(options.banned)},
+        "asked": {name: getattr(options, name) for name in REPORTED_OPTIONS}
+        | {"banned": len(options.banned)}
+        | {name: word for name in ("towards", "avoid") if (word := getattr(options, name))},
+        **word_as_json(result),
     }
+
+
+def word_as_json(result: Lookahead) -> dict[str, Any]:
+    """Return `{"word": …}` with the fields of `Lookahead.word`; empty if that is None."""
+    return {} if result.word is None else {"word": dataclasses.asdict(result.word)}
 
 
 def document_as_json(document: Document) -> dict[str, Any]:
@@ -74,6 +85,8 @@ def _branch_as_json(branch: Branch, indexes: dict[int, int]) -> dict[str, Any]:
         "ended": branch.ended,
         "healed": branch.healed,
         "repeats": branch.repeats,
+        **({} if branch.word_tokens is None else {"word": list(branch.word_tokens)}),
+        **({} if branch.edited_tokens is None else {"edited": list(branch.edited_tokens)}),
     }
 
 

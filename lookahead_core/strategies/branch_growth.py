@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -15,6 +15,8 @@ from lookahead_core.strategies.continuation import Continuation
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.repetition import size_before_repetition
 from lookahead_core.strategies.sampling import exclude_tokens
+from lookahead_core.strategies.word_odds import WordOdds
+from lookahead_core.strategies.word_tokens import WordTokens
 from lookahead_core.tree import Node
 
 CompletedSize = Callable[[Sequence[int], bytes], int | None]
@@ -37,6 +39,8 @@ class GrowthContext:
     drafted_continuation: Callable[[Node, int], Continuation] | None = None
     """A function from a node and a maximum number of tokens to the greedy continuation after it, with drafts; None to
     draft nothing."""
+    words: WordTokens | None = None
+    """The tokens of the word that the options `towards` or `avoid` name; None without these options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class BranchLeaf:
     """Whether the path stops growing because its next tokens, or its last ones, repeat those before them."""
     tokens_past_end: tuple[int, ...] = ()
     """Tokens after the end of a complete path that had to be known to find that end."""
+    word_tokens: tuple[int, int] | None = None
+    """The tokens of the path that hold the word of the option `towards`, as [start, end); None if it reaches none."""
 
     @property
     def healed(self) -> bool:
@@ -123,6 +129,8 @@ class BranchStart:
     banned: tuple[tuple[int, float], ...] = ()
     """The banned tokens that could replace a re-opened token, each with the probability that it would have, 0 to 1, if
     no token were banned; conditioned on the typed text."""
+    excluded: frozenset[int] = frozenset()
+    """The banned tokens, and those that would spell a word to avoid, after the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,8 @@ class GrowthStep:
     """How many tokens of the prompt still need prefill."""
     start: BranchStart | None = None
     """The predictions where branches begin; None while the prompt is prefilled."""
+    word: WordOdds | None = None
+    """How likely the text is to reach the word of the option `towards`; None without it, and during prefill."""
 
 
 class Growth:
@@ -155,13 +165,28 @@ class Growth:
         self.end_token_ids = end_token_ids
         self.context = context
         self.banned = frozenset(options.banned)
+        self.avoided = context.words if options.avoid else None
+        """The word that no branch may contain; None without the option `avoid`."""
         self.start: BranchStart | None = None
         """The predictions where branches begin; None until they are evaluated."""
+        self.word_odds: WordOdds | None = None
+        """The bounds of the word's probability; None until they are known, and without the option `towards`."""
+
+    @property
+    def exclusion(self) -> Hashable:
+        """What excludes tokens, as a part of memo keys: the banned tokens, and the word to avoid."""
+        return (self.banned, self.avoided.matcher.word) if self.avoided else self.banned
+
+    def excluded_after(self, node: Node) -> frozenset[int]:
+        """Return the tokens that must not follow a node: banned ones, and those that would spell the word to avoid."""
+        if self.avoided is None:
+            return self.banned
+        return self.banned | self.avoided.excluded_after(self.avoided.state_of(node))
 
     @property
     def is_greedy_to_depth(self) -> bool:
-        """Whether greedy growth ends at the full depth or an end token only, and no tokens are banned."""
-        return not self.banned and self.context.completed_size is None
+        """Whether greedy growth ends at the full depth or an end token only, and no tokens or words are excluded."""
+        return not self.exclusion and self.context.completed_size is None
 
     def can_grow(self, leaf: BranchLeaf) -> bool:
         """Whether a leaf is not complete, does not end with an end token, and has fewer tokens than `options.depth`."""
@@ -198,18 +223,20 @@ class Growth:
         """Store the prediction without banned tokens in a node's memo, and return the row renormalised without them.
 
         `row` holds the log-probabilities after the node, of shape (vocabulary,). The returned row has -inf for banned
-        tokens. If no tokens are banned, `row` itself is returned, and nothing is stored.
+        tokens, and for those that would spell a word to avoid. Without either `row` itself is returned, and nothing is
+        stored.
         """
-        if not self.banned:
+        if not self.exclusion:
             return row
-        allowed = exclude_tokens(torch.zeros_like(row), self.banned).isfinite().nonzero()[:, 0]
+        excluded = self.excluded_after(node)
+        allowed = exclude_tokens(torch.zeros_like(row), excluded).isfinite().nonzero()[:, 0]
         renormalised, prediction = renormalised_among(row, allowed)
-        node.tree.memoize(node, self.banned, prediction)
+        node.tree.memoize(node, self.exclusion, prediction)
         return renormalised
 
     def prediction_after(self, node: Node) -> Prediction | None:
         """Return the prediction after a node, without banned tokens; None if it needs a forward pass."""
-        return (node.memo or {}).get(self.banned) if self.banned else node.prediction
+        return (node.memo or {}).get(self.exclusion) if self.exclusion else node.prediction
 
     def children(self, leaf: BranchLeaf, count: int, prediction: Prediction | None = None) -> list[BranchLeaf]:
         """Return the leaf extended by each of its `count` most probable next tokens, the most probable first.

@@ -68,13 +68,16 @@ def evaluate_healed_start(
     head_row = growth.note_without_banned(head, head_row)
     after_typed = growth.prediction_after(head)
     assert after_typed is not None
-    excluded = growth.banned - {head.token_id}
     # A tokenizer may have more tokens than the model's vocabulary.
     matching = [token_id for token_id in typed.token_ids if token_id < len(parent_row)]
+    spelling: frozenset[int] = frozenset()
+    if growth.avoided is not None:
+        spelling = growth.avoided.excluded_among(growth.avoided.state_of(head), matching, len(typed.text))
+    excluded = (growth.banned | spelling) - {head.token_id}
     allowed = [token_id for token_id in matching if token_id not in excluded]
     first_row, prediction = renormalised_among(parent_row, torch.tensor(allowed, device=parent_row.device))
     banned = _probabilities_among(parent_row, matching, excluded.intersection(matching))
-    start = BranchStart(prediction, float(first_row[head.token_id]), after_typed, banned)
+    start = BranchStart(prediction, float(first_row[head.token_id]), after_typed, banned, growth.excluded_after(head))
     head.tree.memoize(head.parent, _note_key(growth, head, typed), start)
     return start, first_row, head_row
 
@@ -94,4 +97,4 @@ def _probabilities_among(
 
 def _note_key(growth: Growth, head: Node, typed: ReopenedToken) -> Hashable:
     """Return the key of the `BranchStart` for this typed token and these bans in the memo of the parent of `head`."""
-    return typed.text, head.token_id, growth.banned
+    return typed.text, head.token_id, growth.exclusion

@@ -65,9 +65,9 @@ class LookaheadKeywords(TypedDict, total=False):
     split_limit: int
     """`forks` only: maximum number of branches at one node, 1 to 20."""
     budget: int
-    """`best_first` only: maximum number of nodes whose next tokens are looked at, 1 to 4,096."""
+    """`best_first` and `towards` only: maximum number of nodes whose next tokens are looked at, 1 to 4,096."""
     width: int
-    """`best_first` only: nodes per forward pass, 1 to 256. Sixteen cost little more than one."""
+    """`best_first` and `towards` only: nodes per forward pass, 1 to 256. Sixteen cost little more than one."""
     temperature: float
     """`sampled` only: 0 always takes the likeliest token; up to 2."""
     top_p: float
@@ -83,6 +83,12 @@ class LookaheadKeywords(TypedDict, total=False):
     stop_at_repetition: bool
     """Whether a branch ends where its next tokens, at least three, would repeat those just before them. Its `repeats`
     is then True. A branch that repeats the text's last tokens ends after them."""
+    towards: str
+    """A word or phrase, at most 40 characters: branches are the likeliest paths to it, found with `budget` and `width`,
+    and `Lookahead.word` says how likely it is within `depth` tokens. `mode` and `until` count only if none is found."""
+    avoid: str
+    """A word or phrase that no branch may contain, at most 40 characters. All probabilities are renormalised without
+    the tokens that would spell it."""
 
 
 class RuleKeywords(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""The lookahead modes: likely, every_level, forks, best_first and sampled."""
+"""The lookahead modes likely, every_level, forks, best_first and sampled, and the search towards a word."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from lookahead_core.strategies.decode import advance_in_one_pass
 from lookahead_core.strategies.healing import ReopenedToken, healed_leaves
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.sampled_branches import grow_sampled
+from lookahead_core.strategies.word_search import WordSearch
 from lookahead_core.tree import Node
 
 __all__ = ["BranchLeaf", "GrowthContext", "GrowthStep", "LookaheadOptions", "ReopenedToken", "lookahead"]
@@ -39,8 +40,36 @@ def lookahead(
     for tokens_to_read in prefill_in_chunks(engine, head):
         yield GrowthStep((), tokens_to_read)
     growth = Growth(engine, options, end_token_ids, context)
-    for leaves in (grow_sampled if options.mode == "sampled" else _grow)(growth, head, typed):
-        yield GrowthStep(tuple(leaves), start=growth.start)
+    grow = _grow_towards if options.towards else grow_sampled if options.mode == "sampled" else _grow
+    for leaves in grow(growth, head, typed):
+        yield GrowthStep(tuple(leaves), start=growth.start, word=growth.word_odds)
+
+
+def continue_greedily(growth: Growth, leaf: BranchLeaf) -> Iterator[BranchLeaf]:
+    """Extend a leaf greedily until it can grow no more; yield it after each pass and at the end."""
+    if not growth.can_grow(leaf):
+        yield leaf
+        return
+    for (grown,) in _grow_likely(growth, [leaf]):
+        yield grown
+
+
+def _grow_towards(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
+    """Search for the word of the option `towards`; yield the k likeliest leaves that reach it after each round.
+
+    While none is found, the leaves of the likeliest first tokens are yielded, and at the end their branches of the mode
+    "likely". Sets `growth.word_odds`.
+    """
+    assert growth.context.words is not None
+    search = WordSearch(growth, growth.context.words, head, typed)
+    first: list[BranchLeaf] = []
+    for _ in search.passes():
+        growth.word_odds = search.odds
+        # Their predictions are known from the first round.
+        first = first or (_first_leaves(growth, head) if typed is None else healed_leaves(growth, head, typed))
+        yield search.leaves or first
+    if not search.leaves and first:
+        yield from _grow_likely(growth, first)
 
 
 def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
@@ -70,7 +99,7 @@ def _first_leaves(growth: Growth, head: Node) -> list[BranchLeaf]:
     growth.evaluate([base])
     prediction = growth.prediction_after(head)
     assert prediction is not None
-    growth.start = BranchStart(prediction)
+    growth.start = BranchStart(prediction, excluded=growth.excluded_after(head))
     return growth.children(base, growth.options.k)
 
 

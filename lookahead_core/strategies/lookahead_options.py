@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
+from lookahead_core.text.codec import SURROGATE
 from lookahead_core.validation import check_choice, check_integer, check_number, parse_options
 
 Mode: TypeAlias = Literal["likely", "every_level", "forks", "best_first", "sampled"]
@@ -20,6 +21,8 @@ MAX_BRANCHES = 400
 """Maximum number of branches in mode "every_level"."""
 MAX_BANNED = 1000
 """Maximum number of token ids in `banned`."""
+MAX_WORD = 40
+"""Maximum number of characters in `towards` and `avoid`."""
 MAX_SEED = 2**53
 """Highest seed: up to here JavaScript represents all integers exactly."""
 INTEGER_RANGES = {
@@ -65,6 +68,8 @@ class LookaheadOptions:
     heal: bool = False
     speculate: bool = False
     stop_at_repetition: bool = False
+    towards: str = ""
+    avoid: str = ""
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> LookaheadOptions:
@@ -87,6 +92,10 @@ class LookaheadOptions:
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} is {getattr(self, name)!r}, and must be True or False.")
         object.__setattr__(self, "banned", _checked_ban(self.banned))
+        for name in ("towards", "avoid"):
+            _check_word(name, getattr(self, name))
+        if self.towards and self.avoid:
+            raise ValueError("towards and avoid are both set; name a word in one of the two.")
         if self.mode == "every_level" and self.k ** min(self.branch_levels, self.depth) > MAX_BRANCHES:
             raise ValueError(
                 f"branch_levels is {self.branch_levels!r}, which with k = {self.k} makes more than {MAX_BRANCHES} "
@@ -95,11 +104,16 @@ class LookaheadOptions:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the mode is "likely", branches end by number of tokens alone, and no tokens are banned.
+        """Whether the mode is "likely", branches end by number of tokens alone, and no token or word is named.
 
         `heal`, `speculate` and `stop_at_repetition` do not count.
         """
-        return self.mode == "likely" and self.until == "tokens" and not self.banned
+        return self.mode == "likely" and self.until == "tokens" and not self.banned and not self.word
+
+    @property
+    def word(self) -> str:
+        """The word to go towards or to avoid; empty without one."""
+        return self.towards or self.avoid
 
     def check_vocabulary(self, vocabulary: int) -> None:
         """Raise a ValueError if a banned id is not below `vocabulary`, the number of ids, or if all ids are banned."""
@@ -108,6 +122,21 @@ class LookaheadOptions:
             raise ValueError(f"banned holds {unknown[0]}, and must hold whole numbers from 0 to {vocabulary - 1}.")
         if len(self.banned) == vocabulary:
             raise ValueError("banned holds every token there is; leave at least one.")
+
+
+def _check_word(name: str, word: object) -> None:
+    """Raise a ValueError unless a word option is a string of at most MAX_WORD characters without white space around it.
+
+    It may be empty. Half of a surrogate pair is refused.
+    """
+    if not isinstance(word, str):
+        raise ValueError(f"{name} is {word!r}, and must be a string.")
+    if len(word) > MAX_WORD:
+        raise ValueError(f"{name} has {len(word):,} characters, and may have at most {MAX_WORD}.")
+    if word != word.strip():
+        raise ValueError(f"{name} is {word!r}, and must not begin or end with white space.")
+    if SURROGATE.search(word):
+        raise ValueError(f"{name} is {word!r}, half of a surrogate pair; remove it.")
 
 
 def _checked_ban(banned: object) -> frozenset[int]:

@@ -52,7 +52,7 @@ class SampledGrowth:
         self.evaluate([(head, stream) for stream in streams])
         prediction = self.growth.prediction_after(head)
         assert prediction is not None
-        self.growth.start = BranchStart(prediction)
+        self.growth.start = BranchStart(prediction, excluded=self.growth.excluded_after(head))
         return [self.extended(BranchLeaf(head, (), ()), stream) for stream in streams]
 
     def evaluate(self, draws: Sequence[tuple[Node, int]]) -> bool:
@@ -154,4 +154,4 @@ class SampledGrowth:
         """Return the key of a stream's sample in a node's memo: all that it depends on besides the node."""
         options = self.growth.options
         settings = (options.seed, options.temperature, options.top_p)
-        return settings, stream, self._position(node), typed, self.growth.banned
+        return settings, stream, self._position(node), typed, self.growth.exclusion

@@ -1,0 +1,165 @@
+"""Replaces the end of a branch by a text before anything is accepted, and continues it greedily from there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from lookahead_core.document.result_context import ResultContext, make_branch
+from lookahead_core.document.results import Branch
+from lookahead_core.errors import LookaheadError
+from lookahead_core.prediction import Prediction
+from lookahead_core.strategies.branch_growth import BranchLeaf, Growth, GrowthContext
+from lookahead_core.strategies.healing import ReopenedToken, evaluate_healed_start
+from lookahead_core.strategies.lookahead import continue_greedily
+from lookahead_core.strategies.lookahead_options import INTEGER_RANGES, LookaheadOptions
+from lookahead_core.tree import Node
+
+if TYPE_CHECKING:
+    from lookahead_core.document.document import Document
+
+MAX_CHARACTERS = 200
+"""Maximum number of characters of a text that replaces the end of a branch."""
+MAX_TOKENS = INTEGER_RANGES["depth"][1]
+"""Maximum number of tokens of the new branch."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchEdit:
+    """A branch to be made: the first tokens of another one, a text that follows them, and a greedy continuation."""
+
+    before: tuple[int, ...]
+    """The tokens that are kept."""
+    text: str
+    """The characters that follow them, at least one and at most MAX_CHARACTERS."""
+    healed: bool = False
+    """Whether the first token of the branch replaces the last typed one."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) or not self.text:
+            raise ValueError(f"text is {self.text!r}, and must be a string of at least one character.")
+        if len(self.text) > MAX_CHARACTERS:
+            raise ValueError(f"text has {len(self.text):,} characters, and may have at most {MAX_CHARACTERS}.")
+
+
+def edit_steps(
+    document: Document, edit: BranchEdit, options: LookaheadOptions, most: int = MAX_TOKENS
+) -> Iterator[Branch | None]:
+    """Yield None after each forward pass, and at the end the new branch below the head; the text stays as it is.
+
+    At most `options.depth` tokens follow the edited text, and the branch has at most `most` tokens. The edited tokens
+    have the model's own probabilities, banned or not; all others are as in a lookahead with these options. Raises
+    ValueError if the kept tokens end inside a character or the branch would be too long, and LookaheadError if the
+    model's context has no room for it.
+    """
+    model, head = document.model, document.head
+    reopened = document.reopened_token() if edit.healed else None
+    _check_kept(document, edit, reopened)
+    token_ids = (*edit.before, *_edited_ids(document, edit, reopened))
+    base = document.descend((), edit.healed)[0]
+    options = replace(options, mode="likely", towards="", depth=_depth(document, base, len(token_ids), options, most))
+    context = ResultContext(head, document.passage.end, model.end_token_ids, options, reopened)
+    words = document.word_tokens(options.avoid) if options.avoid else None
+    complete = context.complete(least=len(token_ids))
+    growth_context = GrowthContext(len(document.token_ids) - head.depth, complete, words=words)
+    growth = Growth(model.engine, options, model.end_token_ids, growth_context)
+    leaf = BranchLeaf(base, (), (), typed=reopened.text if reopened else b"")
+    for odds in _odds_steps(growth, leaf, token_ids, len(edit.before), (head, reopened) if reopened else None):
+        if odds is None:
+            yield None
+            continue
+        for token_id, (logprob, prediction) in zip(token_ids, odds, strict=True):
+            leaf = leaf.extended(token_id, logprob, prediction)
+    grown = leaf
+    for grown in continue_greedily(growth, leaf):  # noqa: B007
+        yield None
+    if len(grown.token_ids) < len(token_ids):
+        grown = leaf  # what was put in stays, also if it repeats itself
+    yield replace(make_branch(grown, context), edited_tokens=(len(edit.before), len(token_ids)))
+
+
+def _check_kept(document: Document, edit: BranchEdit, reopened: ReopenedToken | None) -> None:
+    """Raise ValueError unless the kept tokens exist, none of them ends the text, and the first fits what was typed."""
+    model = document.model
+    for token_id in edit.before:
+        if not 0 <= token_id < model.vocabulary or token_id in model.end_token_ids:
+            raise ValueError(f"{token_id} is no token that a text can be put after.")
+    if reopened and edit.before and not model.codec.bytes_of(edit.before[0]).startswith(reopened.text):
+        raise ValueError("The branch does not begin with the typed characters; look ahead again.")
+
+
+def _depth(document: Document, base: Node, size: int, options: LookaheadOptions, most: int) -> int:
+    """Return the length of a branch of which `size` tokens are known; raise an error if there is no room for these."""
+    context = document.model.context_length
+    room = most if context is None else context - base.depth
+    if size > most:
+        raise ValueError(f"The branch has {size} tokens with this text, and may have at most {most}.")
+    if size > room:
+        raise LookaheadError("The model's context has no room for this text.")
+    return min(most, room, size + options.depth)
+
+
+def _edited_ids(document: Document, edit: BranchEdit, reopened: ReopenedToken | None) -> list[int]:
+    """Return the tokens of the edit's text, tokenized as typed text is.
+
+    Where the branch replaces a typed token from its first token on, the two are tokenized together; unless the first
+    token then begins with the typed characters, the typed token is kept.
+    """
+    end = document.descend(edit.before, edit.healed)[1]
+    if end.partial:
+        raise ValueError("The kept tokens end inside a character; keep more or fewer of them.")
+    codec = document.model.codec
+    typed = "" if reopened is None or edit.before else reopened.text.decode()
+    token_ids = [token.token_id for token in codec.encode(typed + edit.text, continuing=not end.at_start)]
+    if typed and not codec.bytes_of(token_ids[0]).startswith(typed.encode()):
+        return [document.head.token_id, *(token.token_id for token in codec.encode(edit.text, continuing=True))]
+    return token_ids
+
+
+Odds = tuple[tuple[float, Prediction], ...]
+"""For each token its log-probability, and the prediction that it comes from."""
+
+
+def _odds_steps(
+    growth: Growth,
+    leaf: BranchLeaf,
+    token_ids: Sequence[int],
+    kept: int,
+    replaced: tuple[Node, ReopenedToken] | None,
+) -> Iterator[Odds | None]:
+    """Yield None after each pass, and then the odds of each token on the path below a leaf; they are kept in a memo.
+
+    The first `kept` tokens have those of `growth`, the others the model's own. The first token may replace the node of
+    the re-opened token in `replaced`: its odds are conditional on the typed text.
+    """
+    tree, plain = leaf.node.tree, Growth(growth.engine, LookaheadOptions(), growth.end_token_ids, GrowthContext())
+    key: Hashable = ("edit", tuple(token_ids), kept, growth.exclusion, leaf.typed)
+    if (known := (leaf.node.memo or {}).get(key)) is None:
+        nodes = [leaf.node, *tree.path(tree.descend(leaf.node, token_ids), leaf.node)][:-1]
+        odds: list[tuple[float, Prediction]] = []
+        if replaced is not None:
+            start, row, _ = evaluate_healed_start(growth if kept else plain, *replaced)
+            odds.append((float(row[token_ids[0]]), start.prediction))
+            yield None
+        if missing := nodes[len(odds) :]:
+            rows = growth.engine.evaluate(missing)
+            for node, row in zip(missing, rows, strict=True):
+                odds.append(_odds_after(growth if len(odds) < kept else plain, node, row, token_ids[len(odds)]))
+            yield None
+        known = tuple(odds)
+        tree.memoize(leaf.node, key, known)
+    yield known
+
+
+def _odds_after(growth: Growth, node: Node, row: torch.Tensor, token_id: int) -> tuple[float, Prediction]:
+    """Return a token's log-probability after a node, from `row`, and the prediction; the model's own if excluded."""
+    logprob = float(growth.note_without_banned(node, row)[token_id])
+    prediction = growth.prediction_after(node)
+    assert prediction is not None
+    if logprob > -math.inf or node.prediction is None:
+        return logprob, prediction
+    return float(row[token_id]), node.prediction

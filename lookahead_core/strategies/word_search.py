@@ -1,0 +1,275 @@
+"""Search for a word: the branches that reach it, and bounds of the probability that the text does so."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from lookahead_core.prediction import Prediction
+from lookahead_core.strategies.branch_growth import BranchLeaf, Growth
+from lookahead_core.strategies.healing import ReopenedToken, evaluate_healed_start
+from lookahead_core.strategies.word_odds import WordOdds
+from lookahead_core.strategies.word_tokens import WordTokens
+from lookahead_core.text.word_matcher import WordState
+from lookahead_core.tree import Node
+
+MOST_COMPLETING = 8
+"""Tokens within which the word ends that become branches after one node; all of them count for the bounds."""
+FAR_BELOW = 1e-2
+"""The least rank of a path that shares a round with the best one, as a share of its rank: others would use the budget
+up before the next round shows better ones."""
+ROUNDS = 2
+"""The most rounds of a search, as a multiple of those that full rounds would take."""
+PIECES_OF_TOKEN = 0.05
+"""For the rank: the chance that a beginning of the word becomes the word, if the word is a token itself."""
+LEAST_CHANCE = 1e-6
+"""Least probability, for the rank of a path, that the word begins after it: all paths are searched in the end."""
+LEAST_HEALED = -14.0
+"""Least log-probability of a token that replaces a re-opened one to be looked at: about one in a million."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    """A next token with the state of the text after it."""
+
+    token_id: int
+    logprob: float
+    state: WordState
+
+
+@dataclass(frozen=True, slots=True)
+class _Outlook:
+    """The next tokens after a node, by what they do for the word; probabilities are those after the node."""
+
+    prediction: Prediction
+    completing: tuple[tuple[int, float], ...]
+    """The likeliest tokens within which the word ends: id and log-probability."""
+    completed: float
+    """The probability of all such tokens. After a spelled word, those that only bound it are not among them."""
+    leading: tuple[_Child, ...]
+    """All tokens that spell or begin the word."""
+    bounded: float = 0.0
+    """After a spelled word: the probability that it ends there. Else 0."""
+    undecided: float = 0.0
+    """After a spelled word: the probability of tokens that leave its end open. Else 0."""
+    ended: float = 0.0
+    """The probability of end tokens, unless they are in `bounded`."""
+
+    @property
+    def leads(self) -> float:
+        """The probability that the next token brings the word about or begins it."""
+        return self.completed + math.fsum(math.exp(child.logprob) for child in self.leading)
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A path that was not looked at: a known path, and its next token."""
+
+    leaf: BranchLeaf
+    child: _Child
+    prediction: Prediction
+
+
+class WordSearch:
+    """A best-first search below the end of a text, limited by the options `budget` and `width` of its growth.
+
+    A path's rank is its probability, times the probability that the word begins after its second last node; or, if the
+    path ends with the word or a beginning of it, times a guess of how likely that leads to the word. `leaves` and
+    `odds` are the results so far.
+    """
+
+    def __init__(self, growth: Growth, words: WordTokens, head: Node, typed: ReopenedToken | None) -> None:
+        """`head` is the node at the end of the text; with `typed`, branches begin below its parent and replace it."""
+        self._growth = growth
+        self._words = words
+        self._head = head
+        self._typed = typed
+        self._start = words.state_of(head)
+        self._begun_chance = PIECES_OF_TOKEN if words.is_token else 1.0
+        self._usual = 0.0
+        self._low = 0.0
+        self._open = 1.0
+        self._found: list[tuple[float, BranchLeaf]] = []
+        self._queue: list[tuple[float, int, _Open]] = []
+        self._order = itertools.count()
+
+    @property
+    def leaves(self) -> list[BranchLeaf]:
+        """The k paths that reach the word with the highest probability, the end of the word counted; best first."""
+        best = heapq.nsmallest(self._growth.options.k, self._found, key=lambda one: -one[0])
+        return [leaf for _, leaf in best]
+
+    @property
+    def odds(self) -> WordOdds:
+        """The bounds of the word's probability so far."""
+        low = min(1.0, self._low)
+        depth = self._growth.options.depth
+        return WordOdds(self._words.matcher.word, depth, low, min(1.0, max(low, self._low + self._open)))
+
+    def passes(self) -> Iterator[None]:
+        """Search; yield after each round, of one forward pass at most. The first round looks at the end of the text.
+
+        If the search is abandoned, its results are those of the rounds that it has made.
+        """
+        options = self._growth.options
+        self._begin()
+        yield
+        spent, rounds = 1, ROUNDS * math.ceil(options.budget / options.width)
+        while self._queue and spent < options.budget and rounds:
+            chosen = self._next(min(options.width, options.budget - spent))
+            leaves = [one.leaf.extended(one.child.token_id, one.child.logprob, one.prediction) for one in chosen]
+            states = [one.child.state for one in chosen]
+            outlooks = self._outlooks([leaf.node for leaf in leaves], states)
+            for leaf, state, outlook in zip(leaves, states, outlooks, strict=True):
+                self._take(leaf, state, outlook)
+            spent, rounds = spent + len(chosen), rounds - 1
+            yield
+
+    def _next(self, most: int) -> list[_Open]:
+        """Take the paths of the next round from the queue: the best one, and others that do not rank far below it."""
+        least = self._queue[0][0] * FAR_BELOW
+        chosen: list[_Open] = []
+        while self._queue and len(chosen) < most and self._queue[0][0] <= least:
+            chosen.append(heapq.heappop(self._queue)[2])
+        return chosen
+
+    def _begin(self) -> None:
+        head, typed = self._head, self._typed
+        if typed is None:
+            (outlook,) = self._outlooks([head], [self._start])
+            self._take(BranchLeaf(head, (), ()), self._start, outlook)
+        else:
+            assert head.parent is not None
+            self._take(BranchLeaf(head.parent, (), (), typed=typed.text), self._start, self._healed_outlook(typed))
+
+    def _take(self, leaf: BranchLeaf, state: WordState, outlook: _Outlook) -> None:
+        """Count what is known after a leaf, and queue the paths after it."""
+        probability, depth = math.exp(leaf.logprob), self._growth.options.depth
+        size, spelled = len(leaf.token_ids), self._words.matcher.is_spelled(state)
+        self._open -= probability
+        if spelled:
+            self._find(leaf, probability * outlook.bounded)
+        if size == depth:
+            self._open += probability * outlook.undecided
+            return
+        self._low += probability * outlook.completed
+        for token_id, logprob in outlook.completing:
+            grown = leaf.extended(token_id, logprob, outlook.prediction)
+            self._found.append((math.exp(grown.logprob), self._marked(grown)))
+        if size + 1 < depth:
+            children = [*outlook.leading, *self._others(leaf, state, outlook)]
+            self._open += probability * max(0.0, 1 - outlook.completed - outlook.bounded - outlook.ended)
+        else:
+            children = [child for child in outlook.leading if self._words.matcher.is_spelled(child.state)]
+            self._open += probability * math.fsum(math.exp(child.logprob) for child in children)
+        # Nothing leads from the word itself to the word: what follows it is ranked like the beginning of the text.
+        self._usual = self._usual or outlook.leads
+        leads = max(LEAST_CHANCE, self._usual if spelled else outlook.leads)
+        for child in children:
+            chance = self._chance(child) or leads
+            rank = math.exp(leaf.logprob + child.logprob) * chance
+            heapq.heappush(self._queue, (-rank, next(self._order), _Open(leaf, child, outlook.prediction)))
+
+    def _chance(self, child: _Child) -> float:
+        """Return the probability that a path that spells or begins the word leads to it, as a guess; 0 for others."""
+        if self._words.matcher.is_spelled(child.state):
+            return 1.0
+        return self._begun_chance if child.state.matched else 0.0
+
+    def _others(self, leaf: BranchLeaf, state: WordState, outlook: _Outlook) -> Iterator[_Child]:
+        """Yield the likeliest next tokens after a leaf that neither spell, begin nor end the word, nor end the text."""
+        skipped = self._growth.end_token_ids.union(child.token_id for child in outlook.leading)
+        known = len(leaf.typed) if not leaf.token_ids else 0
+        for token_id, logprob in zip(outlook.prediction.token_ids, outlook.prediction.logprobs, strict=True):
+            if token_id not in skipped and logprob > -math.inf:
+                after = self._words.advance(state, token_id, known)
+                if not after.found:
+                    yield _Child(token_id, logprob, after)
+
+    def _find(self, leaf: BranchLeaf, probability: float) -> None:
+        self._low += probability
+        if probability > 0:
+            self._found.append((probability, self._marked(leaf)))
+
+    def _marked(self, leaf: BranchLeaf) -> BranchLeaf:
+        """Return the leaf with the tokens of the word, which its last token completes."""
+        size = len(leaf.token_ids)
+        return replace(leaf, word_tokens=(size - self._words.tokens_of_word(leaf.token_ids), size))
+
+    def _outlooks(self, nodes: Sequence[Node], states: Sequence[WordState]) -> list[_Outlook]:
+        """Return the outlook after each node, in order, in one forward pass at most."""
+        keys = [("word", self._words.matcher.word, state, self._growth.banned) for state in states]
+        missing = [index for index, node in enumerate(nodes) if keys[index] not in (node.memo or {})]
+        if missing:
+            # The rows are valid until the next pass.
+            rows = self._growth.engine.evaluate([nodes[index] for index in missing])
+            for index, row in zip(missing, rows, strict=True):
+                node, state = nodes[index], states[index]
+                row = self._growth.note_without_banned(node, row)
+                prediction = self._growth.prediction_after(node)
+                assert prediction is not None
+                node.tree.memoize(node, keys[index], self._outlook(row, prediction, state))
+        return [(node.memo or {})[key] for node, key in zip(nodes, keys, strict=True)]
+
+    def _outlook(self, row: torch.Tensor, prediction: Prediction, state: WordState) -> _Outlook:
+        """Return the outlook of a row of log-probabilities, of shape (vocabulary,)."""
+        roles, spelled = self._words.roles_after(state), self._words.matcher.is_spelled(state)
+        ends, undecided = self._words.bounding if spelled and not state.partial else ([], [])
+        return _Outlook(
+            prediction,
+            *_completing(_logprobs(row, roles.completing)),
+            leading=tuple(_Child(*pair, roles.leading[pair[0]]) for pair in _logprobs(row, list(roles.leading))),
+            bounded=_mass(row, ends),
+            undecided=1.0 if state.partial else _mass(row, undecided),
+            ended=0.0 if spelled else _mass(row, sorted(self._growth.end_token_ids)),
+        )
+
+    def _healed_outlook(self, typed: ReopenedToken) -> _Outlook:
+        """Return the outlook where the last typed token is replaced: its text counts as known, and is not searched."""
+        head, parent = self._head, self._head.parent
+        assert parent is not None
+        key = ("word", self._words.matcher.word, self._start, self._growth.banned, typed.text, head.token_id)
+        known: _Outlook | None = (parent.memo or {}).get(key)
+        if known is not None:
+            return known
+        start, first_row, head_row = evaluate_healed_start(self._growth, head, typed)
+        assert start.prediction_after_typed is not None
+        after_key = ("word", self._words.matcher.word, self._start, self._growth.banned)
+        head.tree.memoize(head, after_key, self._outlook(head_row, start.prediction_after_typed, self._start))
+        outlook = self._outlook_of_replacements(first_row, start.prediction, typed)
+        head.tree.memoize(parent, key, outlook)
+        return outlook
+
+    def _outlook_of_replacements(self, row: torch.Tensor, prediction: Prediction, typed: ReopenedToken) -> _Outlook:
+        completing: list[tuple[int, float]] = []
+        leading: list[_Child] = []
+        for token_id, logprob in _logprobs(row, (row > LEAST_HEALED).nonzero()[:, 0].tolist()):
+            after = self._words.advance(self._start, token_id, len(typed.text))
+            if after.found:
+                completing.append((token_id, logprob))
+            elif self._words.matcher.is_spelled(after) or self._words.matcher.is_begun(after):
+                leading.append(_Child(token_id, logprob, after))
+        return _Outlook(prediction, *_completing(completing), tuple(leading))
+
+
+def _completing(pairs: Sequence[tuple[int, float]]) -> tuple[tuple[tuple[int, float], ...], float]:
+    """Return the likeliest of these (token id, log-probability) pairs, likeliest first, and the probability of all."""
+    best = heapq.nlargest(MOST_COMPLETING, pairs, key=lambda pair: pair[1])
+    return tuple(best), math.fsum(math.exp(logprob) for _, logprob in pairs)
+
+
+def _logprobs(row: torch.Tensor, token_ids: Sequence[int]) -> list[tuple[int, float]]:
+    """Return (token id, log-probability) of these tokens, without those of probability 0."""
+    if not token_ids:
+        return []
+    values = row[list(token_ids)].tolist()
+    return [(token_id, value) for token_id, value in zip(token_ids, values, strict=True) if value > -math.inf]
+
+
+def _mass(row: torch.Tensor, token_ids: Sequence[int]) -> float:
+    return float(row[list(token_ids)].double().exp().sum()) if token_ids else 0.0

@@ -1,0 +1,145 @@
+"""An edited branch: the kept tokens, the text as it is tokenized, and the greedy continuation of a plain model."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from lookahead_core import Document, LookaheadError, Model
+from lookahead_core.document.branch_edit import BranchEdit, edit_steps
+from lookahead_core.document.edited_rows import with_edited_rows
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
+from tests.support.families import greedy
+
+
+def plain_row(model: Model, token_ids: list[int]) -> torch.Tensor:
+    """The log-probabilities after these tokens, from one plain forward of transformers."""
+    with torch.no_grad():
+        return model.hf_model(torch.tensor([token_ids]), use_cache=False).logits[0, -1].double().log_softmax(-1)
+
+
+def spelled(model: Model, text: str) -> tuple[int, ...]:
+    return tuple(model.tokenizer(text, add_special_tokens=False).input_ids)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 3])
+@pytest.mark.parametrize("text", [" the sea", "s", " zzz🙂", "\n"])
+def test_an_edit_keeps_the_tokens_before_it_and_is_continued_greedily(tiny_model: Model, kept: int, text: str) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    result = document.lookahead(k=4, depth=5)
+    head, branch = document.head, result.branches[2]
+    made = document.continue_branch(branch, text, tokens=kept, depth=4)
+    fixed = [*branch.token_ids[:kept], *spelled(tiny_model, text)]
+    expected = [*fixed, *greedy(tiny_model, [*document.token_ids, *fixed], 4)]
+    assert list(made.token_ids) == expected
+    assert made.edited_tokens == (kept, len(fixed))
+    for index, (token_id, logprob) in enumerate(zip(made.token_ids, made.logprobs, strict=True)):
+        row = plain_row(tiny_model, [*document.token_ids, *made.token_ids[:index]])
+        assert logprob == pytest.approx(float(row[token_id]), abs=1e-4)
+    assert made.probability == pytest.approx(math.exp(math.fsum(made.logprobs)))
+    assert (document.head, document.text) == (head, "Once upon a time.")
+    document.check()
+    before = document.token_ids
+    document.accept(made, tokens=len(fixed))
+    assert document.token_ids == [*before, *fixed]
+    assert document.text == "Once upon a time." + tiny_model.tokenizer.decode(fixed)
+
+
+def test_the_same_edit_again_needs_no_pass(tiny_model: Model) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    branch = document.lookahead(k=2, depth=3).branches[1]
+    first = document.continue_branch(branch, " old", tokens=1)
+    passes = document.tree.work.passes
+    assert document.continue_branch(branch, " old", tokens=1) == first
+    assert document.tree.work.passes == passes
+
+
+def test_an_edit_of_a_banned_token_has_its_own_odds_and_the_rest_leaves_it_out(tiny_model: Model) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    (token_id,) = spelled(tiny_model, " the")
+    following = greedy(tiny_model, [*document.token_ids, token_id], 1)[0]
+    branch = document.lookahead(k=2, depth=3, banned={token_id, following}).branches[0]
+    made = document.continue_branch(branch, " the", banned={token_id, following}, depth=5)
+    assert made.logprobs[0] == pytest.approx(float(plain_row(tiny_model, document.token_ids)[token_id]), abs=1e-4)
+    row = plain_row(tiny_model, [*document.token_ids, token_id])
+    row[[token_id, following]] = -math.inf
+    assert made.token_ids[1] == int(row.argmax())
+    assert made.logprobs[1] == pytest.approx(float(row.log_softmax(-1).max()), abs=1e-4)
+    assert not {token_id, following} & set(made.token_ids[1:])
+
+
+@pytest.mark.parametrize("until", ["word", "sentence"])
+def test_an_edited_branch_ends_behind_the_edit_where_its_unit_does(tiny_model: Model, until: Any) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    branch = document.lookahead(k=1, depth=2).branches[0]
+    made = document.continue_branch(branch, " the keeper. He", until=until, depth=30)
+    assert made.text.startswith(" the keeper. He")
+    rest = document.continue_branch(branch, " the keeper. He", depth=30)
+    assert made.token_ids == rest.token_ids[: len(made.token_ids)]
+    assert until != "word" or len(made.token_ids) < len(rest.token_ids)
+
+
+@pytest.mark.parametrize(("text", "edit"), [("Old se", "a and"), ("Old se", "🙂"), ("Old s", "ky"), ("Old ", "sea")])
+def test_an_edit_may_continue_a_typed_word(tiny_model: Model, text: str, edit: str) -> None:
+    """The reference: the typed token's text conditions the first token; typed and new text are tokenized together."""
+    document = Document(tiny_model, text)
+    typed = document.reopens
+    assert typed
+    branch = document.lookahead(k=3, depth=3, heal=True).branches[0]
+    made = document.continue_branch(branch, edit, depth=3)
+    assert made.healed
+    assert made.text.startswith(edit)
+    assert made.edited_tokens is not None
+    size = made.edited_tokens[1]
+    joined = spelled(tiny_model, typed + edit)
+    names = [tiny_model.tokenizer.decode([token_id]) for token_id in range(len(tiny_model.tokenizer))]
+    if names[joined[0]].startswith(typed):
+        assert made.token_ids[:size] == joined
+    else:
+        assert made.token_ids[:size] == (document.token_ids[-1], *spelled(tiny_model, edit))
+    row = plain_row(tiny_model, document.token_ids[:-1])
+    matching = [token_id for token_id, name in enumerate(names) if name.startswith(typed)]
+    expected = float(row[made.token_ids[0]] - row[matching].logsumexp(0))
+    assert made.logprobs[0] == pytest.approx(expected, abs=1e-4)
+    document.accept(made, tokens=size)
+    assert document.text == text + edit
+
+
+def test_an_edit_of_another_text_or_without_text_is_refused(tiny_model: Model) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    branch = document.lookahead(k=1, depth=3).branches[0]
+    with pytest.raises(ValueError, match="at least one character"):
+        document.continue_branch(branch, "")
+    with pytest.raises(ValueError, match="201 characters"):
+        document.continue_branch(branch, "x" * 201)
+    with pytest.raises(ValueError, match="tokens is 4, and must be a whole number from 0 to 3"):
+        document.continue_branch(branch, "x", tokens=4)
+    with pytest.raises(ValueError, match=r"may have at most 4\."):
+        list(edit_steps(document, BranchEdit(branch.token_ids[:2], "once upon a"), LookaheadOptions(), most=4))
+    for token_id in (-1, 10**6, 0):
+        with pytest.raises(ValueError, match="is no token that a text can be put after"):
+            list(edit_steps(document, BranchEdit((token_id,), "x"), LookaheadOptions()))
+    document.accept(branch, tokens=1)
+    with pytest.raises(LookaheadError, match="another text"):
+        document.continue_branch(branch, "x")
+
+
+def test_edited_rows_replace_those_they_were_made_of(tiny_model: Model) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    plain = document.lookahead(k=3, depth=4).branches
+    edit = BranchEdit(plain[1].token_ids[:2], " sea")
+    steps = document.lookahead_steps(k=3, depth=4)
+    *_, last = with_edited_rows(
+        document, steps, [(plain[1].token_ids, edit), ((1, 2), BranchEdit((), "!!"))], {"depth": 4}, 41
+    )
+    rows = last.result.branches
+    assert [row.edited_tokens is not None for row in rows] == [True, False, True, False]
+    assert (rows[1].token_ids, rows[3].token_ids) == (plain[0].token_ids, plain[2].token_ids)
+    assert rows[2].token_ids[:2] == plain[1].token_ids[:2]
+    firsts = {row.token_ids[0] for row in rows}
+    assert last.result.coverage == pytest.approx(
+        sum(math.exp(float(plain_row(tiny_model, document.token_ids)[token_id])) for token_id in firsts), abs=1e-4
+    )
