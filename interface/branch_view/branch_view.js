@@ -1,18 +1,20 @@
 // The branch view on its element: it takes events, draws its state, and dispatches what a person chooses. It knows no other
 // part of the page and sends no requests.
 /**
- * @import {AcceptDetail, BranchViewElement, BranchViewHandle, Choice, ChoiceSource, ComponentArguments} from '../web/core/types.d.ts'
+ * @import {AcceptDetail, BranchViewElement, BranchViewHandle, Choice, ChoiceSource, ComponentArguments, DrawnRow} from '../web/core/types.d.ts'
  */
 /** @import {BranchViewEvent, BranchViewState, Target} from '../web/core/branch_view_state.js' */
 import {
-  INITIAL_STATE, choiceAt, describe, isCurrent, isShownViewOld, isStale, noteOf, reduce,
+  INITIAL_STATE, choiceAt, describe, isCurrent, isInert, isShownViewOld, isStale, noteOf, reduce,
 } from '../web/core/branch_view_state.js';
 import {Pointing} from './pointing.js';
 import {ROW_GONE} from '../web/core/branch_sentences.js';
+import {RowEditor} from './row_editor.js';
 import {awaitedIndex, isWhole} from '../web/core/awaited_row.js';
 import {dispatch, onDetail} from '../web/ui/events.js';
 import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
 import {focusAt, focusFirst, focusPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
+import {editOf, replacementText} from '../web/core/row_edits.js';
 import {listenToClicks} from './clicks.js';
 import {markAwaited, markInert, markPrefetched, paintRows} from './paint_rows.js';
 import {nextWordEnd} from '../web/core/choice.js';
@@ -70,11 +72,13 @@ export class BranchView {
     this.rows.addEventListener('scroll', ({target}) => {
       if (target instanceof HTMLElement) setAttribute(target, 'data-scrolled', target.scrollLeft !== 0);
     }, {capture: true, passive: true});
+    this.editor = new RowEditor(root, (row, piece, typed) => this.#change(row, piece, typed));
     new Pointing(root, target => this.update({type: 'point', target}));
     listenToClicks(this);
     listenToRowKeys(root, {
       takeWord: branch => { this.choose(branch, this.#nextWordEnd(branch), {byKeyboard: true}); },
       ban: button => this.ban(targetOf(button)),
+      edit: button => this.edit(targetOf(button)),
       leave: () => dispatch(root, 'leave', null, {bubbles: true}),
     });
     /** @type {BranchViewElement} */ (root).branchView = this.#handle();
@@ -172,6 +176,7 @@ export class BranchView {
     setText(find(this.note, '.words'), note.sentence);
     setText(find(this.note, '.progress'), note.progress);
     find(this.note, '.ban').hidden = !note.bannable || this.readOnly;
+    find(this.note, '.change').hidden = !note.editable || !this.#isEditable;
     setText(this.announcement, state.announcement);
     setText(this.tabAnnouncement, state.tabAnnouncement);
     this.#dispatchPointed();
@@ -231,6 +236,33 @@ export class BranchView {
   ban(target) {
     const found = describe(this.state, target);
     if (found?.bannable && !this.readOnly) dispatch(this.root, 'ban', {id: found.id, text: found.own}, {bubbles: true});
+  }
+
+  /** Whether a listener takes changes of rows: it says so by an attribute. */
+  get #isEditable() { return this.root.dataset.editable !== undefined; }
+
+  /**
+   * Open a field over a token, in which it can be changed.
+   * @param {Target | null} target
+   */
+  edit(target) {
+    if (!target || 'other' in target || !this.#isEditable || !describe(this.state, target)?.editable) return;
+    const button = findAll(this.rows, `.branch[data-branch="${target.branch}"] .token`)[target.piece];
+    if (button) this.editor.open(button, this.state.drawn.rows[target.branch], target.piece);
+  }
+
+  /**
+   * Dispatch a change of a row. One of an older text is refused; so is one that a listener cancels.
+   * @param {DrawnRow} row
+   * @param {number} piece
+   * @param {string} typed
+   */
+  #change(row, piece, typed) {
+    const text = replacementText(row.pieces[piece].text, typed);
+    if (text === null) return;
+    const detail = editOf(row, piece, text);
+    if (!isInert(this.state, row) && dispatch(this.root, 'edit', detail, {bubbles: true, cancelable: true})) return;
+    this.refuse(detail.because);
   }
 
   /** @param {string} [because] */

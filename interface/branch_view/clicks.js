@@ -27,6 +27,7 @@ export function listenToClicks(view) {
     const button = closestTo(event, 'button');
     if (button?.matches('.more')) view.update({type: 'toggleOthers'});
     else if (button?.matches('.ban')) view.ban(view.state.pointed);
+    else if (button?.matches('.change')) view.edit(view.state.pointed);
     else accept(view, button, pressed, event);
     pressed = null;
   });

@@ -5,6 +5,7 @@ import {
 } from '../web/core/branch_sentences.js';
 import {appendNew, childrenOf, find, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isChoosable} from '../web/core/branch_view_state.js';
+import {wordSentence} from '../web/core/word_odds.js';
 
 /**
  * @param {HTMLElement} cover
@@ -19,6 +20,9 @@ export function paintCover(cover, drawn, stored) {
   setText(find(cover, '.count'), coverageSubject(drawn.count));
   setText(find(cover, '.held'), formatPercent(drawn.coverage));
   setText(find(cover, '.of'), coverageCaption(drawn));
+  const {word} = drawn, odds = find(cover, '.word-odds');
+  odds.hidden = !word;
+  if (word) setText(odds, wordSentence(word, drawn.rows.some(row => row.branch.word)));
   trimChildren(stack, own.length);
   const slices = childrenOf(stack);
   own.forEach((row, index) => {

@@ -77,14 +77,17 @@ function makeToken(tokens, index) {
 }
 
 /** @param {HTMLElement} button @param {RowPiece} piece @param {string} letters of the word that it continues */
-function paintToken(button, {text, ids, odds}, letters) {
+function paintToken(button, {text, ids, odds, isWord, isEdited}, letters) {
   setAttribute(button, 'data-text', text);
   setAttribute(button, 'data-ids', ids.join(' '));
   setAttribute(button, 'data-p', odds.p);
   setAttribute(button, 'data-cut', odds.p === 0);
+  setAttribute(button, 'data-word', isWord);
+  setAttribute(button, 'data-edited', isEdited);
   setText(button, visibleText(text));
   const before = letters ? `${letters}, continued by ` : '';
-  setAttribute(button, 'aria-label', `${before}${spokenText(text)}, ${formatPercent(odds)}`);
+  const marks = `${isWord ? ', the word you look for' : ''}${isEdited ? ', changed by you' : ''}`;
+  setAttribute(button, 'aria-label', `${before}${spokenText(text)}, ${formatPercent(odds)}${marks}`);
   setAttribute(button, 'style', underline(odds.p));
 }
 

@@ -90,6 +90,7 @@ export function keepTabStop(root) {
  * @param {object} actions
  * @param {(branch: number) => void} actions.takeWord for the digits
  * @param {(button: HTMLElement) => void} actions.ban for Delete
+ * @param {(button: HTMLElement) => void} actions.edit for F2 and E
  * @param {() => void} actions.leave for the keys that lead back to the text
  */
 export function listenToRowKeys(root, actions) {
@@ -98,6 +99,7 @@ export function listenToRowKeys(root, actions) {
     if (!found) return;
     if (found.move) moveFocus(root, node, event.key, found.move);
     else if (found.ban) actions.ban(node);
+    else if (found.edit) actions.edit(node);
     else if (found.leave) actions.leave();
     else if (found.word !== undefined) actions.takeWord(found.word);
     event.preventDefault();

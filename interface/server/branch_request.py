@@ -11,6 +11,7 @@ from lookahead_core.errors import LookaheadError
 from lookahead_core.text import chat
 
 if TYPE_CHECKING:
+    from lookahead_core.document.branch_edit import BranchEdit
     from lookahead_core.document.document import AcceptedTokens
 
 MOST_CHARACTERS = 200_000
@@ -21,6 +22,10 @@ MOST_BRANCHES = 20
 """The largest `k` of a request: branches of a view."""
 MOST_DEPTH = 40
 """The largest `depth` of a request: tokens of a branch."""
+MOST_ROW_TOKENS = MOST_DEPTH + 1
+"""The most tokens of a row that the person changes: accepted pieces hold no more."""
+MOST_EDITS = 8
+"""The most rows of a view that the person has changed."""
 MOST_MESSAGES = 100
 """Earlier messages of a conversation."""
 MOST_ROWS = 100
@@ -66,6 +71,16 @@ class MessageContext:
 
 
 @dataclass(frozen=True)
+class RowEdit:
+    """A change of a row: what it replaces, and what it puts there."""
+
+    row: tuple[int, ...]
+    """The token ids of the row that it replaces; a row that the view lacks is added."""
+    edit: BranchEdit
+    """The tokens that stay, and the text that follows them."""
+
+
+@dataclass(frozen=True)
 class BranchRequest:
     """A page's request for branches that continue the text before its caret, with all fields checked.
 
@@ -90,6 +105,8 @@ class BranchRequest:
     """The conversation, if the text is a message in one; else None."""
     ahead: bool = True
     """Whether to compute the views after likely clicks once this request is answered."""
+    edits: tuple[RowEdit, ...] = ()
+    """Rows that the person has changed before accepting anything of them."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Checked keyword arguments for `Document.lookahead`, `k` and `depth` among them."""
 
@@ -111,6 +128,7 @@ class BranchRequest:
             source=_optional_text("source", fields.get("source"), MOST_SOURCE),
             conversation=_conversation(fields.get("role"), fields.get("messages")),
             ahead=fields.get("ahead") is not False,
+            edits=_edits(fields.get("edits")),
             options=_options(fields),
         )
 
@@ -151,9 +169,9 @@ def whole(name: str, value: object, low: int, high: int) -> int:
 def _options(fields: dict[str, Any]) -> dict[str, Any]:
     """Return options for `Document.lookahead` from the fields of a page's JSON; raise ValueError for invalid ones.
 
-    `k`, `depth`, `mode`, `until` and `banned` have defaults and are always set. In mode `every_level`, `branch_levels`
-    is 2, or 1 if there would be more than MOST_ROWS rows. `temperature`, `top_p` and `seed` are used in mode `sampled`
-    only, and then only if they are given.
+    `k`, `depth`, `mode`, `until` and `banned` have defaults and are always set; `towards` and `avoid` only if given. In
+    mode `every_level`, `branch_levels` is 2, or 1 if there would be more than MOST_ROWS rows. `temperature`, `top_p`
+    and `seed` are used in mode `sampled` only, and then only if they are given.
     """
     from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
@@ -168,8 +186,37 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
         options["branch_levels"] = 2 if options["k"] ** 2 <= MOST_ROWS else 1
     if options["mode"] == "sampled":
         options |= {name: fields[name] for name in ("temperature", "top_p", "seed") if name in fields}
+    options |= {name: fields[name] for name in ("towards", "avoid") if fields.get(name)}
     LookaheadOptions.of(options)
     return options
+
+
+def _edits(value: object) -> tuple[RowEdit, ...]:
+    """Return a page's changes of rows, in order; () if `value` is None.
+
+    Each is {"row": token ids, "before": token ids, "text": text}. Raises ValueError for more than MOST_EDITS, more than
+    MOST_ROW_TOKENS ids, ids that are no whole numbers from 0, or a wrong text.
+    """
+    if value is None:
+        return ()
+    if not isinstance(value, list) or len(value) > MOST_EDITS:
+        raise ValueError(f"edits must be a list of at most {MOST_EDITS} changes of rows.")
+    return tuple(_edit(entry) for entry in value)
+
+
+def _edit(entry: object) -> RowEdit:
+    from lookahead_core.document.branch_edit import BranchEdit
+
+    match entry:
+        case {"row": list(row), "before": list(before), "text": str(text)}:
+            return RowEdit(_token_ids(row), BranchEdit(_token_ids(before), text))
+    raise ValueError('Each change of a row must be {"row": token ids, "before": token ids, "text": text}.')
+
+
+def _token_ids(ids: list[object]) -> tuple[int, ...]:
+    if len(ids) > MOST_ROW_TOKENS or not all(type(token_id) is int and token_id >= 0 for token_id in ids):
+        raise ValueError(f"The ids of a row must be at most {MOST_ROW_TOKENS} whole numbers from 0.")
+    return tuple(token_id for token_id in ids if isinstance(token_id, int))
 
 
 def _text(value: object) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from interface.server.branch_request import MOST_ROWS, BranchRequest, MessageContext, SourceTooLong
+from interface.server.branch_request import MOST_ROW_TOKENS, MOST_ROWS, BranchRequest, MessageContext, SourceTooLong
 from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ AHEAD_NODES = 512
 """The most tokens that are evaluated to prefetch views for one request."""
 AHEAD_FIRSTS = 300
 """Nodes that the prefetched views after the first words of all branches may have together."""
+
+TOWARDS_NODES = 128
+"""The most nodes that a search for a word looks at: eight passes or more."""
 
 View = dict[str, Any]
 
@@ -62,9 +65,22 @@ class PageSession:
         document = self._document_for(request)
         # Healing re-opens a typed token; it counts for the depth of a branch, and the page does not show it.
         options = {**request.options, "depth": request.options["depth"] + bool(document.reopens)}
+        if "towards" in options:
+            options["budget"] = TOWARDS_NODES
         if request.source is not None:
             options["speculate"] = True  # a rewriting often repeats its source, which suffix drafts find
-        yield from self._views(document.lookahead_steps(**options, heal=True, stop_at_repetition=True), request)
+        steps = document.lookahead_steps(**options, heal=True, stop_at_repetition=True)
+        yield from self._views(self._edited(document, steps, request), request)
+
+    def _edited(
+        self, document: Document, steps: Iterator[LookaheadStep], request: BranchRequest
+    ) -> Iterator[LookaheadStep]:
+        """Return the `steps` of a lookahead, followed by those of the request's edits; the last result has them all."""
+        from lookahead_core.document.edited_rows import with_edited_rows
+
+        options = {**request.options, "stop_at_repetition": True}
+        edits = [(one.row, replace(one.edit, healed=bool(document.reopens))) for one in request.edits]
+        return with_edited_rows(document, steps, edits, options, MOST_ROW_TOKENS) if edits else steps
 
     def _views(self, steps: Iterator[LookaheadStep], request: BranchRequest) -> Iterator[View]:
         """Yield the `steps` of a lookahead as JSON values, as `answer_steps` describes them; there must be one.
@@ -198,7 +214,7 @@ class PageSession:
         return closed(result, self._conversation, text)
 
     def _view(self, result: Lookahead, request: BranchRequest) -> View:
-        """Return a lookahead as `lookahead_as_json` does, with the request's depth in `asked`.
+        """Return a lookahead as `lookahead_as_json` does, with the request's depth in `asked` and `word`.
 
         The result's own depth is one more if a token was re-opened.
         """
@@ -206,6 +222,8 @@ class PageSession:
 
         view = lookahead_as_json(result)
         view["asked"]["depth"] = request.options["depth"]
+        if "word" in view:
+            view["word"]["within"] = request.options["depth"]
         return view
 
 

@@ -9,6 +9,8 @@ const NUMBERS = /** @type {const} */ ({k: 'k', depth: 'depth', temperature: 'tem
 const CHOICES = /** @type {const} */ ({mode: 'mode', until: 'length', order: 'order'});
 const MOST_SEED = 1e9;
 export const MOST_DEPTH = 40;   // tokens of a row that ends at a word, clause, sentence or line
+const MOST_WORD = 40;    // characters of a word to go towards, or to avoid
+const WORD_RESTS = 400;  // milliseconds after the last key in its field
 /** @type {Record<string, string>} */
 const MODES = {
   likely: 'Most likely: the likeliest next tokens, each continued by its likeliest way on.',
@@ -22,12 +24,18 @@ const MODES = {
 
 /** The options of a document's branches. Event: `change`, when a person or `set` changes them. */
 export class BranchOptions extends EventTarget {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+
   /** @param {HTMLElement} element */
   constructor(element) {
     super();
     this.element = element;
     this.#input('seed').value = String(randomSeed());
-    element.addEventListener('input', () => this.#changed());
+    element.addEventListener('input', ({target}) => this.#settle(target === this.#input('steer-word') ? WORD_RESTS : 0));
+    this.#input('steer-word').addEventListener('keydown', event => {
+      if (event.key === 'Enter' && !event.isComposing) this.#settle(0);
+    });
     // Esc hides the sentence of a control, until another one is pointed at or focused.
     element.addEventListener('keydown', ({key}) => { if (key === 'Escape') element.dataset.quiet = ''; });
     for (const name of ['pointerover', 'focusin']) element.addEventListener(name, () => { delete element.dataset.quiet; });
@@ -46,6 +54,7 @@ export class BranchOptions extends EventTarget {
       seed: Math.min(MOST_SEED, Math.max(0, Math.trunc(number('seed') || 0))),
       k: number('k'), depth: number('depth'), temperature: number('temperature'), top_p: number('top-p'),
       mode: choice('mode'), until: choice('length'), order: choice('order'), banned: this.bans.list,
+      towards: '', avoid: '', [choice('steer')]: this.#input('steer-word').value.trim(),
     };
   }
 
@@ -62,6 +71,12 @@ export class BranchOptions extends EventTarget {
       const value = settings[/** @type {keyof typeof CHOICES} */ (name)], select = this.#select(id);
       if (value !== undefined && [...select.options].some(option => option.value === value)) select.value = value;
     }
+    for (const name of /** @type {const} */ (['avoid', 'towards'])) {
+      const word = settings[name];
+      if (typeof word !== 'string') continue;
+      if (word || name === this.#select('steer').value) this.#input('steer-word').value = word.slice(0, MOST_WORD);
+      if (word) this.#select('steer').value = name;
+    }
     if (Array.isArray(settings.banned)) this.bans.set(settings.banned);
     else this.#changed();
   }
@@ -72,7 +87,15 @@ export class BranchOptions extends EventTarget {
   /** @param {string} id */
   #select(id) { return find(this.element, `#${id}`, HTMLSelectElement); }
 
+  /** @param {number} delay milliseconds until a change counts */
+  #settle(delay) {
+    clearTimeout(this.#timer);
+    if (delay) this.#timer = setTimeout(() => this.#changed(), delay);
+    else this.#changed();
+  }
+
   #changed() {
+    clearTimeout(this.#timer);
     this.#paint();
     dispatch(this, 'change');
   }

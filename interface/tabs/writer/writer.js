@@ -80,7 +80,7 @@ class WriterTab {
   #listen() {
     const {branches, draft, options, controller} = this;
     // Bans belong to a document; its own ones follow.
-    onDetail(draft, 'change', ({kind}) => { if (kind === 'load') options.set({banned: []}); });
+    onDetail(draft, 'change', ({kind}) => { if (kind === 'load') options.set({banned: [], towards: '', avoid: ''}); });
     options.addEventListener('change', () => controller.settingsChanged());
     this.views.addEventListener('change', () => {
       this.tree.show(this.views.view === 'tree');
@@ -99,7 +99,7 @@ class WriterTab {
 
   /** The settings of a request; bans are part of the prompt. */
   get settings() {
-    const {k, depth, mode, until, order, temperature, top_p, seed} = this.options.settings;
-    return {seed, k, depth: until === 'tokens' ? depth : MOST_DEPTH, temperature, top_p, mode, until, order};
+    const {k, depth, mode, until, order, temperature, top_p, seed, towards, avoid} = this.options.settings;
+    return {seed, k, depth: until === 'tokens' ? depth : MOST_DEPTH, temperature, top_p, mode, until, order, towards, avoid};
   }
 }

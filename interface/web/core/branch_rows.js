@@ -1,7 +1,7 @@
 // The rows to draw of a view under the present settings, computed without the server wherever the view's data suffices.
 /**
  * @import {Branch, BranchRemainder, DrawnOther, DrawnSettings, DrawnView, Odds, OddsFunction, OtherBeginning,
- *   Row, RowPiece, RowSettings, UnpackedNode, View} from './types.d.ts'
+ *   Row, RowPiece, RowSettings, Span, UnpackedNode, View} from './types.d.ts'
  */
 import {oddsAfter, oddsOfAll, rawOdds, unpackNode} from './reheated_odds.js';
 import {distinctLengths, setShares, sumOf} from './shares.js';
@@ -23,10 +23,16 @@ const unpackedNodes = new WeakMap();
  */
 export function coversSettings(view, settings) {
   const asked = view.asked, wanted = {...asked, ...settings};
-  if (wanted.mode !== asked.mode) return false;
+  if (wanted.mode !== asked.mode || (wanted.towards || '') !== (asked.towards || '') || (wanted.avoid || '') !== (asked.avoid || '')) return false;
   if (asked.mode === 'sampled' && !(['temperature', 'top_p', 'seed']).every(name => valueOf(wanted, name) === valueOf(asked, name))) return false;
-  return CUTTABLE.includes(asked.mode) ? wanted.k <= asked.k && isLongEnough(view, wanted) : hasSameRows(view, wanted);
+  return isCuttable(asked) ? wanted.k <= asked.k && isLongEnough(view, wanted) : hasSameRows(view, wanted);
 }
+
+/**
+ * Whether a smaller request gives fewer and shorter rows of the same. Rows that lead to a word end there.
+ * @param {{mode: string, towards?: string}} asked
+ */
+const isCuttable = ({mode, towards}) => CUTTABLE.includes(mode) && !towards;
 
 /** @type {(settings: object, name: string) => unknown} */
 const valueOf = (settings, name) => /** @type {Record<string, unknown>} */ (settings)[name];
@@ -81,7 +87,7 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   return {
     rows, wanted, given: view.given || '', count: shown.length, coverage, without: bannedTokens(view, wanted),
     rest: {p: 1 - coverage.p, atLeast: coverage.bound}, firsts: shown.every(row => row.apart === 1),
-    others: otherBeginnings(view, rows, odds),
+    others: otherBeginnings(view, rows, odds), word: view.word,
   };
 }
 
@@ -105,7 +111,7 @@ function bannedTokens({without = []}, {temperature = 1, top_p: topP = 1}) {
 
 /** @type {(view: View, wanted: DrawnSettings) => Branch[]} */
 const shownBranches = (view, wanted) =>
-  view.branches.filter(branch => branch.ids.length).slice(0, CUTTABLE.includes(view.asked.mode) ? wanted.k : Infinity);
+  view.branches.filter(branch => branch.ids.length).slice(0, isCuttable(view.asked) ? wanted.k : Infinity);
 
 /** @type {(view: {nodes?: string[]}, wanted: RowSettings) => NodeOdds} */
 function oddsOfView(view, {temperature = 1, top_p: topP = 1}) {
@@ -165,6 +171,7 @@ const endOf = ({until, oneWord}) => (oneWord ? 'word' : until);
  */
 function shownLength(branch, mode, wanted) {
   const {depth} = wanted, until = endOf(wanted);
+  if (branch.word || branch.edited) return branch.ids.length;
   if (!isTokenCount(until)) return branch.pieces.find(piece => piece.ends >= ENDS[until])?.tokens ?? branch.ids.length;
   if (!CUTTABLE.includes(mode) && mode !== 'every_level') return branch.ids.length;
   return Math.min(branch.ids.length, depth + Number(Boolean(branch.healed)));
@@ -177,7 +184,12 @@ function makePieces(branch, length, figures) {
     const own = figures.slice(begun, tokens), ids = branch.ids.slice(begun, tokens);
     begun = tokens;
     const typed = Number(Boolean(branch.healed) && tokens === ids.length);
-    return {text, tokens, ends, ids, odds: oddsOfAll(own), upTo: oddsOfAll(figures.slice(0, tokens)), unsaid: unsaidBefore(text, ids, typed)};
+    /** @param {Span} [span] */
+    const isIn = span => Boolean(span && tokens > span[0] && tokens - ids.length < span[1]);
+    return {
+      text, tokens, ends, ids, odds: oddsOfAll(own), upTo: oddsOfAll(figures.slice(0, tokens)), unsaid: unsaidBefore(text, ids, typed),
+      isWord: isIn(branch.word), isEdited: isIn(branch.edited),
+    };
   });
 }
 

@@ -143,13 +143,22 @@ const MOST_BANNED = 3;         // banned tokens that are named
  * number.
  * @param {Pick<DrawnView, 'wanted' | 'without'>} drawn
  */
-function withoutBanned({wanted: {banned = 0}, without}) {
+function withoutBanned({wanted: {banned = 0, avoid = ''}, without}) {
+  if (avoid) return `, without the word ${quotedText(avoid)}${likelyBanned(without)}${banned ? ` and ${formatCount(banned, 'banned token')}` : ''}`;
   if (!banned) return '';
   const likely = without.slice(0, MOST_BANNED);
   if (!likely.length) return `, without ${formatCount(banned, 'banned token')}`;
   const named = likely.map(({text, odds}) => quotedText(text) + (odds ? ` (${formatPercent(odds)})` : ''));
   const more = banned - named.length;
   return `, without ${named.join(', ')}${more ? ` and ${formatNumber(more)} more` : ''}`;
+}
+
+/**
+ * The likeliest token that an avoided word or a ban excludes, in brackets; empty if none is likely.
+ * @param {DrawnView['without']} without
+ */
+function likelyBanned([likeliest]) {
+  return likeliest?.odds ? ` (${quotedText(likeliest.text)} would have ${formatPercent(likeliest.odds)})` : '';
 }
 
 /** @param {RowSettings} settings */

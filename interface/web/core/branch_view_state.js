@@ -219,6 +219,7 @@ export const isPrefetched = (state, row, piece) =>
  * @property {string} own its own text, with typed characters that it replaces
  * @property {number} id of its last token
  * @property {boolean} bannable whether that token can be banned
+ * @property {boolean} editable whether it can be changed
  */
 
 /**
@@ -233,26 +234,26 @@ export function describe(state, target) {
   if ('other' in target) {
     const other = drawn.others[target.other];
     if (!isChoosable(other) || !shown || !state.othersOpen || !drawn.count || isShownViewOld(state)) return null;
-    return {...tokenToBan(other, other.ids.length < 2, shown), text: other.text ?? '', sentence: describeOther(other)};
+    return {...tokenToBan(other, other.ids.length < 2, shown), editable: false, text: other.text ?? '', sentence: describeOther(other)};
   }
   const row = drawn.rows[target.branch], piece = row?.pieces[target.piece];
   if (!piece || isInert(state, row)) return null;
   const ban = tokenToBan(piece, row.healed && !target.piece, shown ?? {view: {branches: [], given: ''}});
-  return {...ban, text: textUpTo(row, target.piece), sentence: describePiece(row, piece)};
+  return {...ban, editable: !shown?.stored, text: textUpTo(row, target.piece), sentence: describePiece(row, piece)};
 }
 
 /**
  * The line under the rows: a refusal, what is pointed at, or a sentence about the whole; and the progress beside it.
  * @param {BranchViewState} state
- * @returns {{sentence: string, progress: string, bannable: boolean}}
+ * @returns {{sentence: string, progress: string, bannable: boolean, editable: boolean}}
  */
 export function noteOf(state) {
   const {refusal, awaited, status, drawn, shown} = state, pointed = describe(state, state.pointed);
-  if (refusal !== null) return {sentence: refusal, progress: '', bannable: false};
-  if (awaited) return {sentence: awaitSentence(awaited.branch), progress: progressOf(state), bannable: false};
-  if (pointed) return {sentence: pointed.sentence, progress: '', bannable: pointed.bannable};
-  if (state.veiled && !STATES_OF_NOTES.includes(status.state)) return {sentence: GUESS_FIRST, progress: '', bannable: false};
-  return {sentence: summarySentence(status, drawn, shown?.view.seen_from), progress: progressOf(state), bannable: false};
+  if (refusal !== null) return {sentence: refusal, progress: '', bannable: false, editable: false};
+  if (awaited) return {sentence: awaitSentence(awaited.branch), progress: progressOf(state), bannable: false, editable: false};
+  if (pointed) return {sentence: pointed.sentence, progress: '', bannable: pointed.bannable, editable: pointed.editable};
+  if (state.veiled && !STATES_OF_NOTES.includes(status.state)) return {sentence: GUESS_FIRST, progress: '', bannable: false, editable: false};
+  return {sentence: summarySentence(status, drawn, shown?.view.seen_from), progress: progressOf(state), bannable: false, editable: false};
 }
 
 /** @param {BranchViewState} state */

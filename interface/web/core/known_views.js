@@ -78,7 +78,8 @@ export class KnownViews {
   /** @param {string} text @param {View | null} view */
   #remember(text, view) {
     this.#recent.delete(text);
-    if (view) this.#recent.set(text, view);
+    // A view with changed rows belongs to one visit of the text.
+    if (view && !view.branches.some(branch => branch.edited)) this.#recent.set(text, view);
     const [oldest] = this.#recent.keys();
     if (this.#recent.size > MOST_RECENT) this.#recent.delete(oldest);
   }

@@ -43,7 +43,8 @@ function groupBy(items, keyOf) {
  * @returns {Odds} what all rows hold together
  */
 export function setShares(rows, targets = rows) {
-  const lengths = distinctLengths(rows.map(row => row.ids));
+  // Rows that were searched for a word are set apart by the whole way to it.
+  const lengths = distinctLengths(rows.map(row => row.ids)).map((length, index) => (rows[index].branch.word ? rows[index].ids.length : length));
   /** @type {Map<string, Odds>} */
   const shares = new Map();
   rows.forEach((row, index) => {

@@ -71,10 +71,10 @@ export function textKey(event, atEnd) {
 }
 
 /**
- * What a key among the branches does, or null: move the focus, accept a row's next word, ban the focused token, or lead
- * back to the text.
+ * What a key among the branches does, or null: move the focus, accept a row's next word, ban or change the focused token, or
+ * lead back to the text.
  * @param {KeyboardEvent} event
- * @returns {{move?: [down: number, along: number], word?: number, ban?: boolean, leave?: boolean} | null}
+ * @returns {{move?: [down: number, along: number], word?: number, ban?: boolean, edit?: boolean, leave?: boolean} | null}
  */
 export function branchKey(event) {
   const {key} = event;
@@ -83,6 +83,7 @@ export function branchKey(event) {
   if (!withoutModifiers(event)) return null;
   if (Object.hasOwn(MOVES, key)) return {move: MOVES[key]};
   if (/^[1-9]$/.test(key)) return {word: Number(key) - 1};
+  if (key === 'F2' || key === 'e') return {edit: true};
   return key === 'Delete' ? {ban: true} : null;
 }
 

@@ -36,7 +36,20 @@ export interface Branch {
   healed: boolean;
   /** Whether it ends here because it would repeat itself. Older views do not say so. */
   repeats?: boolean;
+  /** The tokens that hold the word that the branches go towards, as [start, end). */
+  word?: Span;
+  /** The tokens of a text that the person has put in, as [start, end). */
+  edited?: Span;
 }
+
+/** How likely the text is to reach a word within so many tokens: bounds of the probability. */
+export interface WordOdds { word: string; within: number; low: number; high: number }
+
+/** A change of a row: the row's tokens, those that stay, and the text that follows them. */
+export interface RowEdit { row: number[]; before: number[]; text: string }
+
+/** The detail of an `edit` event. A listener that cancels the event may say why in `because`. */
+export interface RowEditDetail { revision: number; pinned: boolean; edit: RowEdit; because?: string }
 
 /** What is left of an accepted branch, with packed nodes of its own where they are known. */
 export interface BranchRemainder extends Branch { nodes?: string[] }
@@ -64,6 +77,8 @@ export interface ViewOptions {
   top_p: number;
   seed: number;
   banned?: number;
+  towards?: string;
+  avoid?: string;
 }
 
 export interface ViewCost { passes: number; tokens: number; seconds: number }
@@ -83,6 +98,7 @@ export interface View {
   cost?: ViewCost;
   /** Tokens that separate requests, one for each branch, would read. */
   alone?: number;
+  word?: WordOdds;
 }
 
 // Requests and responses.
@@ -112,6 +128,7 @@ export interface BranchRequest extends PromptFields, Partial<ViewOptionsOfReques
   revision: number;
   text?: string;
   accepted?: AcceptedPiece[];
+  edits?: RowEdit[];
   /** Highlights tab: the character where branches replace the text, and the number of that opening. */
   start?: number;
   opened?: number;
@@ -193,7 +210,16 @@ export interface RowSettings extends Partial<ViewOptionsOfRequest> {
 export interface DrawnSettings extends RowSettings { until: string; depth: number; k: number; banned?: any }
 
 /** A piece with its ids and odds. `unsaid` counts tokens before it that hold no whole character. */
-export interface RowPiece extends Piece { ids: number[]; odds: Odds; upTo: Odds; unsaid: number }
+export interface RowPiece extends Piece {
+  ids: number[];
+  odds: Odds;
+  upTo: Odds;
+  unsaid: number;
+  /** Whether it belongs to the word that the branches go towards. */
+  isWord?: boolean;
+  /** Whether the person has put it in. */
+  isEdited?: boolean;
+}
 
 /** A drawn branch. */
 export interface Row {
@@ -248,6 +274,7 @@ export interface DrawnView<R extends Row = Row> {
   given: string;
   /** Whether the first token sets every row apart. */
   firsts: boolean;
+  word?: WordOdds;
 }
 
 /** A click: the text it inserts and the ids that the text stands for. */

@@ -1,7 +1,7 @@
 // Connects a person's draft, the branch view and the server: sends requests for the text before the caret, shows views as
 // they come, and inserts what a person accepts. Only a person's action changes the text.
 /**
- * @import {AcceptDetail, BranchRequest, BranchViewElement, News, PromptFields, RowSettings, SentRequest, Server, ShowDetail, View,
+ * @import {AcceptDetail, BranchRequest, BranchViewElement, News, PromptFields, RowEditDetail, RowSettings, SentRequest, Server, ShowDetail, View,
  *   ViewOptionsOfRequest, WaitingNews, BranchRemainder} from '../core/types.d.ts'
  */
 /** @import {TextOwner} from './text_owner.js' */
@@ -9,6 +9,7 @@
 import * as header from './header.js';
 import {GUESS_FIRST} from '../core/branch_sentences.js';
 import {GhostText} from './ghost_text.js';
+import {NO_EDITS, editsAt, withEdit} from '../core/row_edits.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
 import {ServerRequests} from '../net/requests.js';
 import {dispatch, onDetail} from './events.js';
@@ -17,6 +18,8 @@ import {listenToTextKeys} from './text_keys.js';
 import {withCharacterStarts} from '../core/text_words.js';
 
 const LOADING = 'Branches appear here when the model is ready.';
+const MANY_EDITS = 'Eight rows are changed already: accept something first.';
+const PAUSED = 'Branching is paused: press “Go on” to change a row.';
 const SELECTION = 'A selection pauses branching.';
 const SHOWN_BEFORE = 60;   // characters of the text that the branch view gets: a half-typed word is shown before its rows
 const STOPPED = 'Stopped before there were branches. Change the text or a setting to look again.';
@@ -63,6 +66,7 @@ export class BranchController {
   #selecting = false;      // whether a selection pauses branching
   #prompt = '';            // the prompt of the known views, as JSON
   known = new KnownViews();
+  #edits = NO_EDITS;       // changes of the rows of one revision
 
   /** @param {ControllerParts & Partial<ControllerHooks>} parts */
   constructor({branches, draft, mirror, server, controls, settings, drawn = settings, ...hooks}) {
@@ -102,6 +106,8 @@ export class BranchController {
     draft.box.addEventListener('compositionend', () => setTimeout(() => this.#update('caret')));
     draft.addEventListener('caret', () => this.#onSelection());
     branches.addEventListener('accept', event => this.#accept(/** @type {CustomEvent<AcceptDetail>} */ (event)));
+    branches.dataset.editable = '';
+    branches.addEventListener('edit', event => this.#editRow(/** @type {CustomEvent<RowEditDetail>} */ (event)));
     branches.addEventListener('leave', () => draft.box.focus());
     document.addEventListener('lookahead:ready', () => this.#update());
     buttons.pause.addEventListener('click', () => this.#togglePause());
@@ -202,6 +208,7 @@ export class BranchController {
     return {
       ...this.#settings, revision: draft.revision, text, ...prompt,
       accepted: withCharacterStarts(text, draft.trail(this.#answeredRevision, this.#answeredLength)),
+      edits: editsAt(this.#edits, draft.revision),
     };
   }
 
@@ -280,10 +287,30 @@ export class BranchController {
 
   /** @param {News} news @param {number} revision */
   #showFailure({sentence = ''}, revision) {
+    this.#edits = NO_EDITS;   // one of them may be the reason
     header.clearErrors(this);
     header.showError(this, sentence);
     this.#setStoppable(false);
     this.show({revision, state: 'error', view: null, note: sentence});
+  }
+
+  /**
+   * Ask for the rows again, one of them changed.
+   * @param {CustomEvent<RowEditDetail>} event
+   */
+  #editRow(event) {
+    const {detail} = event, {draft} = this, edits = withEdit(this.#edits, detail);
+    if (this.paused) detail.because = PAUSED;
+    else if (draft.selected) detail.because = SELECTION;
+    else if (!edits) detail.because = MANY_EDITS;
+    if (detail.revision !== draft.revision || detail.because || !edits) {
+      event.preventDefault();
+      return;
+    }
+    this.#edits = edits;
+    if (detail.pinned) this.pinned = null;
+    this.#dispatch('state', {state: 'thinking'});
+    this.#request();
   }
 
   /** @param {CustomEvent<AcceptDetail>} event */

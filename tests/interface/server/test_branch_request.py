@@ -55,6 +55,36 @@ def test_a_request_has_the_fields_of_its_json() -> None:
     assert set(of(mode="sampled").options) == {"k", "depth", "mode", "until", "banned"}
 
 
+def test_words_and_changes_of_rows_are_checked() -> None:
+    assert of(towards="sea").options["towards"] == "sea"
+    assert of(avoid="sea").options["avoid"] == "sea"
+    assert not {"towards", "avoid"} & set(of(towards="", avoid=None).options)
+    for wrong in ({"towards": "x" * 41}, {"avoid": 3}, {"towards": "a", "avoid": "b"}):
+        with pytest.raises(ValueError, match=r"towards|avoid"):
+            of(**wrong)
+    edit = {"row": [3, 4], "before": [3], "text": " sea"}
+    (made,) = of(edits=[edit]).edits
+    assert (made.row, made.edit.before, made.edit.text) == ((3, 4), (3,), " sea")
+    assert (of().edits, of(edits=[]).edits) == ((), ())
+    assert len(of(edits=[edit] * branch_request.MOST_EDITS).edits) == branch_request.MOST_EDITS
+    longest = [5] * branch_request.MOST_ROW_TOKENS
+    assert of(edits=[edit | {"row": longest}]).edits[0].row == tuple(longest)
+    for wrong_edits in (
+        [edit] * (branch_request.MOST_EDITS + 1),
+        "x",
+        [3],
+        [edit | {"row": [*longest, 5]}],
+        [edit | {"before": [-1]}],
+        [edit | {"before": [True]}],
+        [edit | {"before": [1.5]}],
+        [edit | {"text": ""}],
+        [edit | {"text": "x" * 201}],
+        [{"row": [], "before": []}],
+    ):
+        with pytest.raises(ValueError, match=r"edits must|Each change|ids of a row|text (is|has)"):
+            of(edits=wrong_edits)
+
+
 @pytest.mark.parametrize(("k", "levels"), [(1, 2), (9, 2), (10, 2), (11, 1), (20, 1)])
 def test_above_a_hundred_rows_only_the_first_level_branches(k: int, levels: int) -> None:
     assert of(mode="every_level", k=k).options["branch_levels"] == levels

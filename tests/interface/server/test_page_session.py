@@ -211,3 +211,36 @@ def test_branches_end_where_the_template_ends_a_message(chat_model: Model) -> No
 
 def test_a_session_without_a_request_has_no_tree(tiny_model: Model) -> None:
     assert PageSession(tiny_model).tree() is None
+
+
+def test_a_changed_row_replaces_the_one_it_was_made_of_and_a_click_on_it_is_prefetched(tiny_model: Model) -> None:
+    for text in ("The sea.", "The light"):
+        session, document = PageSession(tiny_model), Document(tiny_model, text)
+        (*_, last) = session.answer_steps(request_for(text, k=3, depth=4))
+        plain = last["view"]["branches"]
+        kept = plain[1]["ids"][:2]
+        request = request_for(text, k=3, depth=4, edits=[{"row": plain[1]["ids"], "before": kept, "text": " old sky"}])
+        (*_, last) = session.answer_steps(request)
+        rows = last["view"]["branches"]
+        assert [row["ids"] for row in (rows[0], rows[2])] == [row["ids"] for row in (plain[0], plain[2])]
+        start, end = rows[1]["edited"]
+        assert rows[1]["ids"][:start] == kept
+        spelled = b"".join(map(tiny_model.codec.bytes_of, rows[1]["ids"][start:end]))
+        assert spelled == b" old sky"
+        assert len(rows[1]["at"]) == len(rows[1]["ids"]) > end
+        assert session.document is not None
+        assert session.document.text == text
+        ahead = {key for step in session.ahead_steps(request) if "ahead" in step for key in [step["ahead"][0]]}
+        first = rows[1]["pieces"][0]["tokens"]
+        assert " ".join(map(str, rows[1]["ids"][:first])) in ahead
+        assert document.text == text
+
+
+def test_a_view_towards_a_word_says_how_likely_it_is_and_which_tokens_hold_it(tiny_model: Model) -> None:
+    (*_, last) = PageSession(tiny_model).answer_steps(request_for("The sea.", k=3, depth=4, towards="é"))
+    view = last["view"]
+    assert (view["asked"]["towards"], view["word"]["word"], view["word"]["within"]) == ("é", "é", 4)
+    assert 0 < view["word"]["low"] <= view["word"]["high"] <= 1
+    for row in view["branches"]:
+        start, end = row["word"]
+        assert "é" in b"".join(map(tiny_model.codec.bytes_of, row["ids"][start:end])).decode()

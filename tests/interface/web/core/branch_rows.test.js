@@ -485,3 +485,38 @@ test('banned tokens that are unlikely or have no text are not named', () => {
   const view = {...viewOf([pathOf(likeliest([], 1), 2)], {k: 1}), without};
   for (const settings of [{}, {temperature: 0.5}]) assert.deepEqual(shapeRows(view, settings).without.map(({text}) => text), [' from']);
 });
+
+test('the pieces of a word and of a change are marked, and such rows are never cut', () => {
+  const paths = [pathOf(likeliest([], 1), 4), pathOf(likeliest([], 2).slice(1), 4)], view = viewOf(paths, {k: 2, depth: 4, mode: 'likely'});
+  view.branches[0].word = [1, 3];
+  view.branches[1].edited = [0, 1];
+  const [first, second] = [0, 1].map(index => shapeRows(view, {depth: 1}).rows.find(row => row.branch === view.branches[index]));
+  const covers = (row, start, end) => row.pieces.map(({tokens, ids}) => tokens > start && tokens - ids.length < end);
+  assert.deepEqual(first.pieces.map(piece => piece.isWord), covers(first, 1, 3));
+  assert.deepEqual(second.pieces.map(piece => piece.isEdited), covers(second, 0, 1));
+  assert.ok(first.pieces.some(piece => piece.isWord) && !first.pieces[0].isWord);
+  assert.deepEqual([first.ids, second.ids], view.branches.map(branch => branch.ids));
+});
+
+test('a view is of one word to go towards or to avoid, and a search is not cut to fewer rows', () => {
+  const paths = [pathOf(likeliest([], 1), 4), pathOf(likeliest([], 2).slice(1), 4)], view = viewOf(paths, {k: 2, depth: 4, mode: 'likely'});
+  assert.ok(coversSettings(view, {towards: '', avoid: ''}));
+  assert.ok(!coversSettings(view, {towards: 'sea'}));
+  assert.ok(!coversSettings(view, {avoid: 'sea'}));
+  view.asked.avoid = 'sea';
+  assert.ok(coversSettings(view, {avoid: 'sea', k: 1}));
+  assert.ok(!coversSettings(view, {avoid: ''}));
+  Object.assign(view.asked, {avoid: undefined, towards: 'sea'});
+  assert.ok(coversSettings(view, {towards: 'sea'}));
+  assert.ok(!coversSettings(view, {towards: 'sea', k: 1}));
+  assert.ok(!coversSettings(view, {towards: 'sea', depth: 2}));
+  assert.equal(shapeRows(view, {towards: 'sea', k: 1}).rows.length, 2);
+});
+
+test('a row that leads to a word is set apart by the whole way to it', () => {
+  const paths = [pathOf(likeliest([], 1), 4), pathOf(likeliest([], 2).slice(1), 3)], view = viewOf(paths, {k: 2, depth: 4, mode: 'likely'});
+  for (const branch of view.branches) branch.word = [branch.ids.length - 1, branch.ids.length];
+  const drawn = shapeRows(view);
+  for (const row of drawn.rows) near(row.share.p, oddsOf(row.ids, 1, 1), 'share');
+  near(drawn.coverage.p, oddsOf(paths[0], 1, 1) + oddsOf(paths[1], 1, 1), 'coverage');
+});

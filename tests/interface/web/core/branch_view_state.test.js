@@ -134,7 +134,7 @@ test('the description of the pointed button replaces the summary', () => {
   const found = describe(state, target);
   assert.equal(found.text, row.pieces.slice(0, 3).map(piece => piece.text).join(''));
   assert.deepEqual([found.id, found.own, found.bannable], [row.ids[2], row.pieces[2].text, true]);
-  assert.deepEqual(noteOf(state), {sentence: found.sentence, progress: '', bannable: true});
+  assert.deepEqual(noteOf(state), {sentence: found.sentence, progress: '', bannable: true, editable: true});
   assert.match(found.sentence, /after the text before it/);
 });
 
@@ -198,7 +198,7 @@ test('a choice is current until a newer revision is expected', () => {
 
 test('a refusal is shown and announced, and then the note is as before', () => {
   const before = settled(), state = run([{type: 'refuse'}], before);
-  assert.deepEqual(noteOf(state), {sentence: REFUSAL, progress: '', bannable: false});
+  assert.deepEqual(noteOf(state), {sentence: REFUSAL, progress: '', bannable: false, editable: false});
   assert.equal(state.announcement, REFUSAL);
   const after = run([{type: 'endRefusal'}], state);
   assert.deepEqual([after.refusal, after.announcement, noteOf(after)], [null, '', noteOf(before)]);

@@ -139,3 +139,10 @@ test('ended rows do not count for the depth of a view', () => {
   assert.ok(showsMore(viewOf({}, [branch(3), branch(1, true)]), had));
   assert.ok(showsMore(viewOf({}, [branch(2, true), branch(1, true)]), had));
 });
+
+test('a view with a changed row is not found again for its text', () => {
+  const known = new KnownViews();
+  known.take(1, 'one', viewOf({}, [branch(3), {...branch(3), edited: [0, 1]}]), true);
+  known.take(2, 'two', viewOf(), true);
+  assert.equal(known.at('one', SETTINGS), null);
+});

@@ -110,7 +110,8 @@ test('arrows move among the branches, Home and End to the first and the last cho
   ]);
 });
 
-test('among the branches a digit takes a word and Delete bans', () => {
+test('among the branches a digit takes a word, Delete bans, and F2 or E changes', () => {
+  for (const key of ['F2', 'e']) assert.deepEqual(branchKey(pressed(key)), {edit: true});
   for (let digit = 1; digit <= 9; digit += 1) assert.deepEqual(branchKey(pressed(String(digit))), {word: digit - 1});
   assert.deepEqual(branchKey(pressed('Delete')), {ban: true});
   for (const key of ['0', '12', 'F1', 'a', 'Enter', ' ', 'Backspace', 'toString']) assert.equal(branchKey(pressed(key)), null, key);

@@ -1,0 +1,66 @@
+// The field over a token in which a person writes what shall stand there instead.
+/** @import {DrawnRow} from '../web/core/types.d.ts' */
+import {make} from '../web/ui/elements.js';
+import {nameKey} from '../web/core/shortcuts.js';
+
+const ROOM = 48;   // pixels that the field is wider than the token
+const LEAST = 96;  // its least width in pixels
+const MOST = 160;  // characters; the server takes some more
+
+/** One field at a time, over the token that is changed. */
+export class RowEditor {
+  /** @type {HTMLInputElement | null} */
+  #field = null;
+
+  /**
+   * @param {HTMLElement} root the field is put into it
+   * @param {(row: DrawnRow, piece: number, typed: string) => void} onDone called with what was typed, at Enter
+   */
+  constructor(root, onDone) {
+    this.root = root;
+    this.onDone = onDone;
+  }
+
+  /**
+   * Open the field over a token.
+   * @param {HTMLElement} button
+   * @param {DrawnRow} row
+   * @param {number} piece
+   */
+  open(button, row, piece) {
+    this.close();
+    const back = document.activeElement, {text} = row.pieces[piece], token = button.getBoundingClientRect(), outer = this.root.getBoundingClientRect();
+    const field = this.#field = make('input', {
+      className: 'row-editor', type: 'text', value: text.trim(), maxLength: MOST, dir: 'auto', autocomplete: 'off', spellcheck: false,
+      ariaLabel: `Change “${text.trim() || 'this sign'}”: Enter puts the new text there, Escape leaves it`,
+    });
+    const width = Math.min(Math.max(LEAST, token.width + ROOM), outer.width);
+    const left = Math.max(0, Math.min(token.left - outer.left, outer.width - width));
+    field.style.cssText = `left: ${left}px; top: ${token.top - outer.top}px; width: ${width}px; height: ${token.height}px`;
+    field.addEventListener('keydown', event => this.#onKey(event, back, () => this.onDone(row, piece, field.value)));
+    field.addEventListener('blur', () => this.close());
+    this.root.append(field);
+    field.focus({preventScroll: true});
+    field.select();
+  }
+
+  close() {
+    const field = this.#field;
+    this.#field = null;
+    field?.remove();
+  }
+
+  /**
+   * Enter and Escape close the field, and give the focus back to the element that had it.
+   * @type {(event: KeyboardEvent, back: Element | null, done: () => void) => void}
+   */
+  #onKey(event, back, done) {
+    const meaning = nameKey(event);
+    event.stopPropagation();
+    if (!meaning) return;
+    event.preventDefault();
+    this.close();
+    if (back instanceof HTMLElement) back.focus({preventScroll: true});
+    if (meaning === 'keep') done();
+  }
+}

@@ -1,0 +1,49 @@
+// Changes of rows before anything of them is accepted: what a change replaces, and what it puts there.
+/** @import {DrawnRow, RowEdit, RowEditDetail} from './types.d.ts' */
+const MOST_EDITS = 8;   // of one view, as the server allows
+
+/** @typedef {{revision: number, list: RowEdit[]}} RowEdits the changes of the rows of one revision of the text */
+
+/** @type {RowEdits} */
+export const NO_EDITS = {revision: -1, list: []};
+
+/**
+ * The text that takes the place of a token's: with its leading white space, unless a sign or white space was typed, or
+ * nothing. Null where that changes nothing.
+ * @param {string} original
+ * @param {string} typed
+ */
+export function replacementText(original, typed) {
+  const before = original.match(/^\s*/)?.[0] ?? '', text = /^[\p{L}\p{N}]/u.test(typed) ? before + typed : typed;
+  return text === '' || text === original ? null : text;
+}
+
+/**
+ * The change of a row from one of its pieces on.
+ * @param {Pick<DrawnRow, 'branch' | 'pieces' | 'revision' | 'pinned'>} row
+ * @param {number} index of the piece
+ * @param {string} text
+ * @returns {RowEditDetail}
+ */
+export function editOf({branch, pieces, revision, pinned}, index, text) {
+  const kept = index ? pieces[index - 1].tokens : 0;
+  return {revision, pinned, edit: {row: branch.ids, before: branch.ids.slice(0, kept), text}};
+}
+
+/**
+ * The changes with one more; null if there are too many. Those of an older text no longer count.
+ * @param {RowEdits} edits
+ * @param {Pick<RowEditDetail, 'revision' | 'edit'>} added
+ * @returns {RowEdits | null}
+ */
+export function withEdit(edits, {revision, edit}) {
+  const list = [...editsAt(edits, revision), edit];
+  return list.length > MOST_EDITS ? null : {revision, list};
+}
+
+/**
+ * The changes of the rows of a revision.
+ * @param {RowEdits} edits
+ * @param {number} revision
+ */
+export const editsAt = (edits, revision) => (edits.revision === revision ? edits.list : []);

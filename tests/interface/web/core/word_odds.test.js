@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {wordSentence} from '../../../../interface/web/core/word_odds.js';
+
+const plain = (odds, reached = true) => wordSentence({word: 'sea', within: 10, ...odds}, reached).replaceAll('\u00a0', ' ');
+
+test('the odds of a word are two bounds, one figure where they agree, and one where no way is known', () => {
+  assert.equal(plain({low: 0.031, high: 0.04}), '“sea”: 3.1 % to 4 % within 10 tokens');
+  assert.equal(plain({low: 0.0312, high: 0.0314}), '“sea”: 3.1 % within 10 tokens');
+  assert.equal(plain({low: 0, high: 0.87}, false), '“sea”: no way found within 10 tokens, 87 % at most');
+  assert.equal(plain({low: 0.2, high: 0.4, within: 1}), '“sea”: 20 % to 40 % within 1 token');
+  assert.equal(plain({low: 0.04, high: 0.98}), '“sea”: at least 4 % within 10 tokens');
+});
