@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lookahead_core.analysis.agreement import Check, agreement_length, generate_and_check
     from lookahead_core.analysis.compression import Compression, CompressionSpan, compress
-    from lookahead_core.document.batch import beam_search_batch, lookahead_batch, stream_batch
+    from lookahead_core.document.batch import beam_search_batch, lookahead_batch, lookahead_batch_steps, stream_batch
     from lookahead_core.document.document import Document
+    from lookahead_core.document.joint_lookahead import LookaheadBatchStep
     from lookahead_core.document.results import (
         BannedToken,
         Beam,
@@ -43,8 +44,9 @@ __version__ = "0.7.0"
 _HOMES = {
     "analysis.agreement": ("Check", "agreement_length", "generate_and_check"),
     "analysis.compression": ("Compression", "CompressionSpan", "compress"),
-    "document.batch": ("beam_search_batch", "lookahead_batch", "stream_batch"),
+    "document.batch": ("beam_search_batch", "lookahead_batch", "lookahead_batch_steps", "stream_batch"),
     "document.document": ("Document",),
+    "document.joint_lookahead": ("LookaheadBatchStep",),
     "document.results": (
         "BannedToken", "Beam", "BeamNode", "Beams", "BeamStep", "Branch", "Cost", "Lookahead", "LookaheadStep", "Other",
         "Piece",
@@ -83,6 +85,7 @@ __all__ = [
     "Guess",
     "Heads",
     "Lookahead",
+    "LookaheadBatchStep",
     "LookaheadError",
     "LookaheadStep",
     "Model",
@@ -105,6 +108,7 @@ __all__ = [
     "load_heads",
     "load_model",
     "lookahead_batch",
+    "lookahead_batch_steps",
     "stream_batch",
     "train_heads",
 ]  # fmt: skip

@@ -11,7 +11,16 @@ from typing import Any
 
 import pytest
 
-from lookahead_core import Calls, Document, Model, beam_search_batch, lookahead_batch, stream_batch, train_heads
+from lookahead_core import (
+    Calls,
+    Document,
+    Model,
+    beam_search_batch,
+    lookahead_batch,
+    lookahead_batch_steps,
+    stream_batch,
+    train_heads,
+)  # fmt: skip
 from lookahead_core.analysis.lookahead_within_text import lookahead_steps_at
 from lookahead_core.document.prefetch import prefetch_views
 from lookahead_core.strategies import keywords
@@ -38,6 +47,7 @@ VERBS = {
     Document.beam_search: keywords.BeamKeywords,
     Document.beam_search_steps: keywords.BeamKeywords,
     lookahead_batch: keywords.LookaheadKeywords,
+    lookahead_batch_steps: keywords.LookaheadKeywords,
     stream_batch: keywords.StreamKeywords,
     beam_search_batch: keywords.BeamKeywords,
     prefetch_views: keywords.LookaheadKeywords,

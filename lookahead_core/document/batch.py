@@ -6,17 +6,17 @@ Each document has its own cache, and its result is the one that it gets alone.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lookahead_core.document.document import Document
 from lookahead_core.document.generation_start import GenerationStart, while_text_stays
+from lookahead_core.document.joint_lookahead import LookaheadBatchStep, joint_lookahead_steps
 from lookahead_core.document.results import Beams, Cost, Lookahead
 from lookahead_core.document.stream import StreamReader, Streams, stream_steps
 from lookahead_core.strategies.beam import beam_search
 from lookahead_core.strategies.beam_options import BeamOptions
-from lookahead_core.strategies.grow_many import grow_together
 from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.rules import LogitRules
@@ -69,23 +69,51 @@ def beam_search_batch(documents: Iterable[Document], **options: Unpack[BeamKeywo
 
 
 @takes_options(LookaheadOptions)
-def lookahead_batch(documents: Iterable[Document], **options: Unpack[LookaheadKeywords]) -> list[Lookahead]:
-    """Return one lookahead result per document, in order. A `cost` has the passes and tokens of its own document.
+def lookahead_batch(
+    documents: Iterable[Document],
+    *,
+    each: Sequence[Mapping[str, Any]] | None = None,
+    **options: Unpack[LookaheadKeywords],
+) -> list[Lookahead]:
+    """Return one lookahead result per document, in order; the lookaheads share forward passes.
 
-    A shared pass counts for each document in it; seconds count from the beginning of the batch. Passes are shared with
-    the mode "likely" and without `until`, `banned` and `heal`; with other options, one document is computed after the
-    other. Raises ValueError if the documents are of several models; the options and all other errors are those of
-    `Document.lookahead`.
+    There are as many passes as the longest lookahead needs alone, except that texts of more than 768 new tokens are
+    prefilled one after the other. `each` holds a dictionary of further options for each document, which override the
+    common ones. A document may be listed several times, for example with several temperatures. A `cost` has the passes
+    and tokens of its own document: a shared pass counts for each document in it, and seconds count from the beginning.
+    `speculate` has no effect. Raises ValueError if the documents are of several models, or if `each` has another
+    length; the options and all other errors are those of `Document.lookahead`.
     """
-    checked_options = parse_options(LookaheadOptions, options, "lookahead_batch")
-    documents = _listed(documents)
-    starts = _starts(documents, LogitRules(max_new_tokens=checked_options.depth))
-    if documents and checked_options.is_plain and not checked_options.heal:
-        model, heads = documents[0].model, [start.head for start in starts]
-        k, depth = checked_options.k, checked_options.depth
-        collections.deque(grow_together(model.engine, heads, k, depth, model.end_token_ids), maxlen=0)
-    pairs = zip(documents, starts, strict=True)
-    return [replace(document.lookahead(**options), cost=start.cost()) for document, start in pairs]
+    step = None
+    for step in lookahead_batch_steps(documents, each=each, **options):  # noqa: B007
+        pass
+    return [] if step is None else [result for result in step.results if result is not None]
+
+
+@takes_options(LookaheadOptions)
+def lookahead_batch_steps(
+    documents: Iterable[Document],
+    *,
+    each: Sequence[Mapping[str, Any]] | None = None,
+    **options: Unpack[LookaheadKeywords],
+) -> Iterator[LookaheadBatchStep]:
+    """Yield a step before the first pass of `lookahead_batch`, and after each; the last one has the final results.
+
+    Arguments and errors are the same; wrong options raise at the call. The generator may be abandoned at any step. It
+    raises LookaheadError if the text of a document is set, or another lookahead, stream or beam search of it begins,
+    between its steps. Without documents there is no step.
+    """
+    listed = _listed(documents)
+    if each is not None and len(each) != len(listed):
+        raise ValueError(f"each has {len(each)} entries for {len(listed)} documents, and must have one for each.")
+    common: dict[str, Any] = {**options}
+    LookaheadOptions.of(common)
+    return joint_lookahead_steps(
+        [
+            (document, LookaheadOptions.of({**common, **own}))
+            for document, own in zip(listed, each if each is not None else [{}] * len(listed), strict=True)
+        ]
+    )
 
 
 def _listed(documents: Iterable[Document]) -> list[Document]:

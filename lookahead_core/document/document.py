@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from lookahead_core.document.generation_start import GenerationStart, while_text
 from lookahead_core.document.result_context import ResultContext, make_lookahead
 from lookahead_core.document.results import Beams, BeamStep, Branch, Lookahead, LookaheadStep
 from lookahead_core.document.stream import Stream, stream_steps
+from lookahead_core.engines.engine import Engine
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.prediction import Prediction
@@ -358,12 +359,21 @@ class Document:
             raise ValueError(f"depth is {depth}, and this model sees only {context} tokens in all.")
 
     def _steps(self, options: LookaheadOptions) -> Iterator[LookaheadStep]:
+        yield from self.begin_lookahead(options)(self.model.engine)
+
+    def begin_lookahead(self, options: LookaheadOptions) -> Callable[[Engine], Iterator[LookaheadStep]]:
+        """Begin a new view, and return a function that yields the steps of a lookahead with the engine that it takes.
+
+        The function may be called several times, as long as no other view begins; predictions that are in the tree are
+        used again. Raises the errors of `lookahead_steps`.
+        """
         self.require_room(options.depth)
         seen_from = self._update_head(options.depth)
         self._require_tokens()
         self.new_view()
         reopened = self.reopened_token() if options.heal else None
-        yield from self.grow_branches(options, self.tree.head, self.passage.end, seen_from, reopened)
+        head, end = self.tree.head, self.passage.end
+        return lambda engine: self.grow_branches(options, head, end, seen_from, reopened, engine)
 
     @takes_options(LookaheadOptions)
     def steps_after(self, branch: Branch, tokens: int, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
@@ -432,19 +442,22 @@ class Document:
         text_end: TextEnd,
         seen_from: int,
         reopened: ReopenedToken | None = None,
+        engine: Engine | None = None,
     ) -> Iterator[LookaheadStep]:
         """Yield the steps of a lookahead below `origin`, any node of the tree but its root; begin no new view.
 
         With `reopened`, `origin` is the last typed token and branches replace it: they hang below its parent.
         `text_end` is the end of the text at `origin`. `seen_from` is the index of the first character inside the
-        context window and is only reported. Raises LookaheadError between two steps if another view has begun, and
-        before the first step ValueError for a banned id that the model does not have, or TextError if `until` or a
-        word needs a tokenizer.
+        context window and is only reported. `engine` makes the passes, the model's unless it is another. Raises
+        LookaheadError between two steps if another view has begun, and before the first step ValueError for a banned id
+        that the model does not have, or TextError if `until` or a word needs a
+        tokenizer.
         """
-        meter = CostMeter(self.model.engine, self.tree)
+        engine = self.model.engine if engine is None else engine
+        meter = CostMeter(engine, self.tree)
         options.check_vocabulary(self.model.vocabulary)
         view, stop = self.tree.view, self.model.end_token_ids
-        to_read = len(self.model.engine.nodes_to_prefill(origin))
+        to_read = len(engine.nodes_to_prefill(origin))
         context = ResultContext(origin, text_end, stop, options, reopened, seen_from)
         draft = None
         if options.speculate:
@@ -452,7 +465,7 @@ class Document:
             draft = self.drafting.continuation
         words = self.word_tokens(options.word) if options.word else None
         growth_context = GrowthContext(len(self.token_ids) - self.tree.head.depth, context.complete(), draft, words)
-        for step in lookahead.lookahead(self.model.engine, origin, options, stop, reopened, growth_context):
+        for step in lookahead.lookahead(engine, origin, options, stop, reopened, growth_context):
             build = functools.partial(make_lookahead, step.leaves, meter.cost(), context, step.start, step.word)
             yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
             if self.tree.view != view:

@@ -1,0 +1,134 @@
+"""Lookaheads of several documents that grow side by side: each forward pass serves all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from lookahead_core.document.cost_meter import CostMeter
+from lookahead_core.document.document import Document
+from lookahead_core.document.results import Cost, Lookahead, LookaheadStep
+from lookahead_core.engines.deferred import DeferredEngine, PassNeeded
+from lookahead_core.engines.engine import prefill_in_chunks
+from lookahead_core.errors import LookaheadError
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
+
+
+@dataclass(frozen=True, slots=True)
+class LookaheadBatchStep:
+    """The state of several lookaheads after a forward pass that they share, or before the first one."""
+
+    tokens_read: int
+    """Number of tokens of all texts together that were prefilled in passes of their own so far."""
+    tokens_to_read: int
+    """Number of tokens of all texts together still to be prefilled."""
+    _members: Sequence[tuple[LookaheadStep | None, Cost, LookaheadOptions]] = field(repr=False)
+
+    @property
+    def results(self) -> list[Lookahead | None]:
+        """The results as they were at this step, in the order of the documents, built anew at each access.
+
+        None for a document whose first tokens are not known yet; at the last step there is none of these.
+        """
+        return [
+            None if step is None else replace(step.result, cost=cost, options=options)
+            for step, cost, options in self._members
+        ]
+
+
+class _Member:
+    """One lookahead of a batch, which `run` computes as far as the scores known to its engine reach."""
+
+    def __init__(self, document: Document, options: LookaheadOptions) -> None:
+        self.document = document
+        self.options = options
+        self.engine = DeferredEngine(document.model.engine)
+        # Drafting would change between two runs; drafts change no result, and the passes are shared instead.
+        self._begin = document.begin_lookahead(replace(options, speculate=False))
+        self._head = document.head
+        self._meter = CostMeter(document.model.engine, document.tree)
+        self._view = document.tree.view
+        self.step: LookaheadStep | None = None
+
+    def watch(self) -> None:
+        """Note the present view of the document: `check` raises once there is another."""
+        self._view = self.document.tree.view
+
+    def check(self) -> None:
+        """Raise LookaheadError if another view of the document has begun."""
+        if self.document.tree.view != self._view:
+            raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
+
+    def tokens_to_read(self) -> int:
+        """Return how many tokens of the text are not in the cache."""
+        return len(self.document.model.engine.nodes_to_prefill(self._head))
+
+    def prefill(self) -> Iterator[None]:
+        """Prefill the text as far as its own passes are needed for that; yield after each."""
+        for _ in prefill_in_chunks(self.document.model.engine, self._head):
+            yield
+
+    def run(self) -> None:
+        """Run the lookahead from its beginning; `step` is then the last step before a pass is needed, or the final one.
+
+        `engine.pending` says which pass that is.
+        """
+        try:
+            for step in self._begin(self.engine):
+                self.step = step
+        except PassNeeded:
+            pass
+
+    def state(self) -> tuple[LookaheadStep | None, Cost, LookaheadOptions]:
+        """Return the last step, the cost so far, and the options as they were passed in."""
+        return self.step, self._meter.cost(), self.options
+
+
+def joint_lookahead_steps(lookaheads: Sequence[tuple[Document, LookaheadOptions]]) -> Iterator[LookaheadBatchStep]:
+    """Grow one lookahead for each document with its options; yield a step at the beginning and after each pass.
+
+    All documents must be of one model; a document may come several times. The last step has the final results. There is
+    no step if there are no lookaheads. Raises as `lookahead_batch_steps` does.
+    """
+    # The deepest lookahead reserves the most room of the context, so that later ones do not move the window again.
+    by_depth = sorted(range(len(lookaheads)), key=lambda index: -lookaheads[index][1].depth)
+    made = {index: _Member(*lookaheads[index]) for index in by_depth}
+    members = [made[index] for index in range(len(lookaheads))]
+    for member in members:
+        member.watch()  # only now: a document that comes twice has begun two views
+    return _steps(members)
+
+
+def _steps(members: Sequence[_Member]) -> Iterator[LookaheadBatchStep]:
+    """Yield the steps of `joint_lookahead_steps` for its members."""
+    distinct = list({id(member.document): member for member in members}.values())
+    unread = sum(member.tokens_to_read() for member in distinct)
+    for member in distinct:
+        for _ in member.prefill():
+            left = sum(each.tokens_to_read() for each in distinct)
+            yield LookaheadBatchStep(unread - left, left, [each.state() for each in members])
+            _check(members)
+    running = list(members)
+    while running:
+        for member in running:
+            member.run()
+        yield LookaheadBatchStep(unread, 0, [member.state() for member in members])
+        _check(running)
+        running = [member for member in running if member.engine.pending]
+        if running:
+            _make_pass(running)
+
+
+def _check(members: Sequence[_Member]) -> None:
+    """Raise LookaheadError if another view of a member's document has begun."""
+    for member in members:
+        member.check()
+
+
+def _make_pass(members: Sequence[_Member]) -> None:
+    """Compute the pending nodes of all members in one forward pass, and make the scores known to each of them."""
+    nodes = list(dict.fromkeys(node for member in members for node in member.engine.pending))
+    hidden = any(member.engine.hidden for member in members)
+    scores = members[0].document.model.engine.score(nodes, hidden=hidden)
+    for member in members:
+        member.engine.add(scores, hidden=hidden)

@@ -1,0 +1,114 @@
+"""`DeferredEngine`: requests passes instead of making them, so that several computations can share each pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from lookahead_core.engines import engine as base
+from lookahead_core.engines.engine import Engine, NodeScores
+from lookahead_core.engines.pass_costs import PassCosts
+from lookahead_core.tree import Node, TokenTree
+
+
+class PassNeeded(Exception):
+    """Raised by a `DeferredEngine` where a computation needs scores of nodes that no pass has computed yet."""
+
+
+class DeferredEngine:
+    """An `Engine` for a computation that is run again from its beginning after each pass, until it needs no more.
+
+    `evaluate` and `score` raise PassNeeded if scores are missing; `pending` then holds the nodes. The caller computes
+    their scores, together with those of other computations, adds them with `add`, and runs the computation again. That
+    is cheap for a lookahead: it finds in the tree what its earlier runs have stored there.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """`engine` is the one that the caller makes passes with; here it only answers questions about its cache."""
+        self._engine = engine
+        self._known: list[tuple[NodeScores, bool]] = []
+        self._used: list[NodeScores] = []
+        self.pending: list[Node] = []
+        """The nodes whose scores the last run needs; empty if it has needed none."""
+        self.hidden = False
+        """Whether that run also needs their hidden states."""
+
+    @property
+    def pass_costs(self) -> PassCosts:
+        return self._engine.pass_costs
+
+    @property
+    def batch_invariant_rows(self) -> int | None:
+        return self._engine.batch_invariant_rows
+
+    @property
+    def passes(self) -> int:
+        return self._engine.passes
+
+    def add(self, scores: NodeScores, *, hidden: bool) -> None:
+        """Make the scores of a pass known to the next run. `hidden`: whether hidden states were requested with them.
+
+        Forgets those earlier passes whose scores the last run has not used, since their results are in the tree.
+        """
+        used = {id(each) for each in self._used}
+        self._known = [entry for entry in self._known if id(entry[0]) in used]
+        self._known.append((scores, hidden))
+        self._used, self.pending, self.hidden = [], [], False
+
+    def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
+        parts = self._find(nodes, hidden=False)
+        with torch.inference_mode():
+            rows: dict[Node, torch.Tensor] = {}
+            for scores, members in parts:
+                scores.store_predictions(members)
+                rows.update(zip(members, scores.logprobs_of(members), strict=True))
+            return torch.stack([rows[node] for node in nodes])
+
+    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
+        parts = self._find(nodes, hidden=hidden)
+        with torch.inference_mode():
+            return NodeScores.joined([_part(scores, members, hidden=hidden) for scores, members in parts])
+
+    def nodes_to_prefill(self, node: Node) -> list[Node]:
+        """Return no nodes: the caller has prefilled long texts before, and shorter ones are computed with the pass."""
+        return []
+
+    def prefill(self, nodes: Sequence[Node]) -> None:
+        """Do nothing, since `nodes_to_prefill` returns nothing."""
+
+    def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
+        return base.roll_out(self, nodes, depth, stop)
+
+    def free(self, nodes: Sequence[Node]) -> None:
+        self._engine.free(nodes)
+
+    def compact(self, tree: TokenTree) -> None:
+        self._engine.compact(tree)
+
+    def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
+        return self._engine.cache_usage(tree)
+
+    def _find(self, nodes: Sequence[Node], *, hidden: bool) -> list[tuple[NodeScores, list[Node]]]:
+        """Return the newest scores of the nodes, each with those of `nodes` that it has, without repetitions.
+
+        With `hidden`, only scores of passes whose hidden states were requested count; the engine may have none. Raises
+        PassNeeded, with `pending` and `hidden` set, if there are none for a node.
+        """
+        newest = {node: scores for scores, has in self._known if has or not hidden for node in scores.nodes}
+        parts: dict[int, tuple[NodeScores, list[Node]]] = {}
+        for node in dict.fromkeys(nodes):
+            if node in newest:
+                parts.setdefault(id(newest[node]), (newest[node], []))[1].append(node)
+        self._used += [scores for scores, _ in parts.values()]
+        self.pending = [node for node in dict.fromkeys(nodes) if node not in newest]
+        self.hidden = hidden
+        if self.pending:
+            raise PassNeeded
+        return list(parts.values())
+
+
+def _part(scores: NodeScores, nodes: Sequence[Node], *, hidden: bool) -> NodeScores:
+    """Return the scores of some of the nodes; with `hidden` also their hidden states, if there are any."""
+    vectors = [state for node in nodes if hidden and (state := scores.hidden_state(node)) is not None]
+    return NodeScores(nodes, scores.logits_of(nodes), torch.stack(vectors) if vectors else None)
