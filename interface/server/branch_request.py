@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from interface.server.column_request import Column, columns_from_json
 from lookahead_core.errors import LookaheadError
 from lookahead_core.text import chat
 
@@ -103,8 +104,10 @@ class BranchRequest:
     """The source text, if the text is a rewriting of it; else None."""
     conversation: MessageContext | None = None
     """The conversation, if the text is a message in one; else None."""
+    columns: tuple[Column, ...] = ()
+    """The columns in which the text is continued side by side; () for a single view."""
     ahead: bool = True
-    """Whether to compute the views after likely clicks once this request is answered."""
+    """Whether to compute the views after likely clicks once this request is answered; not with columns."""
     edits: tuple[RowEdit, ...] = ()
     """Rows that the person has changed before accepting anything of them."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -127,7 +130,8 @@ class BranchRequest:
             instruction=_optional_text("instruction", fields.get("instruction"), chat.MAX_INSTRUCTION),
             source=_optional_text("source", fields.get("source"), MOST_SOURCE),
             conversation=_conversation(fields.get("role"), fields.get("messages")),
-            ahead=fields.get("ahead") is not False,
+            columns=columns_from_json(fields),
+            ahead=fields.get("ahead") is not False and fields.get("columns") is None,
             edits=_edits(fields.get("edits")),
             options=_options(fields),
         )

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from interface.server.branch_request import MOST_ROW_TOKENS, MOST_ROWS, BranchRequest, MessageContext, SourceTooLong
+from interface.server.column_views import ColumnViews
 from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
@@ -37,6 +38,19 @@ TOWARDS_NODES = 128
 View = dict[str, Any]
 
 
+class Step(Protocol):
+    """A step of one or more lookaheads, with how much of the text is prefilled."""
+
+    @property
+    def tokens_read(self) -> int: ...
+
+    @property
+    def tokens_to_read(self) -> int: ...
+
+
+S = TypeVar("S", bound=Step)
+
+
 class PageSession:
     """Answers the requests of one page, and keeps its document and the last final result, for prefetching.
 
@@ -50,6 +64,7 @@ class PageSession:
         self._message: MessageContext | None = None
         self._conversation: Conversation | None = None
         self._shown: Lookahead | None = None
+        self._columns = ColumnViews(lambda: PageSession(model))
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
         """Answer a request: a generator of JSON values, about one for each pass, and the final view at the end.
@@ -57,8 +72,12 @@ class PageSession:
         A step has the `state` "thinking" and either `reading`, a list [tokens prefilled, tokens to prefill in all], or
         a `view`; or it is `{}`, since views are made at most every PAINT_INTERVAL seconds. The last one has the state
         "settled", the `view`, and `note` (see `_note`). With an empty text and no conversation the only step has the
-        state "empty". Raises the errors of `_document_for` and `Document.lookahead`.
+        state "empty". A request with columns is answered by `ColumnViews`. Raises the errors of `_document_for` and
+        `Document.lookahead`.
         """
+        if request.columns:
+            yield from self._columns.answer_steps(request, self)
+            return
         if not request.text and request.message is None:
             yield {"state": "empty"}
             return
@@ -87,20 +106,14 @@ class PageSession:
 
         The last result is kept for `ahead_steps`.
         """
-        step, next_paint, text = None, 0.0, "" if self.document is None else self.document.text
-        for step in steps:
-            if step.tokens_to_read:
-                yield {"state": "thinking", "reading": [step.tokens_read, step.tokens_read + step.tokens_to_read]}
-            elif (began := time.perf_counter()) >= next_paint:
-                view = self._view(self._end_messages(step.result, text), request)
-                # At most a sixth of the time goes into making views: the rest belongs to the model.
-                next_paint = time.perf_counter() + max(PAINT_INTERVAL, 5 * (time.perf_counter() - began))
-                yield {"state": "thinking", "view": view}
-            else:
-                yield {}
-        assert step is not None
-        self._shown = self._end_messages(step.result, text)
-        yield {"state": "settled", "view": self._view(self._shown, request), "note": _note(request)}
+        text = "" if self.document is None else self.document.text
+
+        def view(step: LookaheadStep) -> View:
+            self._shown = self._end_messages(step.result, text)
+            return self._view(self._shown, request)
+
+        for answer in painted(steps, view):
+            yield answer | {"note": _note(request)} if answer.get("state") == "settled" else answer
 
     def ahead_steps(self, request: BranchRequest) -> Iterator[View]:
         """Prefetch the views after possible clicks on the last final view: a generator of passes and views.
@@ -134,6 +147,18 @@ class PageSession:
                 return
             key = " ".join(map(str, prepared.token_ids))
             yield {"ahead": (key, view), "tokens_ahead": document.tree.work.tokens - began}
+
+    def continues(self, request: BranchRequest) -> bool:
+        """Whether the session has a document after the same instruction, source or conversation as the request's."""
+        return self.document is not None and request.message == self._message
+
+    def open(self, request: BranchRequest) -> Document:
+        """Return the session's document, set to the text of a request without columns; see `_document_for`."""
+        return self._document_for(request)
+
+    def view_of(self, result: Lookahead, request: BranchRequest) -> View:
+        """Return the view of a lookahead of the session's document, whose text must be the request's."""
+        return self._view(self._end_messages(result, request.text), request)
 
     def tree(self) -> dict[str, Any] | None:
         """Return the document's token tree as `tree_as_json` does; None if the page has no document yet."""
@@ -225,6 +250,28 @@ class PageSession:
         if "word" in view:
             view["word"]["within"] = request.options["depth"]
         return view
+
+
+def painted(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]:
+    """Yield JSON values for the steps of one or more lookaheads, of which there must be one: one value for each.
+
+    While the text is prefilled a value has `reading`, and else the `view` of its step, or nothing where the last one
+    was made less than PAINT_INTERVAL seconds ago. The state is "thinking"; a last value has the final view and the
+    state "settled".
+    """
+    step, next_paint = None, 0.0
+    for step in steps:
+        if step.tokens_to_read:
+            yield {"state": "thinking", "reading": [step.tokens_read, step.tokens_read + step.tokens_to_read]}
+        elif (began := time.perf_counter()) >= next_paint:
+            made = view(step)
+            # At most a sixth of the time goes into making views: the rest belongs to the model.
+            next_paint = time.perf_counter() + max(PAINT_INTERVAL, 5 * (time.perf_counter() - began))
+            yield {"state": "thinking", "view": made}
+        else:
+            yield {}
+    assert step is not None
+    yield {"state": "settled", "view": view(step)}
 
 
 def ahead_depth(options: Mapping[str, Any]) -> int:

@@ -125,7 +125,7 @@ def _listed(documents: Iterable[Document]) -> list[Document]:
     for document in listed:
         if not isinstance(document, Document):
             raise ValueError(f"documents holds {type(document).__name__}, and must hold documents.")
-    if len({id(document.model) for document in listed}) > 1:
+    if len({id(document.model.engine) for document in listed}) > 1:
         raise ValueError("The documents have several models; run each model's documents in a batch of their own.")
     return listed
 

@@ -450,8 +450,8 @@ class Document:
         `text_end` is the end of the text at `origin`. `seen_from` is the index of the first character inside the
         context window and is only reported. `engine` makes the passes, the model's unless it is another. Raises
         LookaheadError between two steps if another view has begun, and before the first step ValueError for a banned id
-        that the model does not have, or TextError if `until` or a word needs a
-        tokenizer.
+        that the model does not have, or TextError if `until` or a word
+        needs a tokenizer.
         """
         engine = self.model.engine if engine is None else engine
         meter = CostMeter(engine, self.tree)

@@ -25,6 +25,11 @@ class LookaheadBatchStep:
     _members: Sequence[tuple[LookaheadStep | None, Cost, LookaheadOptions]] = field(repr=False)
 
     @property
+    def begun(self) -> bool:
+        """Whether the first tokens of at least one document are known."""
+        return any(step is not None for step, _, _ in self._members)
+
+    @property
     def results(self) -> list[Lookahead | None]:
         """The results as they were at this step, in the order of the documents, built anew at each access.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -88,15 +89,29 @@ def test_one_document_with_several_temperatures_draws_each_as_alone(tiny_model: 
     document.check()
 
 
+def test_documents_with_end_tokens_of_their_own_share_passes(tiny_model: Model) -> None:
+    """Models that were copied with other end tokens have one engine."""
+    first = Document(tiny_model, TEXTS[0]).lookahead(k=1, depth=1).branches[0].token_ids[0]
+    other = replace(tiny_model, end_token_ids=tiny_model.end_token_ids | {first})
+    before = tiny_model.engine.passes
+    plain, ended = lookahead_batch([Document(tiny_model, TEXTS[0]), Document(other, TEXTS[0])], k=2, depth=3)
+    assert tiny_model.engine.passes - before == 3
+    assert ended.branches[0].ended
+    assert not plain.branches[0].ended
+    assert_same(plain, Document(tiny_model, TEXTS[0]).lookahead(k=2, depth=3))
+
+
 def test_steps_come_after_each_pass_and_grow_towards_the_result(tiny_model: Model) -> None:
     documents = [Document(tiny_model, text) for text in TEXTS[:2]]
-    engine, counts, seen = tiny_model.engine, [], []
+    engine, counts, seen, begun = tiny_model.engine, [], [], []
     began = engine.passes
     for step in lookahead_batch_steps(documents, k=2, depth=4):
         counts.append(engine.passes - began)
+        begun.append(step.begun)
         seen.append([[len(branch.token_ids) for branch in one.branches] if one else None for one in step.results])
     assert counts == [0, 1, 2, 3, 4]
     assert seen[0] == [None, None]
+    assert begun == [False, True, True, True, True]
     assert seen[1:] == [[[depth] * 2] * 2 for depth in (1, 2, 3, 4)]
 
 

@@ -1,0 +1,91 @@
+"""The columns of a page: one text under several instructions or temperatures, continued in the same forward passes.
+
+All of it runs in the scheduler's thread, like the page session that it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from interface.server.branch_request import BranchRequest
+from interface.server.column_request import Column, lookaheads_of
+
+if TYPE_CHECKING:
+    from interface.server.page_session import PageSession
+    from lookahead_core import Document
+    from lookahead_core.document.joint_lookahead import LookaheadBatchStep
+
+View = dict[str, Any]
+
+
+class ColumnViews:
+    """Answers the requests of a page that have columns; it belongs to the page's session and ends with it.
+
+    There is one session for each instruction of the latest request. The page's own session serves the instruction that
+    its document has already, so that a change from rows to columns keeps what was computed.
+    """
+
+    def __init__(self, make_session: Callable[[], PageSession]) -> None:
+        """`make_session` makes a session for an instruction."""
+        self._make_session = make_session
+        self._sessions: dict[str | None, PageSession] = {}
+
+    def answer_steps(self, request: BranchRequest, owner: PageSession) -> Iterator[View]:
+        """Answer a request with columns: a generator of JSON values, like `PageSession.answer_steps`.
+
+        `owner` is the page's own session. The `view` is an object with `views`, a list of views, and `columns`, a list
+        with the index of each column's view in that list. A view is null until its first tokens are known, and stays
+        null where there is neither a text nor an instruction. If no column has one, the only step has the state
+        "empty".
+        """
+        from interface.server.page_session import painted
+        from lookahead_core.document.batch import lookahead_batch_steps
+
+        distinct, indexes = lookaheads_of(request.columns, sampled=request.options["mode"] == "sampled")
+        growing = [column for column in distinct if request.text or column.instruction]
+        if not growing:
+            yield {"state": "empty"}
+            return
+        requests = {
+            column.instruction: replace(request, instruction=column.instruction, columns=()) for column in growing
+        }
+        sessions = self._sessions_for(requests, owner)
+        documents = {instruction: sessions[instruction].open(own) for instruction, own in requests.items()}
+        each = [_own_options(column, documents[column.instruction], request) for column in growing]
+
+        def view(step: LookaheadBatchStep) -> View:
+            found = dict(zip(growing, step.results, strict=True))
+            views = [
+                sessions[column.instruction].view_of(result, requests[column.instruction])
+                if (result := found.get(column)) is not None
+                else None
+                for column in distinct
+            ]
+            return {"views": views, "columns": indexes}
+
+        options = {**request.options, "heal": True, "stop_at_repetition": True}
+        steps = lookahead_batch_steps([documents[column.instruction] for column in growing], each=each, **options)
+        # Before the first pass there is nothing to paint.
+        yield from painted((step for step in steps if step.begun or step.tokens_to_read), view)
+
+    def _sessions_for(
+        self, requests: Mapping[str | None, BranchRequest], owner: PageSession
+    ) -> dict[str | None, PageSession]:
+        """Return a session for each request, by its instruction; those of other instructions are forgotten."""
+        found: dict[str | None, PageSession] = {}
+        for instruction, request in requests.items():
+            if owner.continues(request):
+                found[instruction] = owner
+            else:
+                found[instruction] = self._sessions.get(instruction) or self._make_session()
+        self._sessions = {key: session for key, session in found.items() if session is not owner}
+        return found
+
+
+def _own_options(column: Column, document: Document, request: BranchRequest) -> dict[str, Any]:
+    """Return the options of a column's lookahead that differ from the request's."""
+    # Healing re-opens a typed token; it counts for the depth of a branch, and the page does not show it.
+    own: dict[str, Any] = {"depth": request.options["depth"] + bool(document.reopens)}
+    return own if column.temperature is None else {**own, "temperature": column.temperature}

@@ -1,0 +1,182 @@
+"""One text in several columns: each view is the one that its column has alone, and all share the passes."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from interface import ModelLoader
+from interface.server.branch_request import BranchRequest
+from interface.server.page_service import PageService
+from interface.server.page_session import PageSession
+from lookahead_core import Model, load_model
+from tests.conftest import tiny_llama
+from tests.interface.server.test_page_service import TEMPLATE, Page, rows
+
+BASE = {"page": "a-page-of-somebody", "number": 1, "revision": 1}
+TEXT = "The old keeper said"
+COLUMNS = [{"instruction": ""}, {"instruction": "Write a poem."}, {"instruction": "Be short.", "temperature": 0.5}]
+
+
+@pytest.fixture(scope="module")
+def chat_model(byte_tokenizer: Any) -> Model:
+    tokenizer = copy.deepcopy(byte_tokenizer)
+    tokenizer.chat_template = TEMPLATE
+    return load_model(tiny_llama(len(tokenizer)), tokenizer=tokenizer)
+
+
+def request_for(text: str, **fields: Any) -> BranchRequest:
+    return BranchRequest.from_json(BASE | {"text": text} | fields)
+
+
+def answer(session: PageSession, text: str, **fields: Any) -> Any:
+    """The last value that a session answers with."""
+    (*_, last) = session.answer_steps(request_for(text, **fields))
+    return last
+
+
+def alone(model: Model, text: str, instruction: str | None, **fields: Any) -> Any:
+    return answer(PageSession(model), text, instruction=instruction, **fields)["view"]
+
+
+def paths(view: Any) -> list[Any]:
+    return [(branch["ids"], branch["ended"], branch["healed"]) for branch in view["branches"]]
+
+
+@pytest.mark.parametrize("text", [TEXT, "The old keeper sa", ""])
+def test_each_column_has_the_view_of_its_instruction_alone(chat_model: Model, text: str) -> None:
+    last = answer(PageSession(chat_model), text, columns=COLUMNS, k=3, depth=4)
+    assert last["state"] == "settled"
+    assert last["view"]["columns"] == [0, 1, 2]
+    for column, view in zip(COLUMNS, last["view"]["views"], strict=True):
+        if not text and not column["instruction"]:
+            assert view is None
+        else:
+            expected = alone(chat_model, text, column["instruction"] or None, k=3, depth=4)
+            assert paths(view) == paths(expected)
+            assert view["asked"] == expected["asked"]
+            assert view["given"] == expected["given"]
+
+
+def test_columns_cost_the_passes_of_one(chat_model: Model) -> None:
+    engine, counts = chat_model.engine, []
+    for column in COLUMNS:
+        before = engine.passes
+        alone(chat_model, TEXT, column["instruction"] or None, k=3, depth=4)
+        counts.append(engine.passes - before)
+    before, session = engine.passes, PageSession(chat_model)
+    answer(session, TEXT, columns=COLUMNS, k=3, depth=4)
+    assert engine.passes - before == max(counts) == 4
+    before = engine.passes
+    answer(session, TEXT, columns=COLUMNS[:2], k=3, depth=4)
+    assert engine.passes == before, "a column that is removed costs nothing"
+
+
+def test_columns_that_differ_in_temperature_share_a_view_unless_they_are_sampled(tiny_model: Model) -> None:
+    columns = [{"temperature": 0.4}, {"temperature": 1.6}, {}]
+    likely = answer(PageSession(tiny_model), TEXT, columns=columns, k=3, depth=4)["view"]
+    assert likely["columns"] == [0, 0, 0]
+    assert len(likely["views"]) == 1
+    options: dict[str, Any] = {"k": 3, "depth": 4, "mode": "sampled", "seed": 4, "temperature": 1.0}
+    drawn = answer(PageSession(tiny_model), TEXT, columns=columns, **options)["view"]
+    assert drawn["columns"] == [0, 1, 2]
+    for column, view in zip(columns, drawn["views"], strict=True):
+        assert paths(view) == paths(alone(tiny_model, TEXT, None, **{**options, **column}))
+        assert view["asked"]["temperature"] == column.get("temperature", 1.0)
+
+
+def test_a_click_in_one_column_keeps_its_ids_in_all_of_them(chat_model: Model) -> None:
+    session = PageSession(chat_model)
+    views = answer(session, TEXT, columns=COLUMNS, k=3, depth=4)["view"]["views"]
+    branch = views[1]["branches"][2]
+    inserted = "".join(piece["text"] for piece in branch["pieces"][:2])
+    ids = branch["ids"][: branch["pieces"][1]["tokens"]]
+    accepted = [[len(TEXT), ids, branch["healed"]]]
+    after = answer(session, TEXT + inserted, columns=COLUMNS, accepted=accepted, k=3, depth=4)["view"]["views"]
+    for column, view in zip(COLUMNS, after, strict=True):
+        fresh = alone(chat_model, TEXT + inserted, column["instruction"] or None, accepted=accepted, k=3, depth=4)
+        assert paths(view) == paths(fresh)
+    documents = [session._columns._sessions[column["instruction"] or None].document for column in COLUMNS]
+    assert all(document.token_ids[-len(ids) :] == ids for document in documents)
+
+
+def test_rows_and_columns_of_one_page_share_what_was_computed(chat_model: Model) -> None:
+    session, engine = PageSession(chat_model), chat_model.engine
+    answer(session, TEXT, k=3, depth=4)
+    before = engine.passes
+    answer(session, TEXT, columns=[{}, {"temperature": 0.5}], k=3, depth=4)
+    answer(session, TEXT, k=3, depth=4)
+    assert engine.passes == before
+
+
+def test_documents_of_instructions_that_are_gone_are_forgotten(chat_model: Model) -> None:
+    session = PageSession(chat_model)
+    for turn in range(6):
+        columns = [{"instruction": f"Number {turn}.{index}"} for index in range(4)]
+        answer(session, TEXT, columns=columns, k=1, depth=1)
+        assert set(session._columns._sessions) == {column["instruction"] for column in columns}
+
+
+def test_rows_are_painted_while_they_grow(chat_model: Model) -> None:
+    steps = [one for one in PageSession(chat_model).answer_steps(request_for(TEXT, columns=COLUMNS, k=2, depth=6))]
+    first = next(one for one in steps if "view" in one)
+    assert first["state"] == "thinking"
+    assert all(view["branches"] for view in first["view"]["views"])
+    assert len(steps) == 7, "one for each pass, and the end"
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"columns": [{}]}, "columns must be a list of 2 to 4 columns"),
+        ({"columns": [{}] * 5}, "columns must be a list of 2 to 4 columns"),
+        ({"columns": {"a": 1}}, "columns must be a list of 2 to 4 columns"),
+        ({"columns": [{}, "poem"]}, "Column 2 must be an object"),
+        ({"columns": [{"instruction": 5}, {}]}, "The instruction of column 1 must be a text"),
+        (
+            {"columns": [{}, {"instruction": "a" * 4001}]},
+            "The instruction of column 2 has 4,001 characters",
+        ),
+        ({"columns": [{}, {"temperature": 2.5}]}, "The temperature of column 2 must be a number from 0 to 2"),
+        ({"columns": [{}, {"temperature": True}]}, "The temperature of column 2 must be a number from 0 to 2"),
+        ({"columns": [{}, {"temperature": float("nan")}]}, "The temperature of column 2 must be a number from 0 to 2"),
+        ({"columns": [{}, {}], "k": 6}, "k is 6, and with columns it may be 5 at most"),
+        ({"columns": [{}, {}], "instruction": "x"}, "the instruction stands in a column"),
+        ({"columns": [{}, {}], "role": "user", "messages": []}, "the instruction stands in a column"),
+    ],
+)
+def test_columns_of_a_hostile_page_are_refused_in_a_sentence(fields: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        request_for(TEXT, **fields)
+
+
+def test_columns_are_never_prefetched_and_none_are_a_plain_request() -> None:
+    assert not request_for(TEXT, columns=[{}, {}], ahead=True).ahead
+    assert request_for(TEXT, columns=None, ahead=True) == request_for(TEXT)
+
+
+def test_a_pages_newer_columns_supersede_the_older_and_end_with_its_session(chat_model: Model) -> None:
+    loader = ModelLoader(lambda report: chat_model)
+    loader.run()
+
+    async def scenario() -> None:
+        service = PageService(loader, most=1)
+        page = Page(service)
+        older = asyncio.create_task(page.ask(TEXT, columns=COLUMNS, k=5, depth=40))
+        await asyncio.sleep(0.01)
+        newer = await page.ask(TEXT + " ", columns=COLUMNS, k=2, depth=2)
+        assert (await older)[-1]["superseded"]
+        assert [len(rows(view)) for view in newer[-1]["view"]["views"]] == [2, 2, 2]
+        long = asyncio.create_task(page.ask(TEXT, columns=COLUMNS, k=5, depth=40))
+        await asyncio.sleep(0.01)
+        await page.functions["stop"]({"page": page.name, "number": page.number})
+        assert (await long)[-1]["stopped"]
+        await Page(service, "another-page-of-somebody").ask(TEXT, k=1, depth=1)
+        assert service.open_pages.find(page.name) is None
+
+    asyncio.run(scenario())
+    assert replace(request_for(TEXT, columns=COLUMNS), columns=()).columns == ()
