@@ -27,9 +27,10 @@ class ColumnViews:
     its document has already, so that a change from rows to columns keeps what was computed.
     """
 
-    def __init__(self, make_session: Callable[[], PageSession]) -> None:
-        """`make_session` makes a session for an instruction."""
+    def __init__(self, make_session: Callable[[], PageSession], painted: Callable[..., Iterator[View]]) -> None:
+        """`make_session` makes a session for an instruction; `painted` is that function of page sessions."""
         self._make_session = make_session
+        self._painted = painted
         self._sessions: dict[str | None, PageSession] = {}
 
     def answer_steps(self, request: BranchRequest, owner: PageSession) -> Iterator[View]:
@@ -40,7 +41,6 @@ class ColumnViews:
         null where there is neither a text nor an instruction. If no column has one, the only step has the state
         "empty".
         """
-        from interface.server.page_session import painted
         from lookahead_core.document.batch import lookahead_batch_steps
 
         distinct, indexes = lookaheads_of(request.columns, sampled=request.options["mode"] == "sampled")
@@ -68,7 +68,7 @@ class ColumnViews:
         options = {**request.options, "heal": True, "stop_at_repetition": True}
         steps = lookahead_batch_steps([documents[column.instruction] for column in growing], each=each, **options)
         # Before the first pass there is nothing to paint.
-        yield from painted((step for step in steps if step.begun or step.tokens_to_read), view)
+        yield from self._painted((step for step in steps if step.begun or step.tokens_to_read), view)
 
     def _sessions_for(
         self, requests: Mapping[str | None, BranchRequest], owner: PageSession

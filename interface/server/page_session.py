@@ -64,7 +64,7 @@ class PageSession:
         self._message: MessageContext | None = None
         self._conversation: Conversation | None = None
         self._shown: Lookahead | None = None
-        self._columns = ColumnViews(lambda: PageSession(model))
+        self._columns = ColumnViews(lambda: PageSession(model), painted)
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
         """Answer a request: a generator of JSON values, about one for each pass, and the final view at the end.

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from lookahead_core import Document, LookaheadError, Model, load_model, lookahead_batch, lookahead_batch_steps
+from lookahead_core.engines import engine as base
 from lookahead_core.engines.deferred import DeferredEngine, PassNeeded
 from lookahead_core.strategies.lookahead_options import MODES
 from lookahead_core.tree import TokenTree
@@ -124,12 +125,14 @@ def test_every_mode_shows_rows_before_its_last_pass(tiny_model: Model, mode: str
     assert sizes[0] == 0
 
 
-def test_long_texts_are_prefilled_step_by_step_first() -> None:
+def test_long_texts_are_prefilled_step_by_step_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "PREFILL_CHUNK", 8)
+    monkeypatch.setattr(base, "MAX_LAST_CHUNK", 12)
     model, passes = fresh("llama")
     dice = random.Random(5)
-    long, short = [dice.randrange(96) for _ in range(1400)], [3, 4]
+    long, short = [dice.randrange(96) for _ in range(25)], [3, 4]
     steps = list(lookahead_batch_steps([Document(model, token_ids=ids) for ids in (long, short)], k=2, depth=2))
-    assert [(step.tokens_read, step.tokens_to_read) for step in steps][:3] == [(512, 890), (1024, 378), (1402, 0)]
+    assert [(step.tokens_read, step.tokens_to_read) for step in steps][:3] == [(8, 19), (16, 11), (27, 0)]
     (row,) = plain_rows(model.hf_model, [long])
     assert [branch.token_ids[0] for branch in steps[-1].results[0].branches] == row.topk(2).indices.tolist()
     assert len(passes) == 2 + 2
@@ -183,7 +186,7 @@ def test_a_deferred_engine_asks_for_what_is_missing_and_forgets_what_is_no_longe
     assert engine.hidden
     engine.add(model.engine.score([nodes[2]], hidden=True), hidden=True)
     rows, scores = computation()
-    expected = plain_rows(model.hf_model, [[1, 2], [1, 3], [1, 2]]).log_softmax(-1)
+    expected = torch.stack(plain_rows(model.hf_model, [[1, 2], [1, 3], [1, 2]])).log_softmax(-1)
     assert torch.allclose(rows, expected, atol=1e-4)
     assert scores.nodes == [nodes[2]]
     assert scores.hidden_state(nodes[2]).shape == (64,)

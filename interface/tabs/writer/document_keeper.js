@@ -35,8 +35,14 @@ const AUTHORSHIP = {
 
 /** @typedef {'md' | 'html' | 'json'} AuthorshipFormat */
 
-/** @param {DocumentLink} link */
-const settingsOf = ({settings, seed}) => (seed === null || seed === undefined ? settings : {...settings, seed});
+/**
+ * The settings of a link. Columns wait until the person chooses to compare: nobody's instruction is used unseen.
+ * @param {DocumentLink} link
+ */
+function settingsOf({settings, seed}) {
+  const own = settings?.view === 'compare' ? {...settings, view: 'rows'} : settings;
+  return seed === null || seed === undefined ? own : {...own, seed};
+}
 
 /** Opens, saves, imports and exports documents. */
 export class DocumentKeeper {

@@ -26,5 +26,6 @@ def build(service: PageService, address: str | None = None) -> None:
         with gr.Column(elem_classes="card", scale=6, min_width=300), BranchView():
             static_html(FOLDER / "controls.html", CONTROLS)
             static_html(FOLDER / "tree_panel.html", CONTROLS, FOLDER / "tree_panel.css")
+            static_html(FOLDER / "columns.html", FOLDER / "columns.css")
     example = json.loads((FOLDER / "example.json").read_text(encoding="utf-8"))
     footer_and_script("tabs/writer/writer.js", service.functions, {"example": example, "address": address})

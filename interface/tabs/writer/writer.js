@@ -4,10 +4,12 @@
 import * as header from '../../web/ui/header.js';
 import {BranchController} from '../../web/ui/branch_controller.js';
 import {BranchOptions, MOST_DEPTH} from './branch_options.js';
+import {ColumnsPanel} from './columns_panel.js';
 import {FirstVisitExample} from './first_visit.js';
 import {GuessFirst} from './guess_first.js';
 import {TreeView} from './tree_view.js';
 import {ViewChoice} from './view_choice.js';
+import {MOST_BRANCHES} from '../../web/core/compared_columns.js';
 import {find} from '../../web/ui/elements.js';
 import {mountSheet} from './writer_sheet.js';
 import {onDetail} from '../../web/ui/events.js';
@@ -15,38 +17,43 @@ import {pageElements} from '../../web/ui/page_elements.js';
 
 /** @param {ComponentArguments} component */
 export async function start({props, server}) {
-  const page = await pageElements({sheet: '.writer', controls: '#controls', branches: '#branches', tree: '#tree'});
+  const page = await pageElements({sheet: '.writer', controls: '#controls', branches: '#branches', tree: '#tree', compare: '#compare'});
   await new WriterTab(page, server, props.value || {}).start();
 }
 
 class WriterTab {
   /**
-   * @param {{sheet: HTMLElement, controls: HTMLElement, branches: BranchViewElement, tree: HTMLElement}} elements
+   * @param {{sheet: HTMLElement, controls: HTMLElement, branches: BranchViewElement, tree: HTMLElement, compare: HTMLElement}} elements
    * @param {Server} server
    * @param {{example?: StoredExample, address?: string}} settings the stored example, and the configured public address
    */
-  constructor({sheet, controls, branches, tree}, server, {example, address}) {
+  constructor({sheet, controls, branches, tree, compare}, server, {example, address}) {
     this.branches = branches;
     this.options = new BranchOptions(controls);
+    this.columns = new ColumnsPanel(compare, branches);
     this.views = new ViewChoice(find(controls, '.views'), branches);
     this.tree = new TreeView(tree, branches);
     this.sheet = mountSheet({element: sheet, hooks: {
-      settings: () => ({...this.options.settings, ...this.views.settings, ...this.tree.settings, ...this.guesses?.settings}),
+      settings: () => ({
+        ...this.options.settings, ...this.views.settings, ...this.tree.settings, ...this.guesses?.settings,
+        ...(this.columns.columns && {columns: this.columns.columns}),
+      }),
       applySettings: settings => {
-        this.options.set(settings);
+        this.columns.set(settings.columns);
         this.views.set(settings);
         this.tree.set(settings);
         this.guesses.set(settings);
+        this.options.set(settings);
       },
       view: () => this.controller.view,
       tree: () => this.controller.requests.tree(),
       model: header.modelName,
       publicAddress: () => address ?? null,
-      also: () => [branches, tree],
+      also: () => [branches, tree, compare],
     }});
     this.draft = this.sheet.draft;
     find(sheet, '.skip').addEventListener('click', () => {
-      if (!branches.branchView.focus()) this.sheet.notice('There are no branches yet: write something first.');
+      if (!branches.branchView.focus() && !this.#focusColumns()) this.sheet.notice('There are no branches yet: write something first.');
     });
     this.example = new FirstVisitExample(this.draft.box, example ?? null, detail => this.controller.show(detail));
     this.tree.start(this.draft, {
@@ -55,7 +62,10 @@ class WriterTab {
     this.controller = new BranchController({
       branches, draft: this.draft, mirror: this.sheet, server, controls,
       settings: () => this.settings,
-      prompt: () => ({instruction: this.sheet.instruction(), banned: this.options.bans.ids}),
+      prompt: () => this.#prompt,
+      onColumns: (views, detail) => this.columns.take(views, detail),
+      focusRows: () => this.#focusColumns(),
+      hasRows: () => this.columns.hasRows,
       onSettings: () => this.sheet.settingsChanged(),
       exampleText: () => this.example.text,
       onBegin: () => this.example.end(),
@@ -74,6 +84,7 @@ class WriterTab {
     const {library} = this.sheet, others = (await library.list()).filter(card => card.id !== library.current?.id);
     if (this.draft.text || others.length) this.example.end();
     this.#listen();
+    this.columns.show(this.views.view === 'compare', this.sheet.instruction());
     this.controller.start();
   }
 
@@ -84,7 +95,7 @@ class WriterTab {
     options.addEventListener('change', () => controller.settingsChanged());
     this.views.addEventListener('change', () => {
       this.tree.show(this.views.view === 'tree');
-      this.sheet.settingsChanged();
+      this.#viewChanged();
     });
     this.tree.addEventListener('change', () => this.sheet.settingsChanged());
     this.tree.show(this.views.view === 'tree');
@@ -92,14 +103,39 @@ class WriterTab {
       controller.veilChanged();
       this.sheet.settingsChanged();
     });
+    this.columns.addEventListener('writing', () => controller.promptChanging());
+    this.columns.addEventListener('change', () => controller.settingsChanged());
     draft.addEventListener('instructing', () => controller.promptChanging());
     draft.addEventListener('instruction', () => controller.settingsChanged());
     onDetail(branches, 'ban', ({id, text}) => options.bans.add(id, text));
   }
 
+  get #prompt() {
+    const banned = this.options.bans.ids, {columns} = this;
+    if (columns.active) return {instruction: null, banned, columns: columns.request(this.options.settings.mode === 'sampled')};
+    return {instruction: this.sheet.instruction(), banned};
+  }
+
+  /** The columns begin where the rows end, and the other way round: what one of them has computed is no view of the other. */
+  #viewChanged() {
+    const active = this.views.view === 'compare', {columns, controller, draft} = this;
+    if (active === columns.active) {
+      this.sheet.settingsChanged();
+      return;
+    }
+    controller.show({revision: draft.revision, state: 'empty', view: null});
+    columns.show(active, this.sheet.instruction());
+    controller.settingsChanged();
+  }
+
+  #focusColumns() { return this.columns.active && this.columns.focus(); }
+
   /** The settings of a request; bans are part of the prompt. */
   get settings() {
     const {k, depth, mode, until, order, temperature, top_p, seed, towards, avoid} = this.options.settings;
-    return {seed, k, depth: until === 'tokens' ? depth : MOST_DEPTH, temperature, top_p, mode, until, order, towards, avoid};
+    return {
+      seed, k: this.columns.active ? Math.min(k, MOST_BRANCHES) : k, depth: until === 'tokens' ? depth : MOST_DEPTH, temperature, top_p, mode, until, order,
+      towards, avoid,
+    };
   }
 }

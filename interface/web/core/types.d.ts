@@ -114,6 +114,15 @@ export interface AcceptedSpan { start: number; end: number; ids: number[]; heale
 
 export interface Message { role: string; content: string }
 
+/** One of the columns in which a text goes on side by side; without a temperature of its own it has the page's. */
+export interface Column { instruction: string; temperature: number | null }
+
+/** The column of a request: null where the text goes on as it is. */
+export interface RequestColumn { instruction: string | null; temperature?: number | null }
+
+/** The views of a response with columns, and for each column the index of its own. */
+export interface ColumnViews { views: (View | null)[]; columns: number[] }
+
 /** What the model is told beside the text. */
 export interface PromptFields {
   instruction?: string | null;
@@ -121,6 +130,7 @@ export interface PromptFields {
   role?: string;
   messages?: Message[];
   banned?: number[];
+  columns?: RequestColumn[];
 }
 
 /** A request of a page. Each tab sends the fields that it has. */
@@ -453,10 +463,8 @@ export interface DraftState extends TextState {
   accepted?: AcceptedSpan[];
 }
 
-/** The writer's settings of branches, as they are stored. `view` names how branches are shown; `shape` and `session` belong to the tree. */
-export interface StoredSettings extends Partial<ViewOptionsOfRequest> { order?: string; banned?: BannedToken[]; view?: string; shape?: string; session?: boolean }
-/** The writer's settings of branches, as they are stored. `view` names how branches are shown. */
-export interface StoredSettings extends Partial<ViewOptionsOfRequest> { order?: string; banned?: BannedToken[]; view?: string; guess_first?: boolean }
+/** The writer's settings of branches, as they are stored. `view` names how branches are shown; `shape` and `session` belong to the tree, `columns` to the comparison. */
+export interface StoredSettings extends Partial<ViewOptionsOfRequest> { order?: string; banned?: BannedToken[]; view?: string; shape?: string; session?: boolean; guess_first?: boolean; columns?: unknown }
 
 /** The fields of a document without its identity. */
 export interface DocumentFields extends DraftState {

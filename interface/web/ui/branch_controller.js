@@ -1,8 +1,8 @@
 // Connects a person's draft, the branch view and the server: sends requests for the text before the caret, shows views as
 // they come, and inserts what a person accepts. Only a person's action changes the text.
 /**
- * @import {AcceptDetail, BranchRequest, BranchViewElement, News, PromptFields, RowEditDetail, RowSettings, SentRequest, Server, ShowDetail, View,
- *   ViewOptionsOfRequest, WaitingNews, BranchRemainder} from '../core/types.d.ts'
+ * @import {AcceptDetail, BranchRequest, BranchViewElement, ColumnViews, News, PromptFields, RowEditDetail, RowSettings, SentRequest, Server, ShowDetail,
+ *   View, ViewOptionsOfRequest, WaitingNews, BranchRemainder} from '../core/types.d.ts'
  */
 /** @import {TextOwner} from './text_owner.js' */
 /** @import {TextMirror} from './text_mirror.js' */
@@ -34,12 +34,16 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
  * @property {(news: News) => void} onNews called with all news of the newest request
  * @property {(text: string) => boolean} hidesRows whether the rows after a text are hidden, until the next word is guessed
  * @property {() => boolean} onHidden called when a person asks for rows that are hidden; returns whether the focus has moved
+ * @property {(views: ColumnViews, detail: ShowDetail & {revision: number}) => void} onColumns called with the views of a
+ *   response to a request with columns
+ * @property {() => boolean} focusRows gives the focus to rows in columns; false if there are none
+ * @property {() => boolean} hasRows whether there are rows of the present text in columns
  */
 
 /** @type {ControllerHooks} */
 const NO_HOOKS = {
   prompt: () => ({}), onSettings: () => {}, exampleText: () => '', onBegin: () => {}, onEmpty: () => {}, onNews: () => {},
-  hidesRows: () => false, onHidden: () => false,
+  onColumns: () => {}, hidesRows: () => false, onHidden: () => false, focusRows: () => false, hasRows: () => false,
 };
 
 /**
@@ -117,7 +121,7 @@ export class BranchController {
       whole: branch => this.#chooseWhole(branch),
       ghost: () => this.ghost.accept(),
       hide: () => branches.branchView.giveUp() || this.ghost.hide(),
-      rows: () => (branches.branchView.isVeiled() ? this.hooks.onHidden() : branches.branchView.focus()),
+      rows: () => (branches.branchView.isVeiled() ? this.hooks.onHidden() : branches.branchView.focus() || this.hooks.focusRows()),
       pause: () => this.#togglePause(),
     }});
   }
@@ -160,6 +164,8 @@ export class BranchController {
   #forgetOtherPrompts() {
     const prompt = this.#promptAsJson();
     if (prompt !== this.#prompt) this.known.forget();
+    // The server continues another document: it needs the accepted ids of the whole text.
+    if (withoutBans(prompt) !== withoutBans(this.#prompt)) this.#answeredRevision = this.#answeredLength = 0;
     this.#prompt = prompt;
   }
 
@@ -220,10 +226,17 @@ export class BranchController {
     if (news.state === 'error') return this.#showFailure(news, revision);
     header.clearErrors(this);
     if (revision >= this.#answeredRevision) [this.#answeredRevision, this.#answeredLength] = [revision, request.text?.length ?? 0];
-    this.#showNews(news, request);
+    if (request.columns) this.#showColumns(news, request);
+    this.#showNews(request.columns ? {...news, view: null} : news, request);
     this.#keepAhead(news, revision);
     this.#setStoppable(news.state === 'thinking' && !news.over);
     this.branches.branchView.acceptAwaited();
+  }
+
+  /** @param {News} news @param {SentRequest} request */
+  #showColumns({state, view, reading = null, note = null}, {revision, text = ''}) {
+    if (!view || revision !== this.draft.revision) return;
+    this.hooks.onColumns(view, {revision, state, reading, note, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
   }
 
   /** @param {News} news @param {SentRequest} request */
@@ -425,7 +438,7 @@ export class BranchController {
     const {known, draft} = this;
     this.requests.cancel();
     this.#setStoppable(false);
-    if (known.view && known.revision === draft.revision) this.#dispatch('state', {state: 'settled'});
+    if ((known.view && known.revision === draft.revision) || this.hooks.hasRows()) this.#dispatch('state', {state: 'settled'});
     else this.#dispatch('state', {state: 'paused', note: STOPPED});
   }
 
@@ -437,7 +450,14 @@ export class BranchController {
  * Whether the model can begin a text from the prompt alone.
  * @param {PromptFields} prompt
  */
-const startsAText = ({instruction, source, role}) => Boolean(instruction || source || role);
+const startsAText = ({instruction, source, role, columns = []}) =>
+  Boolean(instruction || source || role || columns.some(column => column.instruction));
+
+/**
+ * A prompt without its bans, which leave the server's document as it is.
+ * @param {string} prompt as JSON
+ */
+const withoutBans = prompt => (prompt ? JSON.stringify({...JSON.parse(prompt), banned: null}) : prompt);
 
 /** @param {() => void} run */
 function afterPaint(run) {

@@ -1,0 +1,110 @@
+// One column of the Compare view: its instruction, its temperature, and a branch view with its rows.
+/** @import {BranchViewElement, Column, DrawnRow, RowSettings, View} from '../../web/core/types.d.ts' */
+/** @import {FirstElsewhere} from '../../web/core/compared_columns.js' */
+import {MOST_INSTRUCTION, settingsOfColumn} from '../../web/core/compared_columns.js';
+import {childrenOf, find, findAll, make, setAttribute} from '../../web/ui/elements.js';
+import {dispatch} from '../../web/ui/events.js';
+import {formatPercent, quotedText} from '../../web/core/branch_sentences.js';
+import {mount} from '../../branch_view/branch_view.js';
+
+const SETTLES = 300;   // milliseconds without a key
+const HEAT_TIP = 'The temperature of this column. Empty: the one under “More settings”.';
+const TEXT_TIP = 'What this column’s text follows. Empty: the text goes on as it is.';
+
+/** Events: `writing` while its instruction is written, `change` when it is another column, `remove`. */
+export class ColumnView extends EventTarget {
+  /** @type {View | null} */
+  view = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+
+  /**
+   * @param {Column} column
+   * @param {HTMLElement[]} parts the elements of a branch view without rows, to be copied
+   */
+  constructor(column, parts) {
+    super();
+    this.field = make('textarea', {className: 'column-instruction', rows: 2, maxLength: MOST_INSTRUCTION, dir: 'auto', value: column.instruction, placeholder: 'No instruction: the text as it is'});
+    this.heat = make('input', {type: 'number', min: '0', max: '2', step: '0.1', placeholder: 'as set', value: column.temperature ?? ''});
+    this.removal = make('button', {className: 'remove', text: '×'});
+    this.elsewhere = make('ul', {className: 'elsewhere'});
+    const head = make('div', {className: 'column-head'}, tipped(make('label', {className: 'said'}, this.field), TEXT_TIP), tipped(make('label', {}, 'Temperature', this.heat), HEAT_TIP), this.removal);
+    this.body = make('div', {className: 'column-body'}, ...parts.map(part => part.cloneNode(true)));
+    this.element = make('section', {className: 'compared'}, head, this.body, this.elsewhere);
+    for (const node of findAll(this.body, '[id], [aria-controls]')) for (const name of ['id', 'aria-controls', 'data-view']) node.removeAttribute(name);
+    // The value is never set: the panel sends events.
+    mount({element: this.body, props: {value: null}, watch: () => {}});
+    this.root = /** @type {BranchViewElement} */ (find(this.body, '.branch-view'));
+    this.#listen(head);
+  }
+
+  /** @returns {Column} */
+  get column() {
+    const heat = this.heat.valueAsNumber;
+    return {instruction: this.field.value, temperature: heat >= 0 && heat <= 2 ? heat : null};
+  }
+
+  /** @returns {DrawnRow[]} */
+  get rows() { return this.root.branchView.rows(); }
+
+  /** @param {number} index @param {boolean} removable */
+  number(index, removable) {
+    setAttribute(this.element, 'aria-label', `Column ${index + 1}`);
+    setAttribute(this.root, 'aria-label', `Branches of column ${index + 1}`);
+    setAttribute(this.field, 'aria-label', `Instruction of column ${index + 1}`);
+    setAttribute(this.heat, 'aria-label', `Temperature of column ${index + 1}`);
+    setAttribute(this.removal, 'aria-label', `Remove column ${index + 1}`);
+    this.removal.disabled = !removable;
+  }
+
+  /** @param {string} name of an event of the branch view @param {unknown} detail */
+  send(name, detail) { dispatch(this.root, name, detail); }
+
+  /** @param {RowSettings} settings of the page */
+  draw(settings) { this.send('settings', settingsOfColumn(settings, this.column)); }
+
+  /**
+   * Mark the rows that begin like rows of other columns, and say what the others' first choices are here.
+   * @param {string[]} letters for each row, or an empty string
+   * @param {FirstElsewhere[]} firsts
+   */
+  compare(letters, firsts) {
+    findAll(this.root, '.rows > .branch').forEach((row, index) => {
+      setAttribute(row, 'data-same', letters[index] || null);
+      setAttribute(find(row, '.key'), 'data-letter', letters[index] || null);
+      setAttribute(row, 'aria-description', letters[index] ? `Begins like row ${letters[index]} of another column` : null);
+    });
+    setAttribute(this.elsewhere, 'data-stale', this.root.branchView.isStale());
+    this.elsewhere.replaceChildren(...firsts.map(({column, text, odds, same}) => {
+      const beginning = make('i', {text: quotedText(text), dir: 'auto'}), figure = make('b', {text: formatPercent(odds)});
+      return make('li', {}, `Column ${column + 1} begins with `, beginning, same ? ' too: ' : ': here ', figure);
+    }));
+  }
+
+  /** @param {HTMLElement} head */
+  #listen(head) {
+    this.field.addEventListener('input', () => {
+      dispatch(this, 'writing');
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => dispatch(this, 'change'), SETTLES);
+    });
+    this.heat.addEventListener('input', () => dispatch(this, 'change'));
+    this.removal.addEventListener('click', () => dispatch(this, 'remove'));
+    head.addEventListener('keydown', ({key}) => { if (key === 'Escape') head.dataset.quiet = ''; });
+    for (const name of ['pointerover', 'focusin']) head.addEventListener(name, () => { delete head.dataset.quiet; });
+  }
+
+  /** The column is removed: nothing of it may follow. */
+  stop() { clearTimeout(this.#timer); }
+}
+
+/**
+ * Give a control its sentence: shown on hover and focus, and read by screen readers.
+ * @param {HTMLElement} label
+ * @param {string} tip
+ */
+function tipped(label, tip) {
+  label.dataset.tip = tip;
+  for (const control of childrenOf(label)) control.setAttribute('aria-description', tip);
+  return label;
+}

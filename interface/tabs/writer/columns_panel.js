@@ -1,0 +1,224 @@
+// The Compare view: two to four columns, in which the one text goes on under several instructions or temperatures. A click
+// in any column is a click among the branches of the page.
+/** @import {BranchRemainder, BranchViewElement, Column, ColumnViews, RowSettings, ShowDetail} from '../../web/core/types.d.ts' */
+import {FEWEST, MOST, columnsFrom, columnsOfRequest, firstsElsewhere, settingsOfColumn, sharedFirsts} from '../../web/core/compared_columns.js';
+import {find, setText} from '../../web/ui/elements.js';
+import {dispatch, onDetail} from '../../web/ui/events.js';
+import {ColumnView} from './column_view.js';
+
+const HINT = 'Click any word to write up to it.';
+const NO_EDITS = 'Rows can be changed in the view Rows, not in columns.';
+const EXAMPLE = 'Continue this as a ghost story.';
+
+/**
+ * Shows columns while it is `active`. It mirrors what the page's branch view is sent, and dispatches on that one what a
+ * person chooses. Events: `writing` while an instruction is written, `change` when the columns are others.
+ */
+export class ColumnsPanel extends EventTarget {
+  active = false;
+  /** @type {ColumnView[]} */
+  #views = [];
+  /** @type {Column[] | null} */
+  #stored = null;     // columns that have not been shown yet
+  /** @type {RowSettings} */
+  #drawn = {};
+  #veiled = false;    // whether the rows are hidden until the next word is guessed
+  #clicked = -1;      // the column whose row was accepted last
+
+  /**
+   * @param {HTMLElement} element
+   * @param {BranchViewElement} branches the branch view of the page, which has no rows yet
+   */
+  constructor(element, branches) {
+    super();
+    this.element = element;
+    this.branches = branches;
+    this.container = find(element, '.columns');
+    this.addButton = find(element, '.add', HTMLButtonElement);
+    this.parts = [coverOf(branches), branches].map(part => /** @type {HTMLElement} */ (part.cloneNode(true)));
+    this.addButton.addEventListener('click', () => this.#add());
+    this.#mirror();
+    this.container.addEventListener('edit', event => {
+      /** @type {CustomEvent} */ (event).detail.because = NO_EDITS;
+      event.preventDefault();
+    });
+    for (const name of ['accept', 'ban', 'leave']) this.container.addEventListener(name, event => this.#forward(name, event));
+  }
+
+  /** The columns, as they are stored; null before there were any. */
+  get columns() { return this.#views.length ? this.#views.map(({column}) => column) : this.#stored; }
+
+  /** The columns of a request. @param {boolean} sampled whether tokens are drawn */
+  request(sampled) { return columnsOfRequest(this.columns ?? [], sampled); }
+
+  /**
+   * Take the columns of a document, a file or a link; the first ones, if it has none.
+   * @param {unknown} value unchecked
+   */
+  set(value) {
+    this.#stored = columnsFrom(value);
+    this.#clear();
+    this.show(this.active, null);
+  }
+
+  /**
+   * Show or hide the columns.
+   * @param {boolean} active
+   * @param {string | null} instruction of the document: that of the first column, if there are no columns yet
+   */
+  show(active, instruction) {
+    this.active = active;
+    this.element.hidden = !active;
+    if (!active) return;
+    this.#stored ??= [{instruction: instruction ?? '', temperature: null}, {instruction: EXAMPLE, temperature: null}];
+    if (!this.#views.length) this.#make();
+  }
+
+  /**
+   * Show the views of a response.
+   * @param {ColumnViews} answer
+   * @param {ShowDetail & {revision: number}} detail of all columns
+   */
+  take({views, columns}, {pinned, note, ...detail}) {
+    if (columns.length !== this.#views.length) return;
+    this.#views.forEach((column, index) => {
+      const view = views[columns[index]];
+      column.view = view;
+      if (view) column.send('show', {...detail, view, note: note ?? hintIn(detail.state), pinned: index === this.#clicked ? pinned : null});
+      else if (detail.state === 'settled') column.send('show', {...detail, state: 'empty', view: null});
+    });
+    this.#compare();
+    if (detail.state === 'settled' && !this.#veiled) this.#announce();
+  }
+
+  /** Whether a column shows rows of the present text. */
+  get hasRows() { return this.active && this.#views.some(({root, rows}) => rows.length > 0 && !root.branchView.isStale()); }
+
+  /** Give the focus to the first column that has rows; false if none has. */
+  focus() { return this.#views.some(({root}) => root.branchView.focus()); }
+
+  #mirror() {
+    const {branches} = this;
+    onDetail(branches, 'settings', settings => {
+      this.#drawn = settings;
+      for (const view of this.#views) view.draw(settings);
+      this.#compare();
+    });
+    onDetail(branches, 'veil', detail => {
+      this.#veiled = Boolean(detail.veiled);
+      this.#send('veil', detail);
+    });
+    onDetail(branches, 'expect', detail => this.#send('expect', detail));
+    onDetail(branches, 'state', detail => this.#send('state', detail));
+    onDetail(branches, 'show', detail => this.#mirrorShown(detail));
+  }
+
+  /**
+   * A view of the page is none of a column; the rest of an accepted branch belongs to the column of the click.
+   * @param {ShowDetail} detail
+   */
+  #mirrorShown({view, pinned, note, ...detail}) {
+    if (view) return;
+    this.#views.forEach((column, index) => {
+      const rest = /** @type {BranchRemainder | null} */ (index === this.#clicked ? pinned ?? null : null);
+      const state = detail.state === 'settled' && !column.view ? 'empty' : detail.state;
+      if (this.active) column.send('show', {...detail, state, view: null, note: note ?? hintIn(state), pinned: rest});
+    });
+    this.#compare();
+  }
+
+  /** @param {string} name @param {unknown} detail */
+  #send(name, detail) {
+    if (!this.active) return;
+    for (const view of this.#views) view.send(name, detail);
+    this.#compare();
+  }
+
+  /** @param {string} name @param {Event} event */
+  #forward(name, event) {
+    const {detail, target} = /** @type {CustomEvent} */ (event), column = this.#views.findIndex(({root}) => root === target);
+    if (name === 'accept') this.#clicked = column;
+    if (!dispatch(this.branches, name, detail, {bubbles: true, cancelable: true})) event.preventDefault();
+  }
+
+  #compare() {
+    if (!this.active) return;
+    const letters = sharedFirsts(this.#views.map(({rows}) => rows));
+    const firsts = firstsElsewhere(this.#views.map(({view, column}) => ({view, settings: settingsOfColumn(this.#drawn, column)})));
+    this.#views.forEach((view, index) => view.compare(letters[index], this.#veiled ? [] : firsts[index]));
+  }
+
+  #announce() {
+    const counts = this.#views.map(({rows}, index) => `column ${index + 1}: ${rows[0]?.pieces[0]?.text.trim() || 'no branches'}`);
+    setText(find(this.element, ':scope > .announcement'), `The likeliest beginnings, ${counts.join(', ')}.`);
+  }
+
+  #add() {
+    if (this.#views.length >= MOST) return;
+    const view = this.#append({instruction: '', temperature: null});
+    this.#renumber();
+    view.field.focus();
+    dispatch(this, 'change');
+  }
+
+  /** @param {ColumnView} view */
+  #remove(view) {
+    if (this.#views.length <= FEWEST) return;
+    const index = this.#views.indexOf(view);
+    view.stop();
+    view.element.remove();
+    this.#views.splice(index, 1);
+    this.#clicked = -1;
+    this.#renumber();
+    this.#views[Math.min(index, this.#views.length - 1)].field.focus();
+    dispatch(this, 'change');
+  }
+
+  #make() {
+    for (const column of this.#stored ?? []) this.#append(column);
+    this.#renumber();
+  }
+
+  #clear() {
+    for (const view of this.#views) view.stop();
+    this.#views = [];
+    this.#clicked = -1;
+    this.container.replaceChildren();
+  }
+
+  /** @param {Column} column */
+  #append(column) {
+    const view = new ColumnView(column, this.parts);
+    this.#views.push(view);
+    this.container.append(view.element);
+    view.draw(this.#drawn);
+    view.addEventListener('writing', () => dispatch(this, 'writing'));
+    view.addEventListener('change', () => {
+      view.draw(this.#drawn);
+      dispatch(this, 'change');
+    });
+    view.addEventListener('remove', () => this.#remove(view));
+    return view;
+  }
+
+  #renumber() {
+    this.#views.forEach((view, index) => view.number(index, this.#views.length > FEWEST));
+    this.addButton.disabled = this.#views.length >= MOST;
+  }
+}
+
+/**
+ * The sentence under a column's rows. What a share is stands once, under all columns.
+ * @param {string | undefined} state
+ */
+const hintIn = state => (state === 'settled' ? HINT : null);
+
+/**
+ * The summary above the rows of a branch view: the first one in its nearest ancestor that has any.
+ * @param {HTMLElement} branches
+ */
+function coverOf(branches) {
+  let around = branches.parentElement;
+  while (around && !around.querySelector('.cover')) around = around.parentElement;
+  return find(around ?? branches, '.cover');
+}

@@ -1,0 +1,115 @@
+// Columns in which one text goes on side by side, each with an instruction or a temperature of its own: which columns
+// there are, and what their rows have in common.
+/** @import {Column, DrawnView, Odds, Row, RowSettings, View} from './types.d.ts' */
+import {shapeRows} from './branch_rows.js';
+
+export const FEWEST = 2, MOST = 4;
+export const MOST_BRANCHES = 5;        // rows of a column
+export const MOST_INSTRUCTION = 4000;  // characters
+
+/**
+ * The columns of a document, a file or a link; null unless they are two to four columns. A wrong instruction counts as
+ * none, and so does a wrong temperature.
+ * @param {unknown} value
+ * @returns {Column[] | null}
+ */
+export function columnsFrom(value) {
+  if (!Array.isArray(value) || value.length < FEWEST || value.length > MOST || !value.every(isPlainObject)) return null;
+  return value.map(({instruction, temperature}) => ({
+    instruction: typeof instruction === 'string' ? instruction.slice(0, MOST_INSTRUCTION) : '',
+    temperature: isTemperature(temperature) ? temperature : null,
+  }));
+}
+
+/** @type {(value: unknown) => boolean} */
+const isPlainObject = value => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** @type {(value: unknown) => boolean} */
+const isTemperature = value => Number.isFinite(value) && /** @type {number} */ (value) >= 0 && /** @type {number} */ (value) <= 2;
+
+/**
+ * The columns of a request. Their temperatures are left out unless tokens are drawn: the page computes odds itself.
+ * @param {Column[]} columns
+ * @param {boolean} sampled
+ */
+export const columnsOfRequest = (columns, sampled) =>
+  columns.map(({instruction, temperature}) => ({instruction: instruction.trim() ? instruction : null, ...(sampled && {temperature})}));
+
+/**
+ * The settings that a column's rows are drawn with.
+ * @param {RowSettings} settings of the page
+ * @param {Column} column
+ * @returns {RowSettings}
+ */
+export const settingsOfColumn = (settings, {temperature}) => ({
+  ...settings, k: Math.min(settings.k ?? MOST_BRANCHES, MOST_BRANCHES), temperature: temperature ?? settings.temperature,
+});
+
+/**
+ * What the first token of a row is, to compare rows of several columns; null for a row that shows none.
+ * @param {Pick<Row, 'pieces' | 'ids'>} row
+ */
+const firstKey = ({pieces, ids}) => (pieces.length ? ids.slice(0, pieces[0].tokens).join(' ') : null);
+
+/**
+ * A letter for each row whose first token begins rows of several columns: the same letter for the same token, from a on
+ * in the order of columns and rows. All other rows have an empty string.
+ * @param {Pick<Row, 'pieces' | 'ids'>[][]} columns the rows of each column
+ */
+export function sharedFirsts(columns) {
+  const keys = columns.map(rows => rows.map(firstKey));
+  const shared = [...new Set(keys.flat())].filter(key => key !== null && keys.filter(column => column.includes(key)).length > 1);
+  return keys.map(column => column.map(key => {
+    const index = shared.indexOf(key);
+    return index < 0 ? '' : String.fromCharCode('a'.charCodeAt(0) + index);
+  }));
+}
+
+/** @typedef {{column: number, text: string, odds: Odds, same: boolean}} FirstElsewhere */
+
+/**
+ * For each column, the first choices of the others: the text, its odds here, and whether it is the first choice here too.
+ * The odds of a token that the view does not hold are at most those of the least likely one that it holds. There is no
+ * entry for a column without rows, nor for a first choice of several tokens.
+ * @param {{view: View | null, settings: RowSettings}[]} columns
+ * @returns {FirstElsewhere[][]}
+ */
+export function firstsElsewhere(columns) {
+  const drawn = columns.map(({view, settings}) => (view ? shapeRows(view, {...settings, order: 'share'}) : null));
+  const firsts = drawn.map(one => (one ? firstChoice(one.rows) : null));
+  return drawn.map((own, index) => {
+    if (!own?.rows.length) return [];
+    return firsts.flatMap((first, column) => {
+      if (!first || column === index) return [];
+      const {ids, text} = first;
+      return [{column, text, odds: oddsOfFirst(own, ids), same: firsts[index]?.ids.join(' ') === ids.join(' ')}];
+    });
+  });
+}
+
+/** @param {Row[]} rows */
+function firstChoice(rows) {
+  const piece = rows.find(row => row.pieces.length)?.pieces[0];
+  return piece && isOneToken(piece.ids, rows) ? {ids: piece.ids, text: piece.text} : null;
+}
+
+/**
+ * Whether a beginning is one token after the text; where rows replace the typed token, that one and another.
+ * @type {(ids: number[], rows: Row[]) => boolean}
+ */
+const isOneToken = (ids, rows) => ids.length === 1 || (ids.length === 2 && rows.some(row => row.healed));
+
+/**
+ * The odds of a beginning in a view.
+ * @type {(drawn: DrawnView, ids: number[]) => Odds}
+ */
+function oddsOfFirst({rows, others}, ids) {
+  const key = ids.join(' ');
+  const known = [
+    ...rows.filter(row => row.pieces.length).map(({pieces: [piece]}) => ({ids: piece.ids, odds: piece.odds})), ...others,
+  ];
+  const found = known.find(one => one.ids.join(' ') === key);
+  if (found) return found.odds;
+  const alike = known.filter(one => one.ids.length === ids.length), all = alike.length ? alike : known;
+  return {p: Math.min(...all.map(({odds}) => odds.p)), bound: true};
+}

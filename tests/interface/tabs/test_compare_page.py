@@ -1,0 +1,268 @@
+"""The Compare view in a browser: one text in columns, and a click in any of them continues all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE, Visit, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PROMPT = "The old lighthouse keeper"
+
+
+@pytest.fixture
+def compare(page: Any, tiny_page: str) -> Iterator[Compare]:
+    with browsers.visit_again(page, tiny_page) as opened:
+        opened.wait_for_status("ready")
+        yield Compare(opened)
+
+
+class Compare:
+    """The Compare view as a person sees it."""
+
+    def __init__(self, visit: Visit) -> None:
+        self.visit = visit
+        self.page = visit.page
+
+    def choose(self, view: str) -> None:
+        self.page.locator(f"#controls .views input[value={view}]").check(force=True)
+
+    def column(self, index: int) -> Any:
+        return self.page.locator("#compare .compared").nth(index)
+
+    def branches(self, index: int) -> Any:
+        return self.column(index).locator(".branch-view")
+
+    @property
+    def count(self) -> int:
+        return int(self.page.locator("#compare .compared").count())
+
+    def settle(self) -> list[int]:
+        """The revision of each column's rows, once all are those of the text as it stands."""
+        self.page.wait_for_function(
+            """() => {
+                const found = [...document.querySelectorAll('#compare .branch-view')].map(({dataset}) => dataset);
+                return found.length && found.every(({state, stale}) => state === 'settled' && stale === 'false');
+            }""",
+            timeout=PATIENCE,
+        )
+        return [int(self.branches(index).get_attribute("data-revision")) for index in range(self.count)]
+
+    def pieces(self, column: int, row: int) -> list[str]:
+        found = self.branches(column).locator(f"[data-branch='{row}'] [data-token]")
+        return list(found.evaluate_all("tokens => tokens.map(token => token.dataset.text)"))
+
+    def rows(self, column: int) -> list[list[str]]:
+        count = self.branches(column).locator(".rows > .branch").count()
+        return [self.pieces(column, row) for row in range(count)]
+
+    def token(self, column: int, row: int, token: int) -> Any:
+        return self.branches(column).locator(f"[data-branch='{row}'] [data-token='{token}']")
+
+    def write(self, column: int, instruction: str) -> None:
+        self.column(column).locator("textarea").fill(instruction)
+        self.visit.wait_until_asked()
+
+
+def test_a_click_in_any_column_continues_all_of_them(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.write(1, "Write a poem.")
+    before = compare.settle()
+    assert compare.count == 2
+    assert all(3 <= len(compare.rows(index)) <= 5 for index in range(2))
+    assert compare.rows(0) != compare.rows(1)
+    text = PROMPT
+    for column, row, token in ((1, 2, 1), (0, 1, 0)):
+        pieces = compare.pieces(column, row)
+        ids = compare.token(column, row, token).get_attribute("data-ids")
+        compare.token(column, row, token).click()
+        text += "".join(pieces[: token + 1])
+        assert compare.visit.text == text
+        after = compare.settle()
+        assert all(new > old for new, old in zip(after, before, strict=True))
+        before = after
+        request = [sent for name, sent in compare.visit.calls if name == "ask"][-1]
+        assert len(request["columns"]) == 2
+        start, sent, _ = request["accepted"][-1]
+        assert " ".join(map(str, sent)).endswith(ids)
+        assert start < len(text)
+    press(compare, "Control+z", "Control+z")
+    assert compare.visit.text == PROMPT
+
+
+def press(compare: Compare, *keys: str) -> None:
+    for key in keys:
+        compare.page.keyboard.press(key)
+
+
+def test_one_request_computes_all_columns_and_rows_come_back(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.visit.wait_until_settled()
+    rows = [compare.visit.pieces(row) for row in range(compare.visit.rows)]
+    browsers.wait_until_idle()
+    asked = len(compare.visit.asked)
+    compare.choose("compare")
+    compare.settle()
+    compare.visit.wait_until_asked()
+    assert len([sent for sent in compare.visit.asked[asked:] if "columns" in sent]) == 1
+    expect(compare.page.locator("#branches")).to_be_hidden()
+    compare.choose("rows")
+    compare.visit.wait_until_settled()
+    expect(compare.page.locator("#compare")).to_be_hidden()
+    assert [compare.visit.pieces(row) for row in range(compare.visit.rows)] == rows
+
+
+def test_typing_makes_every_column_stale_and_a_stale_click_is_refused(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    compare.page.evaluate("document.querySelector('#pause').click()")
+    compare.visit.type(" and")
+    for index in range(2):
+        expect(compare.branches(index)).to_have_attribute("data-stale", "true")
+    compare.token(1, 0, 0).click()
+    assert compare.visit.text == PROMPT + " and"
+    expect(compare.branches(1)).to_have_attribute("data-refused", "1")
+    compare.page.evaluate("document.querySelector('#pause').click()")
+    compare.settle()
+
+
+def test_columns_are_added_and_removed_and_four_are_the_most(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    expect(compare.page.get_by_role("button", name="Remove column 1")).to_be_disabled()
+    add = compare.page.get_by_role("button", name="Add a column")
+    add.click()
+    add.click()
+    expect(add).to_be_disabled()
+    assert compare.count == 4
+    compare.settle()
+    compare.write(3, "Be short.")
+    compare.write(2, "Be long.")
+    compare.settle()
+    third, fourth = compare.rows(2), compare.rows(3)
+    assert third != fourth
+    compare.page.get_by_role("button", name="Remove column 3").click()
+    compare.settle()
+    assert compare.count == 3
+    assert compare.rows(2) == fourth
+    expect(compare.column(2).locator("textarea")).to_have_value("Be short.")
+    expect(compare.column(2).locator("textarea")).to_be_focused()
+    last = [sent for sent in compare.visit.asked if "columns" in sent][-1]
+    assert [column["instruction"] for column in last["columns"]][::2] == [None, "Be short."]
+
+
+def test_temperatures_are_computed_in_the_page_and_drawn_on_the_server(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.write(1, "")
+    compare.settle()
+    assert compare.rows(0) == compare.rows(1)
+    compare.column(1).locator("input").fill("0.3")
+    compare.settle()
+    shares = [float(compare.branches(index).locator(".branch").first.get_attribute("data-share")) for index in (0, 1)]
+    assert shares[1] > shares[0]
+    compare.visit.control("mode").select_option("sampled")
+    compare.settle()
+    last = [sent for sent in compare.visit.asked if "columns" in sent][-1]
+    assert [column.get("temperature") for column in last["columns"]] == [None, 0.3]
+
+
+def test_equal_first_tokens_have_a_letter_and_each_column_says_the_odds_of_the_others(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.write(1, "")
+    compare.settle()
+    letters = [
+        compare.branches(index).locator(".branch").evaluate_all("rows => rows.map(row => row.dataset.same)")
+        for index in (0, 1)
+    ]
+    assert letters[0] == letters[1] == list("abcde")
+    first = compare.rows(0)[0][0].strip()
+    figure = compare.branches(0).locator(".branch .figure").first.inner_text()
+    said = compare.column(1).locator(".elsewhere li").inner_text()
+    assert first in said
+    assert said.startswith("Column 1 begins with")
+    assert figure in said
+
+
+def test_the_columns_are_used_with_the_keyboard_alone(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.page.locator("#controls .views input[value=rows]").focus()
+    press(compare, "ArrowRight")
+    while compare.page.evaluate("document.querySelector('#branches').dataset.view") != "compare":
+        press(compare, "ArrowRight")
+    compare.settle()
+    compare.page.locator("#document textarea").focus()
+    press(compare, "Alt+ArrowDown")
+    focused = "document.activeElement.closest('.compared')?.getAttribute('aria-label')"
+    assert compare.page.evaluate(focused) == "Column 1"
+    pieces = compare.pieces(0, 1)
+    press(compare, "ArrowDown", "Enter")
+    assert compare.visit.text == PROMPT + pieces[0]
+    compare.settle()
+    assert compare.page.evaluate(focused) == "Column 1"
+    for _ in range(3):  # the instruction, the temperature, and the rows of the next column
+        press(compare, "Tab")
+    assert compare.page.evaluate("document.activeElement.matches('.compared:nth-child(2) .token')")
+    text, pieces = compare.visit.text, compare.pieces(1, 0)
+    press(compare, "Enter")
+    assert compare.visit.text == text + pieces[0]
+    press(compare, "Alt+ArrowUp")
+    expect(compare.page.locator("#document textarea")).to_be_focused()
+
+
+def test_columns_come_back_after_a_reload_and_wait_in_a_link_until_they_are_chosen(
+    compare: Compare, browser: Any, tiny_page: str
+) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.write(1, "Write a poem.")
+    compare.settle()
+    expect(compare.page.locator(".kept")).to_have_attribute("data-state", "saved")
+    compare.page.reload()
+    compare.settle()
+    expect(compare.column(1).locator("textarea")).to_have_value("Write a poem.")
+    compare.page.locator("#share").click()
+    link = compare.page.locator("#share-link")
+    compare.page.wait_for_function("document.querySelector('#share-link').value.includes('#t=')")
+    address = tiny_page + "#t=" + link.input_value().split("#t=")[1]
+    with browsers.visit(browser, address) as opened:
+        opened.wait_for_status("ready")
+        opened.wait_until_settled()
+        other = Compare(opened)
+        expect(other.page.locator("#compare")).to_be_hidden()
+        assert not [sent for sent in opened.asked if "columns" in sent], "no instruction is used unseen"
+        other.choose("compare")
+        other.settle()
+        expect(other.column(1).locator("textarea")).to_have_value("Write a poem.")
+
+
+def test_an_instruction_can_begin_a_text(compare: Compare) -> None:
+    compare.choose("compare")
+    compare.page.wait_for_selector("#compare .compared:nth-child(2) .branch-view[data-state=settled]")
+    expect(compare.branches(0)).to_have_attribute("data-state", "empty")
+    piece = compare.pieces(1, 0)[0]
+    compare.token(1, 0, 0).click()
+    assert compare.visit.text == piece
+    compare.settle()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_of_the_columns_is_wider_than_the_window(compare: Compare, width: int) -> None:
+    compare.page.set_viewport_size({"width": width, "height": 844})
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.page.get_by_role("button", name="Add a column").click()
+    compare.settle()
+    assert compare.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    lefts = {round(compare.column(index).bounding_box()["x"]) for index in range(3)}
+    assert len(lefts) == (1 if width == 390 else 2)
+    compare.page.set_viewport_size({"width": 1280, "height": 720})
