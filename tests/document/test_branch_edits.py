@@ -71,15 +71,28 @@ def test_an_edit_of_a_banned_token_has_its_own_odds_and_the_rest_leaves_it_out(t
     assert not {token_id, following} & set(made.token_ids[1:])
 
 
-@pytest.mark.parametrize("until", ["word", "sentence"])
-def test_an_edited_branch_ends_behind_the_edit_where_its_unit_does(tiny_model: Model, until: Any) -> None:
+def test_an_edited_token_has_the_models_own_odds_where_others_are_banned(tiny_model: Model) -> None:
     document = Document(tiny_model, "Once upon a time.")
+    (token_id,) = spelled(tiny_model, " the")
+    row = plain_row(tiny_model, document.token_ids)
+    likeliest = {int(one) for one in row.argsort(descending=True)[:3]} - {token_id}
+    branch = document.lookahead(k=2, depth=3, banned=likeliest).branches[0]
+    made = document.continue_branch(branch, " the", banned=likeliest)
+    assert made.logprobs[0] == pytest.approx(float(row[token_id]), abs=1e-4)
+
+
+@pytest.mark.parametrize(("until", "level"), [("word", 1), ("clause", 2), ("line", 4)])
+def test_an_edited_branch_ends_behind_the_edit_where_its_unit_does(tiny_model: Model, until: Any, level: int) -> None:
+    document, text = Document(tiny_model, "Once upon a time."), " the keeper.\nHe, then, sai"
     branch = document.lookahead(k=1, depth=2).branches[0]
-    made = document.continue_branch(branch, " the keeper. He", until=until, depth=30)
-    assert made.text.startswith(" the keeper. He")
-    rest = document.continue_branch(branch, " the keeper. He", depth=30)
-    assert made.token_ids == rest.token_ids[: len(made.token_ids)]
-    assert until != "word" or len(made.token_ids) < len(rest.token_ids)
+    whole = document.continue_branch(branch, text, depth=60)
+    assert whole.edited_tokens is not None
+    fixed = whole.edited_tokens[1]
+    ends = (piece.tokens for piece in whole.pieces if piece.ends >= level and piece.tokens >= fixed)
+    size = next(ends, len(whole.token_ids))
+    made = document.continue_branch(branch, text, until=until, depth=60)
+    assert made.token_ids == whole.token_ids[:size]
+    assert size > fixed
 
 
 @pytest.mark.parametrize(("text", "edit"), [("Old se", "a and"), ("Old se", "🙂"), ("Old s", "ky"), ("Old ", "sea")])
