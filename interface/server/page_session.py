@@ -113,7 +113,8 @@ class PageSession:
             return self._view(self._shown, request)
 
         for answer in painted(steps, view):
-            yield answer | {"note": _note(request)} if answer.get("state") == "settled" else answer
+            settled = answer.get("state") == "settled" and self._shown is not None
+            yield answer | {"note": _note(request, self._shown)} if settled else answer
 
     def ahead_steps(self, request: BranchRequest) -> Iterator[View]:
         """Prefetch the views after possible clicks on the last final view: a generator of passes and views.
@@ -294,11 +295,18 @@ def _inserted(result: Lookahead, token_ids: Sequence[int]) -> str:
     return "".join(piece.text for piece in branch.pieces if piece.tokens <= len(token_ids))
 
 
-def _note(request: BranchRequest) -> str | None:
-    """Return a sentence for the page if mode `every_level` branches at one level only, because of MOST_ROWS.
+def _note(request: BranchRequest, result: Lookahead) -> str | None:
+    """Return a sentence for the page about what its mode could not do; None if there is nothing to say.
 
-    None in all other cases.
+    That is: mode `every_level` branches at one level only, because of MOST_ROWS; the engine has no hidden states by
+    which branches can be compared; or mode `surprising` finds fewer branches than the page wants.
     """
     if request.options.get("branch_levels") == 1:
         return f"With more than {math.isqrt(MOST_ROWS)} branches only the first level branches."
+    if result.compared_by == "words":
+        return "The rows differ in words only: this model's engine has no hidden states to compare meanings by."
+    if result.options.mode == "surprising" and len(result.branches) < result.options.k:
+        count = len(result.branches) - 1
+        only = "No other row is" if not count else f"Only {count} other {'row is' if count == 1 else 'rows are'}"
+        return f"{only} likely enough: the words that set a row apart must have at least {result.options.floor:.0%}."
     return None

@@ -155,6 +155,16 @@ CORE_OPTIONS: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
         CommandOption("--split-limit", int, "forks: maximum number of branches at one node", 3, mode="forks"),
         CommandOption("--budget", int, "best_first: maximum number of evaluated nodes", 64, mode="best_first"),
         CommandOption("--pass-width", int, "best_first: nodes per forward pass", 16, "width", mode="best_first"),
+        CommandOption(
+            "--contrast",
+            float,
+            "diverse: how much branches must differ; 0: only likelihood counts",
+            10.0,
+            mode="diverse",
+        ),
+        CommandOption(
+            "--floor", float, "surprising: least probability of what sets a branch apart", 0.01, mode="surprising"
+        ),
         _repeatable("--ban", int, "banned", "the id of a token that no branch may contain"),
         CommandOption("--towards", str, "a word: show the likeliest paths to it, and how likely it is", ""),
         CommandOption("--avoid", str, "a word that no branch may contain", ""),

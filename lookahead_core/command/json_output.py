@@ -76,14 +76,15 @@ def beams_as_json(beams: Beams) -> dict[str, Any]:
 
 
 def lookahead_as_json(result: Lookahead) -> dict[str, Any]:
-    """Return a lookahead as JSON: branches, coverage, given and seen_from, as in `Lookahead`; `word` unless it is None.
+    """Return a lookahead as JSON: branches, coverage, given, seen_from and compared_by, as in `Lookahead`; also `word`
+    unless it is None.
 
     A branch has text, token_ids, logprobs, share, probability, ended, healed and repeats.
     """
     names = ("text", "token_ids", "logprobs", "share", "probability", "ended", "healed", "repeats")
     return {
         "branches": [_fields(branch, names) for branch in result.branches],
-        **_fields(result, ("coverage", "given", "seen_from")),
+        **_fields(result, ("coverage", "given", "seen_from", "compared_by")),
         **word_as_json(result),
     }
 

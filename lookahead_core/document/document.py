@@ -464,9 +464,12 @@ class Document:
             self.drafting.read(self.token_ids)
             draft = self.drafting.continuation
         words = self.word_tokens(options.word) if options.word else None
-        growth_context = GrowthContext(len(self.token_ids) - self.tree.head.depth, context.complete(), draft, words)
+        unread = len(self.token_ids) - self.tree.head.depth
+        growth_context = GrowthContext(unread, context.complete(), draft, words, context.words_of)
         for step in lookahead.lookahead(engine, origin, options, stop, reopened, growth_context):
-            build = functools.partial(make_lookahead, step.leaves, meter.cost(), context, step.start, step.word)
+            build = functools.partial(
+                make_lookahead, step.leaves, meter.cost(), context, step.start, step.word, step.compared_by
+            )
             yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
             if self.tree.view != view:
                 raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.word_odds import WordOdds
 from lookahead_core.text.boundaries import CONTEXT_CHARACTERS, boundary_levels
 from lookahead_core.text.passage import TextEnd
+from lookahead_core.text.word_sets import words_in
 from lookahead_core.tree import Node
 
 B = TypeVar("B", bound=Branch)
@@ -54,6 +55,13 @@ class ResultContext:
             node = node.parent
         return b"".join(reversed(spelled)).decode(errors="ignore")
 
+    def words_of(self, token_ids: Sequence[int]) -> frozenset[Hashable]:
+        """Return the words of a path as `words_in` does; without a tokenizer its token ids."""
+        codec = self.text_end.codec
+        if codec.tokenizer is None:
+            return frozenset(token_ids)
+        return frozenset(words_in(b"".join(map(codec.bytes_of, token_ids)).decode(errors="ignore")))
+
     def complete(self, least: int = 0) -> CompletedSize | None:
         """Return a function that finds the first end of a word, clause, sentence or line, as `until` says, in a path.
 
@@ -84,6 +92,7 @@ def make_lookahead(
     context: ResultContext,
     start: BranchStart | None = None,
     word: WordOdds | None = None,
+    compared_by: str = "",
 ) -> Lookahead:
     """Return the lookahead result of these leaves, in their order.
 
@@ -105,6 +114,7 @@ def make_lookahead(
         options=context.options,
         read=context.origin.depth,
         word=word,
+        compared_by=compared_by,
     )
 
 

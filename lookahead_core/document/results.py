@@ -207,6 +207,9 @@ class Lookahead:
     """Number of tokens of the text that the model reads."""
     word: WordOdds | None = None
     """How likely the text is to reach the word of the option `towards`; None without it, and until it is evaluated."""
+    compared_by: str = ""
+    """By what the modes "diverse" and "surprising" compared branches: "hidden states and words", or "words" if the
+    engine has no hidden states. Empty in other modes."""
 
     @property
     def alone(self) -> int:

@@ -191,15 +191,16 @@ class Calls:
         """Return several continuations of a text at once, with their probabilities.
 
         The answer has branches (text, ids, logprobs, share, probability, ended and repeats of each), coverage (the
-        probability that they hold together), given (the typed characters that heal re-opened), and seen_from (the index
-        of the first character that the model reads). With towards it has word: low and high, bounds of the
-        probability that the text reaches the word within depth tokens.
+        probability that they hold together), given (the typed characters that heal re-opened), seen_from (the index of
+        the first character that the model reads) and compared_by (by what diverse and surprising compare branches).
+        With towards it has word: low and high, bounds of the probability that the text reaches the word within depth
+        tokens.
 
         Args:
             text: A plain text; give either this or messages.
             k: Number of branches; with every_level, at each of the first two levels.
             depth: Maximum number of tokens per branch, the first included.
-            mode: likely, every_level, forks, best_first or sampled.
+            mode: likely, every_level, forks, best_first, sampled, diverse or surprising.
             until: Where branches end: tokens (at depth), word, clause, sentence or line.
             temperature: Temperature of sampled branches.
             top_p: Sampled branches choose among the likeliest tokens that together have this probability.
@@ -235,6 +236,7 @@ class Calls:
                 "given": result.given,
                 "seen_from": result.seen_from,
                 **word_as_json(result),
+                "compared_by": result.compared_by,
             }
 
     @call

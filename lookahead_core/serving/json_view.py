@@ -29,7 +29,7 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
     `packed_predictions.pack`. A branch has `ids`, `logprobs`, `pieces`, `ended`, `healed`, `repeats`, and in `at` for
     each token the index of its prediction in this list. The field `rest` has at most `rest` other first tokens, with
     `ids`, `logprobs`, `at`, `text` and `end` (whether it is an end token). `without` has at most `MAX_BANNED_SHOWN` of
-    `Lookahead.banned`, with `id`, `text` and `probability`. `given`, `seen_from`, `cost` and `alone` are
+    `Lookahead.banned`, with `id`, `text` and `probability`. `given`, `seen_from`, `compared_by`, `cost` and `alone` are
     those of `Lookahead`; `asked` has the `REPORTED_OPTIONS`, the number of banned tokens, and `towards` or `avoid` if
     it is set. With `towards`, `word` has the fields of `Lookahead.word`, and branches that reach the word have `word`,
     its tokens. An edited branch has `edited`, the tokens of the text put in.
@@ -49,6 +49,7 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
         ],
         "given": result.given,
         "seen_from": result.seen_from,
+        "compared_by": result.compared_by,
         "cost": {
             "passes": cost.passes,
             "tokens": cost.tokens,

@@ -41,6 +41,8 @@ class GrowthContext:
     draft nothing."""
     words: WordTokens | None = None
     """The tokens of the word that the options `towards` or `avoid` name; None without these options."""
+    words_of: Callable[[Sequence[int]], frozenset[Hashable]] = frozenset
+    """A function that returns the set of words of a path's tokens; the tokens themselves where there is no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,8 @@ class GrowthStep:
     """The predictions where branches begin; None while the prompt is prefilled."""
     word: WordOdds | None = None
     """How likely the text is to reach the word of the option `towards`; None without it, and during prefill."""
+    compared_by: str = ""
+    """By what branches were compared, as in `Lookahead.compared_by`."""
 
 
 class Growth:
@@ -171,6 +175,8 @@ class Growth:
         """The predictions where branches begin; None until they are evaluated."""
         self.word_odds: WordOdds | None = None
         """The bounds of the word's probability; None until they are known, and without the option `towards`."""
+        self.compared_by = ""
+        """By what branches were compared; empty if they were not."""
 
     @property
     def exclusion(self) -> Hashable:

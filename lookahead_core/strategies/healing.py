@@ -23,12 +23,12 @@ class ReopenedToken:
     token_ids: Sequence[int]
 
 
-def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
-    """Return the k most probable first leaves of branches that replace the last typed token, the node `head`.
+def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken, count: int) -> list[BranchLeaf]:
+    """Return the `count` most probable first leaves of branches that replace the last typed token, the node `head`.
 
     Their paths begin below the parent of `head`, with a token whose text begins with the typed text. The typed token
     itself inserts nothing, so its paths have one token more; it is allowed even if it is banned. The most probable path
-    comes first, conditioned on the typed text; there may be fewer than k. `head` must be at depth 2 or more. Takes at
+    comes first, conditioned on the typed text; there may be fewer. `head` must be at depth 2 or more. Takes at
     most one forward pass, and sets `growth.start`.
     """
     assert head.parent is not None
@@ -36,12 +36,11 @@ def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken) -> list[Bran
     if start is None:
         start, *_ = evaluate_healed_start(growth, head, typed)
     growth.start = start
-    k = growth.options.k
     base = BranchLeaf(head.parent, (), (), typed=typed.text)
-    # One more than k, because the typed token may be among them.
-    leaves = [leaf for leaf in growth.children(base, k + 1, start.prediction) if leaf.token_ids != (head.token_id,)]
-    leaves += growth.children(base.extended(head.token_id, start.typed_logprob, start.prediction), k)
-    return sorted(growth.distinct(leaves), key=lambda leaf: -leaf.logprob)[:k]
+    # One more, because the typed token may be among them.
+    leaves = [leaf for leaf in growth.children(base, count + 1, start.prediction) if leaf.token_ids != (head.token_id,)]
+    leaves += growth.children(base.extended(head.token_id, start.typed_logprob, start.prediction), count)
+    return sorted(growth.distinct(leaves), key=lambda leaf: -leaf.logprob)[:count]
 
 
 def known_healed_start(growth: Growth, head: Node, typed: ReopenedToken) -> BranchStart | None:

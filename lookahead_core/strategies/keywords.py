@@ -52,7 +52,9 @@ class LookaheadKeywords(TypedDict, total=False):
     mode: Mode
     """How branches are chosen. `likely`: the k likeliest first tokens, each continued greedily. `every_level`: k tokens
     at each of the first `branch_levels` levels. `forks`: a new branch wherever another token has at least `cutoff`.
-    `best_first`: extend the most probable paths first, up to `budget` nodes. `sampled`: k independent samples."""
+    `best_first`: extend the most probable paths first, up to `budget` nodes. `sampled`: k independent samples.
+    `diverse`: likely branches that share few words and little meaning. `surprising`: the likeliest branch, and branches
+    that are likely enough but unlike it. The last two compare hidden states and words; see `Lookahead.compared_by`."""
     until: Until
     """Where a branch ends if it gets there within `depth` tokens: at the end of a `word`, `clause`, `sentence` or
     `line`. `tokens`: only at `depth` tokens. An end token always ends a branch."""
@@ -80,6 +82,12 @@ class LookaheadKeywords(TypedDict, total=False):
     """Whether to re-open the last typed token if the text ends inside a word or in spaces."""
     speculate: bool
     """Whether to draft continuations from the text and verify several tokens per pass. The branches are the same."""
+    contrast: float
+    """`diverse` only: how much branches must differ, 0 to 100. From what a branch adds to the log-probabilities of all
+    shares, this times its similarity, 0 to 1, to the most similar branch before it is subtracted."""
+    floor: float
+    """`surprising` only: the least probability of the tokens that set a branch apart from the others, 0 to 1. The
+    first branch may have less, and there may be fewer than k branches."""
     stop_at_repetition: bool
     """Whether a branch ends where its next tokens, at least three, would repeat those just before them. Its `repeats`
     is then True. A branch that repeats the text's last tokens ends after them."""

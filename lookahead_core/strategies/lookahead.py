@@ -1,4 +1,4 @@
-"""The lookahead modes likely, every_level, forks, best_first and sampled, and the search towards a word."""
+"""The lookahead modes, and the search towards a word. Sampled and dissimilar branches have files of their own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from lookahead_core.engines.engine import Engine, prefill_in_chunks
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth, GrowthContext, GrowthStep
 from lookahead_core.strategies.decode import advance_in_one_pass
+from lookahead_core.strategies.dissimilar_branches import candidate_count, choose_dissimilar
 from lookahead_core.strategies.healing import ReopenedToken, healed_leaves
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.sampled_branches import grow_sampled
@@ -42,7 +43,7 @@ def lookahead(
     growth = Growth(engine, options, end_token_ids, context)
     grow = _grow_towards if options.towards else grow_sampled if options.mode == "sampled" else _grow
     for leaves in grow(growth, head, typed):
-        yield GrowthStep(tuple(leaves), start=growth.start, word=growth.word_odds)
+        yield GrowthStep(tuple(leaves), start=growth.start, word=growth.word_odds, compared_by=growth.compared_by)
 
 
 def continue_greedily(growth: Growth, leaf: BranchLeaf) -> Iterator[BranchLeaf]:
@@ -66,7 +67,7 @@ def _grow_towards(growth: Growth, head: Node, typed: ReopenedToken | None) -> It
     for _ in search.passes():
         growth.word_odds = search.odds
         # Their predictions are known from the first round.
-        first = first or (_first_leaves(growth, head) if typed is None else healed_leaves(growth, head, typed))
+        first = first or _beginnings(growth, head, typed, growth.options.k)
         yield search.leaves or first
     if not search.leaves and first:
         yield from _grow_likely(growth, first)
@@ -80,17 +81,23 @@ def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[S
     an empty list is all that is yielded.
     """
     options = growth.options
-    leaves = _first_leaves(growth, head) if typed is None else healed_leaves(growth, head, typed)
+    count = candidate_count(options.k) if options.mode in _DISSIMILAR else options.k
+    leaves = _beginnings(growth, head, typed, count)
     if options.mode == "forks":
         leaves = [leaf for leaf in leaves if leaf.logprob >= math.log(options.cutoff or 1e-9)] or leaves[:1]
         leaves = leaves[: options.split_limit]
-    yield leaves
+    yield leaves[: options.k] if options.mode in _DISSIMILAR else leaves
     if leaves:
         yield from _GROW_BY_MODE[options.mode](growth, leaves)
 
 
-def _first_leaves(growth: Growth, head: Node) -> list[BranchLeaf]:
-    """Return the leaves of the k most probable tokens after `head`, the most probable first, and set `growth.start`.
+def _beginnings(growth: Growth, head: Node, typed: ReopenedToken | None, count: int) -> list[BranchLeaf]:
+    """Return the `count` likeliest first leaves, see `_first_leaves`; with `typed` those of `healed_leaves`."""
+    return _first_leaves(growth, head, count) if typed is None else healed_leaves(growth, head, typed, count)
+
+
+def _first_leaves(growth: Growth, head: Node, count: int) -> list[BranchLeaf]:
+    """Return the leaves of the `count` likeliest tokens after `head`, the likeliest first, and set `growth.start`.
 
     There are fewer if fewer tokens have a probability above 0. Takes one forward pass if the prediction after `head` is
     not known yet.
@@ -100,7 +107,7 @@ def _first_leaves(growth: Growth, head: Node) -> list[BranchLeaf]:
     prediction = growth.prediction_after(head)
     assert prediction is not None
     growth.start = BranchStart(prediction, excluded=growth.excluded_after(head))
-    return growth.children(base, growth.options.k)
+    return growth.children(base, count)
 
 
 def _grow_likely(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
@@ -250,10 +257,24 @@ def _grow_best_first(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Seque
     yield sorted(_most_probable(leaves, options.k), key=lambda leaf: -leaf.logprob)
 
 
+def _grow_dissimilar(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
+    """Choose k dissimilar branches among many candidates, of which `leaves` are the first tokens; extend them greedily.
+
+    Yields the branches chosen so far after each pass, then the chosen ones after each pass and at the end.
+    """
+    for leaves in choose_dissimilar(growth, leaves):  # noqa: B020
+        yield leaves
+    yield from _grow_likely(growth, leaves)
+
+
+_DISSIMILAR = ("diverse", "surprising")
+"""The modes whose branches are chosen among several times as many candidates."""
 _GROW_BY_MODE = {
     "likely": _grow_likely,
     "every_level": _grow_every_level,
     "forks": _grow_forks,
     "best_first": _grow_best_first,
+    "diverse": _grow_dissimilar,
+    "surprising": _grow_dissimilar,
 }
 """By mode: the generator that grows the leaves of the first tokens, of which there must be one at least."""

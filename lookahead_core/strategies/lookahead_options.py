@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from lookahead_core.text.codec import SURROGATE
 from lookahead_core.validation import check_choice, check_integer, check_number, parse_options
 
-Mode: TypeAlias = Literal["likely", "every_level", "forks", "best_first", "sampled"]
+Mode: TypeAlias = Literal["likely", "every_level", "forks", "best_first", "sampled", "diverse", "surprising"]
 """How branches are chosen; `LookaheadKeywords.mode` explains each value."""
 Until: TypeAlias = Literal["tokens", "word", "clause", "sentence", "line"]
 """The unit of text at whose end branches end; "tokens" is none: they end by number of tokens alone."""
@@ -40,6 +40,8 @@ NUMBER_RANGES = {
     "slope": (1.0, 100.0),
     "temperature": (0.0, 2.0),
     "top_p": (0.0, 1.0),
+    "contrast": (0.0, 100.0),
+    "floor": (0.0, 1.0),
 }
 """Lowest and highest value of each number option, both allowed, except that `top_p` must be more than 0."""
 
@@ -61,6 +63,8 @@ class LookaheadOptions:
     split_limit: int = 3
     budget: int = 64
     width: int = 16
+    contrast: float = 10.0
+    floor: float = 0.01
     temperature: float = 1.0
     top_p: float = 1.0
     seed: int = 0

@@ -187,6 +187,8 @@ def test_what_only_one_mode_heeds_is_for_that_mode() -> None:
         "cutoff": "forks",
         "slope": "forks",
         "split_limit": "forks",
+        "contrast": "diverse",
+        "floor": "surprising",
         "budget": "best_first",
         "width": "best_first",
     }

@@ -16,7 +16,7 @@ def plain_probabilities(model: Model, token_ids: list[int]) -> torch.Tensor:
     return torch.softmax(logits.double(), -1)
 
 
-@pytest.mark.parametrize("mode", ["likely", "every_level", "forks", "best_first", "sampled"])
+@pytest.mark.parametrize("mode", ["likely", "every_level", "forks", "best_first", "sampled", "diverse"])
 def test_banned_tokens_have_the_probabilities_of_the_plain_model(tiny_model: Model, mode: str) -> None:
     document = Document(tiny_model, "Old sea")
     probabilities = plain_probabilities(tiny_model, document.token_ids)

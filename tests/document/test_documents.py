@@ -158,7 +158,7 @@ def test_a_branch_of_an_older_text_is_refused_in_a_sentence(tiny_model: Model) -
     document.accept(branch, 1)
 
 
-@pytest.mark.parametrize("mode", ["likely", "every_level", "forks", "best_first"])
+@pytest.mark.parametrize("mode", ["likely", "every_level", "forks", "best_first", "diverse"])
 def test_stopping_at_any_step_leaves_the_document_sound_and_keeps_what_was_computed(
     tiny_model: Model, mode: str
 ) -> None:

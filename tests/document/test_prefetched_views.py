@@ -87,7 +87,7 @@ def clicks_of(result: Any) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(path for _, _, path in sorted(found, key=lambda one: one[:2])))
 
 
-@pytest.mark.parametrize("mode", ["likely", "every_level", "sampled"])
+@pytest.mark.parametrize("mode", ["likely", "every_level", "sampled", "diverse"])
 def test_what_is_likely_to_be_clicked_is_read_first_and_each_click_once(tiny_model: Model, mode: str) -> None:
     document = Document(tiny_model)
     options: dict[str, Any] = {"mode": mode, "k": 4, "depth": 4, "temperature": 0.7}

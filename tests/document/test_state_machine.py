@@ -86,7 +86,7 @@ class DocumentMachine(RuleBasedStateMachine):
     @rule(
         k=st.integers(1, 6),
         depth=st.integers(1, 8),
-        mode=st.sampled_from(["likely", "likely", "every_level", "forks", "best_first"]),
+        mode=st.sampled_from(["likely", "likely", "every_level", "forks", "best_first", "diverse", "surprising"]),
         heal=st.booleans(),
     )
     def look_ahead(self, k: int, depth: int, mode: str, heal: bool) -> None:

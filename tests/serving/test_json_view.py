@@ -88,13 +88,15 @@ def test_the_default_models_view_can_be_heated_at_every_node(default_model: Mode
                 assert node.probability(shown["logprobs"][place], tenths) == pytest.approx(exact, rel=0.01)
 
 
-@pytest.mark.parametrize("mode", ["likely", "every_level", "forks", "best_first", "sampled"])
+@pytest.mark.parametrize("mode", ["likely", "every_level", "forks", "best_first", "sampled", "diverse"])
 @pytest.mark.parametrize("heal", [False, True])
 def test_a_view_is_json_and_says_what_its_result_says(tiny_model: Model, mode: str, heal: bool) -> None:
     document = Document(tiny_model, "the old keep")
     result = document.lookahead(k=4, depth=4, mode=mode, heal=heal, seed=9, until="clause", cutoff=0.01)
     view = json.loads(json.dumps(lookahead_as_json(result)))
-    assert set(view) == {"branches", "nodes", "rest", "without", "given", "seen_from", "cost", "alone", "asked"}
+    told = {"given", "seen_from", "compared_by", "cost", "alone", "asked"}
+    assert set(view) == {"branches", "nodes", "rest", "without"} | told
+    assert view["compared_by"] == result.compared_by
     assert view["asked"] == {
         "k": 4, "depth": 4, "mode": mode, "until": "clause", "temperature": 1, "top_p": 1, "seed": 9,
         "banned": 0,

@@ -126,7 +126,7 @@ def test_best_first_grows_the_most_probable_frontier_nodes_within_its_budget(
     assert result.cost.tokens <= len(PROMPT) + budget
 
 
-@pytest.mark.parametrize("mode", ["likely", "every_level", "forks", "best_first"])
+@pytest.mark.parametrize("mode", ["likely", "every_level", "forks", "best_first", "diverse", "surprising"])
 def test_shares_are_of_the_distinguishing_prefix_and_add_up_to_at_most_one(model: Any, odds: Odds, mode: str) -> None:
     result = Document(model, token_ids=PROMPT).lookahead(mode=mode, k=6, depth=5, cutoff=0.02)
     rows = paths(result)
@@ -144,7 +144,7 @@ def test_shares_are_of_the_distinguishing_prefix_and_add_up_to_at_most_one(model
     assert sum(odds.of(branch.token_ids) for branch in result.branches) <= result.coverage <= 1 + 1e-6
 
 
-MODES = ["likely", "every_level", "forks", "best_first", "sampled"]
+MODES = ["likely", "every_level", "forks", "best_first", "sampled", "diverse", "surprising"]
 PROMPT_TEXT = "After careful consideration of the"
 
 
@@ -335,7 +335,7 @@ def test_a_branch_grows_to_the_first_boundary_and_no_further(teller: Model, unti
     assert cuts >= (10 if mode == "sampled" else 1)
 
 
-@pytest.mark.parametrize("mode", ["every_level", "forks", "best_first"])
+@pytest.mark.parametrize("mode", ["every_level", "forks", "best_first", "diverse", "surprising"])
 def test_modes_with_a_tree_return_each_complete_path_once_and_nothing_below_it(tiny_model: Model, mode: str) -> None:
     requested = {"mode": mode, "k": 4, "cutoff": 0.02, "branch_levels": 3, "budget": 40}
     for level, until in enumerate(ENDINGS, start=1):

@@ -38,6 +38,8 @@ NUMBERS: list[tuple[type[Any], str, float, float, bool]] = [
     (LookaheadOptions, "slope", 1.0, 100.0, False),
     (LookaheadOptions, "temperature", 0.0, 2.0, False),
     (LookaheadOptions, "top_p", 0.0, 1.0, True),
+    (LookaheadOptions, "contrast", 0.0, 100.0, False),
+    (LookaheadOptions, "floor", 0.0, 1.0, False),
     (LogitRules, "repetition_penalty", 0.0, 100.0, True),
     (LogitRules, "frequency_penalty", -1000.0, 1000.0, False),
     (LogitRules, "presence_penalty", -1000.0, 1000.0, False),
@@ -51,7 +53,8 @@ DEFAULTS: dict[type[Any], dict[str, Any]] = {
     LookaheadOptions: {
         "k": 5, "depth": 5, "mode": "likely", "until": "tokens", "branch_levels": 2, "cutoff": 0.15, "slope": 1.0,
         "split_limit": 3, "budget": 64, "width": 16, "temperature": 1.0, "top_p": 1.0, "seed": 0,
-        "banned": frozenset(), "heal": False, "speculate": False, "stop_at_repetition": False,
+        "banned": frozenset(), "heal": False, "speculate": False, "stop_at_repetition": False, "contrast": 10.0,
+        "floor": 0.01,
     },
     LogitRules: {
         "max_new_tokens": 40, "min_new_tokens": 0, "repetition_penalty": 1.0, "frequency_penalty": 0.0,

@@ -18,6 +18,8 @@ const MODES = {
   forks: 'Forks: a branch splits where the model hesitates, and runs on where it does not.',
   best_first: 'Best first: the likeliest whole branches that a limited search finds.',
   sampled: 'Sampled: branches drawn at random with the model’s odds, as a chat draws its answers.',
+  diverse: 'Diverse: likely branches that share few words and little meaning.',
+  surprising: 'Surprising: the likeliest branch, and others that are likely enough (1 % at least) but unlike it.',
 };
 
 /** @typedef {ViewOptionsOfRequest & {order: string, banned: BannedToken[]}} BranchOptionValues */

@@ -63,7 +63,7 @@ export interface OtherBeginning {
   end: boolean;
 }
 
-export type BranchMode = 'likely' | 'every_level' | 'forks' | 'best_first' | 'sampled';
+export type BranchMode = 'likely' | 'every_level' | 'forks' | 'best_first' | 'sampled' | 'diverse' | 'surprising';
 export type BranchLength = 'tokens' | 'word' | 'clause' | 'sentence' | 'line';
 export type RowOrder = 'share' | 'path' | 'alphabet';
 

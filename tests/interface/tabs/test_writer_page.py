@@ -634,7 +634,7 @@ def test_sliders_send_a_request_where_data_is_missing(tiny: Visit) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["every_level", "forks", "best_first", "sampled"])
+@pytest.mark.parametrize("mode", ["every_level", "forks", "best_first", "sampled", "diverse", "surprising"])
 def test_every_mode_shows_the_librarys_branches(tiny: Visit, tiny_model: Model, mode: str) -> None:
     text = "The old keeper said and saw."
     tiny.control("mode").select_option(mode)
