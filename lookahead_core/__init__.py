@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Cost,
         Lookahead,
         LookaheadStep,
+        NextWord,
         Other,
         Piece,
     )  # fmt: skip
@@ -48,8 +49,8 @@ _HOMES = {
     "document.document": ("Document",),
     "document.joint_lookahead": ("LookaheadBatchStep",),
     "document.results": (
-        "BannedToken", "Beam", "BeamNode", "Beams", "BeamStep", "Branch", "Cost", "Lookahead", "LookaheadStep", "Other",
-        "Piece",
+        "BannedToken", "Beam", "BeamNode", "Beams", "BeamStep", "Branch", "Cost", "Lookahead", "LookaheadStep",
+        "NextWord", "Other", "Piece",
     ),
     "document.stream": ("Stream", "StreamStep", "Streams"),
     "errors": ("CacheFull", "LookaheadError", "ModelError", "TextError"),
@@ -90,6 +91,7 @@ __all__ = [
     "LookaheadStep",
     "Model",
     "ModelError",
+    "NextWord",
     "Other",
     "Pass",
     "Piece",

@@ -41,6 +41,7 @@ function paintRow(node, row, {index, widest, typed}) {
   setAttribute(node, 'data-cut', row.cut);
   setAttribute(node, 'data-bound', row.share.bound);
   setAttribute(node, 'data-pinned', row.pinned);
+  setAttribute(node, 'data-next-word', row.next_word?.text ?? null);
   setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && 'the rest of what you chose', shareLabel(row), stopPhrase(row)].filter(Boolean).join(', '));
   setAttribute(find(node, '.share'), 'title', `${shareLabel(row)}. ${SHARE_MEANING}`);
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');

@@ -173,11 +173,13 @@ def whole(name: str, value: object, low: int, high: int) -> int:
 def _options(fields: dict[str, Any]) -> dict[str, Any]:
     """Return options for `Document.lookahead` from the fields of a page's JSON; raise ValueError for invalid ones.
 
-    `k`, `depth`, `mode`, `until` and `banned` have defaults and are always set; `towards` and `avoid` only if given. In
-    mode `every_level`, `branch_levels` is 2, or 1 if there would be more than MOST_ROWS rows. `temperature`, `top_p`
-    and `seed` are used in mode `sampled` only, and then only if they are given.
+    `k`, `depth`, `mode`, `until` and `banned` have defaults and are always set; `towards` and `avoid` only if given,
+    and `odds` only if it is "words", in mode `likely` without these two. In mode `every_level`, `branch_levels` is 2,
+    or 1 if there would be more than MOST_ROWS rows. `temperature`, `top_p` and `seed` are used in mode `sampled` only,
+    and then only if they are given.
     """
-    from lookahead_core.strategies.lookahead_options import LookaheadOptions
+    from lookahead_core.strategies.lookahead_options import ODDS, LookaheadOptions
+    from lookahead_core.validation import check_choice
 
     options = {
         "k": whole("k", fields.get("k", 5), 1, MOST_BRANCHES),
@@ -186,6 +188,10 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
         "until": fields.get("until", "tokens"),
         "banned": tuple(fields.get("banned") or ()) if isinstance(fields.get("banned"), list | None) else None,
     }
+    odds = fields.get("odds", "tokens")
+    check_choice("odds", odds, ODDS)
+    if odds == "words" and options["mode"] == "likely" and not (fields.get("towards") or fields.get("avoid")):
+        options["odds"] = odds
     if options["mode"] == "every_level":
         options["branch_levels"] = 2 if options["k"] ** 2 <= MOST_ROWS else 1
     if options["mode"] == "sampled":

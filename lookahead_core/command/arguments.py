@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from lookahead_core.command.terminal import complain
-from lookahead_core.strategies.lookahead_options import MODES, UNTIL
+from lookahead_core.strategies.lookahead_options import MODES, ODDS, UNTIL
 
 METHODS = {
     "greedy": "always the likeliest token",
@@ -147,6 +147,7 @@ CORE_OPTIONS: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
             choices=MODES,
         ),
         CommandOption("--until", str, "where branches end, within --depth tokens", "tokens", choices=UNTIL),
+        CommandOption("--share-of", str, "what shares are the probabilities of", "tokens", "odds", choices=ODDS),
         CommandOption("--branch-levels", int, "every_level: number of levels that branch", 2, mode="every_level"),
         CommandOption(
             "--cutoff", float, "forks: probability from which another token starts a branch", 0.15, mode="forks"
@@ -176,7 +177,9 @@ CORE_OPTIONS: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
 """Options of the core, by the methods that take them. A test compares them with the core's options dataclasses."""
 OUTPUT_OPTIONS: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
     STREAMS: (
-        CommandOption("--odds", bool, "one line per token: its probability and the likeliest other tokens"),
+        CommandOption(
+            "--odds", bool, "one line per token: its probability and the likeliest other tokens", name="token_odds"
+        ),
         CommandOption("--no-drafts", bool, "one token per pass; the text is the same"),
         CommandOption("--draft-model", str, "a smaller model with the same tokens that drafts as well"),
         CommandOption("--heads", str, "draft heads trained for the model"),

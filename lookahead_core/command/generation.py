@@ -69,7 +69,7 @@ class GenerationCommand:
     def _stream(self, document: Document, options: Any) -> None:
         from lookahead_core.document.batch import stream_batch
 
-        model = document.model if "odds" in self.arguments else None
+        model = document.model if "token_odds" in self.arguments else None
         writer = text_output.StreamWriter(self.screen, self.prompt, self.samples, model)
         all_options = self.core_options | self._drafting_options(document.model)
         streams = stream_batch([document] * self.samples, **all_options)

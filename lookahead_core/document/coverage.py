@@ -32,13 +32,15 @@ def with_new_shares(branches: Sequence[B]) -> tuple[B, ...]:
     """Return copies of the branches, in order, with `share` and `probability` computed anew from their `logprobs`.
 
     `probability` is that of the whole branch. `share` is that of its prefix whose length `distinguishing_lengths` finds
-    among all of these branches.
+    among all of these branches; with word odds it stays that of the word.
     """
     lengths = distinguishing_lengths([branch.token_ids for branch in branches])
     return tuple(
         replace(
             branch,
-            share=math.exp(math.fsum(branch.logprobs[: lengths[branch.token_ids]])),
+            share=branch.share
+            if branch.next_word is not None
+            else math.exp(math.fsum(branch.logprobs[: lengths[branch.token_ids]])),
             probability=math.exp(branch.logprob),
         )
         for branch in branches
@@ -49,8 +51,10 @@ def coverage_of(branches: Sequence[Branch]) -> float:
     """Return the probability, 0 to 1, of all texts that begin as one of the branches does; 0 without branches.
 
     A text begins as a branch does if it has the branch's shortest prefix that no other branch has, or all of its tokens
-    if there is none: see `distinguishing_lengths`. No text counts twice.
+    if there is none: see `distinguishing_lengths`. No text counts twice. With word odds it is the sum of the shares.
     """
+    if any(branch.next_word is not None for branch in branches):
+        return min(1.0, math.fsum(branch.share for branch in branches))
     logprobs = {branch.token_ids: branch.logprobs for branch in branches}
     return covered_probability(logprobs, distinguishing_lengths(list(logprobs)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from lookahead_core.document.cost_meter import CostMeter
 from lookahead_core.document.drafting import DocumentDrafting
 from lookahead_core.document.generation_start import GenerationStart, while_text_stays
 from lookahead_core.document.result_context import ResultContext, make_lookahead
-from lookahead_core.document.results import Beams, BeamStep, Branch, Lookahead, LookaheadStep
+from lookahead_core.document.results import Beams, BeamStep, Branch, Lookahead, LookaheadStep, NextWord
 from lookahead_core.document.stream import Stream, stream_steps
 from lookahead_core.engines.engine import Engine
 from lookahead_core.errors import LookaheadError
@@ -24,10 +24,12 @@ from lookahead_core.prediction import Prediction
 from lookahead_core.strategies import lookahead
 from lookahead_core.strategies.beam import beam_search
 from lookahead_core.strategies.beam_options import BeamOptions
-from lookahead_core.strategies.branch_growth import GrowthContext
+from lookahead_core.strategies.branch_growth import Growth, GrowthContext, NextWordContext
 from lookahead_core.strategies.healing import ReopenedToken
 from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
+from lookahead_core.strategies.next_word_leaves import NextWordBranches
+from lookahead_core.strategies.next_word_search import MAX_TOKENS as MAX_WORD_TOKENS
 from lookahead_core.strategies.rules import LogitRules
 from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.strategies.word_tokens import WordTokens
@@ -169,6 +171,15 @@ class Document:
         begins, between its steps.
         """
         return self._steps(LookaheadOptions.of(options))
+
+    def next_words(self, k: int = 10, *, heal: bool = False, banned: Collection[int] = ()) -> tuple[NextWord, ...]:
+        """Return the k likeliest next words, likeliest first; k is 1 to 20. There may be fewer.
+
+        A word's probability is summed over all its tokenizations, and counts that the word ends. Where the text ends
+        within a word, the next word is what may complete it. The options and errors are those of `lookahead`.
+        """
+        result = self.lookahead(k=k, depth=1, odds="words", heal=heal, banned=banned)
+        return tuple(NextWord(branch.next_word or "", branch.share, branch.share_error) for branch in result.branches)
 
     @takes_options(StreamOptions)
     def stream(self, **options: Unpack[StreamKeywords]) -> Stream:
@@ -464,8 +475,8 @@ class Document:
             self.drafting.read(self.token_ids)
             draft = self.drafting.continuation
         words = self.word_tokens(options.word) if options.word else None
-        unread = len(self.token_ids) - self.tree.head.depth
-        growth_context = GrowthContext(unread, context.complete(), draft, words, context.words_of)
+        unread, next_words = len(self.token_ids) - self.tree.head.depth, self._next_word_context(context)
+        growth_context = GrowthContext(unread, context.complete(), draft, words, context.words_of, next_words)
         for step in lookahead.lookahead(engine, origin, options, stop, reopened, growth_context):
             build = functools.partial(
                 make_lookahead, step.leaves, meter.cost(), context, step.start, step.word, step.compared_by
@@ -480,6 +491,24 @@ class Document:
             model = self.model
             self._words = WordTokens(word, model.codec, model.end_token_ids, model.vocabulary)
         return self._words
+
+    def next_word_branches(self, origin: Node, text_end: TextEnd, options: LookaheadOptions) -> NextWordBranches:
+        """Return a search of the next words after `origin`, any node of the tree but its root, with plain options.
+
+        `text_end` is the end of the text at that node. Raises TextError without a tokenizer.
+        """
+        stop = self.model.end_token_ids
+        context = GrowthContext(next_words=self._next_word_context(ResultContext(origin, text_end, stop, options)))
+        return NextWordBranches(Growth(self.model.engine, options, stop, context), origin, None)
+
+    def _next_word_context(self, context: ResultContext) -> NextWordContext | None:
+        """Return the start of a search of next words; None for token odds. Raises TextError without a tokenizer."""
+        if context.options.odds == "tokens":
+            return None
+        self.model.codec.require_tokenizer()
+        length = self.model.context_length
+        room = MAX_WORD_TOKENS if length is None else length - context.origin.depth
+        return NextWordContext(context.text_end, context.before, room)
 
     def new_view(self) -> None:
         """Begin a new view: hide all nodes off the trunk, the path of the text, until results show them again.

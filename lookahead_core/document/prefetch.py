@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lookahead_core.document.document import Document
 from lookahead_core.document.results import Branch, Lookahead
 from lookahead_core.strategies.grow_many import grow_together
+from lookahead_core.strategies.grow_next_words import grow_words_together
 from lookahead_core.strategies.keywords import takes_options
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 WIDTH = 32
 """Nodes per forward pass: so many cost little more than one, and a request that comes meanwhile waits for one pass."""
+
+WORD_NODES = 16
+"""Nodes per forward pass of a search of next words, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +55,30 @@ def prefetch_views(
     through the model. Raises LookaheadError unless the document's text stays the one that `result` was computed for,
     and may do so if a new view begins meanwhile. The options are those of `Document.lookahead`; `heal` has no effect.
     """
-    checked_options, work, model = LookaheadOptions.of(options), document.tree.work, document.model
-    limit = work.tokens + most_nodes
-    for clicks in _grouped(_clicks(result), max(1, WIDTH // checked_options.k)):
+    checked_options, work = LookaheadOptions.of(options), document.tree.work
+    limit, together = work.tokens + most_nodes, checked_options.is_greedy_to_depth
+    nodes_per_view = WORD_NODES if checked_options.odds == "words" else checked_options.k
+    for clicks in _grouped(_clicks(result), max(1, WIDTH // nodes_per_view)):
         if work.tokens >= limit:
             return
-        if checked_options.is_plain:
-            after = [document.after(click.branch, click.tokens) for click in clicks]
-            origins = [end[0] for end in after if end]
-            k, depth = checked_options.k, checked_options.depth
-            for _ in grow_together(model.engine, origins, k, depth, model.end_token_ids):
-                yield None
+        if together:
+            yield from _grow_together(document, clicks, checked_options)
         for click in clicks:
-            if work.tokens >= limit and not checked_options.is_plain:
+            if work.tokens >= limit and not together:
                 return
             yield from _prepared(document, click, options, limit)
+
+
+def _grow_together(document: Document, clicks: Sequence[_Click], options: LookaheadOptions) -> Iterator[None]:
+    """Evaluate what the views after several clicks need, all in the same forward passes; yield after each of them.
+
+    The options must be plain, with odds of tokens or of words. Clicks that would move the context window are left out.
+    """
+    ends = [end for click in clicks if (end := document.after(click.branch, click.tokens))]
+    engine, end_token_ids = document.model.engine, document.model.end_token_ids
+    if options.odds == "words":
+        return grow_words_together(engine, [document.next_word_branches(*end, options) for end in ends])
+    return grow_together(engine, [node for node, _ in ends], options.k, options.depth, end_token_ids)
 
 
 def _prepared(

@@ -17,6 +17,7 @@ from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, CompletedSize
 from lookahead_core.strategies.healing import ReopenedToken
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
+from lookahead_core.strategies.next_word_odds import NextWordOdds
 from lookahead_core.strategies.word_odds import WordOdds
 from lookahead_core.text.boundaries import CONTEXT_CHARACTERS, boundary_levels
 from lookahead_core.text.passage import TextEnd
@@ -104,7 +105,7 @@ def make_lookahead(
     lengths, before = distinguishing_lengths(paths), context.before if leaves else ""
     return Lookahead(
         branches=tuple(_branch(leaf, lengths[leaf.token_ids], before, context) for leaf in leaves),
-        coverage=covered_probability({leaf.token_ids: leaf.logprobs for leaf in leaves}, lengths),
+        coverage=_coverage(leaves, lengths),
         cost=cost,
         given=context.reopened.text.decode() if context.reopened else "",
         seen_from=context.seen_from,
@@ -121,6 +122,14 @@ def make_lookahead(
 def make_branch(leaf: BranchLeaf, context: ResultContext) -> Branch:
     """Return the branch that ends at a leaf, with the share that it has alone: the probability of its first token."""
     return _branch(leaf, 1, context.before, context)
+
+
+def _coverage(leaves: Sequence[BranchLeaf], lengths: dict[tuple[int, ...], int]) -> float:
+    """Return the probability of all texts that begin with a branch: of the words if leaves have any, else of tokens."""
+    words = [leaf.next_word for leaf in leaves if leaf.next_word]
+    if words:
+        return min(1.0, math.fsum(word.share for word in words))
+    return covered_probability({leaf.token_ids: leaf.logprobs for leaf in leaves}, lengths)
 
 
 def make_beams(
@@ -161,17 +170,20 @@ def _beam_nodes(traces: Sequence[tuple[BeamTrace, str]], context: ResultContext)
 
 
 def _branch(leaf: BranchLeaf, distinguishing_length: int, before: str, context: ResultContext) -> Branch:
-    logprobs = leaf.logprobs
+    logprobs, word = leaf.logprobs, leaf.next_word
     return Branch(
         token_ids=leaf.token_ids,
         logprobs=logprobs,
         pieces=_pieces(leaf, before, context),
-        share=math.exp(math.fsum(logprobs[:distinguishing_length])),
+        share=word.share if word else math.exp(math.fsum(logprobs[:distinguishing_length])),
         probability=math.exp(math.fsum(logprobs)),
         ended=leaf.ended(context.stop),
         healed=leaf.healed,
         said=leaf.predictions,
         repeats=leaf.repeats,
+        next_word=word.text if word else None,
+        next_word_tokens=min(word.size, len(leaf.token_ids)) if word else 0,
+        share_error=word.error if word else 0.0,
         _origin=weakref.ref(context.origin),
         word_tokens=leaf.word_tokens,
     )
@@ -181,11 +193,26 @@ def _rest(paths: Sequence[tuple[int, ...]], context: ResultContext, start: Branc
     """Return an `Other` for each first token that no path begins with, likeliest first, at most `TOP_TOKENS`.
 
     The re-opened token inserts nothing alone: in its stead there are pairs of it and a token after it, as far as no
-    path begins with such a pair.
+    path begins with such a pair. If words were searched, there is an `Other` for each word instead.
     """
+    if context.options.odds == "words":
+        return tuple(_other_word(word, context) for word in start.other_words if word.share > 0)
     begun = {path[:length] for path in paths for length in (1, 2)}
     found = [other for other in _first_tokens(context, start) if other.token_ids not in begun]
     return tuple(sorted(found, key=lambda other: -math.fsum(other.logprobs))[:TOP_TOKENS])
+
+
+def _other_word(word: NextWordOdds, context: ResultContext) -> Other:
+    ids = word.token_ids[: word.size]
+    ended = word.text == ""
+    return Other(
+        ids or word.token_ids[:1],
+        word.logprobs[: len(ids) or 1],
+        word.text or None,
+        ended,
+        share=word.share,
+        share_error=word.error,
+    )
 
 
 def _first_tokens(context: ResultContext, start: BranchStart) -> Iterator[Other]:

@@ -64,6 +64,13 @@ class Branch:
     """For each token, the prediction that its log-probability comes from."""
     repeats: bool = False
     """Whether it ends here because it repeats itself, or the end of the text; only with `stop_at_repetition`."""
+    next_word: str | None = None
+    """Its first word, with `odds="words"`; "" if the text ends at once. `share` is then the word's probability. None
+    with token odds."""
+    next_word_tokens: int = 0
+    """How many of its tokens it takes to spell `next_word`."""
+    share_error: float = 0.0
+    """How much `share` may be wrong, up or down: with `odds="words"` not all tokenizations are searched."""
     _origin: weakref.ref[Node] | None = field(default=None, repr=False, compare=False)
     word_tokens: tuple[int, int] | None = field(default=None, repr=False)
     """The tokens that hold the word of the option `towards`, as [start, end); None if the branch reaches none."""
@@ -111,6 +118,23 @@ class Other:
     """Whether its last token is an end token."""
     said: tuple[Prediction, ...] = field(default=(), repr=False, compare=False)
     """For each token, the prediction that its log-probability comes from."""
+    share: float | None = None
+    """With `odds="words"`, the probability of `text` as the next word; else None."""
+    share_error: float = 0.0
+    """How much `share` may be wrong, up or down. As much as `share` if it is not known whether the word goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextWord:
+    """A word that the text may go on with, over all its tokenizations."""
+
+    text: str
+    """Its characters, white space before it included; or the rest of a word that the text has begun. "" if the text
+    ends."""
+    probability: float
+    """That the text goes on with this word and the word then ends, 0 to 1; up to `error`."""
+    error: float
+    """How much `probability` may be wrong, up or down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +211,15 @@ class Lookahead:
     branches: tuple[Branch, ...]
     """In the order of their mode: the likeliest first token first, best path first, or in the order of the samples."""
     coverage: float
-    """Probability of all texts that begin with a branch, up to where it differs from the other branches; 0 to 1."""
+    """Probability of all texts that begin with a branch, up to where it differs from the other branches; 0 to 1. With
+    `odds="words"`, of all texts that begin with one of the words: the sum of the shares."""
     cost: Cost
     given: str = ""
     """The typed characters of the re-opened token, which every branch begins with; empty without healing."""
     seen_from: int = 0
     """Index of the first character that the model reads; 0 unless the text is longer than the model's context."""
     rest: tuple[Other, ...] = ()
-    """The likeliest first tokens that no branch begins with, likeliest first."""
+    """The likeliest first tokens, or with `odds="words"` words, that no branch begins with, likeliest first."""
     banned: tuple[BannedToken, ...] = ()
     """The banned tokens, and those that would spell a word to avoid, among the model's `TOP_TOKENS` likeliest next
     ones; with a re-opened token also all that begin with its text and have a probability above 0. Likeliest first."""
@@ -210,6 +235,11 @@ class Lookahead:
     compared_by: str = ""
     """By what the modes "diverse" and "surprising" compared branches: "hidden states and words", or "words" if the
     engine has no hidden states. Empty in other modes."""
+
+    @property
+    def odds_error(self) -> float:
+        """How much the share of a branch may be wrong at most, up or down; 0 with token odds."""
+        return max((branch.share_error for branch in self.branches), default=0.0)
 
     @property
     def alone(self) -> int:

@@ -92,7 +92,10 @@ class CallDocument:
 
     @staticmethod
     def branches_as_json(result: Lookahead | Beams) -> list[Answer]:
-        """Return a JSON object per branch: text, ids, logprobs, share, probability and ended."""
+        """Return a JSON object per branch: text, ids, logprobs, share, probability and ended.
+
+        With word odds also next_word and share_error.
+        """
         return [_branch_as_json(branch) for branch in result.branches]
 
     @staticmethod
@@ -232,6 +235,7 @@ def _branch_as_json(branch: Branch) -> Answer:
         "probability": math.exp(math.fsum(branch.logprobs)),
         "ended": branch.ended,
         "repeats": branch.repeats,
+        **({} if branch.next_word is None else {"next_word": branch.next_word, "share_error": branch.share_error}),
     }
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lookahead_core.model import Model
     from lookahead_core.serving.call_document import CallDocument
     from lookahead_core.strategies.keywords import LookaheadKeywords
-    from lookahead_core.strategies.lookahead_options import Mode, Until
+    from lookahead_core.strategies.lookahead_options import Mode, Odds, Until
 
 P = ParamSpec("P")
 Answer: TypeAlias = dict[str, Any]
@@ -187,14 +187,15 @@ class Calls:
         towards: str = "",
         avoid: str = "",
         budget: int = 64,
+        odds: str = "tokens",
     ) -> Steps:
         """Return several continuations of a text at once, with their probabilities.
 
-        The answer has branches (text, ids, logprobs, share, probability, ended and repeats of each), coverage (the
-        probability that they hold together), given (the typed characters that heal re-opened), seen_from (the index of
-        the first character that the model reads) and compared_by (by what diverse and surprising compare branches).
-        With towards it has word: low and high, bounds of the probability that the text reaches the word within depth
-        tokens.
+        The answer has branches (text, ids, logprobs, share, probability, ended and repeats of each; with odds="words"
+        also next_word and share_error), coverage (the probability that they hold together), odds_error (how much a
+        share may be wrong at most), given (the typed characters that heal re-opened), seen_from (the index of the first
+        character that the model reads) and compared_by (by what diverse and surprising compare branches). With towards
+        it has word: low and high, bounds of the probability that the text reaches the word within depth tokens.
 
         Args:
             text: A plain text; give either this or messages.
@@ -211,6 +212,7 @@ class Calls:
             towards: A word or phrase; the branches are the likeliest paths to it.
             avoid: A word or phrase that no branch may contain.
             budget: Number of nodes that best_first and towards look at.
+            odds: What a share is the probability of: tokens, or words (of the first word, over all its tokenizations).
         """
         options: LookaheadKeywords = {
             "k": k,
@@ -225,6 +227,7 @@ class Calls:
             "towards": towards,
             "avoid": avoid,
             "budget": budget,
+            "odds": cast("Odds", odds),
         }
         with self.open_document(text, messages) as call_document:
             for step in call_document.document.lookahead_steps(**options):  # noqa: B007
@@ -233,6 +236,7 @@ class Calls:
             yield {
                 "branches": call_document.branches_as_json(result),
                 "coverage": result.coverage,
+                "odds_error": result.odds_error,
                 "given": result.given,
                 "seen_from": result.seen_from,
                 **word_as_json(result),

@@ -18,7 +18,7 @@ TOP = 10
 """Number of likeliest next tokens in a document's JSON."""
 MAX_BANNED_SHOWN = 16
 """Maximum number of banned tokens in `without` of a lookahead's JSON."""
-REPORTED_OPTIONS = ("k", "depth", "mode", "until", "temperature", "top_p", "seed")
+REPORTED_OPTIONS = ("k", "depth", "mode", "until", "temperature", "top_p", "seed", "odds")
 """Options of a lookahead that a page compares with its controls."""
 
 
@@ -32,7 +32,9 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
     `Lookahead.banned`, with `id`, `text` and `probability`. `given`, `seen_from`, `compared_by`, `cost` and `alone` are
     those of `Lookahead`; `asked` has the `REPORTED_OPTIONS`, the number of banned tokens, and `towards` or `avoid` if
     it is set. With `towards`, `word` has the fields of `Lookahead.word`, and branches that reach the word have `word`,
-    its tokens. An edited branch has `edited`, the tokens of the text put in.
+    its tokens. An edited branch has `edited`, the tokens of the text put in. With `odds="words"` each branch and each
+    entry of `rest` has `next_word`: `share`, `error` (how much that may be wrong), and for a branch the word's `text`
+    and `tokens`, how many of the branch's tokens spell it.
     """
     predictions = _distinct_predictions(result, rest)
     indexes = {id(prediction): index for index, prediction in enumerate(predictions)}
@@ -41,7 +43,8 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
         "branches": [_branch_as_json(branch, indexes) for branch in result.branches],
         "nodes": pack(predictions, kept),
         "rest": [
-            {**_tokens_as_json(other, indexes), "text": other.text, "end": other.ended} for other in result.rest[:rest]
+            {**_tokens_as_json(other, indexes), "text": other.text, "end": other.ended, **_other_word(other)}
+            for other in result.rest[:rest]
         ],
         "without": [
             {"id": token.token_id, "text": token.text, "probability": round(token.probability, 6)}
@@ -88,7 +91,30 @@ def _branch_as_json(branch: Branch, indexes: dict[int, int]) -> dict[str, Any]:
         "repeats": branch.repeats,
         **({} if branch.word_tokens is None else {"word": list(branch.word_tokens)}),
         **({} if branch.edited_tokens is None else {"edited": list(branch.edited_tokens)}),
+        **_next_word(branch),
     }
+
+
+def _next_word(branch: Branch) -> dict[str, Any]:
+    """Return a branch's first word as the field `next_word` of its JSON; an empty dict with token odds."""
+    if branch.next_word is None:
+        return {}
+    return {
+        "next_word": {
+            "text": branch.next_word,
+            "tokens": branch.next_word_tokens,
+            **_share(branch.share, branch.share_error),
+        }
+    }
+
+
+def _other_word(other: Other) -> dict[str, Any]:
+    """Return the share of an other word as the field `next_word` of its JSON; an empty dict with token odds."""
+    return {} if other.share is None else {"next_word": _share(other.share, other.share_error)}
+
+
+def _share(share: float, error: float) -> dict[str, float]:
+    return {"share": round(share, 6), "error": round(error, 6)}
 
 
 def _tokens_as_json(path: Branch | Other, indexes: dict[int, int]) -> dict[str, Any]:

@@ -13,10 +13,12 @@ from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.prediction import Prediction
 from lookahead_core.strategies.continuation import Continuation
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
+from lookahead_core.strategies.next_word_odds import NextWordOdds
 from lookahead_core.strategies.repetition import size_before_repetition
 from lookahead_core.strategies.sampling import exclude_tokens
 from lookahead_core.strategies.word_odds import WordOdds
 from lookahead_core.strategies.word_tokens import WordTokens
+from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node
 
 CompletedSize = Callable[[Sequence[int], bytes], int | None]
@@ -25,6 +27,17 @@ CompletedSize = Callable[[Sequence[int], bytes], int | None]
 It takes the path's token ids, and the bytes at the start of its first token that are in the text already (empty without
 token healing). It returns how many tokens from the first on reach the end of the unit; None if the path does not.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class NextWordContext:
+    """What a search of next words needs to know about the text before them."""
+
+    text_end: TextEnd
+    before: str
+    """The characters before the words, as far as they decide where words end."""
+    most_tokens: int
+    """Number of tokens that the model's context has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +56,8 @@ class GrowthContext:
     """The tokens of the word that the options `towards` or `avoid` name; None without these options."""
     words_of: Callable[[Sequence[int]], frozenset[Hashable]] = frozenset
     """A function that returns the set of words of a path's tokens; the tokens themselves where there is no text."""
+    next_words: NextWordContext | None = None
+    """Needed for `odds="words"` only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +85,8 @@ class BranchLeaf:
     """Tokens after the end of a complete path that had to be known to find that end."""
     word_tokens: tuple[int, int] | None = None
     """The tokens of the path that hold the word of the option `towards`, as [start, end); None if it reaches none."""
+    next_word: NextWordOdds | None = None
+    """The next word that the path begins with, if words are what sets branches apart; else None."""
 
     @property
     def healed(self) -> bool:
@@ -92,6 +109,7 @@ class BranchLeaf:
             (*self.logprobs, logprob),
             (*self.predictions, prediction),
             typed=self.typed,
+            next_word=self.next_word,
         )
 
     def ended(self, end_token_ids: frozenset[int]) -> bool:
@@ -133,6 +151,8 @@ class BranchStart:
     no token were banned; conditioned on the typed text."""
     excluded: frozenset[int] = frozenset()
     """The banned tokens, and those that would spell a word to avoid, after the text."""
+    other_words: tuple[NextWordOdds, ...] = ()
+    """The likeliest next words after those of the branches, if words are searched; beginnings of words among them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lookahead_core.speculation.corpus import Corpus
     from lookahead_core.speculation.drafters.protocol import Drafter
     from lookahead_core.speculation.heads_file import Heads
-    from lookahead_core.strategies.lookahead_options import Mode, Until
+    from lookahead_core.strategies.lookahead_options import Mode, Odds, Until
     from lookahead_core.strategies.rules import Phrase
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -97,6 +97,10 @@ class LookaheadKeywords(TypedDict, total=False):
     avoid: str
     """A word or phrase that no branch may contain, at most 40 characters. All probabilities are renormalised without
     the tokens that would spell it."""
+    odds: Odds
+    """What a share is the probability of. `tokens`: of the tokens that set the branch apart. `words`: of its first
+    word over all tokenizations, and that the word ends there; the branches begin with the k likeliest words. Mode
+    `likely` only."""
 
 
 class RuleKeywords(TypedDict, total=False):

@@ -13,6 +13,7 @@ from lookahead_core.strategies.decode import advance_in_one_pass
 from lookahead_core.strategies.dissimilar_branches import candidate_count, choose_dissimilar
 from lookahead_core.strategies.healing import ReopenedToken, healed_leaves
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
+from lookahead_core.strategies.next_word_leaves import word_leaves
 from lookahead_core.strategies.sampled_branches import grow_sampled
 from lookahead_core.strategies.word_search import WordSearch
 from lookahead_core.tree import Node
@@ -76,11 +77,20 @@ def _grow_towards(growth: Growth, head: Node, typed: ReopenedToken | None) -> It
 def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
     """Grow branches in any mode but "sampled"; yield the leaves of the first tokens, then what the mode yields.
 
+    With `odds="words"`, the leaves of the first words come first, once for each pass of their search.
+
     In mode "forks", of the first leaves only those whose path has at least the probability `cutoff` are kept, at most
     `split_limit`; the most probable one in any case. If there are no first leaves, since all tokens have probability 0,
     an empty list is all that is yielded.
     """
     options = growth.options
+    if options.odds == "words":
+        leaves: list[BranchLeaf] = []
+        for leaves in word_leaves(growth, head, typed):
+            yield leaves
+        if leaves:
+            yield from _grow_likely(growth, leaves)
+        return
     count = candidate_count(options.k) if options.mode in _DISSIMILAR else options.k
     leaves = _beginnings(growth, head, typed, count)
     if options.mode == "forks":

@@ -13,10 +13,14 @@ Mode: TypeAlias = Literal["likely", "every_level", "forks", "best_first", "sampl
 """How branches are chosen; `LookaheadKeywords.mode` explains each value."""
 Until: TypeAlias = Literal["tokens", "word", "clause", "sentence", "line"]
 """The unit of text at whose end branches end; "tokens" is none: they end by number of tokens alone."""
+Odds: TypeAlias = Literal["tokens", "words"]
+"""What shares are the probabilities of: tokens, or whole next words."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 """Values of the option `mode`."""
 UNTIL: tuple[Until, ...] = get_args(Until)
 """Values of the option `until`."""
+ODDS: tuple[Odds, ...] = get_args(Odds)
+"""Values of the option `odds`."""
 MAX_BRANCHES = 400
 """Maximum number of branches in mode "every_level"."""
 MAX_BANNED = 1000
@@ -74,6 +78,7 @@ class LookaheadOptions:
     stop_at_repetition: bool = False
     towards: str = ""
     avoid: str = ""
+    odds: Odds = "tokens"
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> LookaheadOptions:
@@ -88,7 +93,7 @@ class LookaheadOptions:
             check_integer(name, getattr(self, name), low, high)
         for name, bounds in NUMBER_RANGES.items():
             check_number(name, getattr(self, name), *bounds)
-        for name, allowed in (("mode", MODES), ("until", UNTIL)):
+        for name, allowed in (("mode", MODES), ("until", UNTIL), ("odds", ODDS)):
             check_choice(name, getattr(self, name), allowed)
         if self.top_p == 0:
             raise ValueError(f"top_p is {self.top_p!r}, and must be more than 0.")
@@ -100,14 +105,33 @@ class LookaheadOptions:
             _check_word(name, getattr(self, name))
         if self.towards and self.avoid:
             raise ValueError("towards and avoid are both set; name a word in one of the two.")
+        if self.odds == "words":
+            self._check_words()
         if self.mode == "every_level" and self.k ** min(self.branch_levels, self.depth) > MAX_BRANCHES:
             raise ValueError(
                 f"branch_levels is {self.branch_levels!r}, which with k = {self.k} makes more than {MAX_BRANCHES} "
                 "branches; ask for fewer levels or a smaller k."
             )
 
+    def _check_words(self) -> None:
+        """Raise a ValueError for options that word odds have no meaning with."""
+        if self.mode != "likely":
+            raise ValueError(f'mode is {self.mode!r}, and must be "likely" with odds="words".')
+        if self.word:
+            raise ValueError('odds is "words", and must be "tokens" with towards or avoid.')
+        if self.temperature != 1 or self.top_p != 1:
+            raise ValueError(
+                f"temperature is {self.temperature!r} and top_p {self.top_p!r}, and both must be 1 with "
+                'odds="words": the odds of words are those that the model gives.'
+            )
+
     @property
     def is_plain(self) -> bool:
+        """Whether `is_greedy_to_depth` is true, and odds are those of tokens."""
+        return self.is_greedy_to_depth and self.odds == "tokens"
+
+    @property
+    def is_greedy_to_depth(self) -> bool:
         """Whether the mode is "likely", branches end by number of tokens alone, and no token or word is named.
 
         `heal`, `speculate` and `stop_at_repetition` do not count.

@@ -78,7 +78,7 @@ def _level(text: str, start: int, index: int, piece: str) -> int:
             return SENTENCE
         if text[sign] in CLAUSE_ENDS and not (_digit(text, sign - 1) and _digit(text, sign + 1)):
             return CLAUSE
-    return WORD if _ends_word(text, index) else NOTHING
+    return WORD if ends_word(text, index) else NOTHING
 
 
 def _is_sentence_end(text: str, sign: int, following: str) -> bool:
@@ -99,7 +99,7 @@ def _is_sentence_end(text: str, sign: int, following: str) -> bool:
     return last.lower() not in ABBREVIATIONS and not (len(last) == 1 and last.isupper() and last != "I")
 
 
-def _ends_word(text: str, index: int) -> bool:
+def ends_word(text: str, index: int) -> bool:
     """Whether the text just before `index`, at least 1, is complete as a word: also after white space and most signs.
 
     False if that depends on the next character and the text ends at `index`.
@@ -109,12 +109,12 @@ def _ends_word(text: str, index: int) -> bool:
         return True
     if following and (_extends_previous(following) or last == GLUE[0]):
         return False
-    if _is_sign(last):
+    if is_sign(last):
         return _closes_word(text, index)
     if _UNSPACED.match(last):
         return True
     return bool(following) and (
-        _interrupts_word(text, index) if _is_sign(following) else bool(_UNSPACED.match(following))
+        _interrupts_word(text, index) if is_sign(following) else bool(_UNSPACED.match(following))
     )
 
 
@@ -160,7 +160,7 @@ def _digit(text: str, index: int) -> bool:
     return 0 <= index < len(text) and text[index].isdigit()
 
 
-def _is_sign(character: str) -> bool:
+def is_sign(character: str) -> bool:
     """Whether a character is none of these: letter, mark, number, white space, zero-width joiner.
 
     So punctuation, symbols, and control and format characters that are not white space are signs.

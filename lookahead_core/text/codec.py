@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lookahead_core.errors import TextError
+from lookahead_core.text.token_beginnings import TokenBeginnings
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 MAX_SEARCHES = 1000
@@ -132,6 +133,12 @@ class TextCodec:
             pairs = zip(spelled, token_ids, strict=True)
             found = self._containing[text] = frozenset(token_id for piece, token_id in pairs if text in piece)
         return found
+
+    @functools.cached_property
+    def beginnings(self) -> TokenBeginnings:
+        """How all tokens begin; needs a tokenizer. It is computed at first use."""
+        self.require_tokenizer()
+        return TokenBeginnings([self.bytes_of(token_id) for token_id in range(self._size)])
 
     @functools.cached_property
     def _vocabulary(self) -> tuple[list[bytes], list[int]]:

@@ -99,7 +99,7 @@ def test_a_view_is_json_and_says_what_its_result_says(tiny_model: Model, mode: s
     assert view["compared_by"] == result.compared_by
     assert view["asked"] == {
         "k": 4, "depth": 4, "mode": mode, "until": "clause", "temperature": 1, "top_p": 1, "seed": 9,
-        "banned": 0,
+        "odds": "tokens", "banned": 0,
     }  # fmt: skip
     for shown, branch in zip(view["branches"], result.branches, strict=True):
         assert set(shown) == {"ids", "logprobs", "at", "pieces", "ended", "healed", "repeats"}

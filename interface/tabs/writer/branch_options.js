@@ -6,7 +6,7 @@ import {dispatch} from '../../web/ui/events.js';
 
 /** Settings and the ids of their elements. */
 const NUMBERS = /** @type {const} */ ({k: 'k', depth: 'depth', temperature: 'temperature', top_p: 'top-p'});
-const CHOICES = /** @type {const} */ ({mode: 'mode', until: 'length', order: 'order'});
+const CHOICES = /** @type {const} */ ({mode: 'mode', until: 'length', order: 'order', odds: 'odds'});
 const MOST_SEED = 1e9;
 export const MOST_DEPTH = 40;   // tokens of a row that ends at a word, clause, sentence or line
 const MOST_WORD = 40;    // characters of a word to go towards, or to avoid
@@ -55,7 +55,7 @@ export class BranchOptions extends EventTarget {
     return {
       seed: Math.min(MOST_SEED, Math.max(0, Math.trunc(number('seed') || 0))),
       k: number('k'), depth: number('depth'), temperature: number('temperature'), top_p: number('top-p'),
-      mode: choice('mode'), until: choice('length'), order: choice('order'), banned: this.bans.list,
+      mode: choice('mode'), until: choice('length'), order: choice('order'), odds: choice('odds'), banned: this.bans.list,
       towards: '', avoid: '', [choice('steer')]: this.#input('steer-word').value.trim(),
     };
   }
@@ -109,6 +109,9 @@ export class BranchOptions extends EventTarget {
     // It keeps its room, so that nothing moves when the mode changes.
     find(this.element, '.draw').classList.toggle('unused', mode !== 'sampled');
     setTip(find(this.element, '.shows'), MODES[mode]);
+    const odds = this.#select('odds');
+    odds.disabled = mode !== 'likely';
+    odds.closest('label')?.classList.toggle('idle', odds.disabled);
     depth.disabled = !byTokens;
     depth.closest('label')?.classList.toggle('idle', !byTokens);
   }

@@ -132,10 +132,10 @@ class WriterTab {
 
   /** The settings of a request; bans are part of the prompt. */
   get settings() {
-    const {k, depth, mode, until, order, temperature, top_p, seed, towards, avoid} = this.options.settings;
+    const {k, depth, mode, until, order, temperature, top_p, seed, towards, avoid, odds} = this.options.settings;
     return {
       seed, k: this.columns.active ? Math.min(k, MOST_BRANCHES) : k, depth: until === 'tokens' ? depth : MOST_DEPTH, temperature, top_p, mode, until, order,
-      towards, avoid,
+      towards, avoid, odds: this.columns.active ? 'tokens' : odds,
     };
   }
 }

@@ -4,11 +4,12 @@
  *   Row, RowPiece, RowSettings, Span, UnpackedNode, View} from './types.d.ts'
  */
 import {oddsAfter, oddsOfAll, rawOdds, unpackNode} from './reheated_odds.js';
-import {distinctLengths, setShares, sumOf} from './shares.js';
+import {distinctLengths, setShares, setWordShares, sumOf} from './shares.js';
 
 /** @type {Record<string, number>} */
 const ENDS = {word: 1, clause: 2, sentence: 3, line: 4};
 const CUTTABLE = ['likely', 'sampled'];   // modes in which a smaller request gives fewer and shorter rows of the same
+const MOST_WORD_ERROR = 0.0011;   // the share of a word that is less certain is shown as a bound
 const NOTICEABLE = 0.001;   // the least probability of a banned token that is named
 const collator = new Intl.Collator();
 /** @type {WeakMap<object, UnpackedNode[]>} */
@@ -23,7 +24,7 @@ const unpackedNodes = new WeakMap();
  */
 export function coversSettings(view, settings) {
   const asked = view.asked, wanted = {...asked, ...settings};
-  if (wanted.mode !== asked.mode || (wanted.towards || '') !== (asked.towards || '') || (wanted.avoid || '') !== (asked.avoid || '')) return false;
+  if (wanted.mode !== asked.mode || oddsKind(wanted) !== oddsKind(asked) || (wanted.towards || '') !== (asked.towards || '') || (wanted.avoid || '') !== (asked.avoid || '')) return false;
   if (asked.mode === 'sampled' && !(['temperature', 'top_p', 'seed']).every(name => valueOf(wanted, name) === valueOf(asked, name))) return false;
   return isCuttable(asked) ? wanted.k <= asked.k && isLongEnough(view, wanted) : hasSameRows(view, wanted);
 }
@@ -33,6 +34,18 @@ export function coversSettings(view, settings) {
  * @param {{mode: string, towards?: string}} asked
  */
 const isCuttable = ({mode, towards}) => CUTTABLE.includes(mode) && !towards;
+
+/**
+ * What shares are the probabilities of: words in the mode "likely" alone.
+ * @param {{mode?: string, odds?: string, towards?: string, avoid?: string}} settings
+ */
+const oddsKind = ({mode, odds, towards, avoid}) => (mode === 'likely' && odds === 'words' && !towards && !avoid ? 'words' : 'tokens');
+
+/**
+ * Whether shares are those of words: a view holds them for temperature 1 and top-p 1 only.
+ * @type {(view: Pick<View, 'asked'>, wanted: RowSettings) => boolean}
+ */
+const hasWordShares = ({asked}, {temperature = 1, top_p: topP = 1}) => oddsKind(asked) === 'words' && temperature === 1 && topP >= 1;
 
 /** @type {(settings: object, name: string) => unknown} */
 const valueOf = (settings, name) => /** @type {Record<string, unknown>} */ (settings)[name];
@@ -80,14 +93,15 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   const shown = shownBranches(view, wanted).map(branch => makeRow(branch, view, wanted, odds));
   const pin = pinned && shapePinnedRow(pinned, wanted);
   const top = pin && placePinned(shown, pin, growing);
-  const coverage = setShares(shown);
+  const words = hasWordShares(view, wanted), tokenCoverage = setShares(shown), coverage = words ? setWordShares(shown) : tokenCoverage;
   if (pin && top === pin) setShares([...shown, pin], [pin]);
   const rows = shown.filter(row => row !== top).sort(comparing(wanted.order));
   if (top) rows.unshift(top);
   return {
     rows, wanted, given: view.given || '', count: shown.length, coverage, without: bannedTokens(view, wanted),
     rest: {p: 1 - coverage.p, atLeast: coverage.bound}, firsts: shown.every(row => row.apart === 1),
-    others: otherBeginnings(view, rows, odds), word: view.word,
+    others: words ? otherWords(view, rows) : otherBeginnings(view, rows, odds), word: view.word,
+    wordError: words ? Math.max(0, ...shown.map(row => row.next_word?.error ?? 0)) : null,
   };
 }
 
@@ -174,7 +188,8 @@ function shownLength(branch, mode, wanted) {
   if (branch.word || branch.edited) return branch.ids.length;
   if (!isTokenCount(until)) return branch.pieces.find(piece => piece.ends >= ENDS[until])?.tokens ?? branch.ids.length;
   if (!CUTTABLE.includes(mode) && mode !== 'every_level') return branch.ids.length;
-  return Math.min(branch.ids.length, depth + Number(Boolean(branch.healed)));
+  // A row shows its first word whole.
+  return Math.min(branch.ids.length, Math.max(depth + Number(Boolean(branch.healed)), branch.next_word?.tokens ?? 0));
 }
 
 /** @type {(branch: Branch, length: number, figures: Odds[]) => RowPiece[]} */
@@ -250,10 +265,37 @@ function otherBeginnings(view, rows, odds) {
   for (const entry of [...view.branches.filter(branch => branch.ids.length).map(firstPiece), ...(view.rest || [])]) {
     const key = entry.ids.join(' ');
     if (found.has(key) || rows.some(row => beginsWith(row.ids, entry.ids))) continue;
-    const figures = entry.logprobs.map((logprob, index) => odds(entry.at?.[index] ?? 0, logprob));
+    const figures = entry.logprobs.map((logprob, index) => odds(entry.at?.[index] ?? (index ? undefined : 0), logprob));
     found.set(key, {...entry, odds: oddsOfAll(figures), raw: sumOf(entry.logprobs)});
   }
   return [...found.values()].sort((one, other) => other.raw - one.raw);
+}
+
+/**
+ * The likeliest words that no row begins with, those of branches that are not shown among them. The share is an upper bound
+ * where it is not known whether a word goes on.
+ * @type {(view: View, rows: Row[]) => DrawnOther[]}
+ */
+function otherWords(view, rows) {
+  const shown = new Set(rows.map(row => row.next_word).filter(word => word !== undefined).map(word => word.text));
+  const hidden = view.branches.filter(({next_word: word}) => word && !shown.has(word.text)).map(firstWord);
+  return [...hidden, ...(view.rest || [])].flatMap(entry => {
+    if (!entry.next_word) return [];
+    const {share, error} = entry.next_word, bound = error > MOST_WORD_ERROR;
+    return [{...entry, odds: bound ? {p: share + error, bound} : {p: share}, raw: share}];
+  }).sort((one, other) => other.raw - one.raw);
+}
+
+/**
+ * @param {Branch} branch
+ * @returns {OtherBeginning}
+ */
+function firstWord({ids, logprobs, at, pieces, ended, next_word}) {
+  const length = Math.max(1, next_word?.tokens ?? 1), text = pieces.filter(piece => piece.tokens <= length).map(piece => piece.text).join('');
+  return {
+    ids: ids.slice(0, length), logprobs: logprobs.slice(0, length), at: at?.slice(0, length),
+    text: text || null, end: ended && !text, next_word,
+  };
 }
 
 /**

@@ -127,13 +127,24 @@ export function likeliestLabels(others) {
   return likely.join(', ') + (others.length > likely.length ? ' …' : '');
 }
 
+const WORDS_REFUSED = 'The odds of words are known at temperature 1 and top-p 1 only.';
+const LEAST_ERROR = 0.1;   // per cent
+
+/**
+ * How much a share may be wrong, in per cent of all that could come: "±0.1 %", or more.
+ * @param {number} error
+ */
+export const formatError = error => `±${Math.max(LEAST_ERROR, Math.ceil(error * 1000 - 0.05) / 10)}${SPACE}%`;
+
 /**
  * Which odds a row's share is, and under which settings.
- * @param {Pick<DrawnView, 'firsts' | 'given' | 'wanted' | 'without'>} drawn
+ * @param {Pick<DrawnView, 'firsts' | 'given' | 'wanted' | 'without'> & Partial<Pick<DrawnView, 'wordError'>>} drawn
  */
 function shareSentence(drawn) {
-  const {firsts, given, wanted} = drawn, typed = given ? `, given what you typed: ${quotedText(given)}` : '';
-  return `Each share is the chance of ${firsts ? 'the row’s first token' : 'what sets the row apart'}, ${samplingClause(wanted)}${withoutBanned(drawn)}${typed}.`;
+  const {firsts, given, wanted, wordError = null} = drawn, typed = given ? `, given what you typed: ${quotedText(given)}` : '';
+  const what = wordError !== null ? `the row’s next word, known to ${formatError(wordError)}` : firsts ? 'the row’s first token' : 'what sets the row apart';
+  const why = wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' ? ` ${WORDS_REFUSED}` : '';
+  return `Each share is the chance of ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${typed}.${why}`;
 }
 
 const MOST_BANNED = 3;         // banned tokens that are named
@@ -212,7 +223,7 @@ export function progressSentence(reading, growing, asked) {
 /**
  * The line under the rows while nothing is pointed at.
  * @param {{state: string, note?: string | null, reading?: [number, number] | null}} status
- * @param {Pick<DrawnView, 'rows' | 'count' | 'firsts' | 'given' | 'wanted' | 'without'>} drawn
+ * @param {Pick<DrawnView, 'rows' | 'count' | 'firsts' | 'given' | 'wanted' | 'without'> & Partial<Pick<DrawnView, 'wordError'>>} drawn
  * @param {number} [seenFrom] the first character that the model reads
  */
 export function summarySentence({state, note, reading}, drawn, seenFrom) {
@@ -240,9 +251,10 @@ export function costFigures({cost, alone}, ahead) {
 
 /**
  * What a row's share is, where it stands.
- * @param {{share: Odds, apart: number, pieces: Pick<RowPiece, 'ids' | 'ends'>[]}} row
+ * @param {{share: Odds, apart: number, pieces: Pick<RowPiece, 'ids' | 'ends'>[], next_word?: Row['next_word']}} row
  */
-export function shareLabel({share, apart, pieces: [first]}) {
+export function shareLabel({share, apart, pieces: [first], next_word: word}) {
+  if (word) return `${formatPercent(share)} chance ${word.text ? `of this next word, ${quotedText(word.text)}` : 'that the text ends here'}`;
   const isWord = first?.ids.length === 1 && first.ends >= 1;
   const what = apart > 1 ? `these first ${formatNumber(apart)} tokens` : isWord ? 'this next word' : 'this beginning';
   return `${formatPercent(share)} chance of ${what}`;

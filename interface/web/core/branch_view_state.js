@@ -49,7 +49,7 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
 const STATES_OF_NOTES = ['error', 'paused', 'empty'];   // whose notes are shown also before a guess
 
 /** @type {DrawnView<DrawnRow>} */
-const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1}, wanted: {}, without: [], given: '', firsts: true};
+const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1}, wanted: {}, without: [], given: '', firsts: true, wordError: null};
 
 /** @type {BranchViewState} */
 export const INITIAL_STATE = {

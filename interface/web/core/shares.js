@@ -56,6 +56,19 @@ export function setShares(rows, targets = rows) {
   return oddsOfAny([...shares].filter(([key]) => !continuesAnother(key, shares)).map(([, share]) => share));
 }
 
+/**
+ * Give each row the share of its next word, as the view has it. Words exclude each other, so together they hold the sum.
+ * @param {Row[]} rows
+ * @returns {Odds} what all rows hold together
+ */
+export function setWordShares(rows) {
+  for (const row of rows) {
+    const {next_word: word} = row.branch;
+    if (word) Object.assign(row, {next_word: word, share: {p: word.share}, rawShare: Math.log(word.share), cut: false});
+  }
+  return oddsOfAny(rows.map(row => row.share));
+}
+
 /** @param {number[]} numbers */
 export const sumOf = numbers => numbers.reduce((all, one) => all + one, 0);
 

@@ -26,8 +26,15 @@ export interface Piece {
   ends: number;
 }
 
-/** A continuation. `at` holds the index of the view's node before each token. */
+/** How likely a next word is: a probability, and how much it may be wrong, up or down. */
+export interface WordShare { share: number; error: number }
+
+/** The first word of a branch with its share; `text` is empty where the text ends. `tokens` of the branch spell it. */
+export interface BranchWord extends WordShare { text: string; tokens: number }
+
+/** A continuation. `at` holds the index of the view's node before each token; views with odds of words have `next_word`. */
 export interface Branch {
+  next_word?: BranchWord;
   ids: number[];
   logprobs: number[];
   at?: number[];
@@ -54,8 +61,9 @@ export interface RowEditDetail { revision: number; pinned: boolean; edit: RowEdi
 /** What is left of an accepted branch, with packed nodes of its own where they are known. */
 export interface BranchRemainder extends Branch { nodes?: string[] }
 
-/** A beginning that no branch has; `text` is null where it holds no whole character. */
+/** A beginning that no branch has; `text` is null where it holds no whole character. `next_word`: its share as a whole word. */
 export interface OtherBeginning {
+  next_word?: WordShare;
   ids: number[];
   logprobs: number[];
   at?: number[];
@@ -76,6 +84,8 @@ export interface ViewOptions {
   temperature: number;
   top_p: number;
   seed: number;
+  /** What shares are the probabilities of; tokens in views of earlier versions. */
+  odds?: string;
   banned?: number;
   towards?: string;
   avoid?: string;
@@ -260,6 +270,8 @@ export interface Row {
   apart: number;
   share: Odds;
   rawShare: number;
+  /** The next word that the share is the chance of, while shares are those of words. */
+  next_word?: BranchWord;
   /** Whether top-p excludes it. */
   cut: boolean;
 }
@@ -285,6 +297,8 @@ export interface DrawnView<R extends Row = Row> {
   /** Whether the first token sets every row apart. */
   firsts: boolean;
   word?: WordOdds;
+  /** How much a share may be wrong at most, up or down, where shares are those of words; else null. */
+  wordError: number | null;
 }
 
 /** A click: the text it inserts and the ids that the text stands for. */

@@ -1,0 +1,147 @@
+"""Branches that begin with the likeliest next words: runs the word search, and makes leaves of the words."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth
+from lookahead_core.strategies.healing import ReopenedToken, evaluate_healed_start, known_healed_start
+from lookahead_core.strategies.next_word_odds import NextWordOdds
+from lookahead_core.strategies.next_word_rows import KEPT, KEPT_AT_FIRST, WordRow, word_ends, word_row
+from lookahead_core.strategies.next_word_search import Beginning, NextWordSearch, node_of
+from lookahead_core.tree import Node
+
+MAX_OTHERS = 64
+"""Words that no branch begins with which a step reports at most."""
+
+
+def word_leaves(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[list[BranchLeaf]]:
+    """Yield the leaves of the k likeliest next words after each forward pass of their search, and at its end.
+
+    Until then, words and their odds are those known so far. A leaf holds its whole word, also if that has more than
+    `depth` tokens, and the token that ends the word, if `depth` allows. Each has `BranchLeaf.next_word`. With `typed`,
+    the last typed token, `head`, is re-opened: leaves begin below its parent, and words are what is to be inserted.
+    Needs `growth.context.next_words`, and sets `growth.start`.
+    """
+    words = NextWordBranches(growth, head, typed)
+    while pending := words.pending():
+        words.evaluate(pending)
+        words.take_known()
+        yield words.leaves()
+    yield words.leaves()
+
+
+@dataclass(slots=True, eq=False)
+class NextWordBranches:
+    """The word search of one lookahead, its rows in the tree, and its words as leaves."""
+
+    growth: Growth
+    head: Node
+    typed: ReopenedToken | None
+    search: NextWordSearch = field(init=False)
+    root: Beginning = field(init=False)
+    """The beginning without tokens: the end of the text, or of the text before a re-opened token."""
+    _wanted: Sequence[Beginning] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        context = self.growth.context.next_words
+        assert context is not None
+        k, ends = self.growth.options.k, self.growth.end_token_ids
+        self.search = NextWordSearch(context.text_end.codec, context.before, k, ends, context.most_tokens)
+        typed = self.typed.text if self.typed else b""
+        base = self.head.parent if self.typed else self.head
+        assert base is not None
+        self.root = Beginning(base, (), (), 1.0, "", context.text_end, typed)
+        self.search.add(self.root)
+
+    def pending(self) -> list[Beginning]:
+        """Return what the search needs next from a forward pass; none if it is over.
+
+        As long as the tree knows what it needs, the search goes on here.
+        """
+        while True:
+            self._wanted = self.search.wanted()
+            unknown = [each for each in self._wanted if not self._is_known(each)]
+            if unknown or not self._wanted:
+                return unknown
+            self.take_known()
+
+    def take_known(self) -> None:
+        """Let the search go on with what `pending` has returned, which must have been evaluated."""
+        self.search.rounds += 1
+        for beginning in self._wanted:
+            memo = node_of(beginning).memo
+            assert memo is not None
+            row: WordRow = memo[self._key]
+            self.search.take(beginning, row)
+
+    def _is_known(self, beginning: Beginning) -> bool:
+        node = node_of(beginning)
+        if self._key not in (node.memo or {}):
+            return False
+        if beginning is self.root and self.typed is not None:
+            return known_healed_start(self.growth, self.head, self.typed) is not None
+        return self.growth.prediction_after(node) is not None
+
+    def evaluate(self, beginnings: Sequence[Beginning]) -> None:
+        """Make what comes after beginnings known in the tree, in one forward pass."""
+        if beginnings == [self.root] and self.typed is not None:
+            _, first_row, typed_row = evaluate_healed_start(self.growth, self.head, self.typed)
+            typed_token = replace(self.root, parent=self.root.parent, token_ids=(self.head.token_id,), typed=b"")
+            self._store(self.root, first_row)
+            self._store(typed_token, typed_row)
+        else:
+            self.store_rows(beginnings, self.growth.engine.evaluate([node_of(each) for each in beginnings]))
+
+    def store_rows(self, beginnings: Sequence[Beginning], rows: Iterable[torch.Tensor]) -> None:
+        """Store in the tree what rows of log-probabilities say after beginnings, one row for each."""
+        for beginning, row in zip(beginnings, rows, strict=True):
+            self._store(beginning, self.growth.note_without_banned(node_of(beginning), row))
+
+    def _store(self, beginning: Beginning, row: torch.Tensor) -> None:
+        codec, before = self.search.codec, self.search.before
+        ends = word_ends(codec.beginnings, row, beginning.characters, before, beginning.text_end.partial)
+        node = node_of(beginning)
+        most = KEPT if beginning.characters else KEPT_AT_FIRST
+        node.tree.memoize(node, self._key, word_row(row, ends, self.growth.end_token_ids, most))
+
+    @property
+    def _key(self) -> Hashable:
+        """The key of a `WordRow` in a node's memo: what it depends on besides the node's path."""
+        typed = (self.typed.text, self.head.token_id) if self.typed else ()
+        return "word row", self.head.depth, typed, self.growth.banned
+
+    def leaves(self) -> list[BranchLeaf]:
+        """Return the leaves of the likeliest words known so far, the likeliest first, and set `growth.start`."""
+        k = self.growth.options.k
+        words = self.search.words(k + MAX_OTHERS)
+        self.growth.start = replace(self._start(), other_words=tuple(words[k:]))
+        return self.growth.distinct([self._leaf(word) for word in words[:k]])
+
+    def _start(self) -> BranchStart:
+        if self.typed is None:
+            prediction = self.growth.prediction_after(self.head)
+            assert prediction is not None
+            return BranchStart(prediction)
+        start = known_healed_start(self.growth, self.head, self.typed)
+        assert start is not None
+        return start
+
+    def _leaf(self, word: NextWordOdds) -> BranchLeaf:
+        growth, most = self.growth, max(self.growth.options.depth, word.size)
+        leaf = BranchLeaf(self.root.parent, (), (), typed=self.root.typed, next_word=word)
+        prediction = self._start().prediction
+        for token_id, logprob in list(zip(word.token_ids, word.logprobs, strict=True))[:most]:
+            if self.typed is not None and not leaf.token_ids and token_id == self.head.token_id:
+                leaf = leaf.extended(token_id, logprob, prediction)  # it inserts nothing, so it completes nothing
+            else:
+                leaf = growth.extended(leaf, token_id, logprob, prediction)
+            if leaf.complete:
+                break
+            after = growth.prediction_after(leaf.node)
+            if after is not None:
+                prediction = after
+        return leaf

@@ -1,0 +1,177 @@
+"""What a row of log-probabilities says about words: with what probability the word ends here, and what continues it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import torch
+
+from lookahead_core.engines.prediction_rows import top_k_sorted
+from lookahead_core.text.boundaries import CONTEXT_CHARACTERS, LINE_BREAKS, is_space_separated
+from lookahead_core.text.token_beginnings import NO_TEXT, TokenBeginnings
+from lookahead_core.text.words import END, is_word_end
+
+KEPT = 512
+"""Tokens that a `WordRow` keeps at most: a token beyond them has a probability below 1 / 512."""
+KEPT_AT_FIRST = 2048
+"""The same where no token of the word is known yet."""
+TAIL = 3
+"""Characters at the end of a word that decide, with the next one, whether it ends."""
+MAX_TAILS = 64
+"""Tails for which `WordEnds` are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClosingTokens:
+    """The tokens after which a word is known to have ended before them: their probability, and the likeliest one."""
+
+    probability: float
+    token_id: int = -1
+    logprob: float = 0.0
+
+
+NONE = ClosingTokens(0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class WordRow:
+    """A row of probabilities after a beginning of a word, summed over the tokens that end it."""
+
+    closing: ClosingTokens
+    """The tokens before which the word ends."""
+    closing_before_sign: ClosingTokens
+    """The tokens that show that the word has ended already before its last character, a sign as in "well-"."""
+    end: ClosingTokens
+    """The end tokens."""
+    open: float
+    """Probability of tokens that leave open whether the word ends before them: half characters, signs as in "'"."""
+    open_ids: frozenset[int]
+    """Those of them that are in `ids`."""
+    ids: array[int]
+    """The likeliest tokens that end nothing, likeliest first."""
+    logprobs: array[float]
+    """Their log-probabilities."""
+    others: float
+    """Maximum probability of a token that is in none of these; 0 if there is no such token."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordEnds:
+    """For a word's last characters, the next tokens that end it: rows of 0 and 1, of shape (vocabulary,).
+
+    `ignored` are control tokens where no word has begun: they are counted for no word.
+    """
+
+    closing: torch.Tensor
+    closing_before_sign: torch.Tensor
+    open: torch.Tensor
+    ignored: torch.Tensor
+
+
+def word_row(row: torch.Tensor, ends: WordEnds, end_token_ids: Collection[int], most: int = KEPT) -> WordRow:
+    """Return what a row of log-probabilities, of shape (vocabulary,), says after a word's beginning.
+
+    It keeps at most `most` tokens.
+    """
+    probabilities = row.exp()
+    end_ids = torch.tensor(sorted(end_token_ids), dtype=torch.long, device=row.device)
+    end_total = float(probabilities[end_ids].sum())
+    probabilities[end_ids] = 0.0
+    closing = _closing(probabilities, row, ends.closing)
+    before_sign = _closing(probabilities, row, ends.closing_before_sign)
+    going_on = row - 1e30 * (ends.closing + ends.closing_before_sign + ends.ignored)
+    going_on[end_ids] = -torch.inf
+    ids = top_k_sorted(going_on[None], min(most, len(row)))[0]
+    ids = ids[going_on[ids] > -1e20]
+    least = float(probabilities[ids[-1]]) if len(ids) == most else 0.0
+    best_end = int(end_ids[row[end_ids].argmax()]) if len(end_ids) else -1
+    return WordRow(
+        closing,
+        before_sign,
+        ClosingTokens(end_total, best_end, float(row[best_end])) if end_total else NONE,
+        float(probabilities @ ends.open),
+        frozenset(ids[ends.open[ids] > 0].tolist()),
+        array("i", ids.tolist()),
+        array("f", row[ids].tolist()),
+        least,
+    )
+
+
+def _closing(probabilities: torch.Tensor, row: torch.Tensor, mask: torch.Tensor) -> ClosingTokens:
+    total = float(probabilities @ mask)
+    if not total:
+        return NONE
+    best = int((probabilities * mask).argmax())
+    return ClosingTokens(total, best, float(row[best]))
+
+
+def word_ends(beginnings: TokenBeginnings, row: torch.Tensor, characters: str, before: str, partial: bytes) -> WordEnds:
+    """Return the tokens that end the word which begins with `characters`, after the text `before`.
+
+    `partial` are the bytes of half a character after them. The tensors have the length of `row`, the model's number of
+    ids, and are on its device. They are kept in `beginnings.derived`, since they depend on the last characters alone.
+    """
+    key = ("word ends", len(row), row.device, _tail(characters, before, partial))
+    known = beginnings.derived
+    if key not in known:
+        if len(known) >= MAX_TAILS:
+            known.clear()
+        known[key] = _word_ends(beginnings, row, key[3])
+    ends: WordEnds = known[key]
+    return ends
+
+
+def _tail(characters: str, before: str, partial: bytes) -> tuple[str, int]:
+    """Return what decides how the word goes on: its last characters, and how many of them are its own.
+
+    Letters are replaced by "a" and digits by "0", since all act alike. The number is 0 for a word that has only white
+    space so far, and then the characters are "" or, for one with a line break, that; -1 stands for half a character.
+    """
+    if partial:
+        return "", -1
+    own = characters.lstrip()
+    if not own:
+        return ("\n" if any(each in LINE_BREAKS for each in characters) else ""), 0
+    tail = (before[-CONTEXT_CHARACTERS:] + characters)[-TAIL:]
+    return "".join(map(_representative, tail)), min(len(own), TAIL)
+
+
+def _representative(character: str) -> str:
+    if not is_space_separated(character):
+        return character
+    return "0" if character.isdigit() else "a"
+
+
+def _word_ends(beginnings: TokenBeginnings, row: torch.Tensor, tail: tuple[str, int]) -> WordEnds:
+    first = torch.full((len(row),), NO_TEXT)
+    known = torch.tensor(beginnings.first)[: len(row)]
+    first[: len(known)] = known
+    kinds = [_kind(character, *tail) for character in beginnings.characters]
+    # Control tokens end a word, as end tokens do; before a word they begin none.
+    kinds[NO_TEXT] = "closing" if tail[1] > 0 or tail[0] else "ignored"
+    masks = (
+        torch.tensor([kind == name for kind in kinds], dtype=torch.float32)[first].to(row.device)
+        for name in ("closing", "closing_before_sign", "open", "ignored")
+    )
+    return WordEnds(*masks)
+
+
+def _kind(character: str, tail: str, own: int) -> str:
+    """Return which of the masks of `WordEnds` has the tokens that begin with `character`; "" for those in none.
+
+    For tokens that begin with half a character, `character` is empty.
+    """
+    if own == 0 and not tail:
+        return ""
+    if own < 0 or not character:
+        return "open"
+    if own == 0:
+        return "" if character in LINE_BREAKS else "closing"
+    text, end = tail + character, len(tail)
+    if own > 1 and is_word_end(text, end - 1):
+        return "closing_before_sign"
+    if is_word_end(text, end):
+        return "closing"
+    return "open" if is_word_end(text + END, end) else ""

@@ -1,0 +1,99 @@
+"""Odds of words on the Write tab: the switch, the rows' shares, sliders without a request, prefetched views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lookahead_core import Document, Model
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE, Visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PROMPT = "The old lighthouse keeper climbed the stairs and looked out over the"
+SHOWS_WORDS = "() => document.querySelector('#branches [data-branch][data-next-word]')"
+
+
+@pytest.fixture
+def visit(page: Any, real_page: str) -> Iterator[Visit]:
+    """The page with a real model, and its further settings open."""
+    with browsers.visit_again(page, real_page) as opened:
+        opened.wait_for_status("ready")
+        opened.page.locator(".more-settings").evaluate("details => { details.open = true; }")
+        yield opened
+
+
+def show_words(visit: Visit, text: str = PROMPT) -> None:
+    visit.fill(text)
+    visit.wait_until_settled()
+    visit.control("odds").select_option("words")
+    visit.page.wait_for_function(SHOWS_WORDS, timeout=PATIENCE)
+    visit.wait_until_settled()
+
+
+def rows(visit: Visit) -> list[tuple[str, float]]:
+    """The word and the share of each row."""
+    script = "rows => rows.map(row => [row.dataset.nextWord, Number(row.dataset.share)])"
+    return [tuple(row) for row in visit.page.locator("#branches [data-branch]").evaluate_all(script)]
+
+
+def test_rows_show_the_likeliest_next_words_with_their_odds(visit: Visit, default_model: Model) -> None:
+    for text in (PROMPT, "The old lighthouse keeper cli", "The old lighthouse "):
+        show_words(visit, text)
+        expected = Document(default_model, text).next_words(k=5, heal=True)
+        assert [word for word, _ in rows(visit)] == [word.text for word in expected]
+        assert [share for _, share in rows(visit)] == pytest.approx([word.probability for word in expected], abs=1e-3)
+        caption = visit.page.locator("#branches .note").inner_text()
+        assert "chance of the row’s next word, known to ±0.1\u00a0%" in caption
+        label = visit.page.locator("#branches [data-branch='0']").get_attribute("aria-label")
+        assert f"chance of this next word, “{expected[0].text.strip()}”" in label
+        visit.control("odds").select_option("tokens")
+        visit.page.wait_for_function(f"() => !({SHOWS_WORDS})()", timeout=PATIENCE)
+
+
+def test_sliders_send_no_request_and_temperature_falls_back_to_tokens(visit: Visit) -> None:
+    show_words(visit)
+    visit.wait_until_asked()
+    asked, before = len(visit.asked), rows(visit)
+    put(visit, "k", "3")
+    assert rows(visit) == before[:3]
+    put(visit, "depth", "1")
+    assert rows(visit) == before[:3]
+    put(visit, "temperature", "0.5")
+    assert all(word is None for word, _ in rows(visit))
+    assert "The odds of words are known at temperature 1" in visit.page.locator("#branches .note").inner_text()
+    put(visit, "temperature", "1")
+    put(visit, "k", "5")
+    assert rows(visit) == before
+    assert len(visit.asked) == asked
+
+
+def test_a_click_on_a_word_shows_a_prefetched_view_of_words(visit: Visit) -> None:
+    show_words(visit)
+    visit.wait_until_prefetched()
+    visit.token(0, 0).click()
+    assert all(word is not None for word, _ in rows(visit))
+    visit.wait_until_settled()
+    assert int(visit.page.locator("#meter").get_attribute("data-passes")) == 0
+
+
+def test_the_switch_is_kept_with_the_document_and_waits_in_other_modes(visit: Visit) -> None:
+    show_words(visit)
+    visit.control("mode").select_option("forks")
+    visit.wait_until_settled()
+    assert visit.control("odds").is_disabled()
+    visit.control("mode").select_option("likely")
+    visit.page.wait_for_function(SHOWS_WORDS, timeout=PATIENCE)
+    visit.wait_until_settled()
+    visit.page.wait_for_timeout(1500)
+    visit.page.reload()
+    visit.wait_for_status("ready")
+    assert visit.control("odds").input_value() == "words"
+
+
+def put(visit: Visit, name: str, value: str) -> None:
+    script = "([id, value]) => { const input = document.getElementById(id); input.value = value; "
+    visit.page.evaluate(script + "input.dispatchEvent(new Event('input', {bubbles: true})); }", [name, value])

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {coversSettings, shapeRows} from '../../../../interface/web/core/branch_rows.js';
+import {formatError, shareLabel, summarySentence} from '../../../../interface/web/core/branch_sentences.js';
+import {assertNear, likelyView, oddsOf} from '../../../support/scripts/views.js';
+
+const near = (found, wanted, what) => assertNear(assert, found, wanted, what);
+
+const rounded = figure => Number(figure.toFixed(6));
+
+// A view whose rows begin with words of two tokens, and whose shares are no product of token odds.
+function wordView(k = 3, depth = 4, asked = {}) {
+  const view = likelyView(k, depth, {odds: 'words', ...asked});
+  view.branches.forEach((branch, index) => {
+    const text = branch.pieces.slice(0, 2).map(piece => piece.text).join('');
+    branch.next_word = {text, tokens: 2, share: 0.3 / (index + 1), error: 0.0002 * (index + 1)};
+  });
+  view.rest = [
+    {ids: [90], logprobs: [-3], at: [], text: ' sea', end: false, next_word: {share: 0.04, error: 0.0004}},
+    {ids: [91], logprobs: [-4], at: [], text: ' li', end: false, next_word: {share: 0.01, error: 0.01}},
+    {ids: [92], logprobs: [-5], at: [], text: null, end: true, next_word: {share: 0.005, error: 0}},
+  ];
+  return view;
+}
+
+test('with odds of words a share is that of the word, and coverage is their sum', () => {
+  const drawn = shapeRows(wordView(), {odds: 'words'});
+  assert.deepEqual(drawn.rows.map(row => rounded(row.share.p)), [0.3, 0.15, 0.1]);
+  assert.deepEqual(drawn.rows.map(row => row.next_word.tokens), [2, 2, 2]);
+  near(drawn.coverage.p, 0.55, 'coverage');
+  near(drawn.rest.p, 0.45, 'the rest');
+  near(drawn.wordError, 0.0006, 'the error');
+  assert.equal(shapeRows(likelyView(3, 4)).wordError, null);
+});
+
+test('fewer rows keep their words’ shares, and the others are among the other words', () => {
+  const drawn = shapeRows(wordView(), {odds: 'words', k: 1});
+  near(drawn.coverage.p, 0.3, 'coverage');
+  assert.deepEqual(drawn.others.map(other => rounded(other.odds.p)), [0.15, 0.1, 0.04, 0.02, 0.005]);
+  assert.deepEqual(drawn.others.map(other => Boolean(other.odds.bound)), [false, false, false, true, false]);
+  assert.deepEqual(drawn.others.map(other => other.end), [false, false, false, false, true]);
+  assert.deepEqual([drawn.others[0].text, drawn.others[0].ids.length], [wordView().branches[1].next_word.text, 2]);
+});
+
+test('a row shows its first word whole, however short rows are', () => {
+  const lengths = depth => shapeRows(wordView(), {odds: 'words', depth}).rows.map(row => row.ids.length);
+  assert.deepEqual(lengths(1), [2, 2, 2]);
+  assert.deepEqual(lengths(3), [3, 3, 3]);
+});
+
+test('at another temperature or top-p shares are those of tokens, and the caption says so', () => {
+  for (const settings of [{temperature: 0.5}, {top_p: 0.9}, {temperature: 0}]) {
+    const drawn = shapeRows(wordView(), {odds: 'words', ...settings});
+    assert.equal(drawn.wordError, null);
+    assert.ok(drawn.rows.every(row => row.next_word === undefined));
+    const [row] = drawn.rows;
+    near(row.share.p, row.figures[0].p, 'a token’s odds');
+    assert.match(summarySentence({state: 'settled'}, drawn), /first token, .* The odds of words are known at temperature 1 and top-p 1 only\./);
+  }
+  near(shapeRows(wordView(), {odds: 'words', temperature: 0.5}).rows[0].share.p, oddsOf(wordView().branches[0].ids.slice(0, 1), 0.5), 'share');
+});
+
+test('a view has the odds of words or of tokens, and only the mode likely has words', () => {
+  const words = wordView(), tokens = likelyView(3, 4), sampled = {...tokens, asked: {...tokens.asked, mode: 'forks'}};
+  assert.ok(coversSettings(words, {odds: 'words'}) && coversSettings(words, {}) && !coversSettings(words, {odds: 'tokens'}));
+  assert.ok(coversSettings(tokens, {odds: 'tokens'}) && coversSettings(tokens, {}) && !coversSettings(tokens, {odds: 'words'}));
+  assert.ok(coversSettings(sampled, {odds: 'words'}));
+});
+
+test('a share is said to be of a word, and how well it is known', () => {
+  const drawn = shapeRows(wordView(), {odds: 'words'});
+  assert.match(summarySentence({state: 'settled'}, drawn), /^Each share is the chance of the row’s next word, known to ±0\.1\u00a0%, as the model gives it\./);
+  const label = word => shareLabel({share: {p: 0.12}, apart: 1, pieces: [], next_word: word}).replaceAll('\u00a0', ' ');
+  assert.equal(label({text: ' careful', tokens: 1, share: 0.12, error: 0}), '12 % chance of this next word, “careful”');
+  assert.equal(label({text: '', tokens: 0, share: 0.12, error: 0}), '12 % chance that the text ends here');
+  const error = figure => formatError(figure).replaceAll('\u00a0', ' ');
+  assert.deepEqual([0, 0.0004, 0.001, 0.0012, 0.02].map(error), ['±0.1 %', '±0.1 %', '±0.1 %', '±0.2 %', '±2 %']);
+});
