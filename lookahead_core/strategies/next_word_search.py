@@ -24,7 +24,7 @@ LEAST_NEEDED = 2e-6
 """Beginnings with less probability are never followed; they count in the error."""
 WIDTH = 48
 """Nodes per pass at most."""
-MAX_ROUNDS = 24
+MAX_ROUNDS = 48
 """Passes of a search at most; what is not known by then is in the error."""
 MAX_TOKENS = 16
 """Tokens of a word at most."""

@@ -15,6 +15,7 @@ from lookahead_core.errors import LookaheadError
 from lookahead_core.text.boundaries import WORD, boundary_levels
 from tests.conftest import CORPUS
 from tests.support.families import plain_rows_by_length
+from tests.support.parameters import mostly_slow
 from tests.support.spelling import tokens_as_bytes
 
 Path = tuple[int, ...]
@@ -99,7 +100,7 @@ def check(model: Model, text: str, guess: str, heal: bool) -> float:
     return found.probability
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", mostly_slow(range(3), 1))
 def test_the_odds_of_a_guess_equal_an_enumeration_of_its_tokenizations(tiny_model: Model, seed: int) -> None:
     draw = random.Random(seed)
     line = draw.choice(CORPUS)

@@ -15,6 +15,7 @@ from lookahead_core.engines.deferred import DeferredEngine, PassNeeded
 from lookahead_core.strategies.lookahead_options import MODES
 from lookahead_core.tree import TokenTree
 from tests.support.families import make, plain_rows
+from tests.support.parameters import mostly_slow
 
 TEXTS = ("The old keeper said", "The old keeper sa", "The sea and ", "The sea.", "sea")
 FAMILIES = ("llama", "bloom")
@@ -66,7 +67,9 @@ def test_each_result_equals_the_documents_own_and_the_passes_are_those_of_the_lo
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("options", [{}, {"until": "word"}, {"heal": True}, {"heal": True, "speculate": True}])
+@pytest.mark.parametrize(
+    "options", mostly_slow([{"heal": True}, {}, {"until": "word"}, {"heal": True, "speculate": True}], 1)
+)
 def test_texts_with_healing_and_ends_give_what_each_gets_alone(
     tiny_model: Model, mode: str, options: dict[str, Any]
 ) -> None:

@@ -16,6 +16,7 @@ from lookahead_core.strategies.lookahead_options import MODES, LookaheadOptions
 from lookahead_core.text.codec import split_bytes
 from lookahead_core.text.context_window import window_start
 from tests.conftest import tiny_llama
+from tests.support.parameters import mostly_slow
 
 TEXTS = ["The old keeper said", "The old keeper sa", "The sea and ", "The sea."]
 
@@ -36,7 +37,7 @@ def settled(document: Document, text: str, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", mostly_slow(TEXTS, 2))
 def test_a_prefetched_view_equals_the_one_after_accepting_which_then_costs_no_pass(
     tiny_model: Model, text: str, mode: str
 ) -> None:

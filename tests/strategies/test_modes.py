@@ -20,6 +20,7 @@ from tests.conftest import tiny_llama
 from tests.serving.test_json_view import Node as PackedNode
 from tests.strategies.test_sampling import reference_noise, reference_odds
 from tests.support.families import make, plain_rows
+from tests.support.parameters import mostly_slow
 from tests.support.scripted_model import parrot
 from tests.support.spelling import tokens_as_bytes
 
@@ -311,7 +312,7 @@ def cut_by_reading(model: Model, start: list[int], row: tuple[int, ...], until: 
     return row, len(row)
 
 
-@pytest.mark.parametrize("until", ENDINGS)
+@pytest.mark.parametrize("until", mostly_slow(ENDINGS, 2))
 @pytest.mark.parametrize("mode", ["likely", pytest.param("sampled", marks=pytest.mark.slow)])
 def test_a_branch_grows_to_the_first_boundary_and_no_further(teller: Model, until: str, mode: str) -> None:
     cuts, plain = 0, re.compile(rb"[A-Za-z ,.\n]+")

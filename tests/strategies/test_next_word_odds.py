@@ -23,6 +23,7 @@ from lookahead_core.strategies.next_word_search import MAX_ROUNDS
 from lookahead_core.text.words import first_word_size
 from tests.conftest import CORPUS, tiny_llama
 from tests.support.families import make, plain_rows_by_length
+from tests.support.parameters import mostly_slow
 from tests.support.scripted_model import parrot
 from tests.support.spelling import tokens_as_bytes
 
@@ -202,11 +203,10 @@ def test_words_of_several_tokens_are_merged_with_all_their_tokenizations(speller
 
 
 @pytest.mark.slow
-def test_next_word_odds_equal_an_exhaustive_enumeration_after_200_prompts(models: list[Model], speller: Model) -> None:
-    results = [
-        check([*models, speller][index % 5], text, heal=index % 3 == 0) for index, text in enumerate(texts(200, seed=2))
-    ]
-    assert statistics.mean(result.odds_error > TOLERANCE + ROUNDING for result in results) <= 0.02
+def test_next_word_odds_equal_an_exhaustive_enumeration_after_200_prompts(models: list[Model]) -> None:
+    for index, text in enumerate(texts(200, seed=2)):
+        result = check(models[index % len(models)], text, heal=index % 3 == 0)
+        assert result.odds_error <= TOLERANCE + ROUNDING, text
 
 
 @pytest.mark.parametrize("text", ["Once upon a ti", "After careful ", "the lighth", "Then the"])
@@ -373,7 +373,7 @@ def prose(count: int, seed: int) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("text", ["The keep", "Once upon a time ", "Then the thermo"])
+@pytest.mark.parametrize("text", mostly_slow(["The keep", "Once upon a time ", "Then the thermo"], 1))
 def test_a_prefetched_view_of_words_equals_the_one_after_accepting_which_then_costs_no_pass(
     models: list[Model], text: str
 ) -> None:

@@ -12,6 +12,7 @@ import torch
 from lookahead_core import Document, Model, TextError, load_model, stream_batch
 from tests.conftest import tiny_llama
 from tests.support.families import make
+from tests.support.parameters import mostly_slow
 
 TOKENS = ["a", "s", "e", "▁", "▁sea", "sea", "▁se", "son", "▁a", ".", "an", "<end>"]
 END = TOKENS.index("<end>")
@@ -83,7 +84,7 @@ def ways_to(word: str, before: str, texts: dict[Any, float], depth: int, typed: 
 
 
 @pytest.mark.parametrize("word", ["sea", "a", "se", "season", "a sea", "an"])
-@pytest.mark.parametrize("before", ["a sea.", "a se", "a "])
+@pytest.mark.parametrize("before", mostly_slow(["a se", "a sea.", "a "], 1))
 def test_a_search_to_the_end_finds_the_exact_odds_and_the_likeliest_ways(model: Model, word: str, before: str) -> None:
     document = Document(model, before)
     result = document.lookahead(towards=word, k=4, depth=3, budget=4096, width=64)
@@ -105,7 +106,7 @@ def test_a_search_to_the_end_finds_the_exact_odds_and_the_likeliest_ways(model: 
         assert word not in "".join(TEXTS[token_id] for token_id in branch.token_ids[start + 1 :])
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", mostly_slow(range(4), 1))
 @pytest.mark.parametrize(("budget", "width"), [(1, 1), (2, 1), (5, 2), (20, 8), (100, 16)])
 def test_the_bounds_hold_at_each_step_and_never_widen(seed: int, budget: int, width: int) -> None:
     model = few_tokens(seed)

@@ -20,6 +20,7 @@ from lookahead_core.tree import Node, TokenTree
 from tests.conftest import tiny_llama
 from tests.engines.test_engine_laws import assert_rows_equal_plain, evaluate_in_passes, random_tree
 from tests.support.families import CACHED, make
+from tests.support.parameters import mostly_slow
 
 LLAMA_SHAPED = ("llama", "mistral", "qwen2", "qwen3")
 """Families that are compiled."""
@@ -49,7 +50,7 @@ def compiled_engine(hf_model: Any) -> CachedEngine:
 
 @compiling
 @pytest.mark.parametrize("family", LLAMA_SHAPED)
-@pytest.mark.parametrize("limit", [8, 64])
+@pytest.mark.parametrize("limit", mostly_slow([8, 64], 1))
 def test_with_compiled_layers_every_prediction_equals_a_plain_forward(family: str, limit: int) -> None:
     hf_model = random_model(family, limit)
     for seed, size in ((0, 1), (1, 7), (2, 100)):
