@@ -28,7 +28,7 @@ MAX_ROUNDS = 48
 """Passes of a search at most; what is not known by then is in the error."""
 MAX_TOKENS = 16
 """Tokens of a word at most."""
-OUTSIDERS = 8
+OUTSIDERS = 32
 """Words after the shown ones that are checked for whether they might be likelier."""
 
 
