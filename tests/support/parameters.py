@@ -11,4 +11,9 @@ import pytest
 def mostly_slow(values: Iterable[Any], count: int) -> list[Any]:
     """Return values as parameters for `pytest.mark.parametrize`; those after the first `count` are slow."""
     listed = list(values)
-    return [*listed[:count], *(pytest.param(value, marks=pytest.mark.slow) for value in listed[count:])]
+    return [*listed[:count], *(_slow(value) for value in listed[count:])]
+
+
+def _slow(value: Any) -> Any:
+    """Return a value as a slow parameter; a tuple stays one value for each of the names that it stands for."""
+    return pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.slow)

@@ -38,12 +38,13 @@ pytestmark = pytest.mark.skipif(
 )
 WEIGHTS = ["input_norm", "qkv", "bias", "query_norm", "key_norm", "o_proj", "mlp_norm", "gate_up", "down"]
 KINDS = [kind for kind in compiled_layers.REGISTERS if registers() and kind[1] <= registers()[0]]
-"""Registers that this processor has: one with AVX-512 has those of AVX2 as well."""
+"""Registers that this processor has, widest first: one with AVX-512 has those of AVX2 as well."""
+SLOW = [pytest.mark.slow]
 
 
-@pytest.fixture(params=KINDS, ids=[kind[0] for kind in KINDS])
+@pytest.fixture(params=[pytest.param(kind, marks=SLOW[: kind != KINDS[0]], id=kind[0]) for kind in KINDS])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Compile for AVX-512, then for AVX2."""
+    """Compile for the widest registers of this processor, and among the slow tests for the others too."""
     name, *found = request.param
     monkeypatch.setattr(compiled_layers, "registers", lambda: tuple(found))
     return str(name)
