@@ -1132,6 +1132,6 @@ def test_a_row_that_does_not_reach_the_requested_boundary_says_so(bench: Bench) 
     view["branches"][0]["pieces"][2]["ends"] = 3
     bench.show(view | {"asked": view["asked"] | {"until": "sentence"}})
     bench.set(**ASKED | {"until": "sentence"})
-    signs = [row.locator(".sign").count() for row in bench.page.locator(".branch").all()]
+    signs = [row.locator(".sign, .stopped").count() for row in bench.page.locator(".branch").all()]
     assert signs[0] == 0
     assert all(count == 1 for count in signs[1:])
