@@ -506,7 +506,7 @@ def test_scores_of_a_large_vocabulary_are_computed_in_smaller_chunks(
     tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = highlights(Document(tiny_model, TEXT))
-    monkeypatch.setattr("lookahead_core.analysis.highlights.MAX_LOGITS", 4 * tiny_model.vocabulary)
+    monkeypatch.setattr("lookahead_core.analysis.window_reading.MAX_LOGITS", 4 * tiny_model.vocabulary)
     document = Document(tiny_model, TEXT)
     *steps, last = highlights_steps(document)
     total = len(document.token_ids)

@@ -1,0 +1,84 @@
+"""Reads a text window by window, and keeps in the tree what the logits before each of its tokens tell about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Generic, TypeVar, cast
+
+import torch
+
+from lookahead_core.analysis.text_spans import ReadingWindow, node_before
+from lookahead_core.document.document import Document
+from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK
+from lookahead_core.errors import LookaheadError
+from lookahead_core.tree import Node
+
+MAX_LOGITS = 40_000_000
+"""Maximum number of logits held at once: a row has one for each token of the vocabulary."""
+T = TypeVar("T")
+
+
+class WindowReader(Generic[T]):
+    """Computes one fact of type T for each token of a text that another token precedes, and keeps it in the tree."""
+
+    def __init__(self, facts_of: Callable[[torch.Tensor, list[int]], Iterable[T]], key: Hashable) -> None:
+        """`facts_of` takes rows of logits and the token id that each predicts, and returns their facts, never None.
+
+        `key` names the kind of fact: facts of two kinds have different keys.
+        """
+        self._facts_of = facts_of
+        self._key = key
+        self.facts: dict[int, T] = {}
+        """The facts so far, by index in `document.token_ids`."""
+
+    def read(self, document: Document, windows: Sequence[ReadingWindow]) -> Iterator[int]:
+        """Read the windows in order; yield after each forward pass how many of their tokens are done.
+
+        A new view of the tree begins with each window. The generator may be abandoned: the tree keeps what was
+        computed. Raises LookaheadError if the text has changed between two steps.
+        """
+        token_ids, done = document.token_ids, 0
+        for window in windows:
+            document.new_view()
+            for read in self._read_window(document, window):
+                yield done + read
+                if document.token_ids != token_ids:
+                    raise LookaheadError("The text has changed while it was read; read it again.")
+            done += window.end - window.begin
+
+    def _read_window(self, document: Document, window: ReadingWindow) -> Iterator[int]:
+        """Evaluate a window; yield after each forward pass how many of its tokens are done, and add their facts."""
+        engine, tree, token_ids = document.model.engine, document.tree, document.token_ids
+        path = tree.path(node_before(document, window.end - 1, window.start))
+        # The fact of a token comes from the logits of the node before it.
+        token_after = {node: token for token, node in enumerate(path, window.end - len(path)) if token >= window.begin}
+        pending = [node for node, token in token_after.items() if self._known(node, token_ids[token]) is None]
+        due = dict.fromkeys([*engine.nodes_to_prefill(pending[0]), *pending]) if pending else {}
+        for chunk in _chunks(list(due), document.model.vocabulary):
+            nodes = [node for node in chunk if node in token_after]
+            if nodes:
+                next_ids = [token_ids[token_after[node]] for node in nodes]
+                found = self._facts_of(engine.score(nodes).logits_of(nodes), next_ids)
+                for node, token_id, fact in zip(nodes, next_ids, found, strict=True):
+                    tree.memoize(node, (self._key, token_id), fact)
+                yield token_after[nodes[-1]] + 1 - window.begin
+            else:
+                engine.prefill(chunk)
+                yield 0
+        for node, token in token_after.items():
+            self.facts[token] = cast(T, self._known(node, token_ids[token]))
+
+    def _known(self, node: Node, token_id: int) -> T | None:
+        return (node.memo or {}).get((self._key, token_id))
+
+
+def _chunks(nodes: list[Node], vocabulary: int) -> Iterator[list[Node]]:
+    """Yield the nodes, in order, in chunks for one forward pass each: at most `MAX_LAST_CHUNK` nodes.
+
+    A chunk of several nodes has at most `MAX_LOGITS` logits, with one row of `vocabulary` logits per node.
+    """
+    most = max(1, MAX_LOGITS // vocabulary)
+    while nodes:
+        size = min(most, len(nodes) if len(nodes) <= MAX_LAST_CHUNK else PREFILL_CHUNK)
+        yield nodes[:size]
+        nodes = nodes[size:]
