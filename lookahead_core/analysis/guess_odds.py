@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import heapq
 import math
-import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,8 +13,8 @@ import torch
 from lookahead_core.document.document import Document
 from lookahead_core.engines.engine import prefill_in_chunks
 from lookahead_core.errors import LookaheadError
+from lookahead_core.strategies.next_word_rows import first_characters
 from lookahead_core.text.boundaries import CONTEXT_CHARACTERS, WORD, boundary_levels
-from lookahead_core.text.codec import TextCodec
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node
 
@@ -107,37 +106,6 @@ def guess_odds_steps(document: Document, guess: str, *, heal: bool = False) -> I
     yield GuessOdds(texts, min(1.0, search.low), min(1.0, search.low + search.open))
 
 
-class _TokenIndex:
-    """The tokens of a vocabulary by their bytes, and by their first characters."""
-
-    def __init__(self, codec: TextCodec, vocabulary: int) -> None:
-        spelled = [codec.bytes_of(token_id) for token_id in range(vocabulary)]
-        self.ids: dict[bytes, list[int]] = {}
-        numbers: dict[str, int] = {"": 0}
-        first = []
-        for token_id, each in enumerate(spelled):
-            if each:
-                self.ids.setdefault(each, []).append(token_id)
-            character = each[:4].decode(errors="ignore")[:1]
-            whole = character if each.startswith(character.encode()) else ""
-            first.append(numbers.setdefault(whole, len(numbers)))
-        self.characters = list(numbers)
-        """The distinct first characters; "" stands for tokens without text, and for half a character."""
-        self.first = torch.tensor(first)
-        """For each token, the index of its first character."""
-
-
-_INDEXES: weakref.WeakKeyDictionary[TextCodec, _TokenIndex] = weakref.WeakKeyDictionary()
-
-
-def _index_of(document: Document) -> _TokenIndex:
-    codec = document.model.codec
-    codec.require_tokenizer()
-    if codec not in _INDEXES:
-        _INDEXES[codec] = _TokenIndex(codec, document.model.vocabulary)
-    return _INDEXES[codec]
-
-
 @functools.lru_cache(maxsize=100_000)
 def _ends(before: str, text: str, after: str) -> bool | None:
     """Return whether the word `text` has ended, if `after` follows it; None if that depends on what follows then."""
@@ -174,7 +142,6 @@ class _GuessSearch:
     lost: float = 0.0
     """Probability of paths that may spell it, and are not followed."""
     base: Node = field(init=False)
-    index: _TokenIndex = field(init=False)
     before: str = field(init=False)
     """The end of the text: the characters that decide where the next word ends."""
     _waiting: list[_Path] = field(init=False)
@@ -183,7 +150,7 @@ class _GuessSearch:
     def __post_init__(self) -> None:
         head = self.document.tree.head
         self.base = head if not self.typed or head.parent is None else head.parent
-        self.index, self.before = _index_of(self.document), self.document.text[-CONTEXT_CHARACTERS:]
+        self.before = self.document.text[-CONTEXT_CHARACTERS:]
         self._waiting = [_Path((), 1.0, "", self.document.passage.end, self.typed)]
 
     @property
@@ -229,8 +196,7 @@ class _GuessSearch:
             spellings += [b" " + spelling for spelling in spellings]
         ids = {token_id for spelling in spellings for token_id in codec.tokens_starting_with(spelling)}
         for spelling in spellings:
-            for size in range(least, len(spelling)):
-                ids.update(self.index.ids.get(spelling[:size], ()))
+            ids.update(codec.beginnings.prefixes(spelling, least))
         return {token_id for token_id in ids if token_id < vocabulary}
 
     def _end_word(self, path: _Path, probabilities: torch.Tensor) -> set[int]:
@@ -241,20 +207,21 @@ class _GuessSearch:
         text = next((text for text in self.texts if path.characters.startswith(text)), None)
         if text is None:
             return set()
-        after, characters = path.characters[len(text) :], self.index.characters
+        beginnings = self.document.model.codec.beginnings
+        after, characters = path.characters[len(text) :], beginnings.characters
         kinds: list[bool | None] = [None] * len(characters)
         if not path.text_end.partial:
             kinds = [_ends(self.before, text, after + character) if character else None for character in characters]
-        first = self.index.first.to(probabilities.device)[: len(probabilities)]
+        first = first_characters(beginnings, probabilities)
         by_first = torch.zeros(len(kinds), dtype=probabilities.dtype, device=probabilities.device)
-        by_first.index_add_(0, first, probabilities[: len(first)])
+        by_first.index_add_(0, first, probabilities)
         end_ids = sorted(token_id for token_id in self.document.model.end_token_ids if token_id < len(probabilities))
         ended = float(probabilities[end_ids].sum()) if end_ids and _ends(self.before, text, f"{after} ") else 0.0
         self.low += path.mass * (ended + math.fsum(float(p) for p, kind in zip(by_first, kinds, strict=True) if kind))
         unclear = torch.tensor([kind is None for kind in kinds], device=first.device)[first]
         unclear[end_ids] = False
-        open_mass = float(probabilities[: len(first)][unclear].sum())
-        likely = (probabilities[: len(first)] * unclear).topk(min(FOLLOWED, len(first)))
+        open_mass = float(probabilities[unclear].sum())
+        likely = (probabilities * unclear).topk(min(FOLLOWED, len(first)))
         followed = {int(i) for i, p in zip(likely.indices, likely.values, strict=True) if float(p) > LEAST_SHARE}
         self.lost += path.mass * max(0.0, open_mass - math.fsum(float(probabilities[i]) for i in followed))
         return followed

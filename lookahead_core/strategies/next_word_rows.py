@@ -107,6 +107,22 @@ def _closing(probabilities: torch.Tensor, row: torch.Tensor, mask: torch.Tensor)
     return ClosingTokens(total, best, float(row[best]))
 
 
+def first_characters(beginnings: TokenBeginnings, row: torch.Tensor) -> torch.Tensor:
+    """Return for each token id of a row the index of its first character in `beginnings.characters`.
+
+    Ids that the tokenizer does not have count as tokens without text. The result is on the row's device, and is kept in
+    `beginnings.derived`.
+    """
+    key = ("first characters", len(row), row.device)
+    if key not in beginnings.derived:
+        first = torch.full((len(row),), NO_TEXT)
+        known = torch.tensor(beginnings.first)[: len(row)]
+        first[: len(known)] = known
+        beginnings.derived[key] = first.to(row.device)
+    found: torch.Tensor = beginnings.derived[key]
+    return found
+
+
 def word_ends(beginnings: TokenBeginnings, row: torch.Tensor, characters: str, before: str, partial: bytes) -> WordEnds:
     """Return the tokens that end the word which begins with `characters`, after the text `before`.
 
@@ -145,14 +161,12 @@ def _representative(character: str) -> str:
 
 
 def _word_ends(beginnings: TokenBeginnings, row: torch.Tensor, tail: tuple[str, int]) -> WordEnds:
-    first = torch.full((len(row),), NO_TEXT)
-    known = torch.tensor(beginnings.first)[: len(row)]
-    first[: len(known)] = known
+    first = first_characters(beginnings, row)
     kinds = [_kind(character, *tail) for character in beginnings.characters]
     # Control tokens end a word, as end tokens do; before a word they begin none.
     kinds[NO_TEXT] = "closing" if tail[1] > 0 or tail[0] else "ignored"
     masks = (
-        torch.tensor([kind == name for kind in kinds], dtype=torch.float32)[first].to(row.device)
+        torch.tensor([kind == name for kind in kinds], dtype=torch.float32, device=row.device)[first]
         for name in ("closing", "closing_before_sign", "open", "ignored")
     )
     return WordEnds(*masks)

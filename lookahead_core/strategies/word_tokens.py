@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -148,8 +147,7 @@ class WordTokens:
         yield from self._touching
         for missing in self.matcher.open_beginnings(state):
             yield from self._codec.tokens_starting_with(missing)
-            for size in range(1, len(missing)):
-                yield from self._tokens_of(missing[:size])
+            yield from self._codec.beginnings.prefixes(missing)
 
     def _find_touching(self) -> Iterator[int]:
         """Yield the tokens that contain the word, or end with a beginning of it."""
@@ -159,11 +157,6 @@ class WordTokens:
             spelled = self._codec.bytes_of(token_id)
             if word in spelled or spelled.endswith(beginnings):
                 yield token_id
-
-    def _tokens_of(self, spelled: bytes) -> Iterator[int]:
-        """Yield the tokens with exactly these bytes: they come first among those that begin with them."""
-        found = self._codec.tokens_starting_with(spelled)
-        return itertools.takewhile(lambda token_id: self._codec.bytes_of(token_id) == spelled, found)
 
 
 def _only_bounds(matcher: WordMatcher, state: WordState, spelled: bytes) -> bool:
