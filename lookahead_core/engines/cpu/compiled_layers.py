@@ -43,8 +43,6 @@ ROWS = 64
 in bfloat16 on processors with AMX, where packed matrices are faster: measured in docs/performance-notes.md."""
 REGISTERS = (("avx512f", 16, ((6, 2), (14, 1))), ("avx2", 8, ((6, 1),)))
 """Best first: a processor feature, float32 numbers in a register, and (rows, column groups) whose sums fill all."""
-CACHE_LINE = 64
-"""Bytes in a cache line."""
 TRIED_PASSES = ((1, 20), (4, 0), (6, 64), (7, 250), (14, 31), (32, 9))
 """(rows, earlier slots) of the passes with which a compiled layer is compared with the reference."""
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 2e-2}
@@ -171,19 +169,10 @@ def paired(weight: torch.Tensor, lanes: int) -> torch.Tensor:
 
     The copy is int16, the bits of bfloat16 numbers, of shape (outputs / (2 * lanes), inputs, lanes, 2). Its element
     [g, i, l, h] is the number [(2 * g + h) * lanes + l, i] of the matrix. `outputs` must be a multiple of `2 * lanes`
-    (RuntimeError).
+    (RuntimeError). Its address is a multiple of 64, as that of any memory that PyTorch allocates on the CPU.
     """
-    height, depth = weight.shape
-    halves = weight.detach().bfloat16().view(torch.int16).view(height // (2 * lanes), 2, lanes, depth)
-    return aligned(halves.permute(0, 3, 2, 1))
-
-
-def aligned(numbers: torch.Tensor) -> torch.Tensor:
-    """Return a contiguous copy on the CPU, of the same dtype and shape, whose address is a multiple of CACHE_LINE."""
-    spare = CACHE_LINE // numbers.element_size()
-    room = torch.empty(numbers.numel() + spare, dtype=numbers.dtype, device="cpu")
-    first = -room.data_ptr() % CACHE_LINE // numbers.element_size()
-    return room[first : first + numbers.numel()].view(numbers.shape).copy_(numbers)
+    halves: torch.Tensor = weight.detach().bfloat16().view(torch.int16).unflatten(0, (-1, 2, lanes))
+    return halves.permute(0, 3, 2, 1).clone(memory_format=torch.contiguous_format)
 
 
 @torch.inference_mode()
@@ -215,8 +204,7 @@ def _refusals(layers: Sequence[Any], reference: Callable[[Any], LayerFunction]) 
         attention, mlp = layer.self_attn, layer.mlp
         inputs = attention.q_proj, attention.k_proj, attention.v_proj
         others = attention.o_proj, mlp.gate_proj, mlp.up_proj, mlp.down_proj
-        norms = [module for module in layer.modules() if hasattr(module, "variance_epsilon")]
-        if len({norm.variance_epsilon for norm in norms}) > 1:
+        if len({norm.variance_epsilon for norm in layer.modules() if hasattr(norm, "variance_epsilon")}) > 1:
             yield "its norms differ in epsilon"
         if any(linear.bias is not None for linear in others) or len({linear.bias is None for linear in inputs}) > 1:
             yield "a projection has a bias"
@@ -234,9 +222,8 @@ def _refusals(layers: Sequence[Any], reference: Callable[[Any], LayerFunction]) 
 
 def is_exact(weight: torch.Tensor) -> bool:
     """Whether a matrix is on the CPU, of dtype bfloat16 or float32, and bfloat16 holds all its numbers exactly."""
-    if weight.device.type != "cpu" or weight.dtype not in TOLERANCE:
-        return False
-    return weight.dtype is torch.bfloat16 or bool((weight.detach().bfloat16() == weight.detach()).all())
+    known = weight.device.type == "cpu" and weight.dtype in TOLERANCE
+    return known and (weight.dtype is torch.bfloat16 or bool((weight.bfloat16() == weight).all()))
 
 
 def shape_of(layer: Any) -> LayerShape:
@@ -304,7 +291,7 @@ class CompiledLayers:
             if weights[name].shape != expected:
                 raise ValueError(f"{name} has the shape {tuple(weights[name].shape)}, and must have {expected}.")
         return [
-            paired(weights[name], shape.lanes) if len(expected) == 2 else aligned(weights[name].detach().float())
+            paired(weights[name], shape.lanes) if len(expected) == 2 else weights[name].detach().clone().float()
             for name, expected in weight_shapes(shape).items()
         ]
 
@@ -406,8 +393,7 @@ def random_pass(
     for count, start in sizes:
         visible = randn(1, 1, count, start + count) < 1
         visible[..., 0] = True
-        mask = torch.zeros(visible.shape, dtype=compiled.dtype, device="cpu")
-        mask.masked_fill_(~visible, torch.finfo(compiled.dtype).min)
+        mask = torch.zeros_like(visible, dtype=compiled.dtype).masked_fill(~visible, torch.finfo(compiled.dtype).min)
         keys, values = randn(2, 1, shape.key_heads, start + count, shape.head_width).to(compiled.dtype)
         trees.append(TreeRows(start, mask, [(keys, values)] * len(compiled)))
     count = sum(tree.count for tree in trees)

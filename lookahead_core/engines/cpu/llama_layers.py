@@ -88,8 +88,6 @@ class CompiledForward:
         self._model_copy = weakref.proxy(model_copy)
         self._own = type(model_copy).forward
         self.compiled, self.compiles_large_passes = compiled, compiles_large_passes(compiled.dtype)
-        self._ropes = torch.empty(0)
-        """Rotary embeddings by position, up to the largest position so far."""
 
     def __call__(self, input_ids: torch.Tensor, **inputs: Any) -> Any:
         body, ids = self._model_copy.model, input_ids[0]
@@ -124,20 +122,14 @@ class CompiledForward:
         return torch.cat([self.compiled(part_rows, angles, [part]) for part_rows, angles, part in each])
 
     def _rope_at(self, positions: torch.Tensor) -> torch.Tensor:
-        """Return the rotary embeddings at positions, a 1-D tensor that is not empty; shape (positions, 2 * head width).
+        """Return the rotary embeddings at positions, a 1-D tensor; shape (positions, 2 * head width).
 
-        For each position: the cosines, then the sines with the first half negated, in the model's dtype. They are
-        computed once, and kept for later passes.
+        For each position: the cosines, then the sines with the first half negated, in the model's dtype.
         """
-        longest = int(positions.max()) + 1
-        if longest > len(self._ropes):
-            # Models whose rotary embedding depends on the text's length use the uncached engine.
-            known = torch.arange(2 * longest, device=positions.device)[None]
-            like = torch.empty(0, dtype=self._model_copy.dtype, device=positions.device)
-            cosine, sine = self._model_copy.model.rotary_emb(like, known)
-            first, second = sine[0].chunk(2, -1)
-            self._ropes = torch.cat([cosine[0], -first, second], -1)
-        return self._ropes[positions]
+        like = torch.empty(0, dtype=self._model_copy.dtype, device=positions.device)
+        cosine, sine = self._model_copy.model.rotary_emb(like, positions[None])
+        first, second = sine[0].chunk(2, -1)
+        return torch.cat([cosine[0], -first, second], -1)
 
 
 def float32_reference(layer: Any) -> LayerFunction:

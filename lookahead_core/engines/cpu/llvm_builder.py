@@ -225,19 +225,12 @@ class FunctionBuilder:
     def sums_of_lanes(self, vectors: Sequence[Any]) -> Any:
         """Emit and return a vector whose lane i is the sum of all lanes of `vectors[i]`; there are as many as lanes.
 
-        All sums add their lanes in the same order: halves of the vector, then halves of these, and so on.
+        All sums add their lanes in the same order: neighbours, then neighbouring sums of these, and so on.
         """
-        lane_count = len(vectors)
-        half = lane_count // 2
-        while half:
-            segments = range(0, 2 * lane_count, 2 * half)
-            lower = [lane for segment in segments for lane in range(segment, segment + half)]
-            upper = [lane + half for lane in lower]
-            vectors = [
-                self.at.fadd(self._pick(left, right, lower), self._pick(left, right, upper))
-                for left, right in zip(vectors[::2], vectors[1::2], strict=True)
-            ]
-            half //= 2
+        even, odd = range(0, 2 * len(vectors), 2), range(1, 2 * len(vectors), 2)
+        while len(vectors) > 1:
+            pairs = list(zip(vectors[::2], vectors[1::2], strict=True))
+            vectors = [self.at.fadd(self._pick(*pair, even), self._pick(*pair, odd)) for pair in pairs]
         return vectors[0]
 
     def _pick(self, left: Any, right: Any, lanes: Sequence[int]) -> Any:

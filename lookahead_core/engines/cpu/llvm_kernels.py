@@ -246,8 +246,8 @@ class KernelBuilder:
             [code.load_float(query, code.index(row, query_width, column), self.vector) for column in columns]
             for row in range(rows)
         ]
-        products_of = [[code.variable(self.zero) for _ in range(lanes)] for _ in range(rows)]
         with code.loop(0, slots, lanes) as first:
+            products_of: list[list[Any]] = [[] for _ in range(rows)]
             for lane in range(lanes):
                 slot = at.add(first, I64(lane))
                 # Lanes after the last slot read its key again: there may be no memory after it.
@@ -257,9 +257,9 @@ class KernelBuilder:
                     products = at.fmul(queries[row][0], key[0])
                     for query_part, key_part in zip(queries[row][1:], key[1:], strict=True):
                         products = code.fma(query_part, key_part, products)
-                    products_of[row][lane].set(products)
+                    products_of[row].append(products)
             for row in range(rows):
-                sums = code.sums_of_lanes([products.get() for products in products_of[row]])
+                sums = code.sums_of_lanes(products_of[row])
                 masked = code.load_float(mask, code.index(row, mask_width, first), self.vector, self.cache_type)
                 code.store_float(at.fadd(sums, masked), scores, code.index(row, score_width, first))
         return code.end()

@@ -228,10 +228,8 @@ class LayersBuilder:
         with self._trees() as tree, code.loop(0, shape.heads) as head:
             slots = at.add(tree["start"], tree["rows"])
             first_slot = at.mul(at.udiv(head, I64(shape.heads // shape.key_heads)), tree["capacity"])
-            keys, values = (
-                code.address(tree[name], at.mul(first_slot, I64(shape.head_width)), kernels.cache_type)
-                for name in ("keys", "values")
-            )
+            first_number = at.mul(first_slot, I64(shape.head_width))
+            keys, values = (code.address(tree[name], first_number, kernels.cache_type) for name in CACHE)
             with code.chunks(tree["rows"], ATTEND) as (first, count), team.turn():
                 row, column = at.add(tree["first"], first), at.mul(head, I64(shape.head_width))
                 query, out = (

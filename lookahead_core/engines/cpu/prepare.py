@@ -72,10 +72,9 @@ def prepare(model_copy: Any, *, compute: str = "auto") -> Computation:
     not_packed = _why_not_packed(linears)
     not_compiled = _why_not_compiled(linears, model_copy.dtype, compute) or use_compiled_layers(model_copy)
     head = model_copy.get_output_embeddings()
-    layers = None if not_compiled else model_copy.forward.compiled
-    exact_rows = 0
-    if layers and layers.takes(head):
-        exact_rows = ROWS
+    layers: Any = None if not_compiled else model_copy.forward.compiled
+    exact_rows = ROWS if layers and layers.takes(head) else 0
+    if exact_rows:
         model_copy.set_output_embeddings(CompiledHead(head.weight, layers))
     else:
         use_float32_head(model_copy)

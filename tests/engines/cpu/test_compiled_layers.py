@@ -23,7 +23,7 @@ from lookahead_core import Settings, load_model
 from lookahead_core.engines.cache import FlatCache
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.cpu import compiled_layers, prepare
-from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, aligned, compile_layers, paired, registers
+from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, compile_layers, paired, registers
 from lookahead_core.engines.cpu.llama_layers import CompiledForward, float32_reference, use_compiled_layers
 from lookahead_core.engines.cpu.output_head import CompiledHead
 from lookahead_core.engines.cpu.packed_matrix import PackedLinear, packs
@@ -228,7 +228,6 @@ def test_matrices_are_laid_out_at_the_beginning_of_a_line_and_two_columns_to_a_n
     found = paired(weight, 8)
     assert found.shape == (2, 3, 8, 2) and found.data_ptr() % 64 == 0
     assert found.view(torch.bfloat16)[1, 2, 5].tolist() == [weight[16 + 5, 2].item(), weight[16 + 8 + 5, 2].item()]
-    assert aligned(torch.ones(5)).data_ptr() % 64 == 0
 
 
 def other_norm(hf_model: Any) -> None:
