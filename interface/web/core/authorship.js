@@ -45,12 +45,16 @@ export const lengthOfRuns = runs => runs.reduce((sum, {length}) => sum + length,
  * @returns {AuthorRun[]}
  */
 export function runsWithin(runs, start, end) {
+  /** @type {AuthorRun[]} */
+  const found = [];
   let at = 0;
-  return runs.map(run => {
-    const from = Math.max(at, start), to = Math.min(at + run.length, end);
+  for (const run of runs) {
+    const length = Math.min(at + run.length, end) - Math.max(at, start);
+    if (length > 0) found.push(length === run.length ? run : {...run, length});
     at += run.length;
-    return {...run, length: Math.max(0, to - from)};
-  }).filter(({length}) => length);
+    if (at >= end) break;
+  }
+  return found;
 }
 
 /**
@@ -126,15 +130,21 @@ export const earlierRuns = ({text, spans}) =>
  * @param {Span[]} spans
  */
 export function agreeWithSpans(runs, spans) {
-  let at = 0;
-  return joinRuns(runs.flatMap(run => {
-    const parts = partsOf(spans, at, at + run.length);
-    at += run.length;
-    return parts.map(({length, marked}) => {
-      if (marked === (run.author === 'chosen')) return {...run, length};
-      return /** @type {AuthorRun} */ ({length, author: marked ? 'chosen' : 'earlier'});
-    });
-  }));
+  const parts = partsOf(spans, 0, lengthOfRuns(runs));
+  /** @type {AuthorRun[]} */
+  const found = [];
+  let index = 0, left = parts[0].length;   // of the present part
+  for (const run of runs) {
+    for (let rest = run.length; rest > 0;) {
+      while (!left) left = parts[++index].length;
+      const length = Math.min(rest, left), {marked} = parts[index];
+      if (marked !== (run.author === 'chosen')) found.push({length, author: marked ? 'chosen' : 'earlier'});
+      else found.push(length === run.length ? run : {...run, length});
+      rest -= length;
+      left -= length;
+    }
+  }
+  return joinRuns(found);
 }
 
 /**

@@ -12,6 +12,7 @@ const MOST_CHARACTERS = 8_000_000;   // in all steps
 const MOST_MOMENTS = 200;
 const SINGLE_PIECES = new Set(['accepted', 'undone']);
 const CONTEXT = 48;   // characters before a piece, in the list
+const MOST_KNOWN_AUTHORS = 64;   // positions whose authors are kept
 
 /** @param {NewStep} step */
 const sizeOf = ({removed, inserted}) => removed.length + inserted.length;
@@ -91,6 +92,11 @@ export class EditHistory {
    */
   #firstAuthors = null;
   #checked = false;   // whether these authors fit the text
+  /**
+   * The authors at positions that were looked at lately. Without them each key after an undo would compute those of all steps.
+   * @type {Map<number, AuthorRun[]>}
+   */
+  #knownAuthors = new Map();
   #nextNumber = 1;    // of a step
 
   /**
@@ -108,6 +114,7 @@ export class EditHistory {
     const spans = goal ?? spansAfterChange(base, joined, marks);
     this.#abandonUndone(state);
     if (last) this.steps.pop();
+    this.#forgetAuthorsAfter(this.steps.length);
     const patch = spansPatch(base, spans, lengthDifference(joined)), number = last?.number ?? this.#nextNumber++;
     this.steps.push({...joined, marks: patch, number, ...(authors ? {authors} : {})});
     this.position = this.steps.length;
@@ -136,10 +143,14 @@ export class EditHistory {
   forgetBefore() {
     this.#drop(this.position);
     this.#firstAuthors = null;
+    this.#knownAuthors.clear();
   }
 
   /** Drop the steps after the position. */
-  forgetAfter() { this.steps.length = this.position; }
+  forgetAfter() {
+    this.steps.length = this.position;
+    this.#forgetAuthorsAfter(this.position);
+  }
 
   /**
    * The moments that can be gone back to, the newest first: accepted pieces, undone ones, turns, and abandoned texts.
@@ -206,19 +217,22 @@ export class EditHistory {
   }
 
   /**
-   * Replace all of the history.
+   * Replace all of the history. Of more steps than a history keeps, as a file may have, the oldest are dropped, or those that
+   * were undone.
    * @param {Partial<HistoryState>} [history]
    * @param {AbandonedText[]} [left]
    */
   load({steps = [], position = 0, authors} = {}, left = []) {
-    this.steps = steps.map((step, index) => ({number: index + 1, ...step}));
-    Object.assign(this, {position, left: [...left]});
+    this.steps = steps.slice(0, Math.max(position, MOST_STEPS)).map((step, index) => ({number: index + 1, ...step}));
+    Object.assign(this, {position, left: left.filter(({at}) => at <= this.steps.length).slice(-MOST_ABANDONED)});
     this.#open = false;
     const runs = [authors ?? [], ...left.map(entry => entry.authors ?? [])].flat();
     const numbers = [...this.steps.map(({number}) => number ?? 0), ...runs.map(({step}) => step ?? 0)];
     this.#nextNumber = 1 + numbers.reduce((most, number) => Math.max(most, number), 0);
     this.#firstAuthors = authors ?? null;
     this.#checked = false;
+    this.#knownAuthors.clear();
+    this.#limit();
   }
 
   /** @param {NewStep} step */
@@ -267,9 +281,7 @@ export class EditHistory {
    */
   #stateAt(position, state) {
     const then = this.#textAt(position, state);
-    let runs = this.#findFirstAuthors(state);
-    for (const step of this.steps.slice(0, position)) runs = runsAfterStep(runs, step);
-    return {...then, authors: agreeWithSpans(runs, then.spans), caret: this.steps[position - 1]?.after ?? /** @type {Span} */ ([0, 0])};
+    return {...then, authors: agreeWithSpans(this.#authorsAt(position, state), then.spans), caret: this.steps[position - 1]?.after ?? /** @type {Span} */ ([0, 0])};
   }
 
   /**
@@ -282,6 +294,23 @@ export class EditHistory {
     for (let index = this.position; index < position; index += 1) then = stateAfter(then, this.steps[index]);
     return then;
   }
+
+  /**
+   * The authors as the steps say, whatever the spans are.
+   * @param {number} position
+   * @param {TextState} state at the present position
+   */
+  #authorsAt(position, state) {
+    const known = this.#knownAuthors, from = Math.max(0, ...[...known.keys()].filter(at => at <= position));
+    const runs = this.steps.slice(from, position).reduce(runsAfterStep, known.get(from) ?? this.#findFirstAuthors(state));
+    known.set(position, runs);
+    const [oldest] = known.keys();
+    if (known.size > MOST_KNOWN_AUTHORS) known.delete(oldest);
+    return runs;
+  }
+
+  /** @param {number} position */
+  #forgetAuthorsAfter(position) { for (const at of this.#knownAuthors.keys()) if (at > position) this.#knownAuthors.delete(at); }
 
   /**
    * The authors of the text before the first step. Those of a file are dropped if they do not fit the text.
@@ -330,18 +359,21 @@ export class EditHistory {
     this.left = [...this.left.filter(older => !isKnown(older)), entry].slice(-MOST_ABANDONED);
   }
 
+  /** Drop the oldest steps, if there are too many, but none that was undone. */
   #limit() {
+    const most = Math.min(this.position, this.steps.length - 1);
     let characters = this.steps.reduce((sum, step) => sum + sizeOf(step), 0), dropped = 0;
-    while (this.steps.length - dropped > MOST_STEPS || (characters > MOST_CHARACTERS && dropped < this.steps.length - 1)) {
+    while (dropped < most && (this.steps.length - dropped > MOST_STEPS || characters > MOST_CHARACTERS)) {
       characters -= sizeOf(this.steps[dropped]);
       dropped += 1;
     }
-    this.#drop(dropped);
+    if (dropped) this.#drop(dropped);
   }
 
   /** @param {number} count of the oldest steps */
   #drop(count) {
-    const dropped = this.steps.splice(0, count);
+    const dropped = this.steps.splice(0, count), known = [...this.#knownAuthors].filter(([at]) => at > count);
+    this.#knownAuthors = new Map(known.map(([at, runs]) => [at - count, runs]));
     if (this.#firstAuthors) this.#firstAuthors = dropped.reduce(runsAfterStep, this.#firstAuthors);
     this.position -= count;
     this.left = this.left.map(entry => ({...entry, at: entry.at - count})).filter(entry => entry.at >= 0);

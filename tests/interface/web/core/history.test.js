@@ -518,3 +518,49 @@ test('steps before or after the position can be dropped', () => {
   page.history.forgetAfter();
   assert.deepEqual([page.history.steps, page.history.position], [[], 0]);
 });
+
+test('the authors are the same whatever was looked at before', () => withDice(60, dice => {
+  randomly(dice, 20, ({history, state}) => {
+    if (dice.chance(0.3)) return;
+    const fresh = new EditHistory();
+    fresh.load(history.state(), history.left);
+    assert.deepEqual(history.authors(state), fresh.authors(state));
+    for (const moment of history.moments(state)) assert.deepEqual(history.goalAuthors(moment, state), fresh.goalAuthors(moment, state));
+  });
+}));
+
+test('a key after an undo does not wait for a long history', () => {
+  const page = new Page();
+  for (let step = 0; step < 1003; step += 1) {
+    page.write(' typed');
+    page.accept(' chosen');
+  }
+  const began = performance.now();
+  for (let turn = 0; turn < 5; turn += 1) {
+    page.undo();
+    page.undo();
+    page.write(` other ${turn}`);
+  }
+  assert.ok(performance.now() - began < 3000, 'it took 30 seconds when all steps were followed anew each time');
+  for (const word of [' a', ' few', ' more', ' words', ' at', ' the', ' end']) {
+    page.history.authors(page.state);
+    page.accept(word);   // drops the oldest step
+  }
+  const fresh = new EditHistory();
+  fresh.load(page.history.state());
+  assert.deepEqual(page.history.authors(page.state), fresh.authors(page.state));
+});
+
+test('a file with more steps than a history keeps opens with the newest ones, or the first ones that can be redone', () => {
+  const step = {start: 0, removed: '', inserted: 'a', before: [0, 0], after: [1, 1], kind: 'paste', time: 0, marks: {from: 0, before: [], after: []}};
+  const steps = Array.from({length: 3000}, (_, number) => ({...step, number: number + 1}));
+  const opened = (position, left = []) => {
+    const history = new EditHistory();
+    history.load({steps, position}, left);
+    return [history.steps.length, history.position, history.steps[0].number, history.left.map(({at}) => at)];
+  };
+  const entries = [10, 2500, 3000].map(at => ({at, start: 0, removed: '', inserted: 'b', caret: [1, 1], time: 0, marks: [], context: ''}));
+  assert.deepEqual(opened(3000, entries), [2000, 2000, 1001, [1500, 2000]]);
+  assert.deepEqual(opened(0, entries), [2000, 0, 1, [10]]);
+  assert.deepEqual(opened(2500, entries), [2000, 2000, 501, [2000]]);
+});
