@@ -10,7 +10,7 @@ class LookaheadError(Exception):
     status = 400
     """The HTTP status for this error: 4xx if the request must change, 5xx if the server cannot serve it now."""
     reason = ""
-    """A word by which a page recognises this error, to offer a remedy; empty for most errors."""
+    """A code such as "source_too_long" for errors to which a page offers a remedy; empty for most errors."""
     details: Mapping[str, object] = MappingProxyType({})
     """Values that the remedy needs, as JSON; empty for most errors."""
 

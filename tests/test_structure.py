@@ -42,6 +42,7 @@ PACKAGES = [
     f"{CORE}/reheating.py",
     f"{CORE}/settings.py",
     f"{CORE}/validation.py",
+    f"{CORE}/steps.py",
     f"{CORE}/import_logs.py",
     f"{CORE}/errors.py",
 ]

@@ -15,13 +15,14 @@ from lookahead_core.document.document import Document
 from lookahead_core.document.results import Cost
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
+from lookahead_core.steps import last_step
 from lookahead_core.text.kept_text import joined
 from lookahead_core.validation import check_number
 
 
 @dataclass(frozen=True, slots=True)
 class CompressionSpan:
-    """A part of the source that is kept or removed as a whole: words of one phrase, with the white space before."""
+    """A part of the source that is kept or removed as a whole: words of one phrase, with their white space."""
 
     start: int
     """Index of its first character in the source."""
@@ -29,23 +30,24 @@ class CompressionSpan:
     """Index after its last character."""
     kept: bool
     protected: bool
-    """Whether its words are names and numbers, which are removed last."""
+    """Whether its words are names or numbers, which are removed last."""
     tokens: int
     """Number of its tokens in the source."""
     surprise: float | None
-    """Sum of -log p of its tokens, in nats; None if nothing precedes its first token."""
+    """Sum of -log p of its tokens, in nats; None if one of them is not predicted: the first of a text, if the model has
+    no start token."""
     phrase_surprise: float | None
-    """Mean of -log p of the tokens of its phrase, in nats, by which phrases are ordered; None if none is predicted."""
+    """Mean of -log p over the predicted tokens of its phrase, in nats; None without any. Phrases are removed by it."""
 
 
 @dataclass(frozen=True)
 class Compression:
-    """A shortened text, and what was removed from its source: the result of `compress`."""
+    """The result of `compress`: a shortened text, and the kept and removed spans of its source."""
 
     text: str
-    """The kept spans, joined as they are; white space of the source stands where spans were removed between two."""
+    """The kept spans, unchanged, in order; where spans were removed between two, with white space of the source."""
     spans: tuple[CompressionSpan, ...]
-    """In the order of the source, which they cover without gaps."""
+    """All spans, kept or removed, in order; they cover the source without gaps."""
     tokens_before: int
     """Number of tokens of the source, without start tokens."""
     tokens_after: int
@@ -78,24 +80,23 @@ class CompressionStep:
 def compress(model: Model, text: str, ratio: float = 0.25) -> Compression:
     """Return the text without its least surprising phrases, with at most `ratio` times its tokens.
 
-    The model reads the text once, which gives -log p of each token. Phrases (see `phrases`) are removed in the order of
-    their mean surprise, the least surprising first; names and numbers in them stay, and are removed last, likewise. The
-    same arguments give the same result. `ratio` is more than 0 and at most 1; 1 removes nothing. Raises ValueError for
-    another ratio, LookaheadError for an empty text, and TextError if the model has no tokenizer.
+    The surprise of a token is -log p, from one pass of the model over the text. Phrases (see `phrases`) are removed by
+    their mean surprise, the lowest first, but without their names and numbers; these are removed last, the lowest mean
+    surprise first. The same arguments give the same result. `ratio` is above 0 and at most 1; 1 removes nothing.
+    Raises ValueError for another ratio, LookaheadError for an empty text, and TextError without a tokenizer.
     """
     check_ratio(ratio)
-    result = None
-    for step in compression_steps(Document(model, text), ratio):
-        result = step.result
+    result = last_step(compression_steps(Document(model, text), ratio)).result
     assert result is not None
     return result
 
 
 def compression_steps(document: Document, ratio: float = 0.25) -> Iterator[CompressionStep]:
-    """Yield a step without a result after each forward pass of `compress` and once more, and one with the result.
+    """Compress a document's text as `compress` does; yield a step after each forward pass, and the result in the last.
 
-    The document and its text stay as they are. The generator may be abandoned: the tree keeps what was computed. Its
-    first step raises the errors of `compress`, a later one LookaheadError if the text has changed meanwhile.
+    There is one further step without a result after the last pass. The document and its text stay as they are. The
+    generator may be abandoned: the tree keeps what was computed. The first step raises the errors of `compress`, a
+    later one LookaheadError if the text has changed.
     """
     check_ratio(ratio)
     if not document.text:
@@ -117,20 +118,20 @@ def check_ratio(ratio: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A span before it is decided whether it is kept."""
+    """A `CompressionSpan` in the making: it is not decided yet whether it is kept."""
 
     start: int
     end: int
     protected: bool
     tokens: int
     surprises: tuple[float | None, ...]
-    """Of its tokens."""
+    """The surprise of each of its tokens; None if it has none."""
     phrase: int
     """Index of its phrase."""
 
 
 def _compressed(document: Document, spans: Sequence[_Span], ratio: float, meter: CostMeter) -> Compression:
-    """Return the compression of the document's text, which has these spans."""
+    """Return the compression of the document's text, of which `spans` are all spans."""
     source, codec = document.text, document.model.codec
     tokens_before = len(document.token_ids) - document.passage.start_count
     order, means = _order_of_removal(spans)
@@ -162,7 +163,7 @@ def _compressed(document: Document, spans: Sequence[_Span], ratio: float, meter:
 
 
 def _spans(document: Document, surprises: Sequence[float | None]) -> list[_Span]:
-    """Return the spans of the text: each phrase, divided where protected words begin and end."""
+    """Return the spans of the text: its phrases, divided where names and numbers begin and end."""
     runs = list(token_spans(document))
     found: list[_Span] = []
     for phrase, words in enumerate(phrases([document.text[start:end] for _, _, start, end in runs])):
@@ -182,8 +183,8 @@ def _spans(document: Document, surprises: Sequence[float | None]) -> list[_Span]
 def _order_of_removal(spans: Sequence[_Span]) -> tuple[list[int], list[float]]:
     """Return the indexes of all spans in the order in which they are removed, and the mean surprise of each phrase.
 
-    Unprotected spans come first, by the mean surprise of their phrase; protected ones last, by their own. Of equal ones
-    the first in the text comes first. A mean without a predicted token is infinite.
+    Unprotected spans come first, sorted by the mean surprise of their phrase; then protected ones, by their own mean
+    surprise. Equal ones are in the order of the text. The mean is infinite if no token has a surprise.
     """
     of_phrase: dict[int, list[float | None]] = {}
     for span in spans:
@@ -208,7 +209,7 @@ def _total(surprises: Sequence[float | None]) -> float | None:
 
 
 def _first_within(spans: Sequence[_Span], order: Sequence[int], limit: int) -> int:
-    """Return how many spans must be removed, in this order, until the others have at most `limit` tokens."""
+    """Return how many spans must be removed, in this order, until the others have at most `limit` tokens together."""
     left = sum(span.tokens for span in spans)
     for removals, index in enumerate(order):
         if left <= limit:

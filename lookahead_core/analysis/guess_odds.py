@@ -21,17 +21,17 @@ from lookahead_core.tree import Node
 MAX_CHARACTERS = 80
 """Maximum number of characters of a guess."""
 MAX_RELATIVE_ERROR = 0.01
-"""The search ends when what may still spell the guess is at most this part of what is known to spell it."""
+"""The search ends when the probability of open paths is at most this share of the guess's known probability."""
 LEAST = 1e-12
-"""The search ends when the guess has at most this probability."""
+"""The search ends when open paths have at most this probability."""
 FOLLOWED = 128
-"""Tokens that are followed after the guess at most, if they leave open whether its word ends: "'", half a character."""
+"""Maximum number of tokens followed after the guess if they do not show whether its word ends, such as "'"."""
 LEAST_SHARE = 1e-3
-"""Tokens with less probability are not followed there."""
+"""Minimum probability of such a token."""
 WIDTH = 32
-"""Nodes per forward pass at most."""
+"""Maximum number of nodes per forward pass."""
 MAX_NODES = 512
-"""Nodes in all; what is not known by then is in the error."""
+"""Maximum number of nodes of a search; paths that are still open then count in the error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +41,26 @@ class GuessOdds:
     texts: tuple[str, ...]
     """The continuations that count as the guess: see `continuations_of`."""
     low: float
-    """Probability of all paths of tokens that are known to spell one of them and to end the word there, 0 to 1."""
+    """Lower bound: the probability of all paths that are known to spell one of them and end the word there, 0 to 1."""
     high: float
-    """`low`, and the probability of all paths that may spell one."""
+    """Upper bound: `low` plus the probability of all paths that may still do so."""
 
     @property
     def probability(self) -> float:
-        """The probability of the guess, up to `error`."""
+        """The estimated probability of the guess: the middle between `low` and `high`."""
         return (self.low + self.high) / 2
 
     @property
     def error(self) -> float:
-        """How much the probability differs from `probability` at most."""
+        """Maximum difference between `probability` and the exact one."""
         return (self.high - self.low) / 2
 
 
 def continuations_of(text: str, guess: str) -> tuple[str, ...]:
-    """Return the continuations of `text` that count as the guess, each a different one.
+    """Return the distinct continuations of `text` that count as the guess.
 
-    After white space, or without a text, it is the guess itself. Otherwise the guess counts as a new word, with a space
-    before it; as what directly follows; and, if the text ends with the beginning of the guess, as the rest of it.
+    After white space, or without a text, it is the guess itself. Else these are a space and the guess; the guess
+    directly after the text; and, if the text's last word is a beginning of the guess, the rest of the guess.
     Raises ValueError with a sentence if the guess is empty or has more than MAX_CHARACTERS characters.
     """
     guess = guess.strip()
@@ -76,10 +76,11 @@ def continuations_of(text: str, guess: str) -> tuple[str, ...]:
 
 
 def guess_odds(document: Document, guess: str, *, heal: bool = False) -> GuessOdds:
-    """Return how likely the next word is the guess: a word, or several, without white space around it.
+    """Return the probability that the next word is the guess, and that the word ends there.
 
-    It counts that the word ends there. With `heal`, the last typed token is re-opened as `Document.lookahead` does.
-    Some forward passes are needed, usually two to six. Raises ValueError for a guess that is empty or too long.
+    `guess` is one or several words; white space around it is ignored. With `heal`, the last typed token is re-opened
+    as in `Document.lookahead`. Usually takes two to six forward passes. Raises ValueError if the guess is empty or has
+    more than MAX_CHARACTERS characters, and the errors of `guess_odds_steps`.
     """
     return next(odds for odds in guess_odds_steps(document, guess, heal=heal) if odds is not None)
 
@@ -87,7 +88,8 @@ def guess_odds(document: Document, guess: str, *, heal: bool = False) -> GuessOd
 def guess_odds_steps(document: Document, guess: str, *, heal: bool = False) -> Iterator[GuessOdds | None]:
     """Yield None after each forward pass, and at last the result of `guess_odds`.
 
-    Raises LookaheadError between two steps if the text has changed, and at first if there is no token to go on from.
+    Raises LookaheadError if the text changes between two steps, or at first if it is empty and the model has no start
+    token.
     """
     texts = continuations_of(document.text, guess)
     head = document.tree.head
@@ -108,7 +110,10 @@ def guess_odds_steps(document: Document, guess: str, *, heal: bool = False) -> I
 
 @functools.lru_cache(maxsize=100_000)
 def _ends(before: str, text: str, after: str) -> bool | None:
-    """Return whether the word `text` has ended, if `after` follows it; None if that depends on what follows then."""
+    """Return whether a word certainly ends between `text` and `after`; None if characters after `after` decide that.
+
+    `before` is the text before `text`.
+    """
     if boundary_levels((text,), before, after)[0] >= WORD:
         return True
     return None if boundary_levels((text,), before, f"{after} ")[0] >= WORD else False
@@ -116,7 +121,7 @@ def _ends(before: str, text: str, after: str) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """A path of tokens that may spell a continuation, or has spelled it and may end the word there."""
+    """A path of tokens that spells a beginning of a continuation, or all of it without showing that the word ends."""
 
     token_ids: tuple[int, ...]
     mass: float
@@ -138,12 +143,12 @@ class _GuessSearch:
     texts: Sequence[str]
     typed: bytes
     low: float = 0.0
-    """Probability of the paths that spell the guess."""
+    """Probability of the paths that spell a continuation and end the word there."""
     lost: float = 0.0
-    """Probability of paths that may spell it, and are not followed."""
+    """Probability of the paths that may do so and are not followed."""
     base: Node = field(init=False)
     before: str = field(init=False)
-    """The end of the text: the characters that decide where the next word ends."""
+    """The last characters of the text, which decide where the next word ends."""
     _waiting: list[_Path] = field(init=False)
     _nodes: int = 0
 
@@ -159,7 +164,7 @@ class _GuessSearch:
         return self.lost + math.fsum(path.mass for path in self._waiting)
 
     def next_paths(self) -> list[_Path]:
-        """Return the likeliest paths that are not evaluated, for one forward pass; none if the search is over."""
+        """Remove and return the likeliest waiting paths, at most `WIDTH`; none if the search is over."""
         waiting = self.open - self.lost
         if waiting <= MAX_RELATIVE_ERROR * self.low or waiting <= LEAST or self._nodes >= MAX_NODES:
             return []
@@ -171,7 +176,7 @@ class _GuessSearch:
         return self.document.tree.descend(self.base, path.token_ids)
 
     def advance(self, path: _Path, row: torch.Tensor) -> None:
-        """Follow an evaluated path: `row` holds the log-probabilities of the next token."""
+        """Add an evaluated path's results; `row` has the log-probabilities of the next token."""
         probabilities = row.exp()
         if path.typed:
             matching = self.document.model.codec.tokens_starting_with(path.typed)
@@ -185,7 +190,7 @@ class _GuessSearch:
                 self._follow(path, token_id, mass)
 
     def _continuing(self, path: _Path, vocabulary: int) -> set[int]:
-        """Return the tokens that spell more of a continuation after a path, or all of it and more."""
+        """Return the tokens after a path that spell more of a continuation, or its rest and further characters."""
         spellings = []
         for text in self.texts:
             own, spelled = path.spelled, text.encode()
@@ -200,9 +205,9 @@ class _GuessSearch:
         return {token_id for token_id in ids if token_id < vocabulary}
 
     def _end_word(self, path: _Path, probabilities: torch.Tensor) -> set[int]:
-        """Count the probability that the word ends after a path that has spelled a continuation.
+        """If a path has spelled a continuation, add the probability that its word ends there to `low`.
 
-        Returns the tokens that leave open whether it ends there.
+        Returns the tokens to follow: likely ones that do not show whether the word ends.
         """
         text = next((text for text in self.texts if path.characters.startswith(text)), None)
         if text is None:
@@ -227,7 +232,7 @@ class _GuessSearch:
         return followed
 
     def _follow(self, path: _Path, token_id: int, mass: float) -> None:
-        """Add the path that is one token longer, unless it spells another text; or count it, if it ends the word."""
+        """Add the path that is one token longer: to `low` if it ends the word, to the queue if it may still do so."""
         added, text_end = path.text_end.decode(token_id, len(path.typed))
         longer = replace(
             path,
@@ -251,7 +256,7 @@ class _GuessSearch:
         return length is None or self.base.depth + len(path.token_ids) < length
 
     def _state(self, path: _Path, text: str) -> bool | None:
-        """Return whether a path spells the word `text` and ends it; None if that is not known yet."""
+        """Return whether a path spells `text` and ends the word there; None if that is not known yet."""
         if text.startswith(path.characters) and text != path.characters:
             return None if text.encode().startswith(path.spelled) else False
         if text == path.characters:

@@ -24,6 +24,7 @@ from lookahead_core.analysis.window_reading import WindowReader
 from lookahead_core.document.cost_meter import CostMeter
 from lookahead_core.document.document import Document
 from lookahead_core.errors import LookaheadError
+from lookahead_core.steps import last_step
 from lookahead_core.validation import check_integer
 
 MAX_ALTERNATIVES = 20
@@ -36,9 +37,7 @@ def highlights(document: Document, k: int = 5) -> Highlights:
     error at its next step. Raises LookaheadError if the text is empty or the opening leaves no room for it, and
     ValueError for a wrong `k`.
     """
-    result = None
-    for step in highlights_steps(document, k):
-        result = step.result
+    result = last_step(highlights_steps(document, k)).result
     assert result is not None
     return result
 

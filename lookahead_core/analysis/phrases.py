@@ -1,4 +1,4 @@
-"""Words and phrases of a text that comes in pieces, and which words are names or numbers. Knows no model."""
+"""Divides a text in pieces into phrases of words, and finds names and numbers among the words. Knows no model."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from lookahead_core.text.boundaries import CLAUSE, LINE, LINE_BREAKS, QUOTES, SE
 PHRASE_WORDS = 20
 """Maximum number of words of a phrase: longer clauses are cut."""
 FIRST_PERSON = ("I", "I'm", "I've", "I'd", "I'll")
-"""Words that English writes with a capital letter and that are no names."""
+"""English words with a capital letter that are not names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a text: whole pieces, with the white space before it and the signs after it."""
+    """A word of a text, made of whole pieces, with the white space before it and the signs after it."""
 
     start: int
     """Index of its first character in the text."""
@@ -34,10 +34,10 @@ class Word:
 
 
 def phrases(pieces: Sequence[str]) -> list[list[Word]]:
-    """Return the phrases of a text, in order, each a list of one or more words; together they cover the text.
+    """Return the phrases of the text that `pieces` make together: lists of words, in order, which cover the text.
 
-    A phrase ends at the end of a clause, sentence or line, and after `PHRASE_WORDS` words. White space alone is part of
-    the phrase before it.
+    A phrase ends at the end of a clause, sentence or line, and after `PHRASE_WORDS` words. White space without a word
+    is part of the phrase before it.
 
     A word is protected if it has a digit, if it has a capital letter after its first letter, or if it begins with a
     capital letter inside a sentence, except `FIRST_PERSON`. Such a word is also protected at the beginning of a
@@ -60,7 +60,7 @@ def phrases(pieces: Sequence[str]) -> list[list[Word]]:
 
 
 def _words(pieces: Sequence[str], text: str) -> Iterator[Word]:
-    """Yield the words of a text, none protected. Signs after a word belong to it; a line break may be alone."""
+    """Yield the words of a text, with `protected` False. Signs after a word belong to it; line breaks may be a word."""
     word: Word | None = None
     end = first = 0
     for index, (piece, level) in enumerate(zip(pieces, piece_levels(pieces), strict=True)):
@@ -80,13 +80,13 @@ def _words(pieces: Sequence[str], text: str) -> Iterator[Word]:
 
 
 def _is_attached(text: str, start: int, end: int) -> bool:
-    """Whether the characters from `start` to `end` are signs, directly after one that is no white space."""
+    """Whether the characters from `start` to `end` are signs directly after a word, without white space between."""
     signs = all(unicodedata.category(character)[0] in "PS" or character.isspace() for character in text[start:end])
     return signs and not text[start].isspace() and not text[start - 1].isspace()
 
 
 def _protect(text: str, words: Sequence[Word]) -> list[Word]:
-    """Return the words with `protected` set, as `phrases` says."""
+    """Return copies of the words with `protected` set by the rules in `phrases`."""
     bare = [_bare(text[word.start : word.end]) for word in words]
     inside = list(_inside_sentences(text, words))
     names = {word for word, within in zip(bare, inside, strict=True) if within and _is_capitalised(word)}
@@ -108,13 +108,13 @@ def _is_capitalised(word: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    """Return the characters of a word from its first letter or digit to its last one; "" if it has none."""
+    """Return a word without the signs and white space around it; "" if it has no letter or digit."""
     indexes = [index for index, character in enumerate(text) if character.isalnum()]
     return text[indexes[0] : indexes[-1] + 1] if indexes else ""
 
 
 def _inside_sentences(text: str, words: Sequence[Word]) -> Iterator[bool]:
-    """Yield for each word whether it is inside a sentence: False for the first of a sentence, a line or a quotation."""
+    """Yield for each word whether it is inside a sentence: False for the first one of a sentence, line or quotation."""
     level = LINE
     for word in words:
         characters = text[word.start : word.end].strip()

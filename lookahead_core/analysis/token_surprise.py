@@ -1,4 +1,4 @@
-"""The surprise of each token of a text, -log p in nats: one read of the text, pass by pass."""
+"""The surprise of each token of a text, -log p in nats, from one pass over the text."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from lookahead_core.analysis.window_reading import WindowReader
 from lookahead_core.document.document import Document
 
 OVERLAP = 0.04
-"""The share of a window that the next one reads again: a text of any length takes less than 1.05 times its tokens."""
+"""The share of a window that the next one evaluates again: the passes have less than 1.05 times the text's tokens."""
 MAX_PRECISE = 60.0
-"""Surprise in nats up to which the probability itself is a precise float32 number."""
+"""Maximum surprise, in nats, for which the probability is a precise float32 number."""
 SLICE = 8
-"""Rows of logits that are normalised at once, so that they stay in the processor's cache."""
+"""Number of rows of logits that are normalised at once, so that they stay in the processor's cache."""
 
 
 def surprise_steps(document: Document, surprises: list[float | None]) -> Iterator[int]:
-    """Fill `surprises` with the surprise of each token of `document.token_ids`; yield how many are done.
+    """Append the surprise of each token of `document.token_ids` to `surprises`, an empty list.
 
-    It yields after each forward pass. `surprises` must be empty. It is complete when the generator ends: None for start
-    tokens, the opening, and a first token that nothing precedes. A text longer than the model's context is read in
-    windows that overlap by `OVERLAP`. The tree keeps what was computed. Raises LookaheadError if the opening leaves no
-    room, or if the text has changed between two steps.
+    A generator that yields, after each forward pass, the number of tokens done. The list is complete at its end, with
+    None for start tokens, the opening, and a first token before which there is nothing. A text longer than the model's
+    context is read in windows that overlap by `OVERLAP`. The tree keeps the results. Raises LookaheadError if the
+    opening leaves no room, or if the text changes between two steps.
     """
     surprises += [None] * len(document.token_ids)
     reader = WindowReader(surprises_of, "surprise")
@@ -34,7 +34,7 @@ def surprise_steps(document: Document, surprises: list[float | None]) -> Iterato
 
 
 def surprises_of(logits: torch.Tensor, token_ids: list[int]) -> list[float]:
-    """Return -log p, in nats, of each of `token_ids`, which the row of `logits` with the same index predicts."""
+    """Return -log p, in nats, of each of `token_ids` under the row of `logits` with the same index."""
     ids = torch.tensor(token_ids, device=logits.device)[:, None]
     buffer = torch.empty_like(logits[:SLICE])  # shared by all slices: logsumexp allocates, and takes four times as long
     own = [

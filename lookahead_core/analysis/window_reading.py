@@ -1,4 +1,4 @@
-"""Reads a text window by window, and keeps in the tree what the logits before each of its tokens tell about it."""
+"""`WindowReader`: evaluates a text window by window, and computes a fact about each token from the logits before it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from lookahead_core.errors import LookaheadError
 from lookahead_core.tree import Node
 
 MAX_LOGITS = 40_000_000
-"""Maximum number of logits held at once: a row has one for each token of the vocabulary."""
+"""Maximum number of logits in memory at once: a row has one for each token of the vocabulary."""
 T = TypeVar("T")
 
 
 class WindowReader(Generic[T]):
-    """Computes one fact of type T for each token of a text that another token precedes, and keeps it in the tree."""
+    """Computes a value of type T, a fact, for each token of a text that another token precedes.
+
+    Facts are kept in the tree: a second reader with the same key needs no passes for them.
+    """
 
     def __init__(self, facts_of: Callable[[torch.Tensor, list[int]], Iterable[T]], key: Hashable) -> None:
-        """`facts_of` takes rows of logits and the token id that each predicts, and returns their facts, never None.
+        """`facts_of` takes rows of logits and the id of the token after each; it returns a fact per row, never None.
 
-        `key` names the kind of fact: facts of two kinds have different keys.
+        `key` is different for each kind of fact.
         """
         self._facts_of = facts_of
         self._key = key
@@ -32,10 +35,10 @@ class WindowReader(Generic[T]):
         """The facts so far, by index in `document.token_ids`."""
 
     def read(self, document: Document, windows: Sequence[ReadingWindow]) -> Iterator[int]:
-        """Read the windows in order; yield after each forward pass how many of their tokens are done.
+        """Evaluate the windows in order; yield after each forward pass how many of their tokens are done.
 
-        A new view of the tree begins with each window. The generator may be abandoned: the tree keeps what was
-        computed. Raises LookaheadError if the text has changed between two steps.
+        Afterwards `facts` has all facts. A new view of the tree begins with each window. The generator may be
+        abandoned: the tree keeps what was computed. Raises LookaheadError if the text changes between two steps.
         """
         token_ids, done = document.token_ids, 0
         for window in windows:
@@ -73,9 +76,9 @@ class WindowReader(Generic[T]):
 
 
 def _chunks(nodes: list[Node], vocabulary: int) -> Iterator[list[Node]]:
-    """Yield the nodes, in order, in chunks for one forward pass each: at most `MAX_LAST_CHUNK` nodes.
+    """Yield the nodes, in order, in chunks of at most `MAX_LAST_CHUNK` nodes, one for each forward pass.
 
-    A chunk of several nodes has at most `MAX_LOGITS` logits, with one row of `vocabulary` logits per node.
+    A chunk of two or more nodes has at most `MAX_LOGITS` logits: `vocabulary` per node.
     """
     most = max(1, MAX_LOGITS // vocabulary)
     while nodes:

@@ -159,12 +159,16 @@ CORE_OPTIONS: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
         CommandOption(
             "--contrast",
             float,
-            "diverse: how much branches must differ; 0: only likelihood counts",
+            "diverse: weight of differences against probability; 0: none",
             10.0,
             mode="diverse",
         ),
         CommandOption(
-            "--floor", float, "surprising: least probability of what sets a branch apart", 0.01, mode="surprising"
+            "--floor",
+            float,
+            "surprising: minimum probability of the tokens that set a branch apart",
+            0.01,
+            mode="surprising",
         ),
         _repeatable("--ban", int, "banned", "the id of a token that no branch may contain"),
         CommandOption("--towards", str, "a word: show the likeliest paths to it, and how likely it is", ""),

@@ -43,9 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: dict[str, Any], screen: terminal.Screen) -> None:
-    """Read the text, shorten it, and write what is kept to `screen`; with `--json` a JSON document.
+    """Read the text, shorten it, and write the kept text to `screen`; with `--json` one JSON document.
 
-    `arguments` are the subcommand's parsed arguments by key. Raises ValueError for a wrong ratio or a file that is no
+    `arguments` are the subcommand's parsed arguments by name. Raises ValueError for a wrong ratio or a file that is not
     UTF-8, OSError for a file that cannot be read, and LookaheadError if the model cannot be loaded or there is no text.
     """
     terminal.report("Starting")
@@ -82,8 +82,8 @@ def run(arguments: dict[str, Any], screen: terminal.Screen) -> None:
 
 
 def _read(path: Path) -> str:
-    """Return a file's text as it is; raise ValueError if it is no UTF-8, and OSError if it cannot be read."""
+    """Return a file's text, unchanged; raise ValueError if it is not UTF-8, and OSError if it cannot be read."""
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError as error:
-        raise ValueError(f"Byte {error.start} of {path} is no UTF-8; give it as UTF-8.") from None
+        raise ValueError(f"Byte {error.start} of {path} is not UTF-8; give it as UTF-8.") from None

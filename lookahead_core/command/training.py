@@ -95,7 +95,7 @@ def _read(path: str) -> str:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"Byte {error.start} of {path} is no UTF-8; give it as UTF-8.") from None
+        raise ValueError(f"Byte {error.start} of {path} is not UTF-8; give it as UTF-8.") from None
     except OSError as error:
         raise ValueError(f"The texts {path} cannot be read: {error.strerror or error}.") from None
 

@@ -15,6 +15,7 @@ from lookahead_core.document.generation_start import GenerationStart, while_text
 from lookahead_core.document.joint_lookahead import LookaheadBatchStep, joint_lookahead_steps
 from lookahead_core.document.results import Beams, Cost, Lookahead
 from lookahead_core.document.stream import StreamReader, Streams, stream_steps
+from lookahead_core.steps import last_step
 from lookahead_core.strategies.beam import beam_search
 from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.keywords import takes_options
@@ -77,17 +78,16 @@ def lookahead_batch(
 ) -> list[Lookahead]:
     """Return one lookahead result per document, in order; the lookaheads share forward passes.
 
-    There are as many passes as the longest lookahead needs alone, except that texts of more than 768 new tokens are
-    prefilled one after the other. `each` holds a dictionary of further options for each document, which override the
-    common ones. A document may be listed several times, for example with several temperatures. A `cost` has the passes
-    and tokens of its own document: a shared pass counts for each document in it, and seconds count from the beginning.
-    `speculate` has no effect. Raises ValueError if the documents are of several models, or if `each` has another
-    length; the options and all other errors are those of `Document.lookahead`.
+    They take as many passes as the longest of them alone, but texts with more than 768 new tokens are prefilled one
+    after the other. `each` has a dictionary of further options for each document, which override the common ones. A
+    document may be listed several times, for example with several temperatures. A `cost` has the passes and tokens of
+    its own document: a shared pass counts for each document in it, and seconds count from the beginning. `speculate`
+    has no effect. Raises ValueError if the documents are of several models, or if `each` has a different length; the
+    options and all other errors are those of `Document.lookahead`.
     """
-    step = None
-    for step in lookahead_batch_steps(documents, each=each, **options):  # noqa: B007
-        pass
-    return [] if step is None else [result for result in step.results if result is not None]
+    listed = _listed(documents)
+    steps = lookahead_batch_steps(listed, each=each, **options)
+    return [result for result in last_step(steps).results if result is not None] if listed else []
 
 
 @takes_options(LookaheadOptions)
@@ -97,11 +97,11 @@ def lookahead_batch_steps(
     each: Sequence[Mapping[str, Any]] | None = None,
     **options: Unpack[LookaheadKeywords],
 ) -> Iterator[LookaheadBatchStep]:
-    """Yield a step before the first pass of `lookahead_batch`, and after each; the last one has the final results.
+    """Yield a step before the first pass of `lookahead_batch`, and after each pass; the last has the final results.
 
     Arguments and errors are the same; wrong options raise at the call. The generator may be abandoned at any step. It
-    raises LookaheadError if the text of a document is set, or another lookahead, stream or beam search of it begins,
-    between its steps. Without documents there is no step.
+    raises LookaheadError if, between two steps, a document's text is set or another lookahead, stream or beam search of
+    it begins. Without documents there is no step.
     """
     listed = _listed(documents)
     if each is not None and len(each) != len(listed):

@@ -1,4 +1,4 @@
-"""Replaces the end of a branch by a text before anything is accepted, and continues it greedily from there."""
+"""Edits a branch before it is accepted: replaces its end by a text, and continues it greedily."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ MAX_TOKENS = INTEGER_RANGES["depth"][1]
 
 @dataclass(frozen=True, slots=True)
 class BranchEdit:
-    """A branch to be made: the first tokens of another one, a text that follows them, and a greedy continuation."""
+    """An edit of a branch: it keeps the branch's first tokens, and replaces the others by a text.
+
+    Making it raises ValueError for an empty or too long text.
+    """
 
     before: tuple[int, ...]
     """The tokens that are kept."""
     text: str
-    """The characters that follow them, at least one and at most MAX_CHARACTERS."""
+    """The characters after these tokens: at least one, at most MAX_CHARACTERS."""
     healed: bool = False
-    """Whether the first token of the branch replaces the last typed one."""
+    """Whether the first token of the branch replaces the last typed token."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text:
@@ -49,12 +52,13 @@ class BranchEdit:
 def edit_steps(
     document: Document, edit: BranchEdit, options: LookaheadOptions, most: int = MAX_TOKENS
 ) -> Iterator[Branch | None]:
-    """Yield None after each forward pass, and at the end the new branch below the head; the text stays as it is.
+    """Make the edited branch, continued greedily; yield None after each forward pass, and the branch at the end.
 
-    At most `options.depth` tokens follow the edited text, and the branch has at most `most` tokens. The edited tokens
-    have the model's own probabilities, banned or not; all others are as in a lookahead with these options. Raises
-    ValueError if the kept tokens end inside a character or the branch would be too long, and LookaheadError if the
-    model's context has no room for it.
+    The branch is below the head, and the document's text stays as it is. At most `options.depth` tokens follow the
+    edit's text, and the branch has at most `most` tokens. The tokens of the text have the model's own probabilities,
+    even if they are banned; all others have those of a lookahead with these options. Raises ValueError if a kept token
+    is wrong or they end inside a character, or if the branch would be too long, and LookaheadError if the model's
+    context has no room for it.
     """
     model, head = document.model, document.head
     reopened = document.reopened_token() if edit.healed else None
@@ -78,22 +82,28 @@ def edit_steps(
     for grown in continue_greedily(growth, leaf):  # noqa: B007
         yield None
     if len(grown.token_ids) < len(token_ids):
-        grown = leaf  # what was put in stays, also if it repeats itself
+        grown = leaf  # the edit's text is never cut, even if it repeats itself
     yield replace(make_branch(grown, context), edited_tokens=(len(edit.before), len(token_ids)))
 
 
 def _check_kept(document: Document, edit: BranchEdit, reopened: ReopenedToken | None) -> None:
-    """Raise ValueError unless the kept tokens exist, none of them ends the text, and the first fits what was typed."""
+    """Raise ValueError for a kept token that the model lacks or that is an end token, or if the first is a wrong one.
+
+    With `reopened`, the first one is wrong if it does not begin with the typed characters.
+    """
     model = document.model
     for token_id in edit.before:
         if not 0 <= token_id < model.vocabulary or token_id in model.end_token_ids:
-            raise ValueError(f"{token_id} is no token that a text can be put after.")
+            raise ValueError(f"{token_id} is not a token that a text can follow.")
     if reopened and edit.before and not model.codec.bytes_of(edit.before[0]).startswith(reopened.text):
         raise ValueError("The branch does not begin with the typed characters; look ahead again.")
 
 
 def _depth(document: Document, base: Node, size: int, options: LookaheadOptions, most: int) -> int:
-    """Return the length of a branch of which `size` tokens are known; raise an error if there is no room for these."""
+    """Return the maximum number of tokens of a branch below `base` whose first `size` tokens are known.
+
+    Raises ValueError if `size` is more than `most`, and LookaheadError if the model's context has no room for them.
+    """
     context = document.model.context_length
     room = most if context is None else context - base.depth
     if size > most:
@@ -104,10 +114,10 @@ def _depth(document: Document, base: Node, size: int, options: LookaheadOptions,
 
 
 def _edited_ids(document: Document, edit: BranchEdit, reopened: ReopenedToken | None) -> list[int]:
-    """Return the tokens of the edit's text, tokenized as typed text is.
+    """Return the token ids of the edit's text, tokenized as typed text is.
 
-    Where the branch replaces a typed token from its first token on, the two are tokenized together; unless the first
-    token then begins with the typed characters, the typed token is kept.
+    If no token is kept and the branch replaces the last typed token, the typed characters and the text are tokenized
+    together. If the first token then does not begin with all typed characters, the typed token is kept instead.
     """
     end = document.descend(edit.before, edit.healed)[1]
     if end.partial:
@@ -131,10 +141,10 @@ def _odds_steps(
     kept: int,
     replaced: tuple[Node, ReopenedToken] | None,
 ) -> Iterator[Odds | None]:
-    """Yield None after each pass, and then the odds of each token on the path below a leaf; they are kept in a memo.
+    """Yield None after each pass, and at the end the odds of the tokens on a path below a leaf; the tree keeps them.
 
-    The first `kept` tokens have those of `growth`, the others the model's own. The first token may replace the node of
-    the re-opened token in `replaced`: its odds are conditional on the typed text.
+    The odds of the first `kept` tokens are those of `growth`, the others the model's own. With `replaced`, the node of
+    the last typed token and that token, the path replaces it: the first odds are conditional on the typed text.
     """
     tree, plain = leaf.node.tree, Growth(growth.engine, LookaheadOptions(), growth.end_token_ids, GrowthContext())
     key: Hashable = ("edit", tuple(token_ids), kept, growth.exclusion, leaf.typed)
@@ -156,7 +166,10 @@ def _odds_steps(
 
 
 def _odds_after(growth: Growth, node: Node, row: torch.Tensor, token_id: int) -> tuple[float, Prediction]:
-    """Return a token's log-probability after a node, from `row`, and the prediction; the model's own if excluded."""
+    """Return a token's log-probability after a node, and the prediction; both the model's own if it is excluded.
+
+    `row` has the model's log-probabilities after the node.
+    """
     logprob = float(growth.note_without_banned(node, row)[token_id])
     prediction = growth.prediction_after(node)
     assert prediction is not None

@@ -21,6 +21,7 @@ from lookahead_core.engines.engine import Engine
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.prediction import Prediction
+from lookahead_core.steps import last_step
 from lookahead_core.strategies import lookahead
 from lookahead_core.strategies.beam import beam_search
 from lookahead_core.strategies.beam_options import BeamOptions
@@ -155,11 +156,7 @@ class Document:
         ValueError for a wrong option, also for a `depth` that the model's context has no room for, and LookaheadError
         if there is no token to start from, or `until` needs a tokenizer and the model has none.
         """
-        step = None
-        for step in self.lookahead_steps(**options):  # noqa: B007
-            pass
-        assert step is not None
-        return step.result
+        return last_step(self.lookahead_steps(**options)).result
 
     @takes_options(LookaheadOptions)
     def lookahead_steps(self, **options: Unpack[LookaheadKeywords]) -> Iterator[LookaheadStep]:
@@ -175,8 +172,8 @@ class Document:
     def next_words(self, k: int = 10, *, heal: bool = False, banned: Collection[int] = ()) -> tuple[NextWord, ...]:
         """Return the k likeliest next words, likeliest first; k is 1 to 20. There may be fewer.
 
-        A word's probability is summed over all its tokenizations, and counts that the word ends. Where the text ends
-        within a word, the next word is what may complete it. The options and errors are those of `lookahead`.
+        A word's probability is that of all its tokenizations, and includes that the word ends there. If the text ends
+        inside a word, next words may be completions of it. The options and errors are those of `lookahead`.
         """
         result = self.lookahead(k=k, depth=1, odds="words", heal=heal, banned=banned)
         return tuple(NextWord(branch.next_word or "", branch.share, branch.share_error) for branch in result.branches)
@@ -220,11 +217,7 @@ class Document:
         LookaheadError if there is no token to start from. `BeamKeywords` explains each option, `BeamOptions` holds the
         defaults.
         """
-        step = None
-        for step in self.beam_search_steps(**options):  # noqa: B007
-            pass
-        assert step is not None
-        return step.result
+        return last_step(self.beam_search_steps(**options)).result
 
     @takes_options(BeamOptions)
     def beam_search_steps(self, **options: Unpack[BeamKeywords]) -> Iterator[BeamStep]:
@@ -373,10 +366,10 @@ class Document:
         yield from self.begin_lookahead(options)(self.model.engine)
 
     def begin_lookahead(self, options: LookaheadOptions) -> Callable[[Engine], Iterator[LookaheadStep]]:
-        """Begin a new view, and return a function that yields the steps of a lookahead with the engine that it takes.
+        """Begin a new view, and return a function that takes an engine and yields the steps of a lookahead with it.
 
-        The function may be called several times, as long as no other view begins; predictions that are in the tree are
-        used again. Raises the errors of `lookahead_steps`.
+        The function may be called several times, as long as no other view begins; predictions in the tree are not
+        computed again. Raises the errors of `lookahead_steps`.
         """
         self.require_room(options.depth)
         seen_from = self._update_head(options.depth)
@@ -405,22 +398,20 @@ class Document:
     ) -> Branch:
         """Return a new branch: the first `tokens` tokens of a branch, then `text`, continued greedily.
 
-        The document's text stays as it is; `accept` takes the new branch as any other. Of the options, `depth` is the
-        maximum number of tokens after `text`, and `until`, `banned` and `avoid` count for them. The tokens of `text`
+        The document's text stays as it is; `accept` takes the new branch like any other. The option `depth` is the
+        maximum number of tokens after `text`; `until`, `banned` and `avoid` apply to these tokens. The tokens of `text`
         have the model's own probabilities. Raises ValueError for an empty or too long text or a wrong option, and
         LookaheadError if the branch was not grown from the present end of the text.
         """
         checked_options, kept = LookaheadOptions.of(options), self._ids_of(branch)
         check_integer("tokens", tokens, 0, len(kept))
         edit = BranchEdit(tuple(kept[:tokens]), text, branch.healed)
-        made = None
-        for made in edit_steps(self, edit, checked_options):  # noqa: B007
-            pass
-        assert made is not None
-        return made
+        edited = last_step(edit_steps(self, edit, checked_options))
+        assert edited is not None
+        return edited
 
     def descend(self, token_ids: Sequence[int], healed: bool) -> tuple[Node, TextEnd]:
-        """Return the node at the end of a path below the head, and the end of the text there; creates missing nodes.
+        """Return the node and the `TextEnd` at the end of a path below the head; missing nodes are created.
 
         If `healed`, the path begins below the head's parent, and its first token replaces the last typed token.
         """
@@ -459,10 +450,9 @@ class Document:
 
         With `reopened`, `origin` is the last typed token and branches replace it: they hang below its parent.
         `text_end` is the end of the text at `origin`. `seen_from` is the index of the first character inside the
-        context window and is only reported. `engine` makes the passes, the model's unless it is another. Raises
-        LookaheadError between two steps if another view has begun, and before the first step ValueError for a banned id
-        that the model does not have, or TextError if `until` or a word
-        needs a tokenizer.
+        context window and is only reported. `engine` makes the passes; None is the model's own. Raises LookaheadError
+        between two steps if another view has begun, and before the first step ValueError for a banned id that the model
+        does not have, or TextError if `until`, `towards`, `avoid` or `odds` needs a tokenizer.
         """
         engine = self.model.engine if engine is None else engine
         meter = CostMeter(engine, self.tree)
@@ -486,23 +476,24 @@ class Document:
                 raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
 
     def word_tokens(self, word: str) -> WordTokens:
-        """Return the tokens of a word, those of the last call if it was the same word: finding them takes time."""
+        """Return the `WordTokens` of a word. The last one is kept, since finding the tokens takes time."""
         if self._words is None or self._words.matcher.word != word:
             model = self.model
             self._words = WordTokens(word, model.codec, model.end_token_ids, model.vocabulary)
         return self._words
 
     def next_word_branches(self, origin: Node, text_end: TextEnd, options: LookaheadOptions) -> NextWordBranches:
-        """Return a search of the next words after `origin`, any node of the tree but its root, with plain options.
+        """Return a next-word search after `origin`, any node of the tree but its root.
 
-        `text_end` is the end of the text at that node. Raises TextError without a tokenizer.
+        `text_end` is the end of the text at that node. `options` must have `odds="words"`. Raises TextError without a
+        tokenizer.
         """
         stop = self.model.end_token_ids
         context = GrowthContext(next_words=self._next_word_context(ResultContext(origin, text_end, stop, options)))
         return NextWordBranches(Growth(self.model.engine, options, stop, context), origin, None)
 
     def _next_word_context(self, context: ResultContext) -> NextWordContext | None:
-        """Return the start of a search of next words; None for token odds. Raises TextError without a tokenizer."""
+        """Return the context of a next-word search; None for token odds. Raises TextError without a tokenizer."""
         if context.options.odds == "tokens":
             return None
         self.model.codec.require_tokenizer()

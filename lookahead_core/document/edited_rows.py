@@ -1,4 +1,4 @@
-"""A lookahead in which some branches are replaced by edited ones."""
+"""Replaces some branches of a lookahead by edited ones."""
 
 from __future__ import annotations
 
@@ -22,35 +22,33 @@ def with_edited_rows(
     options: Mapping[str, Any],
     most: int,
 ) -> Iterator[LookaheadStep]:
-    """Yield the steps of a lookahead, then those of edits; the last result has the edited branches.
+    """Yield the steps of a lookahead, then one for each pass of the edits; the last one has the edited branches.
 
-    Each edit comes with the token ids of the branch that it replaces; without such a branch, it comes first. `options`
-    are those of the lookahead, and `most` is the most tokens of an edited branch. Raises the errors of `edit_steps`.
+    `edits` are pairs of the token ids of the branch to replace, and the edit. If the lookahead has no such branch, the
+    edited one becomes its first. `options` are those of the lookahead; `most` is the maximum number of tokens of an
+    edited branch. Raises the errors of `edit_steps`.
     """
-    last = None
     for last in steps:
         yield last
-    assert last is not None
     result, checked_options = last.result, LookaheadOptions.of(options)
     for row, edit in edits:
-        made = None
-        for made in edit_steps(document, edit, checked_options, most):  # noqa: B007
+        for edited in edit_steps(document, edit, checked_options, most):  # noqa: B007
             yield last
-        assert made is not None
-        result = _replaced(result, row, made)
+        assert edited is not None
+        result = _replaced(result, row, edited)
     yield LookaheadStep(last.tokens_read, 0, lambda: result)
 
 
-def _replaced(result: Lookahead, row: tuple[int, ...], made: Branch) -> Lookahead:
-    """Return the result with `made` in place of the branch with the tokens `row`, or first if there is none.
+def _replaced(result: Lookahead, row: tuple[int, ...], edited: Branch) -> Lookahead:
+    """Return the result with the branch `edited` instead of the one with the tokens `row`, or first if there is none.
 
-    Other branches that have the tokens of `made` are left out. Shares and coverage are computed anew.
+    Other branches with the same tokens as `edited` are left out. Shares and coverage are computed anew.
     """
     branches = list(result.branches)
     index = next((index for index, branch in enumerate(branches) if branch.token_ids == row), None)
     if index is None:
-        branches.insert(0, made)
+        branches.insert(0, edited)
     else:
-        branches[index] = made
-    shown = with_new_shares([one for one in branches if one is made or one.token_ids != made.token_ids])
+        branches[index] = edited
+    shown = with_new_shares([one for one in branches if one is edited or one.token_ids != edited.token_ids])
     return replace(result, branches=shown, coverage=coverage_of(shown))

@@ -1,4 +1,4 @@
-"""Lookaheads of several documents that grow side by side: each forward pass serves all of them."""
+"""Lookaheads of several documents in the same forward passes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
 @dataclass(frozen=True, slots=True)
 class LookaheadBatchStep:
-    """The state of several lookaheads after a forward pass that they share, or before the first one."""
+    """The state of several lookaheads after a forward pass, or before the first one."""
 
     tokens_read: int
-    """Number of tokens of all texts together that were prefilled in passes of their own so far."""
+    """Number of tokens prefilled so far, of all texts together."""
     tokens_to_read: int
-    """Number of tokens of all texts together still to be prefilled."""
+    """Number of tokens that still need prefill, of all texts together."""
     _members: Sequence[tuple[LookaheadStep | None, Cost, LookaheadOptions]] = field(repr=False)
 
     @property
@@ -31,9 +31,9 @@ class LookaheadBatchStep:
 
     @property
     def results(self) -> list[Lookahead | None]:
-        """The results as they were at this step, in the order of the documents, built anew at each access.
+        """The results at this step, in the order of the documents, built anew at each access.
 
-        None for a document whose first tokens are not known yet; at the last step there is none of these.
+        None for a document whose first tokens are not known yet; the last step has a result for each.
         """
         return [
             None if step is None else replace(step.result, cost=cost, options=options)
@@ -42,21 +42,21 @@ class LookaheadBatchStep:
 
 
 class _Member:
-    """One lookahead of a batch, which `run` computes as far as the scores known to its engine reach."""
+    """One lookahead of a batch. `run` computes it as far as its engine has the scores of nodes."""
 
     def __init__(self, document: Document, options: LookaheadOptions) -> None:
         self.document = document
         self.options = options
         self.engine = DeferredEngine(document.model.engine)
-        # Drafting would change between two runs; drafts change no result, and the passes are shared instead.
+        # Drafts could differ between two runs, which must be the same; they change no result.
         self._begin = document.begin_lookahead(replace(options, speculate=False))
-        self._head = document.head
+        self.head = document.head
         self._meter = CostMeter(document.model.engine, document.tree)
         self._view = document.tree.view
         self.step: LookaheadStep | None = None
 
     def watch(self) -> None:
-        """Note the present view of the document: `check` raises once there is another."""
+        """Store which view of the document is current: `check` raises an error once there is another."""
         self._view = self.document.tree.view
 
     def check(self) -> None:
@@ -65,18 +65,13 @@ class _Member:
             raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
 
     def tokens_to_read(self) -> int:
-        """Return how many tokens of the text are not in the cache."""
-        return len(self.document.model.engine.nodes_to_prefill(self._head))
-
-    def prefill(self) -> Iterator[None]:
-        """Prefill the text as far as its own passes are needed for that; yield after each."""
-        for _ in prefill_in_chunks(self.document.model.engine, self._head):
-            yield
+        """Return how many tokens of the text need prefill."""
+        return len(self.document.model.engine.nodes_to_prefill(self.head))
 
     def run(self) -> None:
-        """Run the lookahead from its beginning; `step` is then the last step before a pass is needed, or the final one.
+        """Run the lookahead from its beginning until it needs a pass, and store its last step in `step`.
 
-        `engine.pending` says which pass that is.
+        `engine.pending` then has the nodes of that pass; it is empty if the lookahead has reached its end.
         """
         try:
             for step in self._begin(self.engine):
@@ -90,17 +85,17 @@ class _Member:
 
 
 def joint_lookahead_steps(lookaheads: Sequence[tuple[Document, LookaheadOptions]]) -> Iterator[LookaheadBatchStep]:
-    """Grow one lookahead for each document with its options; yield a step at the beginning and after each pass.
+    """Grow one lookahead for each pair of document and options; yield a step at the beginning and after each pass.
 
-    All documents must be of one model; a document may come several times. The last step has the final results. There is
-    no step if there are no lookaheads. Raises as `lookahead_batch_steps` does.
+    All documents must be of one model; one document may be in several pairs. The last step has the final results. No
+    step without lookaheads. Raises the errors of `lookahead_batch_steps`.
     """
     # The deepest lookahead reserves the most room of the context, so that later ones do not move the window again.
     by_depth = sorted(range(len(lookaheads)), key=lambda index: -lookaheads[index][1].depth)
     made = {index: _Member(*lookaheads[index]) for index in by_depth}
     members = [made[index] for index in range(len(lookaheads))]
     for member in members:
-        member.watch()  # only now: a document that comes twice has begun two views
+        member.watch()  # after all were made: a document in two lookaheads has begun two views
     return _steps(members)
 
 
@@ -109,7 +104,7 @@ def _steps(members: Sequence[_Member]) -> Iterator[LookaheadBatchStep]:
     distinct = list({id(member.document): member for member in members}.values())
     unread = sum(member.tokens_to_read() for member in distinct)
     for member in distinct:
-        for _ in member.prefill():
+        for _ in prefill_in_chunks(member.document.model.engine, member.head):
             left = sum(each.tokens_to_read() for each in distinct)
             yield LookaheadBatchStep(unread - left, left, [each.state() for each in members])
             _check(members)
@@ -131,7 +126,7 @@ def _check(members: Sequence[_Member]) -> None:
 
 
 def _make_pass(members: Sequence[_Member]) -> None:
-    """Compute the pending nodes of all members in one forward pass, and make the scores known to each of them."""
+    """Compute the pending nodes of all members in one forward pass, and add the scores to the engine of each."""
     nodes = list(dict.fromkeys(node for member in members for node in member.engine.pending))
     hidden = any(member.engine.hidden for member in members)
     scores = members[0].document.model.engine.score(nodes, hidden=hidden)

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
 WIDTH = 32
 """Nodes per forward pass: so many cost little more than one, and a request that comes meanwhile waits for one pass."""
-
 WORD_NODES = 16
-"""Nodes per forward pass of a search of next words, about."""
+"""Assumed number of nodes per forward pass of one next-word search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +69,9 @@ def prefetch_views(
 
 
 def _grow_together(document: Document, clicks: Sequence[_Click], options: LookaheadOptions) -> Iterator[None]:
-    """Evaluate what the views after several clicks need, all in the same forward passes; yield after each of them.
+    """Evaluate all nodes that the views after these clicks need, in shared forward passes; yield after each pass.
 
-    The options must be plain, with odds of tokens or of words. Clicks that would move the context window are left out.
+    `options.is_greedy_to_depth` must be true. Clicks that would move the context window are left out.
     """
     ends = [end for click in clicks if (end := document.after(click.branch, click.tokens))]
     engine, end_token_ids = document.model.engine, document.model.end_token_ids

@@ -57,7 +57,7 @@ class ResultContext:
         return b"".join(reversed(spelled)).decode(errors="ignore")
 
     def words_of(self, token_ids: Sequence[int]) -> frozenset[Hashable]:
-        """Return the words of a path as `words_in` does; without a tokenizer its token ids."""
+        """Return the words of a path as `words_in` does; without a tokenizer, the set of its token ids."""
         codec = self.text_end.codec
         if codec.tokenizer is None:
             return frozenset(token_ids)
@@ -66,12 +66,10 @@ class ResultContext:
     def complete(self, least: int = 0) -> CompletedSize | None:
         """Return a function that finds the first end of a word, clause, sentence or line, as `until` says, in a path.
 
-        Ends before the first `least` tokens of the path do not count.
-
         The function takes the token ids of a path after the text, and the bytes of the first token that the text has
-        already (b"" without healing). It returns the number of tokens up to that end, or None if there is none yet; the
-        end of a larger unit counts too. For `until="tokens"` there is no such function, and None is returned. Raises
-        TextError without a tokenizer.
+        already (b"" without healing). It returns the number of tokens up to that end, at least `least`, or None if
+        there is none yet; the end of a larger unit counts too. For `until="tokens"` there is no such function, and None
+        is returned. Raises TextError without a tokenizer.
         """
         if self.options.until == "tokens":
             return None
@@ -98,8 +96,8 @@ def make_lookahead(
     """Return the lookahead result of these leaves, in their order.
 
     `start` has the predictions of the first tokens; without it, or without leaves, `rest` is empty and `said` None.
-    Without it `banned` is empty too. `word` is passed on.
-    The leaves must be below `context.origin`, or below its parent if it is re-opened.
+    Without it `banned` is empty too. `word` and `compared_by` become the fields of these names. The leaves must be
+    below `context.origin`, or below its parent if it is re-opened.
     """
     paths = [leaf.token_ids for leaf in leaves]
     lengths, before = distinguishing_lengths(paths), context.before if leaves else ""
@@ -120,12 +118,12 @@ def make_lookahead(
 
 
 def make_branch(leaf: BranchLeaf, context: ResultContext) -> Branch:
-    """Return the branch that ends at a leaf, with the share that it has alone: the probability of its first token."""
+    """Return the branch that ends at a leaf. Its share is the probability of its first token, as without others."""
     return _branch(leaf, 1, context.before, context)
 
 
 def _coverage(leaves: Sequence[BranchLeaf], lengths: dict[tuple[int, ...], int]) -> float:
-    """Return the probability of all texts that begin with a branch: of the words if leaves have any, else of tokens."""
+    """Return the coverage of these leaves: with next words, the sum of their shares, else `covered_probability`."""
     words = [leaf.next_word for leaf in leaves if leaf.next_word]
     if words:
         return min(1.0, math.fsum(word.share for word in words))

@@ -68,14 +68,14 @@ class Branch:
     """Its first word, with `odds="words"`; "" if the text ends at once. `share` is then the word's probability. None
     with token odds."""
     next_word_tokens: int = 0
-    """How many of its tokens it takes to spell `next_word`."""
+    """Number of its tokens that spell `next_word`."""
     share_error: float = 0.0
-    """How much `share` may be wrong, up or down: with `odds="words"` not all tokenizations are searched."""
+    """Maximum error of `share`, up or down: with `odds="words"` not all tokenizations are searched. Else 0."""
     _origin: weakref.ref[Node] | None = field(default=None, repr=False, compare=False)
     word_tokens: tuple[int, int] | None = field(default=None, repr=False)
     """The tokens that hold the word of the option `towards`, as [start, end); None if the branch reaches none."""
     edited_tokens: tuple[int, int] | None = field(default=None, repr=False)
-    """The tokens of a text that `Document.continue_branch` has put in, as [start, end); None for other branches."""
+    """The tokens of the text that `Document.continue_branch` inserted, as [start, end); None for other branches."""
 
     @property
     def text(self) -> str:
@@ -121,20 +121,20 @@ class Other:
     share: float | None = None
     """With `odds="words"`, the probability of `text` as the next word; else None."""
     share_error: float = 0.0
-    """How much `share` may be wrong, up or down. As much as `share` if it is not known whether the word goes on."""
+    """Maximum error of `share`, up or down. It equals `share` if it is not known whether the word goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextWord:
-    """A word that the text may go on with, over all its tokenizations."""
+    """A word that may come next, with its probability over all its tokenizations."""
 
     text: str
-    """Its characters, white space before it included; or the rest of a word that the text has begun. "" if the text
-    ends."""
+    """Its characters, white space before it included; if the text ends inside a word, those that complete it. "" stands
+    for the end of the text."""
     probability: float
-    """That the text goes on with this word and the word then ends, 0 to 1; up to `error`."""
+    """The probability that this word comes next and ends there, 0 to 1; up to `error`."""
     error: float
-    """How much `probability` may be wrong, up or down."""
+    """Maximum error of `probability`, up or down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class Lookahead:
 
     @property
     def odds_error(self) -> float:
-        """How much the share of a branch may be wrong at most, up or down; 0 with token odds."""
+        """The largest `share_error` of the branches; 0 with token odds."""
         return max((branch.share_error for branch in self.branches), default=0.0)
 
     @property

@@ -153,10 +153,10 @@ class CachedEngine:
         return [*uncached, *(node for node in dict.fromkeys(nodes) if node not in uncached)]
 
     def _uncached(self, tree: TokenTree, nodes: Sequence[Node]) -> list[Node]:
-        """Return those of `nodes` and their ancestors that are not in the cache, by depth, each once, without the root.
+        """Return the nodes outside the cache among `nodes` and their ancestors, sorted by depth, without the root.
 
-        `nodes` must be in `tree`. Nodes of one depth are in the order of `nodes`. A node is looked at once, however
-        many of its descendants are in `nodes`.
+        `nodes` must be in `tree`. Nodes of one depth are in the order of `nodes`. Each ancestor is visited once,
+        however many of its descendants are in `nodes`.
         """
         slots = self._cache(tree).slots
         found: dict[Node, None] = {}

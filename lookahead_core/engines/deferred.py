@@ -1,4 +1,4 @@
-"""`DeferredEngine`: requests passes instead of making them, so that several computations can share each pass."""
+"""`DeferredEngine`: requests forward passes instead of making them, so that several computations can share them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ class PassNeeded(Exception):
 
 
 class DeferredEngine:
-    """An `Engine` for a computation that is run again from its beginning after each pass, until it needs no more.
+    """An `Engine` without passes of its own, for a computation that is repeated until all its scores are known.
 
     `evaluate` and `score` raise PassNeeded if scores are missing; `pending` then holds the nodes. The caller computes
-    their scores, together with those of other computations, adds them with `add`, and runs the computation again. That
-    is cheap for a lookahead: it finds in the tree what its earlier runs have stored there.
+    their scores in one pass with those of other computations, adds them with `add`, and runs the computation again from
+    its beginning. That is cheap for a lookahead, since the predictions of earlier runs are in the tree.
     """
 
     def __init__(self, engine: Engine) -> None:
-        """`engine` is the one that the caller makes passes with; here it only answers questions about its cache."""
+        """`engine` is the one with which the caller makes the passes; this one uses only its cache and its figures."""
         self._engine = engine
         self._known: list[tuple[NodeScores, bool]] = []
         self._used: list[NodeScores] = []
         self.pending: list[Node] = []
-        """The nodes whose scores the last run needs; empty if it has needed none."""
+        """The nodes whose scores the last run lacked; empty if it lacked none."""
         self.hidden = False
-        """Whether that run also needs their hidden states."""
+        """Whether that run also needs the hidden states of `pending`."""
 
     @property
     def pass_costs(self) -> PassCosts:
@@ -47,9 +47,9 @@ class DeferredEngine:
         return self._engine.passes
 
     def add(self, scores: NodeScores, *, hidden: bool) -> None:
-        """Make the scores of a pass known to the next run. `hidden`: whether hidden states were requested with them.
+        """Add the scores of a pass for the next run. `hidden`: whether hidden states were requested in that pass.
 
-        Forgets those earlier passes whose scores the last run has not used, since their results are in the tree.
+        Earlier scores that the last run did not use are dropped, since their predictions are in the tree.
         """
         used = {id(each) for each in self._used}
         self._known = [entry for entry in self._known if id(entry[0]) in used]
@@ -90,10 +90,10 @@ class DeferredEngine:
         return self._engine.cache_usage(tree)
 
     def _find(self, nodes: Sequence[Node], *, hidden: bool) -> list[tuple[NodeScores, list[Node]]]:
-        """Return the newest scores of the nodes, each with those of `nodes` that it has, without repetitions.
+        """Return pairs of scores and the nodes among `nodes` that they are used for: the newest scores of each node.
 
-        With `hidden`, only scores of passes whose hidden states were requested count; the engine may have none. Raises
-        PassNeeded, with `pending` and `hidden` set, if there are none for a node.
+        With `hidden`, only passes in which hidden states were requested count. Raises PassNeeded, with `pending` and
+        `hidden` set, if a node has no scores.
         """
         newest = {node: scores for scores, has in self._known if has or not hidden for node in scores.nodes}
         parts: dict[int, tuple[NodeScores, list[Node]]] = {}
@@ -109,6 +109,6 @@ class DeferredEngine:
 
 
 def _part(scores: NodeScores, nodes: Sequence[Node], *, hidden: bool) -> NodeScores:
-    """Return the scores of some of the nodes; with `hidden` also their hidden states, if there are any."""
+    """Return the part of some scores that belongs to `nodes`; with `hidden` also the hidden states, if known."""
     vectors = [state for node in nodes if hidden and (state := scores.hidden_state(node)) is not None]
     return NodeScores(nodes, scores.logits_of(nodes), torch.stack(vectors) if vectors else None)

@@ -16,6 +16,7 @@ from lookahead_core.serving.compression_json import compression_as_json
 from lookahead_core.serving.json_values import json_safe
 from lookahead_core.serving.json_view import word_as_json
 from lookahead_core.serving.tree_pool import TreePool
+from lookahead_core.steps import last_step, passes_of
 from lookahead_core.text.chat import ChatToken, max_opening_tokens, tokenize_conversation
 from lookahead_core.validation import check_integer
 
@@ -50,10 +51,7 @@ def call(steps: Callable[P, Steps]) -> Callable[P, Answer]:
 
     @functools.wraps(json_steps)
     def run(*arguments: P.args, **options: P.kwargs) -> Answer:
-        answer = None
-        for answer in json_steps(*arguments, **options):  # noqa: B007
-            pass
-        return cast(Answer, answer)
+        return cast(Answer, last_step(json_steps(*arguments, **options)))
 
     run.__annotations__ = steps.__annotations__ | {"return": "dict[str, Any]"}
     return run
@@ -107,8 +105,7 @@ class Calls:
         messages = _rewriting(prompt, _string("original_doc", original_doc), written)
         depth = depth if n_future_tokens is None else n_future_tokens
         with self.open_document(messages=messages) as call_document:
-            for step in call_document.document.lookahead_steps(k=k, depth=depth):  # noqa: B007
-                yield None
+            step = yield from passes_of(call_document.document.lookahead_steps(k=k, depth=depth))
             result = call_document.closed(step.result)
             branches = call_document.branches_as_json(result)
             yield {
@@ -132,8 +129,8 @@ class Calls:
             n_future_tokens: Number of tokens per continuation, the first included.
         """
         with self.open_document(messages=_message_list(messages)) as call_document:
-            for step in call_document.document.lookahead_steps(k=n_branch_tokens, depth=n_future_tokens):  # noqa: B007
-                yield None
+            steps = call_document.document.lookahead_steps(k=n_branch_tokens, depth=n_future_tokens)
+            step = yield from passes_of(steps)
             result = call_document.closed(step.result)
             found = [{"doc_text": branch["text"], **branch} for branch in call_document.branches_as_json(result)]
             yield {
@@ -192,10 +189,10 @@ class Calls:
         """Return several continuations of a text at once, with their probabilities.
 
         The answer has branches (text, ids, logprobs, share, probability, ended and repeats of each; with odds="words"
-        also next_word and share_error), coverage (the probability that they hold together), odds_error (how much a
-        share may be wrong at most), given (the typed characters that heal re-opened), seen_from (the index of the first
-        character that the model reads) and compared_by (by what diverse and surprising compare branches). With towards
-        it has word: low and high, bounds of the probability that the text reaches the word within depth tokens.
+        also next_word and share_error), coverage (the probability of all branches together), odds_error (maximum error
+        of a share), given (the typed characters that heal re-opened), seen_from (the index of the first character that
+        the model reads) and compared_by (by what diverse and surprising compare branches). With towards it has word:
+        low and high, bounds of the probability that the text reaches the word within depth tokens.
 
         Args:
             text: A plain text; give either this or messages.
@@ -211,8 +208,8 @@ class Calls:
             stop_at_repetition: Whether a branch ends where it would repeat itself; repeats then says so.
             towards: A word or phrase; the branches are the likeliest paths to it.
             avoid: A word or phrase that no branch may contain.
-            budget: Number of nodes that best_first and towards look at.
-            odds: What a share is the probability of: tokens, or words (of the first word, over all its tokenizations).
+            budget: Maximum number of nodes that best_first and towards evaluate.
+            odds: What a share is the probability of: tokens, or words (the first word, over all its tokenizations).
         """
         options: LookaheadKeywords = {
             "k": k,
@@ -230,8 +227,7 @@ class Calls:
             "odds": cast("Odds", odds),
         }
         with self.open_document(text, messages) as call_document:
-            for step in call_document.document.lookahead_steps(**options):  # noqa: B007
-                yield None
+            step = yield from passes_of(call_document.document.lookahead_steps(**options))
             result = call_document.closed(step.result)
             yield {
                 "branches": call_document.branches_as_json(result),
@@ -309,8 +305,7 @@ class Calls:
                 num_beams=num_beams, max_new_tokens=max_new_tokens, length_penalty=length_penalty
             )
             yield from call_document.prefill_steps()
-            for step in steps:  # noqa: B007
-                yield None
+            step = yield from passes_of(steps)
             beams = call_document.closed(step.result)
             shown = zip(call_document.branches_as_json(beams), beams.branches, strict=True)
             yield {"branches": [branch | {"score": beam.score} for branch, beam in shown]}
@@ -369,8 +364,7 @@ class Calls:
             yield {"highlights": []}
             return
         with self.open_document(messages=_rewriting(prompt, doc, written)) as call_document:
-            for step in highlights_steps(call_document.document, k):  # noqa: B007
-                yield None
+            step = yield from passes_of(highlights_steps(call_document.document, k))
             yield {"highlights": call_document.highlights_as_json(cast("Highlights", step.result))}
 
     @call
@@ -389,8 +383,7 @@ class Calls:
 
         check_ratio(ratio)
         with self.open_document(_string("text", text)) as call_document:
-            for step in compression_steps(call_document.document, ratio):  # noqa: B007
-                yield None
+            step = yield from passes_of(compression_steps(call_document.document, ratio))
             yield compression_as_json(cast("Compression", step.result))
 
     @contextmanager

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def compression_as_json(found: Compression) -> dict[str, Any]:
-    """Return text, spans (the fields of each `CompressionSpan`), tokens_before and tokens_after of a compression."""
+    """Return a dict with `text`, `tokens_before`, `tokens_after` and `spans`: dicts of all `CompressionSpan` fields."""
     return {
         "text": found.text,
         "spans": [asdict(span) for span in found.spans],

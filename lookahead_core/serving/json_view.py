@@ -33,8 +33,8 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
     those of `Lookahead`; `asked` has the `REPORTED_OPTIONS`, the number of banned tokens, and `towards` or `avoid` if
     it is set. With `towards`, `word` has the fields of `Lookahead.word`, and branches that reach the word have `word`,
     its tokens. An edited branch has `edited`, the tokens of the text put in. With `odds="words"` each branch and each
-    entry of `rest` has `next_word`: `share`, `error` (how much that may be wrong), and for a branch the word's `text`
-    and `tokens`, how many of the branch's tokens spell it.
+    entry of `rest` has `next_word`: `share`, `error` (its maximum error), and for a branch the word's `text` and
+    `tokens`, the number of the branch's tokens that spell it.
     """
     predictions = _distinct_predictions(result, rest)
     indexes = {id(prediction): index for index, prediction in enumerate(predictions)}
@@ -96,7 +96,7 @@ def _branch_as_json(branch: Branch, indexes: dict[int, int]) -> dict[str, Any]:
 
 
 def _next_word(branch: Branch) -> dict[str, Any]:
-    """Return a branch's first word as the field `next_word` of its JSON; an empty dict with token odds."""
+    """Return a branch's first word as `{"next_word": …}`; an empty dict with token odds."""
     if branch.next_word is None:
         return {}
     return {
@@ -109,7 +109,7 @@ def _next_word(branch: Branch) -> dict[str, Any]:
 
 
 def _other_word(other: Other) -> dict[str, Any]:
-    """Return the share of an other word as the field `next_word` of its JSON; an empty dict with token odds."""
+    """Return the share of a word that no branch begins with as `{"next_word": …}`; an empty dict with token odds."""
     return {} if other.share is None else {"next_word": _share(other.share, other.share_error)}
 
 

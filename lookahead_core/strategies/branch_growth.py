@@ -31,13 +31,13 @@ token healing). It returns how many tokens from the first on reach the end of th
 
 @dataclass(frozen=True, slots=True)
 class NextWordContext:
-    """What a search of next words needs to know about the text before them."""
+    """What a next-word search needs to know about the text before the word."""
 
     text_end: TextEnd
     before: str
-    """The characters before the words, as far as they decide where words end."""
+    """The last characters of the text, as many as decide where the next word ends."""
     most_tokens: int
-    """Number of tokens that the model's context has room for."""
+    """Maximum number of tokens of a word: the room left in the model's context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class GrowthContext:
     words: WordTokens | None = None
     """The tokens of the word that the options `towards` or `avoid` name; None without these options."""
     words_of: Callable[[Sequence[int]], frozenset[Hashable]] = frozenset
-    """A function that returns the set of words of a path's tokens; the tokens themselves where there is no text."""
+    """A function from the token ids of a path to the set of its words; without a tokenizer, to the set of these ids."""
     next_words: NextWordContext | None = None
     """Needed for `odds="words"` only."""
 
@@ -80,13 +80,13 @@ class BranchLeaf:
     complete: bool = False
     """Whether the path stops growing: it has reached the end of its word, clause, sentence or line, or `repeats`."""
     repeats: bool = False
-    """Whether the path stops growing because its next tokens, or its last ones, repeat those before them."""
+    """Whether the path stops growing because it repeats itself or the text: see `size_before_repetition`."""
     tokens_past_end: tuple[int, ...] = ()
     """Tokens after the end of a complete path that had to be known to find that end."""
     word_tokens: tuple[int, int] | None = None
-    """The tokens of the path that hold the word of the option `towards`, as [start, end); None if it reaches none."""
+    """The tokens of the path that hold the word of the option `towards`, as [start, end); None if the path lacks it."""
     next_word: NextWordOdds | None = None
-    """The next word that the path begins with, if words are what sets branches apart; else None."""
+    """The next word that the path begins with, with `odds="words"`; else None."""
 
     @property
     def healed(self) -> bool:
@@ -152,7 +152,7 @@ class BranchStart:
     excluded: frozenset[int] = frozenset()
     """The banned tokens, and those that would spell a word to avoid, after the text."""
     other_words: tuple[NextWordOdds, ...] = ()
-    """The likeliest next words after those of the branches, if words are searched; beginnings of words among them."""
+    """With `odds="words"`, the likeliest next words that no branch begins with; some may be beginnings of words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class GrowthStep:
     word: WordOdds | None = None
     """How likely the text is to reach the word of the option `towards`; None without it, and during prefill."""
     compared_by: str = ""
-    """By what branches were compared, as in `Lookahead.compared_by`."""
+    """The value of `Lookahead.compared_by`."""
 
 
 class Growth:
@@ -196,11 +196,11 @@ class Growth:
         self.word_odds: WordOdds | None = None
         """The bounds of the word's probability; None until they are known, and without the option `towards`."""
         self.compared_by = ""
-        """By what branches were compared; empty if they were not."""
+        """The value of `Lookahead.compared_by`; empty until branches were compared."""
 
     @property
     def exclusion(self) -> Hashable:
-        """What excludes tokens, as a part of memo keys: the banned tokens, and the word to avoid."""
+        """The part of memo keys for excluded tokens: the banned tokens and the word to avoid; empty if nothing is."""
         return (self.banned, self.avoided.matcher.word) if self.avoided else self.banned
 
     def excluded_after(self, node: Node) -> frozenset[int]:
@@ -221,9 +221,10 @@ class Growth:
     def extended(self, leaf: BranchLeaf, token_id: int, logprob: float, prediction: Prediction) -> BranchLeaf:
         """Return a new leaf, one token further; if its path then reaches the end of its unit of text, a complete one.
 
-        With the option `stop_at_repetition` a path that repeats itself is complete too. The complete leaf is cut off at
-        that end, which may lie before the new token, and may then equal others. An end token completes no unit.
-        `logprob`, the token's log-probability, and `prediction`, from which it was read, are stored unchecked.
+        With the option `stop_at_repetition` a path that repeats itself is complete too. A complete leaf is cut off at
+        the end of the unit or before the repetition, which may be before the new token, and may then equal others. An
+        end token completes no unit. `logprob`, the token's log-probability, and `prediction`, from which it was read,
+        are stored unchecked.
         """
         grown = leaf.extended(token_id, logprob, prediction)
         if token_id in self.end_token_ids:

@@ -1,4 +1,4 @@
-"""The modes "diverse" and "surprising": branches chosen among many candidates, because they are unlike each other."""
+"""The modes "diverse" and "surprising": grow many candidates, and choose branches that are unlike each other."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from lookahead_core.strategies.hidden_states import compared_nodes, evaluate_wit
 from lookahead_core.strategies.row_similarity import row_similarities
 
 CANDIDATES_PER_BRANCH = 4
-"""Candidates for each branch: a pass of so many nodes costs little more than one of k nodes."""
+"""Number of candidates per branch: a pass of so many nodes costs little more than one of k nodes."""
 MOST_CANDIDATES = 64
 """Maximum number of candidates: predictions keep no more tokens."""
 CANDIDATES_PER_BEGINNING = 4
 """Maximum number of candidates with the same first token, so that a likely one leaves room for others."""
 SPLIT_LEVELS = 3
-"""Levels at which candidates split; from there on they grow greedily."""
+"""Number of tokens up to which candidates split; after that they grow greedily."""
 COMPARED_TOKENS = 8
-"""Maximum number of tokens by which candidates are compared: only the chosen ones grow further."""
+"""Maximum number of tokens of a candidate: only the chosen ones grow further."""
 
 
 def candidate_count(k: int) -> int:
-    """Return the number of candidates among which k branches are chosen."""
+    """Return the number of candidates from which k branches are chosen."""
     return min(MOST_CANDIDATES, CANDIDATES_PER_BRANCH * k)
 
 
 def choose_dissimilar(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
-    """Grow candidates, and choose at most k of them; a generator of the choice so far after each pass, and at the end.
+    """Grow candidates and choose at most k of them; yield the branches chosen so far after each pass and at the end.
 
-    `leaves` are the most probable first tokens, the most probable first, `candidate_count` of them if there are so
-    many; after a re-opened typed token they may have two tokens. In the first levels candidates split, and the
-    `candidate_count` of highest `worth` are kept, but at most `CANDIDATES_PER_BEGINNING` below each of `leaves`; then
-    all grow greedily up to `COMPARED_TOKENS`.
+    `leaves` are the `candidate_count` most probable first tokens, or fewer, the most probable first; after a re-opened
+    typed token a leaf may have two tokens. Up to `SPLIT_LEVELS` tokens, candidates split into their children, and the
+    `candidate_count` of highest `worth` are kept, at most `CANDIDATES_PER_BEGINNING` below each of `leaves`. Then all
+    grow greedily up to `COMPARED_TOKENS`.
     """
     count, beginnings = candidate_count(growth.options.k), frozenset(leaf.token_ids for leaf in leaves)
     for level in range(1, min(growth.options.depth, COMPARED_TOKENS)):
@@ -51,7 +51,7 @@ def choose_dissimilar(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[
 
 
 def _chosen(growth: Growth, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:
-    """Return the branches that the mode chooses among these candidates, by what is known of them now."""
+    """Return the branches that the mode chooses from these candidates, by the hidden states and words known so far."""
     options, states = growth.options, mean_states(leaves)
     growth.compared_by = "words" if states is None else "hidden states and words"
     alike = row_similarities([growth.context.words_of(leaf.token_ids) for leaf in leaves], states)
@@ -66,28 +66,28 @@ def _chosen(growth: Growth, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:
 def _split(
     growth: Growth, leaves: Sequence[BranchLeaf], count: int, beginnings: frozenset[tuple[int, ...]]
 ) -> list[BranchLeaf]:
-    """Return the `count` leaves of highest `worth` among the children of all leaves, that of the highest worth first.
+    """Return the `count` children of highest `worth` among those of all leaves, the highest worth first.
 
-    At most `CANDIDATES_PER_BEGINNING` have the same of these beginnings, which are of one or two tokens. A leaf that
-    cannot grow counts as its own only child. No node is added to the tree for a child that is left out. The predictions
-    after leaves that can grow must be known.
+    `beginnings` are paths of one or two tokens; at most `CANDIDATES_PER_BEGINNING` children begin with the same one. A
+    leaf that cannot grow counts as its own only child. Children that are left out add no node to the tree. The
+    predictions after leaves that can grow must be known.
     """
-    options: list[tuple[float, tuple[int, ...], BranchLeaf, int | None]] = []
+    extensions: list[tuple[float, tuple[int, ...], BranchLeaf, int | None]] = []
     for leaf in leaves:
         beginning = leaf.token_ids[:1] if leaf.token_ids[:1] in beginnings else leaf.token_ids[:2]
         so_far = worth(leaf, len(beginning))
         prediction = growth.prediction_after(leaf.node) if growth.can_grow(leaf) else None
         if prediction is None or not prediction.token_ids:
-            options.append((so_far, beginning, leaf, None))
+            extensions.append((so_far, beginning, leaf, None))
             continue
-        options += [
+        extensions += [
             (so_far + logprob - prediction.logprobs[0], beginning, leaf, rank)
             for rank, logprob in enumerate(prediction.logprobs[:CANDIDATES_PER_BEGINNING])
             if logprob > -math.inf
         ]
     kept: list[BranchLeaf] = []
     begun: Counter[tuple[int, ...]] = Counter()
-    for _, beginning, leaf, rank in sorted(options, key=lambda option: -option[0]):
+    for _, beginning, leaf, rank in sorted(extensions, key=lambda extension: -extension[0]):
         if len(kept) < count and begun[beginning] < CANDIDATES_PER_BEGINNING:
             begun[beginning] += 1
             kept.append(leaf if rank is None else _child(growth, leaf, rank))
@@ -95,13 +95,13 @@ def _split(
 
 
 def _continued(growth: Growth, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:
-    """Return each leaf extended by its most probable next token, or as it is if it cannot grow."""
+    """Return the leaves, each extended by its most probable next token if it can grow."""
     children = [growth.children(leaf, 1) if growth.can_grow(leaf) else [leaf] for leaf in leaves]
     return growth.distinct([child for siblings in children for child in siblings])
 
 
 def _child(growth: Growth, leaf: BranchLeaf, rank: int) -> BranchLeaf:
-    """Return a leaf extended by the token of this rank, from 0, in the prediction after it, which must be known."""
+    """Return a leaf extended by the token of this rank, from 0, in the prediction after the leaf; it must be known."""
     prediction = growth.prediction_after(leaf.node)
     assert prediction is not None
     return growth.extended(leaf, prediction.token_ids[rank], prediction.logprobs[rank], prediction)

@@ -1,4 +1,4 @@
-"""The choice of k leaves among candidates: likely ones that are unlike each other, or unlike the first one."""
+"""Choosing k leaves from candidates: likely ones that are unlike each other, or unlike the first one."""
 
 from __future__ import annotations
 
@@ -10,34 +10,37 @@ from lookahead_core.strategies.row_similarity import Similarities
 
 
 def worth(leaf: BranchLeaf, apart: int) -> float:
-    """Return the log-probability of a leaf's first `apart` tokens, less what its later tokens fall short of.
+    """Return the log-probability of a leaf's first `apart` tokens, minus the shortfall of each later token.
 
-    A later token falls short by the difference between the log-probability of the most probable token there and its
-    own: nothing if it was chosen greedily.
+    The shortfall of a token is the log-probability of the most probable token in its stead, minus its own; 0 if the
+    token was chosen greedily.
     """
-    short = (
+    shortfalls = (
         prediction.logprobs[0] - logprob
         for prediction, logprob in zip(leaf.predictions[apart:], leaf.logprobs[apart:], strict=True)
     )
-    return math.fsum(leaf.logprobs[:apart]) - math.fsum(short)
+    return math.fsum(leaf.logprobs[:apart]) - math.fsum(shortfalls)
 
 
 class Candidates:
-    """Candidate leaves, with how alike they are and how much each is worth beside others."""
+    """Candidate leaves, with their similarities; chooses some of them by similarity and `worth`.
+
+    The worth of a leaf beside others is that with `apart` as the length of its shortest prefix that none of them has.
+    """
 
     def __init__(self, leaves: Sequence[BranchLeaf], alike: Similarities) -> None:
-        """`leaves` are one or more with different paths; `alike` has a row and a column for each, in their order."""
+        """`leaves` are one or more, with different paths; `alike` has a row and a column for each, in their order."""
         self.count = len(leaves)
         self.alike = alike
         self._worths = [[worth(leaf, apart) for apart in range(len(leaf.token_ids) + 1)] for leaf in leaves]
         self._common = [[_common_length(one.token_ids, other.token_ids) for other in leaves] for one in leaves]
 
     def choose_diverse(self, k: int, contrast: float) -> list[int]:
-        """Return the indices of at most k candidates, the first one first: each is the best of those that are left.
+        """Return the indices of k candidates, or of all if there are fewer: the first one, then always the best left.
 
-        The best one adds most to the worth of all chosen ones, less `contrast` times its likeness to the chosen one
-        that it is most like. What it takes from the others counts: tokens that set them apart no longer. Of equally
-        good ones the first is chosen.
+        The best one has the highest difference: what it adds to the summed worth of all chosen ones, minus `contrast`
+        times its highest similarity to one of them. It may reduce the worth of earlier ones, as their shortest own
+        prefixes become longer. Of equally good ones the first is chosen.
         """
         chosen = [0]
         while len(chosen) < min(k, self.count):
@@ -55,9 +58,9 @@ class Candidates:
     def choose_surprising(self, k: int, floor: float) -> list[int]:
         """Return the indices of at most k candidates: the first one, and others that are likely enough but unlike it.
 
-        A candidate is likely enough if its worth beside the chosen ones, and the worth of each of them but the first
-        beside it, is at least the logarithm of `floor`. Of these, each further one is least like the first one and the
-        chosen one that it is most like: the mean of the two counts. Of equals the first is chosen.
+        A candidate is likely enough if with it the worth of all chosen ones but the first is at least log(`floor`). The
+        next one is that of lowest similarity among these: the mean of its similarity to the first one and its highest
+        similarity to a chosen one. Of equals the first is chosen.
         """
         chosen, least = [0], math.log(floor) if floor else -math.inf
         while len(chosen) < k:
@@ -72,11 +75,11 @@ class Candidates:
         return chosen
 
     def _closeness(self, index: int, chosen: Sequence[int]) -> float:
-        """Return how much a candidate is like the chosen one that it is most like."""
+        """Return the highest similarity of a candidate to one of the chosen ones."""
         return max(self.alike[index][other] for other in chosen)
 
     def _worths_beside(self, chosen: Sequence[int]) -> list[float]:
-        """Return the worth of each of these candidates by its shortest beginning that none of the others has."""
+        """Return the worth of each of these candidates beside the others of them."""
         worths = []
         for index in chosen:
             shared = max((self._common[index][other] for other in chosen if other != index), default=0)
@@ -85,7 +88,7 @@ class Candidates:
 
 
 def _common_length(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return how many tokens two paths begin with in common."""
+    """Return the number of tokens in the longest common prefix of two paths."""
     size = 0
     for mine, theirs in zip(one, other, strict=False):
         if mine != theirs:

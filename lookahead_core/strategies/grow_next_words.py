@@ -13,9 +13,9 @@ from lookahead_core.strategies.next_word_search import node_of
 def grow_words_together(engine: Engine, searches: Sequence[NextWordBranches]) -> Iterator[None]:
     """Search the next words of several lookaheads, and continue them greedily to their depth.
 
-    A generator that yields None after each forward pass; each pass serves all of them. Afterwards, until nodes are
-    pruned, none of the lookaheads needs a forward pass. None may re-open a typed token, ban tokens, or end branches by
-    anything but their number of tokens. Raises CacheFull if a cache has no room.
+    A generator that yields None after each forward pass, which all lookaheads share. At its end the trees hold all
+    that these lookaheads need, until nodes are pruned. The lookaheads must not re-open a typed token or ban tokens,
+    and their branches must end by number of tokens alone. Raises CacheFull if a cache has no room.
     """
     searching = list(searches)
     frontier: list[tuple[BranchLeaf, NextWordBranches]] = []

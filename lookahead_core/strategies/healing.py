@@ -84,9 +84,9 @@ def evaluate_healed_start(
 def _probabilities_among(
     row: torch.Tensor, token_ids: Sequence[int], wanted: Collection[int]
 ) -> tuple[tuple[int, float], ...]:
-    """Return (id, probability) of the tokens in `wanted`, by id, where a row is renormalised over `token_ids`.
+    """Return (id, probability) of the tokens in `wanted`, in order of id, after renormalising a row over `token_ids`.
 
-    `row` holds log-probabilities. Empty if nothing is wanted, or if all of `token_ids` have probability 0.
+    `row` has log-probabilities. Empty if `wanted` is empty, or if all of `token_ids` have probability 0.
     """
     total = float(row[token_ids].logsumexp(0)) if wanted else -math.inf
     if total == -math.inf:

@@ -1,4 +1,4 @@
-"""The hidden states of nodes, kept in their memos: the vectors that the output matrix is multiplied with."""
+"""The last hidden states of nodes, kept in their memos, as a measure of what branches mean."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _NOTE_KEY = "hidden state"
 
 
 def evaluate_with_states(growth: Growth, nodes: Iterable[Node]) -> bool:
-    """Make the predictions and hidden states of these nodes known, in one forward pass at most.
+    """Compute the predictions and hidden states of these nodes, as far as they are not known; return whether any.
 
-    Returns whether it took one. An engine that has no hidden states makes predictions only. Predictions are those
+    Takes at most one forward pass. An engine without hidden states makes predictions only. Predictions are those
     without banned tokens, as by `Growth.evaluate`.
     """
     missing = [node for node in dict.fromkeys(nodes) if not _is_noted(node) or growth.prediction_after(node) is None]
@@ -31,9 +31,9 @@ def evaluate_with_states(growth: Growth, nodes: Iterable[Node]) -> bool:
 
 
 def compared_nodes(leaf: BranchLeaf) -> list[Node]:
-    """Return the nodes of a leaf's tokens whose hidden states stand for it: all but the last, which needs no pass.
+    """Return the nodes whose hidden states represent a leaf: those of all its tokens but the last, from the first on.
 
-    The only token of a leaf of one token stands for itself.
+    The last token's state would need a further pass. A leaf of one token is represented by that token.
     """
     nodes, node = [], leaf.node
     for _ in leaf.token_ids:
@@ -51,11 +51,11 @@ def mean_state(leaf: BranchLeaf) -> torch.Tensor | None:
 
 
 def mean_states(leaves: Sequence[BranchLeaf]) -> torch.Tensor | None:
-    """Return `mean_state` of each leaf as a tensor of shape (leaves, width); None if one of them has none."""
+    """Return the `mean_state` of all leaves, of shape (leaves, width); None if a leaf has none, or without leaves."""
     states = [state for state in map(mean_state, leaves) if state is not None]
     return torch.stack(states) if states and len(states) == len(leaves) else None
 
 
 def _is_noted(node: Node) -> bool:
-    """Whether it is known which hidden state the node has, or that the engine has none."""
+    """Whether the node's memo has its hidden state, or a note that the engine has none."""
     return _NOTE_KEY in (node.memo or {})

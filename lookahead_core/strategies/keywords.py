@@ -67,7 +67,7 @@ class LookaheadKeywords(TypedDict, total=False):
     split_limit: int
     """`forks` only: maximum number of branches at one node, 1 to 20."""
     budget: int
-    """`best_first` and `towards` only: maximum number of nodes whose next tokens are looked at, 1 to 4,096."""
+    """`best_first` and `towards` only: maximum number of nodes whose next tokens are evaluated, 1 to 4,096."""
     width: int
     """`best_first` and `towards` only: nodes per forward pass, 1 to 256. Sixteen cost little more than one."""
     temperature: float
@@ -83,24 +83,25 @@ class LookaheadKeywords(TypedDict, total=False):
     speculate: bool
     """Whether to draft continuations from the text and verify several tokens per pass. The branches are the same."""
     contrast: float
-    """`diverse` only: how much branches must differ, 0 to 100. From what a branch adds to the log-probabilities of all
-    shares, this times its similarity, 0 to 1, to the most similar branch before it is subtracted."""
+    """`diverse` only: the weight of differences against probability, 0 to 100; 0 ignores them. It is multiplied with
+    the similarity, 0 to 1, to the most similar branch before, and subtracted from the log-probability."""
     floor: float
-    """`surprising` only: the least probability of the tokens that set a branch apart from the others, 0 to 1. The
-    first branch may have less, and there may be fewer than k branches."""
+    """`surprising` only: minimum probability of the tokens that set a branch apart from the others, 0 to 1. The first
+    branch may have less, and there may be fewer than k branches."""
     stop_at_repetition: bool
     """Whether a branch ends where its next tokens, at least three, would repeat those just before them. Its `repeats`
-    is then True. A branch that repeats the text's last tokens ends after them."""
+    is then True. A branch that repeats the last tokens of the text ends after these tokens."""
     towards: str
-    """A word or phrase, at most 40 characters: branches are the likeliest paths to it, found with `budget` and `width`,
-    and `Lookahead.word` says how likely it is within `depth` tokens. `mode` and `until` count only if none is found."""
+    """A word or phrase of at most 40 characters: branches are the likeliest paths to it, found with `budget` and
+    `width`, and `Lookahead.word` has the probability that it comes within `depth` tokens. `mode` has no effect, and
+    `until` only if no path is found."""
     avoid: str
     """A word or phrase that no branch may contain, at most 40 characters. All probabilities are renormalised without
     the tokens that would spell it."""
     odds: Odds
-    """What a share is the probability of. `tokens`: of the tokens that set the branch apart. `words`: of its first
-    word over all tokenizations, and that the word ends there; the branches begin with the k likeliest words. Mode
-    `likely` only."""
+    """What a share is the probability of. `tokens`: the tokens that set the branch apart from the others. `words`: its
+    first whole word, in all tokenizations; the branches then begin with the k likeliest words. `words` needs the mode
+    `likely`, temperature 1 and top-p 1, and neither `towards` nor `avoid`."""
 
 
 class RuleKeywords(TypedDict, total=False):

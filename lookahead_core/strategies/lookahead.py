@@ -57,10 +57,10 @@ def continue_greedily(growth: Growth, leaf: BranchLeaf) -> Iterator[BranchLeaf]:
 
 
 def _grow_towards(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
-    """Search for the word of the option `towards`; yield the k likeliest leaves that reach it after each round.
+    """Search for the word of the option `towards`; after each round yield the k likeliest leaves that reach it so far.
 
-    While none is found, the leaves of the likeliest first tokens are yielded, and at the end their branches of the mode
-    "likely". Sets `growth.word_odds`.
+    While there is none, the leaves of the k likeliest first tokens are yielded. If the search finds none, these leaves
+    are then continued as in the mode "likely". Sets `growth.word_odds`.
     """
     assert growth.context.words is not None
     search = WordSearch(growth, growth.context.words, head, typed)
@@ -77,7 +77,8 @@ def _grow_towards(growth: Growth, head: Node, typed: ReopenedToken | None) -> It
 def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[Sequence[BranchLeaf]]:
     """Grow branches in any mode but "sampled"; yield the leaves of the first tokens, then what the mode yields.
 
-    With `odds="words"`, the leaves of the first words come first, once for each pass of their search.
+    With `odds="words"`, the first leaves are those of the likeliest first words, yielded after each pass of their
+    search.
 
     In mode "forks", of the first leaves only those whose path has at least the probability `cutoff` are kept, at most
     `split_limit`; the most probable one in any case. If there are no first leaves, since all tokens have probability 0,
@@ -102,7 +103,7 @@ def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[S
 
 
 def _beginnings(growth: Growth, head: Node, typed: ReopenedToken | None, count: int) -> list[BranchLeaf]:
-    """Return the `count` likeliest first leaves, see `_first_leaves`; with `typed` those of `healed_leaves`."""
+    """Return the `count` likeliest first leaves: those of `_first_leaves`, or with `typed` of `healed_leaves`."""
     return _first_leaves(growth, head, count) if typed is None else healed_leaves(growth, head, typed, count)
 
 
@@ -268,9 +269,9 @@ def _grow_best_first(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Seque
 
 
 def _grow_dissimilar(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """Choose k dissimilar branches among many candidates, of which `leaves` are the first tokens; extend them greedily.
+    """Choose k dissimilar branches from candidates that begin with `leaves`, and extend the chosen ones greedily.
 
-    Yields the branches chosen so far after each pass, then the chosen ones after each pass and at the end.
+    Yields the branches chosen so far after each pass, and the final ones at the end.
     """
     for leaves in choose_dissimilar(growth, leaves):  # noqa: B020
         yield leaves
@@ -278,7 +279,7 @@ def _grow_dissimilar(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[S
 
 
 _DISSIMILAR = ("diverse", "surprising")
-"""The modes whose branches are chosen among several times as many candidates."""
+"""The modes that choose branches from several times as many candidates."""
 _GROW_BY_MODE = {
     "likely": _grow_likely,
     "every_level": _grow_every_level,

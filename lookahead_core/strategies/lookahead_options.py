@@ -14,7 +14,7 @@ Mode: TypeAlias = Literal["likely", "every_level", "forks", "best_first", "sampl
 Until: TypeAlias = Literal["tokens", "word", "clause", "sentence", "line"]
 """The unit of text at whose end branches end; "tokens" is none: they end by number of tokens alone."""
 Odds: TypeAlias = Literal["tokens", "words"]
-"""What shares are the probabilities of: tokens, or whole next words."""
+"""What a share is the probability of; `LookaheadKeywords.odds` explains each value."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 """Values of the option `mode`."""
 UNTIL: tuple[Until, ...] = get_args(Until)
@@ -114,7 +114,7 @@ class LookaheadOptions:
             )
 
     def _check_words(self) -> None:
-        """Raise a ValueError for options that word odds have no meaning with."""
+        """Raise a ValueError for options that cannot be combined with `odds="words"`."""
         if self.mode != "likely":
             raise ValueError(f'mode is {self.mode!r}, and must be "likely" with odds="words".')
         if self.word:
@@ -127,12 +127,12 @@ class LookaheadOptions:
 
     @property
     def is_plain(self) -> bool:
-        """Whether `is_greedy_to_depth` is true, and odds are those of tokens."""
+        """Whether `is_greedy_to_depth` is true and `odds` is "tokens"."""
         return self.is_greedy_to_depth and self.odds == "tokens"
 
     @property
     def is_greedy_to_depth(self) -> bool:
-        """Whether the mode is "likely", branches end by number of tokens alone, and no token or word is named.
+        """Whether the mode is "likely", `until` is "tokens", and `banned`, `towards` and `avoid` are empty.
 
         `heal`, `speculate` and `stop_at_repetition` do not count.
         """
@@ -140,7 +140,7 @@ class LookaheadOptions:
 
     @property
     def word(self) -> str:
-        """The word to go towards or to avoid; empty without one."""
+        """The word of `towards` or `avoid`, of which one at most is set; else empty."""
         return self.towards or self.avoid
 
     def check_vocabulary(self, vocabulary: int) -> None:
@@ -153,9 +153,9 @@ class LookaheadOptions:
 
 
 def _check_word(name: str, word: object) -> None:
-    """Raise a ValueError unless a word option is a string of at most MAX_WORD characters without white space around it.
+    """Raise a ValueError unless a word option is a string of at most MAX_WORD characters; it may be empty.
 
-    It may be empty. Half of a surrogate pair is refused.
+    White space around it and halves of surrogate pairs are refused. `name` is the option's name in the error.
     """
     if not isinstance(word, str):
         raise ValueError(f"{name} is {word!r}, and must be a string.")

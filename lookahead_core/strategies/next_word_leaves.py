@@ -15,16 +15,16 @@ from lookahead_core.strategies.next_word_search import Beginning, NextWordSearch
 from lookahead_core.tree import Node
 
 MAX_OTHERS = 64
-"""Words that no branch begins with which a step reports at most."""
+"""Maximum number of words in a step that no branch begins with."""
 
 
 def word_leaves(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[list[BranchLeaf]]:
-    """Yield the leaves of the k likeliest next words after each forward pass of their search, and at its end.
+    """Search the k likeliest next words; yield their leaves after each forward pass and at the end.
 
-    Until then, words and their odds are those known so far. A leaf holds its whole word, also if that has more than
-    `depth` tokens, and the token that ends the word, if `depth` allows. Each has `BranchLeaf.next_word`. With `typed`,
-    the last typed token, `head`, is re-opened: leaves begin below its parent, and words are what is to be inserted.
-    Needs `growth.context.next_words`, and sets `growth.start`.
+    Before the end, the words and their odds are those known so far. A leaf holds all tokens of its word, even more than
+    `depth`, and then the token that shows the word's end if `depth` allows it. Its `next_word` has the odds. With
+    `typed`, the last typed token, `head`, is re-opened: leaves begin below its parent, and a word is the text that is
+    inserted. Needs `growth.context.next_words`, and sets `growth.start`.
     """
     words = NextWordBranches(growth, head, typed)
     while pending := words.pending():
@@ -36,14 +36,17 @@ def word_leaves(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iter
 
 @dataclass(slots=True, eq=False)
 class NextWordBranches:
-    """The word search of one lookahead, its rows in the tree, and its words as leaves."""
+    """The next-word search of one lookahead: stores its rows in the tree, and makes leaves of its words.
+
+    To advance it: evaluate what `pending` returns with `evaluate` or `store_rows`, then call `take_known`.
+    """
 
     growth: Growth
     head: Node
     typed: ReopenedToken | None
     search: NextWordSearch = field(init=False)
     root: Beginning = field(init=False)
-    """The beginning without tokens: the end of the text, or of the text before a re-opened token."""
+    """The beginning without tokens, at the end of the text or before the re-opened token."""
     _wanted: Sequence[Beginning] = field(init=False, default=())
 
     def __post_init__(self) -> None:
@@ -58,9 +61,9 @@ class NextWordBranches:
         self.search.add(self.root)
 
     def pending(self) -> list[Beginning]:
-        """Return what the search needs next from a forward pass; none if it is over.
+        """Return the beginnings that the next forward pass must evaluate; none if the search is over.
 
-        As long as the tree knows what it needs, the search goes on here.
+        While the tree has all rows that the search needs, they are taken from there without a pass.
         """
         while True:
             self._wanted = self.search.wanted()
@@ -70,7 +73,7 @@ class NextWordBranches:
             self.take_known()
 
     def take_known(self) -> None:
-        """Let the search go on with what `pending` has returned, which must have been evaluated."""
+        """Pass the rows that the search wants from the tree to it. What `pending` returned must be evaluated before."""
         self.search.rounds += 1
         for beginning in self._wanted:
             memo = node_of(beginning).memo
@@ -87,7 +90,7 @@ class NextWordBranches:
         return self.growth.prediction_after(node) is not None
 
     def evaluate(self, beginnings: Sequence[Beginning]) -> None:
-        """Make what comes after beginnings known in the tree, in one forward pass."""
+        """Compute the rows of these beginnings in one forward pass, and store them in the tree."""
         if beginnings == [self.root] and self.typed is not None:
             _, first_row, typed_row = evaluate_healed_start(self.growth, self.head, self.typed)
             typed_token = replace(self.root, parent=self.root.parent, token_ids=(self.head.token_id,), typed=b"")
@@ -97,7 +100,7 @@ class NextWordBranches:
             self.store_rows(beginnings, self.growth.engine.evaluate([node_of(each) for each in beginnings]))
 
     def store_rows(self, beginnings: Sequence[Beginning], rows: Iterable[torch.Tensor]) -> None:
-        """Store in the tree what rows of log-probabilities say after beginnings, one row for each."""
+        """Store the `WordRow` of each beginning in the tree, made from its row of log-probabilities."""
         for beginning, row in zip(beginnings, rows, strict=True):
             self._store(beginning, self.growth.note_without_banned(node_of(beginning), row))
 
@@ -110,12 +113,12 @@ class NextWordBranches:
 
     @property
     def _key(self) -> Hashable:
-        """The key of a `WordRow` in a node's memo: what it depends on besides the node's path."""
+        """The key of a `WordRow` in a node's memo: all that it depends on besides the node's path."""
         typed = (self.typed.text, self.head.token_id) if self.typed else ()
         return "word row", self.head.depth, typed, self.growth.banned
 
     def leaves(self) -> list[BranchLeaf]:
-        """Return the leaves of the likeliest words known so far, the likeliest first, and set `growth.start`."""
+        """Return the leaves of the k likeliest words so far, the likeliest first, and set `growth.start`."""
         k = self.growth.options.k
         words = self.search.words(k + MAX_OTHERS)
         self.growth.start = replace(self._start(), other_words=tuple(words[k:]))

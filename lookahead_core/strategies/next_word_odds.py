@@ -12,22 +12,22 @@ class NextWordOdds:
     text: str
     """Its characters, white space before it included; "" stands for the end of the text."""
     low: float
-    """Probability of all paths of tokens that are known to spell it, 0 to 1."""
+    """Lower bound: the probability of all paths that are known to spell it and end it, 0 to 1."""
     high: float
-    """`low`, and the probability of all paths that may spell it."""
+    """Upper bound: `low` plus the probability of all paths that may still spell it."""
     token_ids: tuple[int, ...]
-    """Its likeliest tokenization, and after it the likeliest token that shows its end, if that needs a token."""
+    """Its likeliest tokenization, and often one further token: the likeliest one that shows that the word ends."""
     logprobs: tuple[float, ...]
-    """The natural log-probability of each of them."""
+    """The natural log-probability of each of `token_ids`."""
     size: int
-    """How many of them it takes to spell the word."""
+    """The number of `token_ids` that spell the word."""
 
     @property
     def share(self) -> float:
-        """Its probability, up to `error`."""
+        """The estimated probability of the word: the middle between `low` and `high`."""
         return (self.low + self.high) / 2
 
     @property
     def error(self) -> float:
-        """How much its probability differs from `share` at most."""
+        """Maximum difference between `share` and the exact probability."""
         return (self.high - self.low) / 2

@@ -1,4 +1,4 @@
-"""What a row of log-probabilities says about words: with what probability the word ends here, and what continues it."""
+"""`WordRow`: the next-token probabilities after the beginning of a word, summed over the tokens that end the word."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from lookahead_core.text.token_beginnings import NO_TEXT, TokenBeginnings
 from lookahead_core.text.words import END, is_word_end
 
 KEPT = 512
-"""Tokens that a `WordRow` keeps at most: a token beyond them has a probability below 1 / 512."""
+"""Maximum number of tokens in a `WordRow`: a token beyond them has a probability below 1 / 512."""
 KEPT_AT_FIRST = 2048
-"""The same where no token of the word is known yet."""
+"""The same before the word has any character."""
 TAIL = 3
-"""Characters at the end of a word that decide, with the next one, whether it ends."""
+"""Number of last characters of a word that decide, with the next one, whether it ends."""
 MAX_TAILS = 64
-"""Tails for which `WordEnds` are remembered."""
+"""Maximum number of results that `word_ends` keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClosingTokens:
-    """The tokens after which a word is known to have ended before them: their probability, and the likeliest one."""
+    """Tokens that show that the word has ended before them: their total probability, and the likeliest of them."""
 
     probability: float
     token_id: int = -1
+    """The likeliest of them; -1 if there is none."""
     logprob: float = 0.0
 
 
@@ -37,31 +38,33 @@ NONE = ClosingTokens(0.0)
 
 @dataclass(frozen=True, slots=True)
 class WordRow:
-    """A row of probabilities after a beginning of a word, summed over the tokens that end it."""
+    """The probabilities of the next token after the beginning of a word, summed over the tokens that end the word."""
 
     closing: ClosingTokens
-    """The tokens before which the word ends."""
+    """The tokens that begin a new word: the word ends before them."""
     closing_before_sign: ClosingTokens
-    """The tokens that show that the word has ended already before its last character, a sign as in "well-"."""
+    """The tokens that show that the word ended before its last character, a sign: a space after "well-" ends "well"."""
     end: ClosingTokens
     """The end tokens."""
     open: float
-    """Probability of tokens that leave open whether the word ends before them: half characters, signs as in "'"."""
+    """Probability of tokens that do not show whether the word ends before them, as they begin with an incomplete
+    character or with a sign such as "'"."""
     open_ids: frozenset[int]
-    """Those of them that are in `ids`."""
+    """Those of these tokens that are in `ids`."""
     ids: array[int]
-    """The likeliest tokens that end nothing, likeliest first."""
+    """The likeliest tokens that are not known to end the word, likeliest first."""
     logprobs: array[float]
-    """Their log-probabilities."""
+    """The log-probability of each of `ids`."""
     others: float
-    """Maximum probability of a token that is in none of these; 0 if there is no such token."""
+    """Upper bound of the probability of each token that is not in `ids` and does not end the word; 0 without any."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordEnds:
-    """For a word's last characters, the next tokens that end it: rows of 0 and 1, of shape (vocabulary,).
+    """Masks of what each next token does to a word: float tensors of 0 and 1, of shape (vocabulary,).
 
-    `ignored` are control tokens where no word has begun: they are counted for no word.
+    `closing`, `closing_before_sign` and `open` mean the tokens of these fields of `WordRow`. `ignored` are control
+    tokens before the word has begun, which count for no word.
     """
 
     closing: torch.Tensor
@@ -71,9 +74,9 @@ class WordEnds:
 
 
 def word_row(row: torch.Tensor, ends: WordEnds, end_token_ids: Collection[int], most: int = KEPT) -> WordRow:
-    """Return what a row of log-probabilities, of shape (vocabulary,), says after a word's beginning.
+    """Return the `WordRow` of a row of log-probabilities, of shape (vocabulary,), with at most `most` tokens.
 
-    It keeps at most `most` tokens.
+    `ends` are the masks for the beginning of the word that the row follows.
     """
     probabilities = row.exp()
     end_ids = torch.tensor(sorted(end_token_ids), dtype=torch.long, device=row.device)
@@ -124,10 +127,10 @@ def first_characters(beginnings: TokenBeginnings, row: torch.Tensor) -> torch.Te
 
 
 def word_ends(beginnings: TokenBeginnings, row: torch.Tensor, characters: str, before: str, partial: bytes) -> WordEnds:
-    """Return the tokens that end the word which begins with `characters`, after the text `before`.
+    """Return the masks of next tokens for a word that begins with `characters`, after the text `before`.
 
-    `partial` are the bytes of half a character after them. The tensors have the length of `row`, the model's number of
-    ids, and are on its device. They are kept in `beginnings.derived`, since they depend on the last characters alone.
+    `partial` are the bytes of an incomplete character after `characters`, or empty. The masks have the length and the
+    device of `row`. They are kept in `beginnings.derived`, by the last characters, on which alone they depend.
     """
     key = ("word ends", len(row), row.device, _tail(characters, before, partial))
     known = beginnings.derived
@@ -140,10 +143,10 @@ def word_ends(beginnings: TokenBeginnings, row: torch.Tensor, characters: str, b
 
 
 def _tail(characters: str, before: str, partial: bytes) -> tuple[str, int]:
-    """Return what decides how the word goes on: its last characters, and how many of them are its own.
+    """Return the last characters before a next token, and how many of them belong to the word: they decide its end.
 
-    Letters are replaced by "a" and digits by "0", since all act alike. The number is 0 for a word that has only white
-    space so far, and then the characters are "" or, for one with a line break, that; -1 stands for half a character.
+    Letters are replaced by "a" and digits by "0", since all act alike. For a word that is only white space so far the
+    result is ("", 0), or ("\\n", 0) with a line break; for an incomplete character it is ("", -1).
     """
     if partial:
         return "", -1
@@ -173,9 +176,9 @@ def _word_ends(beginnings: TokenBeginnings, row: torch.Tensor, tail: tuple[str, 
 
 
 def _kind(character: str, tail: str, own: int) -> str:
-    """Return which of the masks of `WordEnds` has the tokens that begin with `character`; "" for those in none.
+    """Return the name of the `WordEnds` mask that has the tokens which begin with `character`; "" if none has.
 
-    For tokens that begin with half a character, `character` is empty.
+    `character` is "" for tokens that begin with an incomplete character. `tail` and `own` are those of `_tail`.
     """
     if own == 0 and not tail:
         return ""

@@ -17,44 +17,44 @@ from lookahead_core.text.words import first_word_size
 from lookahead_core.tree import Node
 
 TOLERANCE = 0.001
-"""The error up to which the probability of each shown word must be known: 0.1 of a percentage point."""
+"""Maximum error of the probability of each shown word: 0.1 of a percentage point."""
 LEAST = 5e-4
-"""Beginnings of words with less probability are followed only if a word needs them to be known."""
+"""Minimum probability of a beginning that the search follows, unless the odds of a word depend on it."""
 LEAST_NEEDED = 2e-6
-"""Beginnings with less probability are never followed; they count in the error."""
+"""Minimum probability of a beginning that the search follows at all; less likely ones count in the error."""
 WIDTH = 48
-"""Nodes per pass at most."""
+"""Maximum number of nodes per pass."""
 MAX_ROUNDS = 48
-"""Passes of a search at most; what is not known by then is in the error."""
+"""Maximum number of passes of a search; probability that is still unresolved then counts in the error."""
 MAX_TOKENS = 16
-"""Tokens of a word at most."""
+"""Maximum number of tokens of a word."""
 OUTSIDERS = 32
-"""Words after the shown ones that are checked for whether they might be likelier."""
+"""Number of words after the shown ones that the search checks, since they might be likelier."""
 
 
 @dataclass(slots=True, eq=False)
 class Beginning:
-    """A beginning of a word: a path of tokens that does not tell yet where the word ends."""
+    """A path of tokens that spells the beginning of a word, or a whole word whose end no token has shown yet."""
 
     parent: Node
-    """The node before its last token; the node itself if there is no token."""
+    """The node before its last token; without tokens, the node after which the word begins."""
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     mass: float
     """Probability of the path."""
     characters: str
     text_end: TextEnd
-    """The end of the text after `characters`."""
+    """The `TextEnd` after its tokens."""
     typed: bytes = b""
-    """Bytes at the start of its next token that the text has already: those of a re-opened token."""
+    """The bytes of a re-opened token, with which the next token must begin; else empty."""
     row: WordRow | None = None
-    """What comes after it; None until it is evaluated."""
+    """The probabilities of the next token, summed by what it does to the word; None until it is evaluated."""
     after: dict[int, float] = field(init=False, default_factory=dict)
-    """The log-probabilities of the tokens that the row keeps."""
+    """The log-probability of each next token that `row` keeps, by token id."""
     followed: set[int] = field(init=False, default_factory=set)
-    """Those of them that were followed."""
+    """The ids in `after` of tokens that were followed."""
     short: str = field(init=False, default="")
-    """The word that it is if the text ends here; shorter than `characters` if they end with a sign that may join."""
+    """The word if the text ended here: `characters`, without a last sign that would belong to a longer word only."""
 
     @property
     def spelled(self) -> bytes:
@@ -63,7 +63,7 @@ class Beginning:
 
 @dataclass(slots=True)
 class _Found:
-    """A word that ended: its probability so far, and its likeliest tokenization."""
+    """A word whose end a token has shown: its probability so far, and its likeliest tokenization."""
 
     low: float = 0.0
     best: float = 0.0
@@ -75,8 +75,8 @@ class _Found:
 class NextWordSearch:
     """The state of a search for the `k` likeliest words after a text; `strategies.next_word_leaves` runs it.
 
-    Beginnings with the most probability are evaluated first, several together: `wanted` returns them, and `take` says
-    what comes after one. The search is over when `wanted` returns none.
+    The caller evaluates the beginnings that `wanted` returns in one pass, and passes the row of each to `take`. The
+    search is over when `wanted` returns none. `words` returns the words found so far.
     """
 
     def __init__(self, codec: TextCodec, before: str, k: int, end_token_ids: frozenset[int], max_tokens: int) -> None:
@@ -93,7 +93,7 @@ class NextWordSearch:
         self._found: dict[str, _Found] = {}
 
     def add(self, beginning: Beginning) -> None:
-        """Add a beginning that is not evaluated."""
+        """Add a beginning that is to be evaluated."""
         size = first_word_size(beginning.characters, self.before, final=True)
         beginning.short = beginning.characters[:size]
         self._open[beginning] = None
@@ -102,7 +102,10 @@ class NextWordSearch:
             self._by_short.setdefault(beginning.short, []).append(beginning)
 
     def take(self, beginning: Beginning, row: WordRow) -> None:
-        """Note what comes after a beginning that `add` or an earlier `take` has added."""
+        """Store the row of a beginning that waits for one: count the words that end there, and follow its next tokens.
+
+        The beginning was added by `add` or by an earlier `take`; this adds those that are one token longer.
+        """
         beginning.row = row
         del self._open[beginning]
         self._by_characters[beginning.characters].remove(beginning)
@@ -121,9 +124,10 @@ class NextWordSearch:
                 break
 
     def _follow(self, beginning: Beginning, token_id: int, least: float) -> bool:
-        """Add the beginning that is one token longer, or the word if that token shows where it ends.
+        """Add the path that is one token longer: as a word if the token shows its end, else as a beginning.
 
-        Does nothing if the token's probability is not kept, or the path's is below `least`; returns whether it is not.
+        Returns True. Does nothing and returns False if the row does not keep the token, or if the probability of the
+        longer path is below `least`.
         """
         logprob = beginning.after.get(token_id, -math.inf)
         mass = beginning.mass * math.exp(logprob)
@@ -151,7 +155,7 @@ class NextWordSearch:
             found.best, found.token_ids, found.logprobs, found.size = mass, path, logprobs, size
 
     def wanted(self) -> list[Beginning]:
-        """Return the beginnings to be evaluated in the next pass, likeliest first; none if the search is over."""
+        """Return the beginnings to evaluate in the next pass, at most `WIDTH`; none if the search is over."""
         if not self._evaluated:
             return list(self._open)
         if self.rounds >= MAX_ROUNDS:
@@ -173,7 +177,7 @@ class NextWordSearch:
         return heapq.nlargest(WIDTH, possible, key=lambda each: each.mass)
 
     def _values_of_enough(self) -> dict[str, float]:
-        """Return `_values` after following less likely tokens too, if fewer than `k` words are known."""
+        """Return `_values`; if these are fewer than `k` words, follow less likely tokens first."""
         least, values = LEAST, self._values()
         while len(values) < self.k and least > LEAST_NEEDED:
             least /= 10
@@ -185,29 +189,32 @@ class NextWordSearch:
         return values
 
     def _follow_towards(self, word: str) -> None:
-        """Follow the tokens after evaluated beginnings that may lead to a word and were too unlikely to follow."""
+        """Follow all tokens that may lead to a word and were too unlikely so far, down to `LEAST_NEEDED`."""
         spelled = word.encode()
         for each in list(self._evaluated):
             for token_id in self._unfollowed(each, word, spelled):
                 self._follow(each, token_id, LEAST_NEEDED)
 
     def _needed_for(self, word: str) -> list[Beginning]:
-        """Return the likeliest beginnings that may become a word: without the others it is known well enough."""
+        """Return the likeliest beginnings that may become a word; the others together have at most `TOLERANCE`."""
         waiting = sorted(self._may_become(word), key=lambda each: each.mass)
         left = itertools.accumulate(each.mass for each in waiting)
         return [each for each, mass in zip(waiting, left, strict=True) if mass > TOLERANCE]
 
     def words(self, count: int) -> list[NextWordOdds]:
-        """Return the `count` likeliest words as far as known, likeliest first; beginnings count as words."""
+        """Return the `count` likeliest words so far, likeliest first.
+
+        A beginning counts as the word that it would be if the text ended there.
+        """
         values = self._values()
         shown = self._ranked(values, self.k)[: self.k]
         others = heapq.nlargest(count, values.keys() - shown, key=lambda word: (values[word], word))
         return [self._odds_of(word) for word in [*shown, *others]][:count]
 
     def _ranked(self, values: dict[str, float], count: int) -> list[str]:
-        """Return the `count` likeliest words and OUTSIDERS more, in the order of their shares.
+        """Return the `count` + OUTSIDERS words with the highest `values`, sorted by share, highest first.
 
-        A word's share is its known probability and half of what is not resolved; `values` decides who is among them.
+        A word's share is its known probability plus half of its unresolved probability.
         """
         likely = heapq.nlargest(count + OUTSIDERS, values, key=lambda word: values[word])
         return sorted(likely, key=lambda word: -(self._low(word) + self._unresolved(word) / 2))
@@ -225,7 +232,7 @@ class NextWordSearch:
         return self._found[word].low if word in self._found else 0.0
 
     def _values(self) -> dict[str, float]:
-        """Return an estimate for each word: its known probability, and that of beginnings that are the word itself."""
+        """Return an estimated probability for each word: that of paths that end it, and of beginnings that spell it."""
         values = {word: found.low for word, found in self._found.items() if _is_readable(word)}
         for each in self._open:
             if _is_word(each.short) and not each.text_end.partial:
@@ -239,7 +246,7 @@ class NextWordSearch:
         return math.fsum(waiting) + math.fsum(self._lost(each, word, spelled) for each in self._evaluated)
 
     def _may_become(self, word: str) -> Iterator[Beginning]:
-        """Yield the beginnings that are not evaluated and may turn out to spell a word."""
+        """Yield the beginnings without a row that may turn out to spell a word."""
         yield from self._by_short.get(word, ())
         for size in range(len(word) + 1):
             for each in self._by_characters.get(word[:size], ()):
@@ -247,7 +254,7 @@ class NextWordSearch:
                     yield each
 
     def _lost(self, each: Beginning, word: str, spelled: bytes) -> float:
-        """Return the probability after an evaluated beginning of paths to a word that are not followed."""
+        """Return the probability of all paths to a word through an evaluated beginning that were not followed."""
         row = each.row
         assert row is not None
         if word and each.characters[:-1] == word and each.short == word:
@@ -260,14 +267,14 @@ class NextWordSearch:
         return each.mass * math.fsum(math.exp(each.after[i]) if i in each.after else row.others for i in ids)
 
     def _open_left(self, each: Beginning) -> float:
-        """Return the probability of tokens that leave open whether the word ends, without those that are followed."""
+        """Return the probability, after a beginning, of the tokens in `WordRow.open` that were not followed."""
         row = each.row
         assert row is not None
         followed = math.fsum(math.exp(each.after[i]) for i in row.open_ids & each.followed)
         return max(0.0, row.open - followed)
 
     def _unfollowed(self, each: Beginning, word: str, spelled: bytes) -> set[int]:
-        """Return the tokens after an evaluated beginning that may lead to a word, and were too unlikely to follow."""
+        """Return the ids of tokens that may lead from an evaluated beginning to a word, and were not followed."""
         assert each.row is not None
         if not _leads_to(each, word, spelled):
             return set()
@@ -282,7 +289,7 @@ class NextWordSearch:
         return {i for i in ids - each.followed if self._fits(each, i, word)}
 
     def _fits(self, each: Beginning, token_id: int, word: str) -> bool:
-        """Whether a token after a beginning spells a word or, as far as is known, a part of it."""
+        """Whether a beginning and the token after it spell a word, or may still become it."""
         text, _ = each.text_end.decode(token_id, len(each.typed))
         characters = each.characters + text
         size = first_word_size(characters, self.before)
@@ -301,14 +308,14 @@ def node_of(beginning: Beginning) -> Node:
 
 
 def _leads_to(each: Beginning, word: str, spelled: bytes) -> bool:
-    """Whether tokens after a beginning may complete a word, which has these bytes; only end tokens complete ""."""
+    """Whether tokens after a beginning may complete a word, whose bytes are `spelled`; False for ""."""
     if not word:
         return False
     return word == each.characters or spelled.startswith(each.spelled)
 
 
 def _is_word(text: str) -> bool:
-    """Whether a text is more than the white space before a word; line breaks are words."""
+    """Whether a text is a word: it has more than white space, or a line break, and no replacement character."""
     return _is_readable(text) and bool(text.strip() or any(character in LINE_BREAKS for character in text))
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 LEAST_BLOCK = 3
-"""Tokens of the shortest repeated block: texts often repeat one or two tokens on purpose."""
+"""Number of tokens of the shortest repeated block: texts often repeat one or two tokens on purpose."""
 
 
 def size_before_repetition(token_ids: Sequence[int], size: int) -> int | None:
     """Return how many tokens of a path to keep if it repeats itself or the text before it; None if it does not.
 
-    The path is the last `size` of `token_ids`; the tokens before it are the end of the text. It repeats itself if its
-    last n tokens, n at least LEAST_BLOCK, equal the n tokens before them, some or all of which may be the text's. The
-    shortest such block counts. Its second copy is left out if the first one is all in the path; else all is kept.
+    The path is the last `size` of `token_ids`; the tokens before it are the end of the text. A path repeats itself if
+    its last n tokens, at least LEAST_BLOCK, equal the n tokens before them, which may be those of the text. The
+    smallest n counts. The result is `size` - n if both copies are in the path, else `size`.
     """
     for block in range(LEAST_BLOCK, min(size, len(token_ids) // 2) + 1):
         end = len(token_ids) - block

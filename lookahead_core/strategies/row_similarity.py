@@ -1,4 +1,4 @@
-"""How alike rows are: by the words that they share, and by the direction of their hidden states."""
+"""The similarity of branches, which the page shows as rows: by shared words and by their hidden states."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Hashable, Sequence
 import torch
 
 Similarities = Sequence[Sequence[float]]
-"""A symmetric table: how alike row i and row j are, from 0 (nothing in common) to 1."""
-
+"""A symmetric table: the similarity of row i and row j, from 0 (nothing in common) to 1."""
 
 WORDS_SHARE = 2 / 3
-"""The share of words in a similarity; the rest is that of directions. With equal shares the rows of mode "diverse"
+"""The weight of words in a similarity; hidden states have the rest. With equal weights the rows of mode "diverse"
 share more words (`python -m benchmarks diversity`)."""
 
 
 def row_similarities(words: Sequence[frozenset[Hashable]], vectors: torch.Tensor | None) -> Similarities:
-    """Return how alike rows are: the mean of `shared_words` and `shared_directions`, with `WORDS_SHARE` as the weight.
+    """Return the table of similarities: the mean of `shared_words` and `shared_directions`, weighted by `WORDS_SHARE`.
 
-    `words` has the set of words of each row. `vectors` has the shape (rows, width); without it only words count.
+    `words` has the set of words of each row. `vectors` are their hidden states, of shape (rows, width); if None, only
+    words count.
     """
     by_words = [[shared_words(one, other) for other in words] for one in words]
     if vectors is None:
@@ -31,15 +31,14 @@ def row_similarities(words: Sequence[frozenset[Hashable]], vectors: torch.Tensor
 
 
 def shared_words(one: frozenset[Hashable], other: frozenset[Hashable]) -> float:
-    """Return which share of the words of two rows both have, 0 to 1; 1 if neither has any."""
+    """Return the Jaccard index of two sets: the share of all their words that both have; 1 if both are empty."""
     return len(one & other) / len(one | other) if one | other else 1.0
 
 
 def shared_directions(vectors: torch.Tensor) -> list[list[float]]:
-    """Return the cosine of each two vectors, 0 where it is negative, after their mean was subtracted from all.
+    """Return the table of cosines between centred vectors, negative ones as 0. `vectors` has the shape (rows, width).
 
-    All rows continue the same text, so their vectors have much in common; only what sets them apart counts. `vectors`
-    has the shape (rows, width).
+    Centring subtracts the mean of all vectors: as all rows continue the same text, they have much in common.
     """
     centred = vectors - vectors.mean(0)
     directions = torch.nn.functional.normalize(centred, dim=1)

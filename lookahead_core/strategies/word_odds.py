@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WordOdds:
-    """How likely the text is to reach a word: bounds of the probability, both exact, at temperature 1."""
+    """Bounds of the probability that the text reaches a word, at temperature 1; both bounds are exact."""
 
     word: str
     within: int
-    """The number of tokens within which the word's last letter comes. The token after it may decide that it ends."""
+    """Maximum number of tokens up to the word's last letter; one token more may show that the word ends there."""
     low: float
-    """The probability of the paths that were found, 0 to 1."""
+    """The probability of the paths that were found to reach it, 0 to 1."""
     high: float
-    """The same and the probability of all that was not looked at."""
+    """`low` plus the probability of all paths that were not searched."""

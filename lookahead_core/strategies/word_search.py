@@ -19,23 +19,23 @@ from lookahead_core.text.word_matcher import WordState
 from lookahead_core.tree import Node
 
 MOST_COMPLETING = 8
-"""Tokens within which the word ends that become branches after one node; all of them count for the bounds."""
+"""Maximum number of tokens that complete the word and become branches after one node; all count in the bounds."""
 FAR_BELOW = 1e-2
-"""The least rank of a path that shares a round with the best one, as a share of its rank: others would use the budget
-up before the next round shows better ones."""
+"""Minimum rank of the paths in a round, relative to the best path's: lower ones would use up the budget before the
+next round finds better ones."""
 ROUNDS = 2
-"""The most rounds of a search, as a multiple of those that full rounds would take."""
+"""Maximum number of rounds, as a multiple of budget / width."""
 PIECES_OF_TOKEN = 0.05
-"""For the rank: the chance that a beginning of the word becomes the word, if the word is a token itself."""
+"""Assumed probability, for the rank, that a beginning of the word becomes the word, if one token spells the word."""
 LEAST_CHANCE = 1e-6
-"""Least probability, for the rank of a path, that the word begins after it: all paths are searched in the end."""
+"""Minimum of the estimated probability, for the rank, that the word begins at a token: no path has the rank 0."""
 LEAST_HEALED = -14.0
-"""Least log-probability of a token that replaces a re-opened one to be looked at: about one in a million."""
+"""Minimum log-probability of a token that replaces a re-opened one, about one in a million; others are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Child:
-    """A next token with the state of the text after it."""
+    """A next token, with its log-probability and the word's state after it."""
 
     token_id: int
     logprob: float
@@ -44,31 +44,31 @@ class _Child:
 
 @dataclass(frozen=True, slots=True)
 class _Outlook:
-    """The next tokens after a node, by what they do for the word; probabilities are those after the node."""
+    """The next tokens after a node by their roles for the word, with probabilities conditional on the node's path."""
 
     prediction: Prediction
     completing: tuple[tuple[int, float], ...]
-    """The likeliest tokens within which the word ends: id and log-probability."""
+    """The likeliest tokens that complete the word and show that it ends: (id, log-probability)."""
     completed: float
-    """The probability of all such tokens. After a spelled word, those that only bound it are not among them."""
+    """The probability of all such tokens; those that only end a word spelled before them are in `bounded` instead."""
     leading: tuple[_Child, ...]
-    """All tokens that spell or begin the word."""
+    """All tokens after which the text ends with the word or with a beginning of it."""
     bounded: float = 0.0
-    """After a spelled word: the probability that it ends there. Else 0."""
+    """If the path ends with the word: the probability that the word ends there. Else 0."""
     undecided: float = 0.0
-    """After a spelled word: the probability of tokens that leave its end open. Else 0."""
+    """If the path ends with the word: the probability of tokens that do not show whether the word ends. Else 0."""
     ended: float = 0.0
-    """The probability of end tokens, unless they are in `bounded`."""
+    """The probability of end tokens; 0 if the path ends with the word, as they are in `bounded` then."""
 
     @property
     def leads(self) -> float:
-        """The probability that the next token brings the word about or begins it."""
+        """The probability that the next token completes, spells or begins the word."""
         return self.completed + math.fsum(math.exp(child.logprob) for child in self.leading)
 
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A path that was not looked at: a known path, and its next token."""
+    """A path that is not evaluated yet: an evaluated leaf, and the next token."""
 
     leaf: BranchLeaf
     child: _Child
@@ -76,11 +76,11 @@ class _Open:
 
 
 class WordSearch:
-    """A best-first search below the end of a text, limited by the options `budget` and `width` of its growth.
+    """A best-first search for a word below the end of a text: at most `budget` nodes, at most `width` in a round.
 
-    A path's rank is its probability, times the probability that the word begins after its second last node; or, if the
-    path ends with the word or a beginning of it, times a guess of how likely that leads to the word. `leaves` and
-    `odds` are the results so far.
+    The rank of a path is its probability times an estimate of the probability that it reaches the word: 1 if it ends
+    with the word, `_begun_chance` if it ends with a beginning of the word, else the probability that the word begins
+    at its last token. `leaves` and `odds` are the results so far.
     """
 
     def __init__(self, growth: Growth, words: WordTokens, head: Node, typed: ReopenedToken | None) -> None:
@@ -100,21 +100,21 @@ class WordSearch:
 
     @property
     def leaves(self) -> list[BranchLeaf]:
-        """The k paths that reach the word with the highest probability, the end of the word counted; best first."""
+        """The k likeliest paths that reach the word, likeliest first; the word's end counts in their probability."""
         best = heapq.nsmallest(self._growth.options.k, self._found, key=lambda one: -one[0])
         return [leaf for _, leaf in best]
 
     @property
     def odds(self) -> WordOdds:
-        """The bounds of the word's probability so far."""
+        """Bounds of the probability that the text reaches the word, as far as it was searched."""
         low = min(1.0, self._low)
         depth = self._growth.options.depth
         return WordOdds(self._words.matcher.word, depth, low, min(1.0, max(low, self._low + self._open)))
 
     def passes(self) -> Iterator[None]:
-        """Search; yield after each round, of one forward pass at most. The first round looks at the end of the text.
+        """Search; yield after each round, which takes at most one forward pass. The first evaluates the text's end.
 
-        If the search is abandoned, its results are those of the rounds that it has made.
+        The generator may be abandoned: `leaves` and `odds` then are those of the rounds so far.
         """
         options = self._growth.options
         self._begin()
@@ -131,7 +131,7 @@ class WordSearch:
             yield
 
     def _next(self, most: int) -> list[_Open]:
-        """Take the paths of the next round from the queue: the best one, and others that do not rank far below it."""
+        """Remove the paths of the next round from the queue: the best one, and others down to FAR_BELOW of its rank."""
         least = self._queue[0][0] * FAR_BELOW
         chosen: list[_Open] = []
         while self._queue and len(chosen) < most and self._queue[0][0] <= least:
@@ -148,7 +148,7 @@ class WordSearch:
             self._take(BranchLeaf(head.parent, (), (), typed=typed.text), self._start, self._healed_outlook(typed))
 
     def _take(self, leaf: BranchLeaf, state: WordState, outlook: _Outlook) -> None:
-        """Count what is known after a leaf, and queue the paths after it."""
+        """Add a leaf's outlook to the results, and queue the paths that are one token longer."""
         probability, depth = math.exp(leaf.logprob), self._growth.options.depth
         size, spelled = len(leaf.token_ids), self._words.matcher.is_spelled(state)
         self._open -= probability
@@ -176,13 +176,13 @@ class WordSearch:
             heapq.heappush(self._queue, (-rank, next(self._order), _Open(leaf, child, outlook.prediction)))
 
     def _chance(self, child: _Child) -> float:
-        """Return the probability that a path that spells or begins the word leads to it, as a guess; 0 for others."""
+        """Return the estimated probability that a path which spells or begins the word reaches it; else 0."""
         if self._words.matcher.is_spelled(child.state):
             return 1.0
         return self._begun_chance if child.state.matched else 0.0
 
     def _others(self, leaf: BranchLeaf, state: WordState, outlook: _Outlook) -> Iterator[_Child]:
-        """Yield the likeliest next tokens after a leaf that neither spell, begin nor end the word, nor end the text."""
+        """Yield the kept next tokens after a leaf, likeliest first, without end tokens and those with a role."""
         skipped = self._growth.end_token_ids.union(child.token_id for child in outlook.leading)
         known = len(leaf.typed) if not leaf.token_ids else 0
         for token_id, logprob in zip(outlook.prediction.token_ids, outlook.prediction.logprobs, strict=True):
@@ -197,7 +197,7 @@ class WordSearch:
             self._found.append((probability, self._marked(leaf)))
 
     def _marked(self, leaf: BranchLeaf) -> BranchLeaf:
-        """Return the leaf with the tokens of the word, which its last token completes."""
+        """Return the leaf with `word_tokens` set; its last token must complete the word."""
         size = len(leaf.token_ids)
         return replace(leaf, word_tokens=(size - self._words.tokens_of_word(leaf.token_ids), size))
 
@@ -230,7 +230,10 @@ class WordSearch:
         )
 
     def _healed_outlook(self, typed: ReopenedToken) -> _Outlook:
-        """Return the outlook where the last typed token is replaced: its text counts as known, and is not searched."""
+        """Return the outlook of the tokens that may replace the last typed token.
+
+        A word that ends inside the typed text does not count. Stores the outlook after the typed token itself too.
+        """
         head, parent = self._head, self._head.parent
         assert parent is not None
         key = ("word", self._words.matcher.word, self._start, self._growth.banned, typed.text, head.token_id)
@@ -258,7 +261,7 @@ class WordSearch:
 
 
 def _completing(pairs: Sequence[tuple[int, float]]) -> tuple[tuple[tuple[int, float], ...], float]:
-    """Return the likeliest of these (token id, log-probability) pairs, likeliest first, and the probability of all."""
+    """Return the MOST_COMPLETING likeliest of these (id, log-probability) pairs, and the probability of all."""
     best = heapq.nlargest(MOST_COMPLETING, pairs, key=lambda pair: pair[1])
     return tuple(best), math.fsum(math.exp(logprob) for _, logprob in pairs)
 

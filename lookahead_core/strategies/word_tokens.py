@@ -1,4 +1,4 @@
-"""What each token does to the search for a word: complete it, begin it, or neither, after a text in a given state."""
+"""`WordTokens`: the role of each token in the search for a word: it completes the word, begins it, or neither."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from lookahead_core.text.word_matcher import WordMatcher, WordState
 from lookahead_core.tree import Node
 
 MAX_STATES = 1000
-"""The number of states for which `WordTokens` remembers its result."""
+"""Maximum number of states whose roles a `WordTokens` keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRoles:
-    """The tokens that bring a word about after a text in some state; all others do nothing for it."""
+    """The tokens that have a role for a word after a text in some state."""
 
     completing: tuple[int, ...]
-    """Tokens within which the word ends, the bound after it included."""
+    """Tokens that complete the word and show that it has ended."""
     spelling: frozenset[int]
-    """Tokens after which the text ends with the word: the next token decides whether the word ends there."""
+    """Tokens after which the text ends with the word; the next token shows whether the word ends there."""
     leading: dict[int, WordState]
-    """Those, and tokens after which the text ends with a beginning of the word, each with the state after it."""
+    """The tokens in `spelling`, and those after which the text ends with a beginning of the word; with the state after
+    each."""
 
 
 class WordTokens:
@@ -57,7 +58,7 @@ class WordTokens:
         return self.matcher.advance(state, self._codec.bytes_of(token_id)[known:])
 
     def state_of(self, node: Node) -> WordState:
-        """Return the state after the text down to a node; only words that end below the node count as found."""
+        """Return the state at the end of a node's path. A word inside the path does not count as found."""
         spelled, wanted = b"", 4 * len(self.matcher.word) + 8
         current: Node | None = node
         while current is not None and current.depth and len(spelled) < wanted:
@@ -66,9 +67,9 @@ class WordTokens:
         return self.matcher.start(spelled)
 
     def tokens_of_word(self, token_ids: Sequence[int]) -> int:
-        """Return how many tokens at the end of a path hold the word, which the last one completes.
+        """Return how many tokens at the end of a path hold the word; the last token must complete it.
 
-        All of them, if the word begins before the path.
+        The number of all tokens if the word begins before the path.
         """
         word, spelled = self.matcher.word.encode(), b""
         for count, token_id in enumerate(reversed(token_ids), start=1):
@@ -78,10 +79,10 @@ class WordTokens:
         return len(token_ids)
 
     def roles_after(self, state: WordState) -> TokenRoles:
-        """Return the roles of all tokens after a text in this state, which must not be `found`.
+        """Return the roles of all tokens after a text in this state, in which `found` must be False.
 
-        Where the text ends with the word already (`WordMatcher.is_spelled`), tokens that only bound it are left out:
-        see `bounding`.
+        If the text ends with the word already (`WordMatcher.is_spelled`), tokens whose only effect is to end it have no
+        role; `bounding` returns them.
         """
         roles = self._roles.get(state)
         if roles is None:
@@ -92,10 +93,10 @@ class WordTokens:
 
     @property
     def bounding(self) -> tuple[list[int], list[int]]:
-        """The tokens that end the word when they follow its last letter, and those that leave it open.
+        """Two lists of token ids: those that end the word if they follow its last letter, and those that leave it open.
 
-        The former begin with a character that is not part of the word, or are end tokens. The latter begin with an
-        incomplete character, or have no text. All others continue the word to a longer one.
+        The first are end tokens and tokens that begin with a character which cannot continue the word. The second begin
+        with an incomplete character, or have no text. All other tokens make a longer word of it.
         """
         if self._bounding is None:
             ends: list[int] = []
@@ -110,9 +111,9 @@ class WordTokens:
         return self._bounding
 
     def excluded_after(self, state: WordState) -> frozenset[int]:
-        """Return the tokens that would spell the word after a text in this state: its last letter lies in them.
+        """Return the tokens that would add the last letter of the word, after a text in this state.
 
-        They are forbidden where the word is to be avoided, also if a longer word could follow.
+        The option `avoid` excludes them, even if the word could go on to a longer one.
         """
         roles = self.roles_after(state)
         return roles.spelling.union(roles.completing)
@@ -141,7 +142,7 @@ class WordTokens:
         return TokenRoles(tuple(completing), spelling, leading)
 
     def _candidates(self, state: WordState) -> Iterator[int]:
-        """Yield all tokens that may have a role after this state, and others, some of them twice."""
+        """Yield all tokens that have a role after this state, some of them twice, and some that have none."""
         if self._touching is None:
             self._touching = list(self._find_touching())
         yield from self._touching
@@ -150,7 +151,7 @@ class WordTokens:
             yield from self._codec.beginnings.prefixes(missing)
 
     def _find_touching(self) -> Iterator[int]:
-        """Yield the tokens that contain the word, or end with a beginning of it."""
+        """Yield the tokens that contain the word or end with a beginning of it."""
         word = self.matcher.word.encode()
         beginnings = tuple(word[:size] for size in range(1, len(word)))
         for token_id in range(self._vocabulary):
@@ -160,7 +161,7 @@ class WordTokens:
 
 
 def _only_bounds(matcher: WordMatcher, state: WordState, spelled: bytes) -> bool:
-    """Whether the text ends with the word already, and the token's first character ends it there."""
+    """Whether the text ends with the word already, and the token's first character shows that the word ends there."""
     if not matcher.is_spelled(state) or state.partial:
         return False
     character = _first_character(spelled)

@@ -33,7 +33,7 @@ class TypedToken:
 def split_bytes(partial: bytes, more: bytes) -> tuple[str, bytes]:
     """Decode `partial + more` as UTF-8; return the complete characters, and the bytes of an incomplete one at the end.
 
-    Both may be empty. Bytes that are no UTF-8 become replacement characters.
+    Both may be empty. Bytes that are not UTF-8 become replacement characters.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     text = decoder.decode(partial + more)
@@ -136,7 +136,7 @@ class TextCodec:
 
     @functools.cached_property
     def beginnings(self) -> TokenBeginnings:
-        """How all tokens begin; needs a tokenizer. It is computed at first use."""
+        """The index of how all tokens begin, made at first use. Raises TextError without a tokenizer."""
         self.require_tokenizer()
         return TokenBeginnings([self.bytes_of(token_id) for token_id in range(self._size)])
 

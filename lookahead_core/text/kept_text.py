@@ -1,4 +1,4 @@
-"""A shorter text from the kept spans of a source, with the white space of the source between them."""
+"""Joins kept spans of a source to a shorter text, with white space of the source between them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _WHITE_SPACE = re.compile(r"\s+")
 
 
 def joined(source: str, kept: Sequence[tuple[int, int]]) -> str:
-    """Return the characters of `source` in these spans: (start, end) pairs in order, without overlaps.
+    """Return the text of the kept spans of `source`: (start, end) pairs in order, without overlaps.
 
-    Where the source has characters between two spans that are not kept, white space stands for them: the run with the
-    most line breaks among them and around them, the first of equal ones. Without any it is a space if two letters or
-    digits of a script with spaces would meet, else nothing. White space at the ends is kept at the ends of the source.
+    Characters between two spans are replaced by white space: by the run with the most line breaks among them and around
+    them, the first of equal ones. Without any white space it is a space if two letters or digits of a script with
+    spaces would meet, else nothing. The text has white space at its ends only where these are the ends of the source.
     """
     parts: list[str] = []
     before = 0
@@ -33,7 +33,7 @@ def joined(source: str, kept: Sequence[tuple[int, int]]) -> str:
 
 
 def _runs(kept: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans with those joined that follow each other directly."""
+    """Return the spans, with adjacent ones merged."""
     runs: list[tuple[int, int]] = []
     for start, end in kept:
         if runs and runs[-1][1] == start:
@@ -44,7 +44,7 @@ def _runs(kept: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _separator(gap: str, left: str, right: str) -> str:
-    """Return the white space that stands for `gap`, a part of the source between the characters `left` and `right`."""
+    """Return the white space that replaces `gap`, the characters of the source between `left` and `right`."""
     found: list[str] = _WHITE_SPACE.findall(gap)
     if found:
         return max(found, key=lambda white: sum(white.count(sign) for sign in LINE_BREAKS))

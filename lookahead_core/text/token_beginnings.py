@@ -1,4 +1,4 @@
-"""`TokenBeginnings`: how the tokens of a vocabulary begin, for searches of words over several tokens."""
+"""`TokenBeginnings`: an index of a vocabulary by first characters, for searches of words over several tokens."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from lookahead_core.text.boundaries import is_space_separated
 
 NO_TEXT, HALF_CHARACTER = 0, 1
-"""Indexes in `TokenBeginnings.characters` for tokens without bytes, and for those that begin with half a character."""
+"""Indexes in `TokenBeginnings.characters` of tokens without bytes, and of those that begin inside a character."""
 LONGEST_CHARACTER = 4
-"""Bytes of a character in UTF-8 at most."""
+"""Maximum number of bytes of a character in UTF-8."""
 
 
 class TokenBeginnings:
-    """How the tokens of a vocabulary begin: their first characters, and the tokens by their bytes."""
+    """An index of a vocabulary: the first character of each token, and the tokens by their bytes."""
 
     def __init__(self, spelled: Sequence[bytes]) -> None:
         """`spelled` has the bytes of each token, by id; b"" for special tokens."""
@@ -31,13 +31,13 @@ class TokenBeginnings:
                 self._ids.setdefault(each, []).append(token_id)
         self._mixed = sorted(each for each in self._ids if _is_mixed(each))
         self.derived: dict[Any, Any] = {}
-        """Cache for what others compute from these tokens alone."""
+        """A cache for values that are computed from these tokens alone, by any key."""
 
     def prefixes(self, spelled: bytes, least: int = 1) -> Iterator[int]:
-        """Yield the ids of tokens that a word's tokenization may begin with; `spelled` are the bytes of the word.
+        """Yield the ids of tokens with which a tokenization of a word may begin; `spelled` has the word's bytes.
 
-        The tokens spell a beginning of it of at least `least` bytes, or the whole word and more characters with which
-        it may end.
+        Such a token equals the first bytes of the word, `least` or more; or it is longer than the word, begins with it,
+        and a word may end inside the token.
         """
         for size in range(least, len(spelled) + 1):
             yield from self._ids.get(spelled[:size], ())
@@ -48,7 +48,7 @@ class TokenBeginnings:
 
     @staticmethod
     def _number(spelled: bytes, numbers: dict[str, int]) -> int:
-        """Return the index of a token's first character in `characters`, and add the character to `numbers`."""
+        """Return the index of a token's first character in `characters`; a new character is added to `numbers`."""
         if not spelled:
             return NO_TEXT
         first = spelled[:LONGEST_CHARACTER].decode(errors="ignore")[:1]
@@ -58,6 +58,6 @@ class TokenBeginnings:
 
 
 def _is_mixed(spelled: bytes) -> bool:
-    """Whether a word may end within a token: unless it is a space or none, and then letters or digits alone."""
+    """Whether a word may end inside a token. Not if it is letters or digits, at most with one space before them."""
     text = spelled.decode(errors="replace")
     return not all(map(is_space_separated, text[text.startswith(" ") :]))

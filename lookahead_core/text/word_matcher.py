@@ -1,4 +1,4 @@
-"""Finds a whole word in a text that comes in pieces, by characters; knows no tokens."""
+"""`WordMatcher`: finds a whole word in a text that comes in pieces, by characters; knows no tokens."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ class WordState:
     """The state of a `WordMatcher` at the end of a text."""
 
     matched: frozenset[int] = frozenset()
-    """How many of the word's first characters the text ends with, from 1 to all; several numbers where it overlaps
-    itself. Where a letter must not stand before the word, none does."""
+    """The numbers n for which the text ends with the first n characters of the word, and these may begin the word:
+    if the word begins with a letter, no letter is before them. Several numbers if the word overlaps itself."""
     after_letter: bool = False
     """Whether the last character is a letter or digit of a script with spaces between words, or a mark on one."""
     partial: bytes = b""
     """The bytes of an incomplete character at the end."""
     found: bool = False
-    """Whether the text holds the word, with its end known. Such a state never changes again."""
+    """Whether the text holds the word and it is known that the word ends there. This state never changes again."""
 
 
 class WordMatcher:
-    """Recognises a word, or a phrase, as a whole word: as written, upper and lower case counted.
+    """Finds a word or phrase as a whole word; upper and lower case are different.
 
-    Where the word begins or ends with a letter or digit, no letter, digit or mark may stand right before or after it;
-    scripts without spaces between words have no such bounds. So the end of a word is known one character later.
+    If the word begins or ends with a letter or digit, no letter, digit or mark may be right before or after it, except
+    in scripts without spaces between words. So the end of a word is known one character later.
     """
 
     def __init__(self, word: str) -> None:
@@ -38,9 +38,9 @@ class WordMatcher:
         self._bound_after = is_space_separated(word[-1]) or _is_mark(word[-1])
 
     def start(self, before: bytes) -> WordState:
-        """Return the state after the end of a text, in which only words that end later count as found.
+        """Return the state at the end of the text `before`. A word inside that text does not count as found.
 
-        Of the text, the last bytes suffice: four for each character of the word, and eight more.
+        The last bytes of the text suffice: four for each character of the word, and eight more.
         """
         state = WordState()
         text, partial = split_bytes(b"", before)
@@ -49,7 +49,7 @@ class WordMatcher:
         return WordState(state.matched - {len(self.word)}, state.after_letter, partial)
 
     def advance(self, state: WordState, more: bytes) -> WordState:
-        """Return the state after `more` bytes of UTF-8; bytes that are none count as signs."""
+        """Return the state after `more` bytes of text; bytes that are not UTF-8 count as signs."""
         if state.found or not more:
             return state
         text, partial = split_bytes(state.partial, more)
@@ -60,7 +60,7 @@ class WordMatcher:
         return replace(state, partial=partial)
 
     def is_spelled(self, state: WordState) -> bool:
-        """Whether the text ends with the whole word, and the next character decides whether the word ends there."""
+        """Whether the text ends with the whole word, and the next character shows whether the word ends there."""
         return not state.found and len(self.word) in state.matched
 
     def is_begun(self, state: WordState) -> bool:
@@ -68,9 +68,9 @@ class WordMatcher:
         return not state.found and bool(self.open_beginnings(state))
 
     def open_beginnings(self, state: WordState) -> list[bytes]:
-        """Return what is missing of the word, in UTF-8, after each beginning that the text ends with.
+        """Return the missing rest of the word, in UTF-8, for each beginning of the word that the text ends with.
 
-        A part of a character at the end of the text counts as a beginning if the word goes on with it.
+        An incomplete character at the end of the text counts as part of a beginning if the word goes on with it.
         """
         counts = {count for count in state.matched if count < len(self.word)}
         if state.partial and self._may_begin(state):
@@ -79,11 +79,11 @@ class WordMatcher:
         return [rest[len(state.partial) :] for rest in missing if rest.startswith(state.partial)]
 
     def continues_word(self, character: str) -> bool:
-        """Whether a character right after the word makes it a part of a longer one."""
+        """Whether a character right after the word makes it part of a longer word."""
         return self._bound_after and _in_word(character)
 
     def _step(self, state: WordState, character: str) -> WordState:
-        """Return the state one character further, without a partial character."""
+        """Return the state after one more whole character."""
         bounded = self.is_spelled(state) and not self.continues_word(character)
         counts = [
             *(count for count in state.matched if count < len(self.word)),

@@ -13,10 +13,10 @@ END = " "
 def first_word_size(characters: str, before: str = "", *, final: bool = False) -> int | None:
     """Return the number of characters of the first word in `characters`, which continue the text `before`.
 
-    White space before a word belongs to it. The first word is the rest of a word that `before` has begun, if
-    `characters` continue it. A run of signs is one word, and a run of line breaks with the white space before it too;
-    other rules are those of `boundaries`. None if the size depends on characters that follow. With `final`, the text
-    ends after `characters`, and the size is always known; it is 0 if they are empty.
+    White space before a word belongs to it. If `before` ends inside a word that `characters` continue, the first word
+    is the rest of that word. A run of signs is one word; so is a run of line breaks, with the white space before it.
+    Other rules are those of `boundaries`. None if the size depends on characters that are not known yet. With `final`,
+    the text ends after `characters`, and the size is always known; it is 0 if they are empty.
     """
     if characters.lstrip(" ").isalpha() and characters.isascii():
         return len(characters) if final else None  # the most frequent case, which is faster than the rules
@@ -30,10 +30,10 @@ def first_word_size(characters: str, before: str = "", *, final: bool = False) -
 
 
 def is_word_end(text: str, index: int) -> bool:
-    """Whether a word ends at `index` of a text, for certain: `index` is at least 1, and less than the text's length.
+    """Whether a word certainly ends before the character at `index`, from 1 to the length of the text - 1.
 
-    False also if it depends on characters after the known text. A word does not end in white space here, nor within a
-    run of signs, except before an opening bracket or quotation mark.
+    False if that depends on characters after the text. Words never end after white space, nor within a run of signs
+    except before an opening bracket or quotation mark.
     """
     last, following = text[index - 1], text[index]
     if last.isspace():
@@ -44,9 +44,9 @@ def is_word_end(text: str, index: int) -> bool:
 
 
 def _line_breaks_size(characters: str, final: bool) -> int | None:
-    """Return the size of the white space up to the end of the first run of line breaks, which there must be.
+    """Return the number of characters up to the end of the first run of line breaks; there must be one.
 
-    None if that run may go on: if `characters` end with it, and are not `final`.
+    None if the run may go on: `characters` end with it, and are not `final`.
     """
     size = next(index for index, character in enumerate(characters) if character in LINE_BREAKS)
     while size < len(characters) and characters[size] in LINE_BREAKS:

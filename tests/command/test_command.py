@@ -344,7 +344,7 @@ def test_a_prompt_may_come_from_standard_input_without_its_last_line_break(run: 
             stdin = f"The sea 中文{ending}".encode()
             assert run(*word, "--method", "greedy", "--max-new-tokens", "5", stdin=stdin).out == expected
     ended = run("-", stdin=b"\xff")
-    assert (ended.status, ended.err) == (2, "Byte 0 of standard input is no UTF-8; give it as UTF-8.\n")
+    assert (ended.status, ended.err) == (2, "Byte 0 of standard input is not UTF-8; give it as UTF-8.\n")
 
 
 def test_a_prompt_may_be_empty(run: Run, tiny_model: Model) -> None:

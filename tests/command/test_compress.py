@@ -90,6 +90,6 @@ def test_a_file_that_cannot_be_read_is_a_sentence(run: Any, tmp_path: Path) -> N
     assert missing == (2, "", "That could not be written or read: No such file or directory.\n")
     wrong = tmp_path / "latin.txt"
     wrong.write_bytes(b"caf\xe9 au lait")
-    assert run(str(wrong)) == (2, "", f"Byte 3 of {wrong} is no UTF-8; give it as UTF-8.\n")
+    assert run(str(wrong)) == (2, "", f"Byte 3 of {wrong} is not UTF-8; give it as UTF-8.\n")
     wrong.write_bytes(b"")
     assert run(str(wrong)) == (2, "", "There is no text to shorten yet: write or paste one.\n")

@@ -133,7 +133,7 @@ def test_an_edit_of_another_text_or_without_text_is_refused(tiny_model: Model) -
     with pytest.raises(ValueError, match=r"may have at most 4\."):
         list(edit_steps(document, BranchEdit(branch.token_ids[:2], "once upon a"), LookaheadOptions(), most=4))
     for token_id in (-1, 10**6, 0):
-        with pytest.raises(ValueError, match="is no token that a text can be put after"):
+        with pytest.raises(ValueError, match="is not a token that a text can follow"):
             list(edit_steps(document, BranchEdit((token_id,), "x"), LookaheadOptions()))
     document.accept(branch, tokens=1)
     with pytest.raises(LookaheadError, match="another text"):

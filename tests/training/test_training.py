@@ -465,7 +465,7 @@ def test_the_error_for_texts_that_are_not_utf8_names_the_byte(
 ) -> None:
     (tmp_path / "texts.txt").write_bytes(b"good and \xff bad")
     assert main(["train-heads", "--texts", str(tmp_path / "texts.txt")]) == 2
-    assert f"Byte 9 of {tmp_path / 'texts.txt'} is no UTF-8" in capsys.readouterr().err
+    assert f"Byte 9 of {tmp_path / 'texts.txt'} is not UTF-8" in capsys.readouterr().err
 
 
 def test_the_command_shows_the_accuracy_of_each_head() -> None:

@@ -337,9 +337,9 @@ class CompiledLayers:
         return residual
 
     def _readable_mask(self, mask: torch.Tensor) -> torch.Tensor:
-        """Return a contiguous copy of a mask in the caches' dtype, followed by at least one vector of readable memory.
+        """Return a contiguous copy of a mask in the caches' dtype, with memory for one further vector after it.
 
-        The compiled functions read masks in whole vectors, so they may read behind its last number.
+        The compiled functions read masks in whole vectors, and so beyond the last number.
         """
         memory = torch.zeros(mask.numel() + self.shape.lanes, dtype=self.dtype, device="cpu")
         return memory[: mask.numel()].view(mask.shape).copy_(mask)

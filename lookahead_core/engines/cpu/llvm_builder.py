@@ -223,9 +223,10 @@ class FunctionBuilder:
         return self.at.call(function, arguments, fastmath=("reassoc",))
 
     def sums_of_lanes(self, vectors: Sequence[Any]) -> Any:
-        """Emit and return a vector whose lane i is the sum of all lanes of `vectors[i]`; there are as many as lanes.
+        """Emit and return a vector whose lane i is the sum of all lanes of `vectors[i]`.
 
-        All sums add their lanes in the same order: neighbours, then neighbouring sums of these, and so on.
+        There must be as many vectors as a vector has lanes. Each sum adds neighbouring lanes, then neighbouring sums of
+        these, and so on.
         """
         even, odd = range(0, 2 * len(vectors), 2), range(1, 2 * len(vectors), 2)
         while len(vectors) > 1:
@@ -234,7 +235,7 @@ class FunctionBuilder:
         return vectors[0]
 
     def _pick(self, left: Any, right: Any, lanes: Sequence[int]) -> Any:
-        """Emit and return the vector of some lanes of two vectors; those of `right` are numbered after `left`'s."""
+        """Emit and return a vector of these lanes of two vectors; the lanes of `right` are numbered after `left`'s."""
         return self.at.shuffle_vector(left, right, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
 
     def to_fixed_point(self, value: Any) -> Any:

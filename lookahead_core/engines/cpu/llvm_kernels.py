@@ -235,8 +235,8 @@ class KernelBuilder:
         """Return a new IR function that writes the attention scores of one head for `rows` rows and all slots.
 
         A score is the dot product of the row's query and the slot's key, plus the mask's number. Queries must be scaled
-        before. Whole vectors are read from a row of the mask and written to a row of scores, so up to `lanes` - 1
-        numbers after the last slot's are read and overwritten.
+        before. Masks are read and scores written in whole vectors: up to `lanes` - 1 numbers after the last slot's are
+        read and overwritten.
         """
         lanes = self.shape.lanes
         code = FunctionBuilder(self.module, f"score_{rows}", [PTR, I64, PTR, I64, PTR, I64, PTR, I64])
