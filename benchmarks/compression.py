@@ -1,4 +1,4 @@
-"""Compression: whether questions about a shortened source get the same answers, and what one reading costs."""
+"""Compression: whether questions about a shortened source get the same answers, and what compressing costs."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ NAME = "compression"
 HELP = "Measure whether answers stay the same after a source is shortened, and what shortening costs."
 QUESTIONS = 100
 LENGTHS = (1000, 4000)
-"""Tokens of the sources whose reading is timed."""
+"""Numbers of tokens of the sources whose compression is timed."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A question, and the first token of its answer by each text."""
+    """A question about a source, and the model's answers with the source and with the shortened source."""
 
     kind: str
     question: str
     answer: str
     """The first token of the right answer."""
     kept: bool
-    """Whether all of the answer's characters are in the kept parts."""
+    """Whether all characters of the answer are in kept spans."""
     by_source: str
-    """The model's likeliest first token, with the source."""
+    """The model's likeliest first token after the source."""
     by_short: str
-    """The same with the shortened source."""
+    """The model's likeliest first token after the shortened source."""
 
     @property
     def same(self) -> bool:
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run both parts, print tables, and return an exit status."""
+    """Measure answers and costs, print a table of each, and return the exit status 0."""
     model = load_model(arguments.model, dtype=arguments.dtype)
     wanted = 20 if arguments.quick else arguments.questions
     answers = list(answer_until(model, arguments.ratio, wanted, arguments.seed))
@@ -80,7 +80,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def answer_until(model: Model, ratio: float, wanted: int, seed: int) -> Iterator[Answer]:
-    """Yield the answers of one source after the other, until `wanted` of them are about kept parts."""
+    """Yield answers, source by source, until `wanted` of them are kept; `seed` is that of the sources."""
     kept = 0
     for source in sources(seed):
         found = compress(model, source.text, ratio)
@@ -101,7 +101,7 @@ def _is_kept(found: Compression, start: int, end: int) -> bool:
 
 
 def _answers(model: Model, text: str, facts: Sequence[Fact]) -> Iterator[str]:
-    """Yield the model's likeliest first token of each answer; the text is read once, all questions share its cache."""
+    """Yield the model's likeliest first token of each answer. All questions share the text's KV cache."""
     tree = TokenTree()
     for fact in facts:
         content = f"{text}\n\n{fact.question}"
@@ -122,7 +122,7 @@ def _text_of(model: Model, token_id: int) -> str:
 
 
 def table_of_answers(answers: Sequence[Answer]) -> str:
-    """Return a table of the shares of answers that stay the same and that are right, by kind."""
+    """Return a Markdown table: the shares of answers that are the same and that are right, by kind."""
     rows = []
     kinds = list(dict.fromkeys(one.kind for one in answers))
     for kind in [*kinds, ""]:
@@ -150,7 +150,7 @@ def _share(facts: Iterator[bool]) -> str:
 
 
 def source_of_length(model: Model, tokens: int, seed: int) -> str:
-    """Return sources one after the other, cut to about so many tokens."""
+    """Return joined sources, cut to about `tokens` tokens."""
     text = ""
     for source in sources(seed):
         text += source.text + "\n\n"
@@ -162,9 +162,10 @@ def source_of_length(model: Model, tokens: int, seed: int) -> str:
 
 @torch.inference_mode()
 def cost_of(model: Model, tokens: int, ratio: float, repeats: int, seed: int) -> dict[str, Any]:
-    """Return the median seconds of compressing a text of so many tokens and of reading it plainly, in turns.
+    """Return the median seconds of compressing a text of about `tokens` tokens and of evaluating it plainly, in turns.
 
-    `plain` is one forward pass of transformers with the logits of all tokens, `read` our prefill, without logits.
+    A dict: `ours` is `compress`, `plain` one forward pass of transformers with all logits, `read` our prefill, without
+    logits; `to_plain` and `to_read` are medians of the ratios; `tokens` and `evaluated` are numbers of tokens.
     """
     text = source_of_length(model, tokens, seed)
     ids = torch.tensor([[token.token_id for token in model.codec.encode(text)]], device=model.hf_model.device)
@@ -197,7 +198,7 @@ def cost_of(model: Model, tokens: int, ratio: float, repeats: int, seed: int) ->
 
 
 def table_of_costs(costs: Sequence[dict[str, Any]]) -> str:
-    """Return a table of tokens evaluated and seconds, each against reading the source once."""
+    """Return a Markdown table of tokens and seconds, with the ratios to one evaluation of the source."""
     heads = ["tokens", "evaluated", "seconds", "forward pass with all logits", "prefill without logits"]
     return markdown(
         heads,

@@ -1,6 +1,6 @@
-"""How unlike the rows of each lookahead mode are, what probability that costs, and how many passes.
+"""How dissimilar the branches of each lookahead mode are, and what that costs in probability and passes.
 
-Likeness is measured apart from the library's own: by words, and by vectors from plain forward passes of transformers.
+Similarity is measured without the library's own measure: by words, and by hidden states from plain forward passes.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from benchmarks.tasks import TEXTS
 from lookahead_core import Document, Model, load_model
 
 NAME = "diversity"
-HELP = "Measure how unlike the rows of each lookahead mode are, and what probability and passes that costs."
+HELP = "Measure how dissimilar the branches of each mode are, and what that costs in probability and passes."
 MODES = ("likely", "diverse", "surprising")
 PASSAGES = ("copying", "answering", "retelling")
 FEWEST_WORDS, MOST_WORDS = 8, 60
 DRAWN = 20
-"""Continuations drawn at random for each prompt: their mean vector is what all continuations have in common."""
+"""Number of continuations sampled for each prompt: their mean vector is what all continuations have in common."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The rows of one mode after one prompt."""
+    """The figures of one mode's branches, here called rows, after one prompt."""
 
     mode: str
     words: float
     """Mean over pairs of rows: the share of their words that both have."""
     vectors: float
-    """Mean over pairs of rows: the cosine of their mean hidden states, less what drawn continuations have in common."""
+    """Mean over pairs of rows: the cosine of their mean hidden states, minus the mean of sampled continuations."""
     cosines: float
-    """The same without anything subtracted."""
+    """Mean over pairs of rows: the cosine of their mean hidden states."""
     coverage: float
     logprob: float
-    """Mean log-probability of a row's token."""
+    """Mean log-probability of the tokens of all rows."""
     rows: int
     passes: int
     tokens: int
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure every mode after every prompt and print a table; return the exit status 0."""
+    """Measure every mode after every prompt, print a table, and return the exit status 0."""
     model = load_model(arguments.model) if arguments.model else load_model()
     found = [
         measured
@@ -79,7 +79,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def prompts(count: int) -> list[str]:
-    """Return `count` beginnings of English passages, each cut after a random word; always the same."""
+    """Return `count` beginnings of English passages, cut after a random word; the same at each call."""
     entries = [entry for name in PASSAGES for entry in json.loads((TEXTS / f"{name}.json").read_text())["prompts"]]
     dice = random.Random(0)
     found = []
@@ -90,7 +90,7 @@ def prompts(count: int) -> list[str]:
 
 
 def measure(model: Model, prompt: str, k: int, depth: int, seed: int) -> list[Measured]:
-    """Return the figures of each mode after a prompt, each on a new document."""
+    """Return the figures of each mode after a prompt, each on a new document; `seed` is that of the samples."""
     drawn = Document(model, prompt).lookahead(mode="sampled", k=DRAWN, depth=depth, seed=seed)
     ids = Document(model, prompt).token_ids
     common = _vectors(model, ids, [branch.token_ids for branch in drawn.branches]).mean(0)
@@ -163,5 +163,5 @@ def _cosine(one: torch.Tensor, other: torch.Tensor) -> float:
 
 
 def _mean_of_pairs(values: Any, alike: Any) -> float:
-    """Return the mean likeness of each two values; 0 if there are fewer than two."""
+    """Return the mean of the function `alike` over all pairs of values; 0 for fewer than two values."""
     return mean([alike(one, other) for one, other in itertools.combinations(values, 2)] or [0.0])

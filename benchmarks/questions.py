@@ -1,7 +1,7 @@
-"""Sources with facts among filler, and questions about the facts, for the compression benchmark; all from one seed.
+"""Generated sources with questions about facts in them, for the compression benchmark.
 
-A source is a village chronicle: paragraphs of filler sentences, which hold no name and no number, with facts between
-them. A question gives the model the source and the beginning of its own answer; the next token is the answer's first.
+A source is a village chronicle: paragraphs of filler sentences without names and numbers, and facts between them. The
+model gets the source, a question, and the beginning of its answer; the next token is the first of the answer proper.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Fact:
     """A sentence of a source, and the question about it."""
 
     kind: str
-    """What the answer is: town, person, number, job or colour."""
+    """The kind of the answer: town, person, number, job or colour."""
     sentence: str
     question: str
     beginning: str
-    """The beginning of the answer, up to its first token."""
+    """The words that the model's answer is made to begin with, before `answer`."""
     answer: str
-    """What comes next, the answer itself, with the space before it if `beginning` does not end in one."""
+    """The answer proper, with a space before it unless `beginning` ends in one."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,14 @@ class Source:
     text: str
     facts: tuple[Fact, ...]
     spans: tuple[tuple[int, int], ...]
-    """Of each fact the characters of its answer in the text, without white space."""
+    """For each fact, the characters [start, end) of its answer in the text, without white space."""
 
 
 def sources(seed: int = 0, facts: int = 5, filler: int = 45) -> Iterator[Source]:
-    """Yield sources without end, each with as many facts, at most 10, and filler sentences."""
+    """Yield sources without end, each with `facts` facts, at most 10, and `filler` filler sentences.
+
+    The same seed gives the same sources.
+    """
     number = 0
     while True:
         yield _source(random.Random(f"{seed} {number}"), facts, filler)
@@ -100,7 +103,7 @@ def _filler(dice: random.Random) -> str:
 
 
 def _facts(dice: random.Random, count: int) -> list[Fact]:
-    """Return facts of the five kinds in turn; no name comes twice in them."""
+    """Return `count` facts, of the five kinds in turn; no two have the same name."""
     people = [f"{first} {last}" for first, last in zip(_shuffled(dice, PEOPLE), _shuffled(dice, SURNAMES), strict=True)]
     towns, ships = _shuffled(dice, TOWNS), _shuffled(dice, SHIPS)
     makers = (_town, _captain, _animals, _job, _door)

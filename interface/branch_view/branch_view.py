@@ -19,8 +19,8 @@ class BranchView(gr.HTML):
     Used as a context manager, it shows the components that are made inside between that bar and the rows. `value` is
     what to show at first, the detail of a `show` event as JSON, with the lookahead as its `view`; None for nothing.
     The ids of its elements begin with `prefix`. `hint` is markup, shown while there is nothing else. Other text is
-    inserted by the script as text nodes, so that no text of a model or a person becomes markup. If `read_only`, the
-    branches are for reading: they do not look as if a click would insert them. `options` are passed on to `gr.HTML`.
+    inserted by the script as text nodes, so that no text of a model or a person becomes markup. With `read_only`, the
+    branches do not look clickable. `options` are passed on to `gr.HTML`.
     """
 
     def __init__(

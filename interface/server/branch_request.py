@@ -24,9 +24,9 @@ MOST_BRANCHES = 20
 MOST_DEPTH = 40
 """The largest `depth` of a request: tokens of a branch."""
 MOST_ROW_TOKENS = MOST_DEPTH + 1
-"""The most tokens of a row that the person changes: accepted pieces hold no more."""
+"""Maximum number of tokens of an edited row; accepted pieces have no more either."""
 MOST_EDITS = 8
-"""The most rows of a view that the person has changed."""
+"""Maximum number of edited rows in a request."""
 MOST_MESSAGES = 100
 """Earlier messages of a conversation."""
 MOST_ROWS = 100
@@ -41,9 +41,9 @@ _PAGE_ID = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
 class SourceTooLong(LookaheadError, ValueError):
-    """Raised for a source that is too long for a request, or together with the instruction for the model.
+    """Raised for a source with too many characters for a request, or with too many tokens for the model's context.
 
-    `tokens` is the number of their tokens, None if they were not counted, and `most` the number that the model allows.
+    `tokens` is the number of tokens of source and instruction together, `most` the maximum; both None if not counted.
     """
 
     reason = "source_too_long"
@@ -73,12 +73,12 @@ class MessageContext:
 
 @dataclass(frozen=True)
 class RowEdit:
-    """A change of a row: what it replaces, and what it puts there."""
+    """An edit of a row of the view."""
 
     row: tuple[int, ...]
-    """The token ids of the row that it replaces; a row that the view lacks is added."""
+    """The token ids of the row to replace; if the view has no such row, the edited one is added."""
     edit: BranchEdit
-    """The tokens that stay, and the text that follows them."""
+    """The row's tokens that are kept, and the text that follows them."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class BranchRequest:
     ahead: bool = True
     """Whether to compute the views after likely clicks once this request is answered; not with columns."""
     edits: tuple[RowEdit, ...] = ()
-    """Rows that the person has changed before accepting anything of them."""
+    """The person's edits of rows, in order."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Checked keyword arguments for `Document.lookahead`, `k` and `depth` among them."""
 
@@ -202,10 +202,10 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _edits(value: object) -> tuple[RowEdit, ...]:
-    """Return a page's changes of rows, in order; () if `value` is None.
+    """Return the edits of rows in a page's JSON, in order; () if `value` is None.
 
     Each is {"row": token ids, "before": token ids, "text": text}. Raises ValueError for more than MOST_EDITS, more than
-    MOST_ROW_TOKENS ids, ids that are no whole numbers from 0, or a wrong text.
+    MOST_ROW_TOKENS ids, ids that are not whole numbers from 0, or a wrong text.
     """
     if value is None:
         return ()

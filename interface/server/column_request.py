@@ -1,4 +1,4 @@
-"""The columns of a comparison: checks the JSON that a page sends and refuses invalid fields in plain sentences."""
+"""The columns of a comparison in a page's request, checked: invalid fields are refused with a sentence."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from lookahead_core.text import chat
 
 FEWEST_COLUMNS, MOST_COLUMNS = 2, 4
 MOST_COLUMN_BRANCHES = 5
-"""The largest `k` of a request with columns: branches of each."""
+"""Maximum `k` of a request with columns: the number of branches of each."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One of several ways in which the same text is continued, side by side."""
+    """A column of a comparison: an instruction and a temperature with which the page's text is continued."""
 
     instruction: str | None = None
-    """What the text shall follow; None if the text continues as it is."""
+    """The instruction for the model; None if the text is continued without one."""
     temperature: float | None = None
-    """The temperature that this column's tokens are drawn with; None for the request's own."""
+    """The temperature of this column, from 0 to 2; None for the request's own."""
 
 
 def columns_from_json(fields: Mapping[str, Any]) -> tuple[Column, ...]:
     """Return the columns in the JSON of a request; () if it has none. Raises ValueError if they are invalid.
 
-    `columns` is a list of 2 to 4 objects with `instruction` and `temperature`, both optional. A request with columns
-    has no instruction, source or conversation of its own, and a `k` of at most MOST_COLUMN_BRANCHES.
+    The field `columns` is a list of 2 to 4 objects with `instruction` and `temperature`, both optional. A request with
+    columns must have no instruction, source or conversation of its own, and a `k` of at most MOST_COLUMN_BRANCHES.
     """
     value = fields.get("columns")
     if value is None:
@@ -35,17 +35,17 @@ def columns_from_json(fields: Mapping[str, Any]) -> tuple[Column, ...]:
     if not isinstance(value, list) or not FEWEST_COLUMNS <= len(value) <= MOST_COLUMNS:
         raise ValueError(f"columns must be a list of {FEWEST_COLUMNS} to {MOST_COLUMNS} columns.")
     if any(fields.get(name) for name in ("instruction", "source", "role")):
-        raise ValueError("With columns, the instruction stands in a column, and there is no source or conversation.")
+        raise ValueError("A request with columns has instructions in its columns only, no source and no conversation.")
     k = fields.get("k", MOST_COLUMN_BRANCHES)
     if isinstance(k, int | float) and k > MOST_COLUMN_BRANCHES:
-        raise ValueError(f"k is {k}, and with columns it may be {MOST_COLUMN_BRANCHES} at most.")
+        raise ValueError(f"k is {k}, and may be at most {MOST_COLUMN_BRANCHES} with columns.")
     return tuple(_column(number, column) for number, column in enumerate(value, start=1))
 
 
 def lookaheads_of(columns: Sequence[Column], *, sampled: bool) -> tuple[list[Column], list[int]]:
-    """Return the distinct lookaheads that columns need, and for each column the index of its own among them.
+    """Return the columns that need a lookahead of their own, and for each of `columns` the index of its lookahead.
 
-    Columns that differ in temperature alone share one unless it is `sampled`: a page computes their odds itself.
+    Without `sampled`, columns that differ in temperature alone share one: the page computes their odds itself.
     """
     needed = [column if sampled else Column(column.instruction) for column in columns]
     distinct = list(dict.fromkeys(needed))
@@ -53,7 +53,7 @@ def lookaheads_of(columns: Sequence[Column], *, sampled: bool) -> tuple[list[Col
 
 
 def _column(number: int, value: object) -> Column:
-    """Return a column from its JSON; raise ValueError if it is invalid. `number` is its number from 1."""
+    """Return the column in a JSON value; raise ValueError if it is invalid. `number`, from 1, is for the error."""
     if not isinstance(value, dict):
         raise ValueError(f"Column {number} must be an object with an instruction or a temperature.")
     instruction, temperature = value.get("instruction"), value.get("temperature")

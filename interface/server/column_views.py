@@ -21,14 +21,14 @@ View = dict[str, Any]
 
 
 class ColumnViews:
-    """Answers the requests of a page that have columns; it belongs to the page's session and ends with it.
+    """Answers a page's requests with columns. The page's session owns it.
 
-    There is one session for each instruction of the latest request. The page's own session serves the instruction that
-    its document has already, so that a change from rows to columns keeps what was computed.
+    There is one session for each instruction of the latest request. The page's own session is used for the instruction
+    that its document has already, so that a change from rows to columns computes nothing again.
     """
 
     def __init__(self, make_session: Callable[[], PageSession], painted: Callable[..., Iterator[View]]) -> None:
-        """`make_session` makes a session for an instruction; `painted` is that function of page sessions."""
+        """`make_session` returns a new session for an instruction; `painted` is the function of `page_session`."""
         self._make_session = make_session
         self._painted = painted
         self._sessions: dict[str | None, PageSession] = {}
@@ -37,9 +37,8 @@ class ColumnViews:
         """Answer a request with columns: a generator of JSON values, like `PageSession.answer_steps`.
 
         `owner` is the page's own session. The `view` is an object with `views`, a list of views, and `columns`, a list
-        with the index of each column's view in that list. A view is null until its first tokens are known, and stays
-        null where there is neither a text nor an instruction. If no column has one, the only step has the state
-        "empty".
+        with the index of each column's view in it. A view is None until its first tokens are known; it stays None if
+        there is neither a text nor an instruction. If that is so in all columns, the only step has the state "empty".
         """
         from lookahead_core.document.batch import lookahead_batch_steps
 
@@ -67,13 +66,13 @@ class ColumnViews:
 
         options = {**request.options, "heal": True, "stop_at_repetition": True}
         steps = lookahead_batch_steps([documents[column.instruction] for column in growing], each=each, **options)
-        # Before the first pass there is nothing to paint.
+        # The first step has nothing to paint: it comes before the first pass.
         yield from self._painted((step for step in steps if step.begun or step.tokens_to_read), view)
 
     def _sessions_for(
         self, requests: Mapping[str | None, BranchRequest], owner: PageSession
     ) -> dict[str | None, PageSession]:
-        """Return a session for each request, by its instruction; those of other instructions are forgotten."""
+        """Return a session for each request, by instruction; sessions of other instructions are dropped."""
         found: dict[str | None, PageSession] = {}
         for instruction, request in requests.items():
             if owner.continues(request):

@@ -30,7 +30,7 @@ def sentence(error: Exception) -> str:
 
 
 def as_news(error: Exception) -> dict[str, Any]:
-    """Return the fields of news for an error: its `sentence`, and `reason` and `details` if it has a reason."""
+    """Return the fields of an answer to a page for an error: `sentence`, and with a reason `reason` and `details`."""
     fields: dict[str, Any] = {"sentence": sentence(error)}
     if isinstance(error, LookaheadError) and error.reason:
         fields |= {"reason": error.reason, "details": dict(error.details)}

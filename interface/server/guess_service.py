@@ -1,4 +1,4 @@
-"""The server function that scores a guessed next word, for pages that hide their branches until it is guessed."""
+"""The server function that scores a guess of the next word, for *Guess first* of the Write tab."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lookahead_core import Document
 
 DIGITS = 6
-"""Significant digits of the probability."""
+"""Number of significant digits of a probability."""
 
 
 class GuessService(PageService):
@@ -24,11 +24,11 @@ class GuessService(PageService):
         return [*super().functions, self._with_sentences(self.guess)]
 
     async def guess(self, payload: Any) -> News:
-        """Return how likely the next word after a page's text is the field `guess`, see `guess_odds`.
+        """Return the probability that the next word after a page's text is the guess in `payload`: see `guess_odds`.
 
-        The payload is that of `ask`, with `guess`, a string. The result has `probability`, `error` (how much it may be
-        wrong), `texts` (the continuations that count as the guess) and `words` (true: it counts that the word ends). It
-        is `{"unknown": True}` if the page has no session, or if its last request was for another text or prompt.
+        The payload is that of `ask`, with the string `guess`. The result has `probability`, `error` (its maximum
+        error), `texts` (the continuations that count as the guess) and `words` (always True: the word must end there).
+        It is `{"unknown": True}` if the page has no session, or if its last request was for another text or prompt.
         Passes of other pages may run between those of the guess. Raises ValueError for an invalid request or guess, and
         NoRoom if the scheduler takes no more jobs.
         """
@@ -46,7 +46,7 @@ class GuessService(PageService):
 
 
 def _answers(document: Document, guess: str) -> Iterator[News | None]:
-    """Yield None after each forward pass, and at last the answer to the page."""
+    """Yield None after each forward pass, and at the end the result of `GuessService.guess`."""
     from lookahead_core.analysis.guess_odds import guess_odds_steps
 
     for odds in guess_odds_steps(document, guess, heal=True):

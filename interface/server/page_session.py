@@ -33,13 +33,13 @@ AHEAD_FIRSTS = 300
 """Nodes that the prefetched views after the first words of all branches may have together."""
 
 TOWARDS_NODES = 128
-"""The most nodes that a search for a word looks at: eight passes or more."""
+"""Maximum number of nodes of a search for a word, in eight passes or more."""
 
 View = dict[str, Any]
 
 
 class Step(Protocol):
-    """A step of one or more lookaheads, with how much of the text is prefilled."""
+    """A step of one or more lookaheads: `LookaheadStep` and `LookaheadBatchStep` have these fields."""
 
     @property
     def tokens_read(self) -> int: ...
@@ -94,7 +94,7 @@ class PageSession:
     def _edited(
         self, document: Document, steps: Iterator[LookaheadStep], request: BranchRequest
     ) -> Iterator[LookaheadStep]:
-        """Return the `steps` of a lookahead, followed by those of the request's edits; the last result has them all."""
+        """Return the `steps` of a lookahead and those of the request's edits; the last result has all edited rows."""
         from lookahead_core.document.edited_rows import with_edited_rows
 
         options = {**request.options, "stop_at_repetition": True}
@@ -150,15 +150,15 @@ class PageSession:
             yield {"ahead": (key, view), "tokens_ahead": document.tree.work.tokens - began}
 
     def continues(self, request: BranchRequest) -> bool:
-        """Whether the session has a document after the same instruction, source or conversation as the request's."""
+        """Whether the session has a document, and with the request's instruction, source or conversation."""
         return self.document is not None and request.message == self._message
 
     def open(self, request: BranchRequest) -> Document:
-        """Return the session's document, set to the text of a request without columns; see `_document_for`."""
+        """Return the session's document with the request's text, as `_document_for` does; no columns are allowed."""
         return self._document_for(request)
 
     def view_of(self, result: Lookahead, request: BranchRequest) -> View:
-        """Return the view of a lookahead of the session's document, whose text must be the request's."""
+        """Return the JSON view of a lookahead of the session's document; the document must have the request's text."""
         return self._view(self._end_messages(result, request.text), request)
 
     def tree(self) -> dict[str, Any] | None:
@@ -168,7 +168,10 @@ class PageSession:
         return None if self.document is None else tree_as_json(self.document)
 
     def document_of(self, request: BranchRequest) -> Document | None:
-        """Return the session's document if it has the text and the prompt of the request; else None."""
+        """Return the session's document if it has the request's text, and its instruction, source or conversation.
+
+        None for another text or prompt, or if there is no document yet.
+        """
         document = self.document
         same = document is not None and document.text == request.text and request.message == self._message
         return document if same else None
@@ -240,7 +243,7 @@ class PageSession:
         return closed(result, self._conversation, text)
 
     def _view(self, result: Lookahead, request: BranchRequest) -> View:
-        """Return a lookahead as `lookahead_as_json` does, with the request's depth in `asked` and `word`.
+        """Return the JSON of `lookahead_as_json`, with the request's depth in the fields `asked` and `word`.
 
         The result's own depth is one more if a token was re-opened.
         """
@@ -254,11 +257,11 @@ class PageSession:
 
 
 def painted(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]:
-    """Yield JSON values for the steps of one or more lookaheads, of which there must be one: one value for each.
+    """Yield a JSON value for each step of one or more lookaheads, and a last one with the final view.
 
-    While the text is prefilled a value has `reading`, and else the `view` of its step, or nothing where the last one
-    was made less than PAINT_INTERVAL seconds ago. The state is "thinking"; a last value has the final view and the
-    state "settled".
+    There must be a step. `view` is a function that returns the JSON view of a step. While the text is prefilled, a
+    value has the state "thinking" and `reading`; afterwards "thinking" and the `view` of its step, or it is `{}`, since
+    views are made at most every PAINT_INTERVAL seconds. The last value has the state "settled" and the final `view`.
     """
     step, next_paint = None, 0.0
     for step in steps:
@@ -266,7 +269,7 @@ def painted(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]:
             yield {"state": "thinking", "reading": [step.tokens_read, step.tokens_read + step.tokens_to_read]}
         elif (began := time.perf_counter()) >= next_paint:
             made = view(step)
-            # At most a sixth of the time goes into making views: the rest belongs to the model.
+            # Views take at most a sixth of the time; the model's passes have the rest.
             next_paint = time.perf_counter() + max(PAINT_INTERVAL, 5 * (time.perf_counter() - began))
             yield {"state": "thinking", "view": made}
         else:

@@ -1,4 +1,4 @@
-"""The server functions of the Rewrite tab that shorten a source which is too long for the model."""
+"""The server functions of the Rewrite tab that shorten a source that is too long for the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RATIOS = (0.5, 0.25)
 
 
 class Shortening:
-    """Shortens sources for pages, at most one at a time for each, as the call `compress` does and within its limits."""
+    """Shortens sources for pages by the call `compress`, within its limits, at most one at a time for each page."""
 
     def __init__(self, loader: ModelLoader) -> None:
         self._loader = loader
@@ -25,7 +25,7 @@ class Shortening:
 
     @property
     def functions(self) -> list[Callable[[Any], Awaitable[Any]]]:
-        """`shorten` and `stop_shortening`, for the tab's script to call; neither raises an error."""
+        """The server functions `shorten` and `stop_shortening` for the tab's script; they raise no errors."""
 
         async def shorten(payload: Any) -> dict[str, Any]:
             return await self.shorten(payload)
@@ -36,11 +36,11 @@ class Shortening:
         return [shorten, stop_shortening]  # Gradio sets attributes on them, which methods cannot have
 
     async def shorten(self, payload: Any) -> dict[str, Any]:
-        """Return a shortened source for the payload's `page`, `source` and `ratio`, which is one of RATIOS.
+        """Return the payload's `source`, shortened by its `ratio`, one of RATIOS; `page` is the page's id.
 
-        The result has `text`, `parts` (the source in order, as pairs of characters and whether they are kept),
-        `tokens_before` and `tokens_after`; or `sentence`, if the source is refused or the page has stopped this. A
-        page's newer call stops its older one.
+        The result has `text`, `parts` (the whole source in order, as pairs [text, whether it is kept]), `tokens_before`
+        and `tokens_after`; or only `sentence`, if the payload is invalid, the source is refused, or the call was
+        stopped. A page's newer call stops its older one.
         """
         try:
             page, source, ratio = _checked(payload)
@@ -63,7 +63,7 @@ class Shortening:
                 del self._running[page]
 
     async def stop_shortening(self, payload: Any) -> None:
-        """Stop the running call of the payload's `page` after its current pass; nothing if there is none."""
+        """Stop the running call of the payload's `page` after its current pass; without one, do nothing."""
         page = payload.get("page") if isinstance(payload, dict) else None
         if isinstance(page, str):
             self._stop(page)
@@ -86,9 +86,10 @@ def _checked(payload: Any) -> tuple[str, str, float]:
 
 
 def _for_page(source: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer of the call `compress` as `Shortening.shorten` does; adjacent spans of one kind become a part.
+    """Return the result of `Shortening.shorten` for an answer of the call `compress`.
 
-    Parts hold characters and no indexes: a page counts characters in another way.
+    A part joins adjacent spans that are all kept or all removed. Parts have texts, not indexes: JavaScript counts
+    characters otherwise than Python.
     """
     parts = []
     for kept, spans in groupby(answer["spans"], key=lambda span: bool(span["kept"])):
