@@ -231,9 +231,9 @@ class PageSession:
         raise LookaheadError(sentence) if in_conversation else SourceTooLong(sentence, len(prompt), most)
 
     def _end_messages(self, result: Lookahead, text: str) -> Lookahead:
-        """Return `result`, in a conversation with each branch cut where it spells the template's end of a message.
+        """Return the result with branches cut where they spell the chat template's end of a message; see `closed`.
 
-        `text` is the text before the branches. See `template_endings.closed`; a plain text's result is unchanged.
+        `text` is the text before the branches. Without a conversation the result is returned unchanged.
         """
         if self._conversation is None:
             return result

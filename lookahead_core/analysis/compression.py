@@ -125,7 +125,7 @@ class _Span:
     protected: bool
     tokens: int
     surprises: tuple[float | None, ...]
-    """The surprise of each of its tokens; None if it has none."""
+    """The surprise of each of its tokens; None for a token that is not predicted."""
     phrase: int
     """Index of its phrase."""
 

@@ -154,8 +154,12 @@ CORE_OPTIONS: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
         ),
         CommandOption("--slope", float, "forks: factor of the cutoff at each further level", 1.0, mode="forks"),
         CommandOption("--split-limit", int, "forks: maximum number of branches at one node", 3, mode="forks"),
-        CommandOption("--budget", int, "best_first: maximum number of evaluated nodes", 64, mode="best_first"),
-        CommandOption("--pass-width", int, "best_first: nodes per forward pass", 16, "width", mode="best_first"),
+        CommandOption(
+            "--budget", int, "best_first and --towards: maximum number of evaluated nodes", 64, mode="best_first"
+        ),
+        CommandOption(
+            "--pass-width", int, "best_first and --towards: nodes per forward pass", 16, "width", mode="best_first"
+        ),
         CommandOption(
             "--contrast",
             float,
@@ -293,7 +297,7 @@ def parse_arguments(words: Sequence[str] | None) -> dict[str, Any]:
 
 
 def core_options(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments for the core's method: options on the command line, and those that define it.
+    """Return the keyword arguments for a method of `Document`: options on the command line, and some by method.
 
     `arguments` are those of `parse_arguments`. The method "sample" sets a temperature of 1, "diverse" as many groups as
     beams and a diversity penalty of 1, unless they are on the command line. Options of the output, the drafts and the
@@ -319,7 +323,8 @@ def _other_scope(option: CommandOption, methods: Sequence[str], arguments: dict[
     method, mode = arguments["method"], arguments.get("mode", MODES[0])
     if method not in methods:
         return f"{_enumeration(methods)}, and the method is {method}"
-    if method == "lookahead" and option.mode not in ("", mode):
+    searches_word = option.mode == "best_first" and "towards" in arguments
+    if method == "lookahead" and option.mode not in ("", mode) and not searches_word:
         return f"--mode {option.mode}, and the mode is {mode}"
     return ""
 

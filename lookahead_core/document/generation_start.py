@@ -121,9 +121,9 @@ class GenerationStart:
         return BeamStep(step, lambda: make_beams(results, traces, step, cost, search.options, context))
 
     def _fitted(self, options: R) -> R:
-        """Return the options, or a copy with `max_new_tokens` reduced to the room that is left in the model's context.
+        """Return the options, or a copy with `max_new_tokens` reduced to the tokens left in the model's context.
 
-        That is in tokens; there must be room for one at least.
+        The context must have room for at least one token; that is not checked here.
         """
         context = self.model.context_length
         if context is None or self.head.depth + options.max_new_tokens <= context:

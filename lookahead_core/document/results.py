@@ -106,10 +106,11 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A likely first token that no branch of the lookahead begins with; or such a pair of tokens, see `token_ids`."""
+    """A likely first token, or with `odds="words"` a likely next word, that no branch of the lookahead begins with."""
 
     token_ids: tuple[int, ...]
-    """One token; or two, if the first is the re-opened typed token itself and inserts nothing alone."""
+    """One token; or two, if the first is the re-opened typed token itself and inserts nothing alone. With
+    `odds="words"`, the likeliest tokenization of the word."""
     logprobs: tuple[float, ...]
     """Natural log-probability of each token."""
     text: str | None
@@ -117,7 +118,7 @@ class Other:
     ended: bool
     """Whether its last token is an end token."""
     said: tuple[Prediction, ...] = field(default=(), repr=False, compare=False)
-    """For each token, the prediction that its log-probability comes from."""
+    """For each token, the prediction that its log-probability comes from; empty with `odds="words"`."""
     share: float | None = None
     """With `odds="words"`, the probability of `text` as the next word; else None."""
     share_error: float = 0.0

@@ -220,10 +220,10 @@ class NgramIndex:
             self._link_runs(start, self._tokens[first : min(start + BATCH_SIZE, self._end)], skip=start - first)
 
     def _link_runs(self, position: int, tokens: array[int], skip: int) -> None:
-        """Add the position of each of these tokens and breaks, except the first `skip`, to the tables.
+        """Add the positions of these tokens to the tables, without those of breaks and of the first `skip` tokens.
 
-        A position is added to the table of each run length that the text has right before it; a break's is not added.
-        The skipped tokens only make up such runs. `position` is that of the first token that is not skipped.
+        A position is added to the table of each run length for which there is a run, without a break, right before it;
+        the first `skip` tokens may be part of such a run. `position` is that of the first token after them.
         """
         ids = np.frombuffer(tokens, dtype=np.int32)
         positions = np.arange(position - skip, position - skip + len(ids))

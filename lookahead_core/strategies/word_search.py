@@ -217,7 +217,10 @@ class WordSearch:
         return [(node.memo or {})[key] for node, key in zip(nodes, keys, strict=True)]
 
     def _outlook(self, row: torch.Tensor, prediction: Prediction, state: WordState) -> _Outlook:
-        """Return the outlook of a row of log-probabilities, of shape (vocabulary,)."""
+        """Return the outlook after a text in this state, from the next token's log-probabilities, all and compressed.
+
+        `row` has all, with shape (vocabulary,); `prediction` is compressed.
+        """
         roles, spelled = self._words.roles_after(state), self._words.matcher.is_spelled(state)
         ends, undecided = self._words.bounding if spelled and not state.partial else ([], [])
         return _Outlook(

@@ -234,6 +234,11 @@ def test_each_option_reaches_the_core_with_each_method_that_knows_it(
         assert found[option.key] == ([value] if option.repeated else value)
 
 
+def test_a_search_for_a_word_takes_the_budget_and_the_width_of_best_first() -> None:
+    words = ["--towards", "sea", "--budget", "128", "--pass-width", "8"]
+    assert core_options(parse_arguments([PROMPT, *words])) == {"towards": "sea", "budget": 128, "width": 8}
+
+
 @pytest.mark.parametrize(("methods", "option"), ROWS, ids=lambda row: getattr(row, "flag", ""))
 def test_an_option_of_another_method_is_refused_in_a_sentence(
     methods: tuple[str, ...], option: CommandOption, run: Run

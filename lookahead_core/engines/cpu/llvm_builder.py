@@ -81,9 +81,10 @@ class FunctionBuilder:
 
     @contextmanager
     def loop(self, first: Any, end: Any, step: Any = 1) -> Iterator[Any]:
-        """Context manager whose body emits that of a for loop from `first` to before `end`; yields the index (i64).
+        """Emit a for loop from `first` to before `end`: a context manager that yields the index (i64).
 
-        All three arguments are ints or IR values (i64); `step` must be above 0.
+        Instructions emitted inside the `with` block are the loop's body. All three arguments are ints or IR values
+        (i64); `step` must be above 0.
         """
         at, counter = self.at, self.variable(as_i64(first))
         head, body, done = (self.function.append_basic_block() for _ in range(3))
