@@ -62,7 +62,7 @@ def white_space_removed(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
-def test_surprises_equal_a_plain_forward(tiny_model: Model, fallback_model: Model) -> None:
+def test_surprises_equal_those_of_a_plain_forward_pass(tiny_model: Model, fallback_model: Model) -> None:
     for model in (tiny_model, fallback_model):
         document, surprises = found_surprises(model, TEXT)
         expected = plain_surprises(model, document.token_ids)
@@ -172,9 +172,7 @@ def mean_of(surprises: list[float | None]) -> float:
 
 
 @pytest.mark.parametrize("ratio", [0.9, 0.75, 0.5, 0.25, 0.1])
-def test_the_phrases_of_least_mean_surprise_go_first_and_names_and_numbers_last(
-    tiny_model: Model, ratio: float
-) -> None:
+def test_phrases_are_removed_by_mean_surprise_and_names_and_numbers_last(tiny_model: Model, ratio: float) -> None:
     text = TEXT.replace("\n\n", " ")
     found = compress(tiny_model, text, ratio)
     expected = reference(tiny_model, text, ratio)
@@ -221,7 +219,7 @@ def test_the_same_arguments_give_the_same_result(tiny_model: Model) -> None:
     assert (one.text, one.spans) == (other.text, other.spans)
 
 
-def test_a_document_is_left_as_it_is_and_what_it_knows_is_not_computed_again(tiny_model: Model) -> None:
+def test_compression_changes_no_document_and_computes_nothing_again(tiny_model: Model) -> None:
     document = Document(tiny_model, TEXT)
     ids = document.token_ids
     steps = list(compression_steps(document, 0.5))

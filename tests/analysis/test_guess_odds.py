@@ -121,7 +121,7 @@ def test_the_odds_of_many_guesses_equal_the_enumeration(tiny_model: Model, seed:
     check(tiny_model, line[:cut], guess[:8], heal=bool(seed % 2))
 
 
-def test_a_guess_is_a_new_word_what_directly_follows_or_the_rest_of_a_begun_word() -> None:
+def test_a_guess_is_a_new_word_or_continues_the_text_or_completes_its_last_word() -> None:
     assert continuations_of("", "keeper") == ("keeper",)
     assert continuations_of("The ", " keeper ") == ("keeper",)
     assert continuations_of("The", "keeper") == (" keeper", "keeper")
@@ -148,7 +148,7 @@ def test_a_changed_text_ends_the_scoring(tiny_model: Model) -> None:
         list(steps)
 
 
-def test_a_guess_changes_no_view_that_grows(tiny_model: Model) -> None:
+def test_scoring_a_guess_does_not_disturb_a_lookahead(tiny_model: Model) -> None:
     document, alone = Document(tiny_model, "Once upon a"), Document(tiny_model, "Once upon a")
     growing: Any = document.lookahead_steps(k=3, depth=4)
     next(growing)

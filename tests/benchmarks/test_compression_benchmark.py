@@ -55,7 +55,7 @@ def test_the_table_counts_same_and_right_answers_of_kept_and_of_removed_parts() 
 
 
 @pytest.mark.slow
-def test_costs_are_against_one_reading(reader: Model) -> None:
+def test_costs_are_relative_to_one_reading(reader: Model) -> None:
     text = source_of_length(reader, 100, 0)
     assert len(reader.codec.encode(text)) in range(95, 105)
     cost: dict[str, Any] = cost_of(reader, 100, 0.25, 1, 0)

@@ -82,7 +82,7 @@ def test_an_edited_token_has_the_models_own_odds_where_others_are_banned(tiny_mo
 
 
 @pytest.mark.parametrize(("until", "level"), [("word", 1), ("clause", 2), ("line", 4)])
-def test_an_edited_branch_ends_behind_the_edit_where_its_unit_does(tiny_model: Model, until: Any, level: int) -> None:
+def test_an_edited_branch_ends_at_the_first_boundary_after_the_edit(tiny_model: Model, until: Any, level: int) -> None:
     document, text = Document(tiny_model, "Once upon a time."), " the keeper.\nHe, then, sai"
     branch = document.lookahead(k=1, depth=2).branches[0]
     whole = document.continue_branch(branch, text, depth=60)
@@ -140,7 +140,7 @@ def test_an_edit_of_another_text_or_without_text_is_refused(tiny_model: Model) -
         document.continue_branch(branch, "x")
 
 
-def test_edited_rows_replace_those_they_were_made_of(tiny_model: Model) -> None:
+def test_an_edited_row_replaces_the_row_that_was_edited(tiny_model: Model) -> None:
     document = Document(tiny_model, "Once upon a time.")
     plain = document.lookahead(k=3, depth=4).branches
     edit = BranchEdit(plain[1].token_ids[:2], " sea")

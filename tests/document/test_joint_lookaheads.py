@@ -70,7 +70,7 @@ def test_each_result_equals_the_documents_own_and_the_passes_are_those_of_the_lo
 @pytest.mark.parametrize(
     "options", mostly_slow([{"heal": True}, {}, {"until": "word"}, {"heal": True, "speculate": True}], 1)
 )
-def test_texts_with_healing_and_ends_give_what_each_gets_alone(
+def test_healed_and_ended_texts_get_the_results_that_each_gets_alone(
     tiny_model: Model, mode: str, options: dict[str, Any]
 ) -> None:
     wanted: dict[str, Any] = {"k": 3, "depth": 4, "mode": mode, **options}
@@ -168,7 +168,7 @@ def test_wrong_options_are_refused_with_a_sentence_at_the_call(tiny_model: Model
     assert list(lookahead_batch_steps([])) == lookahead_batch([]) == []
 
 
-def test_a_deferred_engine_asks_for_what_is_missing_and_forgets_what_is_no_longer_used() -> None:
+def test_a_deferred_engine_requests_missing_scores_and_drops_unused_ones() -> None:
     model, _ = fresh("llama")
     tree = TokenTree()
     nodes = [tree.descend(tree.root, ids) for ids in ([1, 2], [1, 3], [1, 2, 4])]

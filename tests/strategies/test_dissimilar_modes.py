@@ -131,7 +131,7 @@ def rows(result: Any) -> list[Path]:
 
 @pytest.mark.parametrize("contrast", [0.0, 2.0, 10.0, 100.0])
 @pytest.mark.parametrize(("k", "depth"), [(4, 5), (3, 11), (5, 1), (1, 3)])
-def test_diverse_chooses_by_probability_less_likeness(model: Any, contrast: float, k: int, depth: int) -> None:
+def test_diverse_chooses_by_probability_minus_similarity(model: Any, contrast: float, k: int, depth: int) -> None:
     result = Document(model, token_ids=PROMPT).lookahead(mode="diverse", k=k, depth=depth, contrast=contrast)
     assert rows(result) == Search(model, k, depth).choose(contrast=contrast)
     assert result.compared_by == "hidden states and words"
@@ -149,8 +149,8 @@ def test_surprising_chooses_likely_enough_rows_unlike_the_first(model: Any, floo
 
 
 @pytest.mark.parametrize("requested", [{"mode": "diverse"}, {"mode": "surprising"}])
-def test_what_is_computed_already_changes_no_row(model: Any, requested: dict[str, Any]) -> None:
-    """Predictions that an earlier lookahead left behind have no hidden states: these take one pass more at most."""
+def test_predictions_of_an_earlier_lookahead_change_no_row(model: Any, requested: dict[str, Any]) -> None:
+    """Predictions of an earlier lookahead have no hidden states: computing these takes one pass more at most."""
     fresh = Document(model, token_ids=PROMPT)
     first = fresh.lookahead(k=4, depth=6, **requested)
     likely = Document(model, token_ids=PROMPT).lookahead(k=4, depth=6)
@@ -167,7 +167,7 @@ def test_what_is_computed_already_changes_no_row(model: Any, requested: dict[str
 
 
 @pytest.mark.parametrize("requested", [{"mode": "diverse"}, {"mode": "surprising"}])
-def test_without_hidden_states_rows_are_compared_by_words_alone_and_it_is_said(
+def test_without_hidden_states_rows_are_compared_by_words_alone_and_the_result_says_so(
     model: Any, requested: dict[str, Any]
 ) -> None:
     uncached = load_model(model.hf_model, tokenizer=None, engine="uncached")

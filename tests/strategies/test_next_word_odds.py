@@ -29,11 +29,11 @@ from tests.support.spelling import tokens_as_bytes
 
 TOLERANCE = 0.001
 ROUNDING = 1e-5
-"""What sums of float32 probabilities may differ by."""
+"""Tolerance of sums of float32 probabilities."""
 FOLLOWED = 1e-6
-"""The least probability of the paths that are followed to sum up a word."""
+"""Minimum probability of a path that the reference extends to sum up the probability of a word."""
 COARSE = 2e-3
-"""The least probability of the paths that are followed to find likely words."""
+"""Minimum probability of a path that the reference extends to find the likely words."""
 
 Tokens = tuple[int, ...]
 
@@ -313,7 +313,7 @@ def test_next_words_are_the_words_of_a_lookahead(speller: Model) -> None:
         ({"odds": "words", "top_p": 0.5}, "top_p 0.5"),
     ],
 )
-def test_options_without_a_meaning_for_words_are_refused(tiny_model: Model, options: Any, sentence: str) -> None:
+def test_options_that_word_odds_do_not_support_are_refused(tiny_model: Model, options: Any, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         Document(tiny_model, "The").lookahead(**options)
 
@@ -323,7 +323,7 @@ def test_words_need_a_tokenizer() -> None:
         Document(load_model(make("llama"), tokenizer=None), token_ids=[3, 1]).lookahead(odds="words")
 
 
-def test_json_and_calls_say_what_a_share_is_of(speller: Model) -> None:
+def test_json_and_calls_name_what_a_share_is_the_probability_of(speller: Model) -> None:
     result = Document(speller, "The keep").lookahead(k=3, depth=2, odds="words")
     view = lookahead_as_json(result)
     assert view["asked"]["odds"] == "words"

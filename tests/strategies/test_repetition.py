@@ -26,7 +26,7 @@ def cut_by_reading(text: list[int], row: tuple[int, ...]) -> tuple[tuple[int, ..
     return row, len(row), False
 
 
-def test_what_repeats_equals_a_pattern_with_a_back_reference() -> None:
+def test_repetitions_equal_those_of_a_regular_expression() -> None:
     for length in range(1, 10):
         for ids in (
             itertools.product((1, 2, 11), repeat=length) if length < 8 else itertools.product((1, 2), repeat=length)
@@ -66,7 +66,7 @@ def test_a_row_that_repeats_itself_ends_there_and_says_so(
 
 
 @pytest.mark.parametrize("mode", ["every_level", "forks", "best_first", "sampled"])
-def test_in_every_mode_nothing_grows_behind_a_repetition(mode: str) -> None:
+def test_no_mode_grows_a_branch_after_a_repetition(mode: str) -> None:
     """A model of random weights soon runs in circles."""
     hf_model = make("llama")
     model = load_model(hf_model, tokenizer=None)

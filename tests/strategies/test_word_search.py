@@ -85,7 +85,7 @@ def ways_to(word: str, before: str, texts: dict[Any, float], depth: int, typed: 
 
 @pytest.mark.parametrize("word", ["sea", "a", "se", "season", "a sea", "an"])
 @pytest.mark.parametrize("before", mostly_slow(["a se", "a sea.", "a "], 1))
-def test_a_search_to_the_end_finds_the_exact_odds_and_the_likeliest_ways(model: Model, word: str, before: str) -> None:
+def test_a_complete_search_finds_the_exact_odds_and_the_likeliest_paths(model: Model, word: str, before: str) -> None:
     document = Document(model, before)
     result = document.lookahead(towards=word, k=4, depth=3, budget=4096, width=64)
     ways = ways_to(word, before, all_texts(model, document.token_ids, 4), 3)
@@ -170,7 +170,7 @@ def test_banned_tokens_lead_nowhere_and_the_odds_are_renormalised(model: Model) 
     assert all(banned.isdisjoint(branch.token_ids) for branch in found.branches)
 
 
-def test_without_a_way_to_the_word_the_branches_are_the_likely_ones(model: Model) -> None:
+def test_without_a_path_to_the_word_the_branches_are_those_of_mode_likely(model: Model) -> None:
     document = Document(model, BEFORE)
     found = document.lookahead(towards="zebra", k=3, depth=4, budget=40)
     plain = document.lookahead(k=3, depth=4)
@@ -227,7 +227,7 @@ def test_a_typed_word_may_become_a_longer_one_but_not_the_word_to_avoid(model: M
     assert word in [token.token_id for token in found.banned]
 
 
-def test_after_a_click_the_search_goes_on_from_there(model: Model) -> None:
+def test_after_a_click_the_search_begins_at_the_new_end_of_the_text(model: Model) -> None:
     document = Document(model, BEFORE)
     result = document.lookahead(towards="sea", k=3, depth=4, budget=200)
     branch = next(branch for branch in result.branches if len(branch.token_ids) > 1)

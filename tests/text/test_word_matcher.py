@@ -40,7 +40,7 @@ def test_a_word_is_found_where_a_regular_expression_finds_it(word: str) -> None:
     assert hits > 5
 
 
-def test_a_beginning_of_the_word_is_known_with_what_is_missing_of_it() -> None:
+def test_beginnings_of_the_word_are_known_with_the_missing_rest() -> None:
     matcher = WordMatcher("café")
     state = matcher.start(b"the ")
     assert not matcher.is_begun(state)

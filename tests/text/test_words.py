@@ -66,7 +66,7 @@ TEXTS = some.text("ab1 .,'-\"(“\n中か👍🏽\u0301\u200d#é", max_size=8)
 
 
 @given(TEXTS, TEXTS, TEXTS)
-def test_no_further_text_takes_the_end_of_a_word_back(before: str, continuation: str, more: str) -> None:
+def test_a_known_end_of_a_word_stays_with_any_further_text(before: str, continuation: str, more: str) -> None:
     size = first_word_size(continuation, before)
     longer, final = first_word_size(continuation + more, before), first_word_size(continuation, before, final=True)
     assert size is None or size == longer == final

@@ -39,7 +39,7 @@ export function conversationReviver() {
 }
 
 /**
- * The moments of a history at which the turn was passed, and what was left behind, each described by its last message.
+ * The moments of a history at which the turn was passed, and its abandoned texts, each described by its last message.
  * @param {Moment[]} moments
  */
 export const turnMoments = moments => moments

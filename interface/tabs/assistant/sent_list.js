@@ -1,4 +1,4 @@
-// The list of what was sent and what was left behind; a person can go back to each moment.
+// The list of sent messages and abandoned texts; a person can go back to each moment.
 /** @import {Moment} from '../../web/core/types.d.ts' */
 /** @import {Notice} from '../../web/ui/notice.js' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */

@@ -34,8 +34,8 @@ export function exportDocument(document, {view = null, tree = null} = {}) {
 }
 
 /**
- * The making of a document as the text of a JSON file, which also opens as a document: its steps up to the present text,
- * without what was left behind. The same document gives the same bytes.
+ * The replay of a document as the text of a JSON file, which also opens as a document: its steps up to the present text,
+ * without undone steps and abandoned texts. The same document gives the same bytes.
  * @param {DocumentFields} document
  */
 export function exportReplay({name, text, spans, accepted, history, settings, model, instruction, instructed}) {

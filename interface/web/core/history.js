@@ -1,4 +1,4 @@
-// The history of a document: its steps as changes, the position of the text among them, and what was left behind.
+// The history of a document: its steps as changes, the position of the text among them, and abandoned texts.
 /** @import {AbandonedText, AuthorRun, ConversationState, HistoryState, HistoryStep, Moment, NewStep, Span, TextState, Turn} from './types.d.ts' */
 import {agreeWithSpans, changeWithAuthors, earlierRuns, lengthOfRuns, runsAfterChange, runsAfterStep, runsWithin} from './authorship.js';
 import {applyChange, changeBetween, changeFits, inverseChange, lengthDifference} from './difference.js';
@@ -100,7 +100,7 @@ export class EditHistory {
   #nextNumber = 1;    // of a step
 
   /**
-   * Add a step, or join it with the last one. Undone steps are left behind.
+   * Add a step, or join it with the last one. Undone steps become an abandoned text.
    * @param {NewStep} step
    * @param {TextState} state before the step
    * @param {{marks?: Span[], goal?: Span[], authors?: AuthorRun[]}} [options] `marks`: the spans of the inserted text,

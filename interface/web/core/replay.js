@@ -55,7 +55,7 @@ export function replayOf({text, spans, history: stored}) {
 }
 
 /**
- * A history for a replay: the steps up to the present text, without token ids and without what was left behind.
+ * A history for a replay: the steps up to the present text, without token ids, undone steps and abandoned texts.
  * @param {HistoryState} history
  * @returns {HistoryState}
  */

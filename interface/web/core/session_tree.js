@@ -1,4 +1,4 @@
-// The session as a tree: the text as it stands, texts that were left behind, what was seen and not taken, and what may follow.
+// The session as a tree: the present text, abandoned texts, branches that were shown and not accepted, and present branches.
 /** @import {Odds, PastText, SeenView, Span, TreeNode} from './types.d.ts' */
 import {addRest} from './branch_tree.js';
 

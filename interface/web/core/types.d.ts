@@ -439,7 +439,7 @@ export interface HistoryStep extends NewStep { marks: SpansPatch; number?: numbe
 /** A text with its chosen spans, and the conversation before it. */
 export interface TextState { text: string; spans: Span[]; earlier?: ConversationState }
 
-/** Text that was undone and then left behind: the change that leads there from the text after step `at`. */
+/** A text that was undone and then replaced by another: the change that restores it from the text after step `at`. */
 export interface AbandonedText extends Change {
   at: number;
   caret: Span;
@@ -529,8 +529,8 @@ export interface DocumentLink {
 // Trees: branches and the session as a drawing.
 
 /**
- * What a node of a drawn tree is: a piece of the text (`typed` or `chosen`), of a text that was left behind, a beginning that
- * was seen and not taken, a piece of a present branch (`ahead`), an ending, or everything else.
+ * What a node of a drawn tree is: a piece of the text (`typed` or `chosen`), a piece of an abandoned text (`left`), a beginning
+ * of a branch that was shown and not accepted (`seen`), a piece of a present branch (`ahead`), an ending, or everything else.
  */
 export type TreeState = 'typed' | 'chosen' | 'left' | 'seen' | 'ahead' | 'end' | 'rest';
 

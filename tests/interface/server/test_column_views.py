@@ -113,7 +113,7 @@ def test_rows_and_columns_of_one_page_share_what_was_computed(chat_model: Model)
     assert engine.passes == before
 
 
-def test_documents_of_instructions_that_are_gone_are_forgotten(chat_model: Model) -> None:
+def test_documents_of_removed_instructions_are_dropped(chat_model: Model) -> None:
     session = PageSession(chat_model)
     for turn in range(6):
         columns = [{"instruction": f"Number {turn}.{index}"} for index in range(4)]
@@ -154,7 +154,7 @@ def test_columns_of_a_hostile_page_are_refused_in_a_sentence(fields: dict[str, A
         request_for(TEXT, **fields)
 
 
-def test_columns_are_never_prefetched_and_none_are_a_plain_request() -> None:
+def test_columns_are_not_prefetched_and_no_columns_make_a_plain_request() -> None:
     assert not request_for(TEXT, columns=[{}, {}], ahead=True).ahead
     assert request_for(TEXT, columns=None, ahead=True) == request_for(TEXT)
 

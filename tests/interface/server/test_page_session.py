@@ -213,7 +213,7 @@ def test_a_session_without_a_request_has_no_tree(tiny_model: Model) -> None:
     assert PageSession(tiny_model).tree() is None
 
 
-def test_a_changed_row_replaces_the_one_it_was_made_of_and_a_click_on_it_is_prefetched(tiny_model: Model) -> None:
+def test_an_edited_row_replaces_its_original_and_a_click_on_it_is_prefetched(tiny_model: Model) -> None:
     for text in ("The sea.", "The light"):
         session, document = PageSession(tiny_model), Document(tiny_model, text)
         (*_, last) = session.answer_steps(request_for(text, k=3, depth=4))

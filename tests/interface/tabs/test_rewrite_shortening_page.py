@@ -123,7 +123,7 @@ def test_shortening_can_be_stopped_and_editing_the_source_ends_it(rewriting: Rew
     page.unroute(SERVER)
 
 
-def test_a_source_beyond_help_gets_a_sentence_and_no_button(rewriting: Rewriting) -> None:
+def test_a_source_too_long_to_shorten_gets_a_sentence_and_no_button(rewriting: Rewriting) -> None:
     assert too_long(rewriting, SOURCE * 12).count() == 0
     assert "shorten it yourself" in rewriting.page.locator(".shortening .sentence").inner_text()
 

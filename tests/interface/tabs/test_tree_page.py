@@ -180,7 +180,7 @@ def test_by_keyboard_alone(tree: Visit) -> None:
     expect(tree.page.locator("#document textarea")).to_be_focused()
 
 
-def test_the_session_shows_what_was_seen_chosen_and_left_behind_and_a_click_goes_there(tree: Visit) -> None:
+def test_the_session_shows_seen_chosen_and_undone_texts_and_a_click_returns_to_them(tree: Visit) -> None:
     texts = write_a_session(tree)
     assert nodes(tree, "seen").count() > 5
     assert nodes(tree, "chosen").count() == 3

@@ -183,7 +183,7 @@ def test_a_touch_does_not_bring_the_focus_into_the_box(box: TextBoxPage) -> None
     assert box.get("document.activeElement === document.body")
 
 
-def test_a_text_of_the_history_is_gone_to_in_one_change_and_nothing_is_lost(box: TextBoxPage) -> None:
+def test_returning_to_a_text_of_the_history_is_one_change_and_loses_nothing(box: TextBoxPage) -> None:
     box.type("Once")
     box.pause()
     for piece in (" upon", " a", " time"):
@@ -200,7 +200,7 @@ def test_a_text_of_the_history_is_gone_to_in_one_change_and_nothing_is_lost(box:
     assert box.get("owner.trail(-1, 0)") == [[4, [1], False], [9, [1], False], [11, [1], False]]
 
 
-def test_what_is_left_behind_by_going_elsewhere_stays_listed_and_can_be_gone_to(box: TextBoxPage) -> None:
+def test_a_text_that_was_left_stays_listed_and_can_be_returned_to(box: TextBoxPage) -> None:
     box.type("Once")
     box.pause()
     box.accept(" upon")
@@ -215,7 +215,7 @@ def test_what_is_left_behind_by_going_elsewhere_stays_listed_and_can_be_gone_to(
     assert box.text == "Once more"
 
 
-def test_the_beginning_of_a_text_is_gone_to_by_one_step_that_keeps_what_follows_the_caret(box: TextBoxPage) -> None:
+def test_returning_to_the_beginning_of_a_text_is_one_step_and_keeps_the_text_after_the_caret(box: TextBoxPage) -> None:
     box.type("Once upon a time. The end")
     box.select(17)
     box.pause()

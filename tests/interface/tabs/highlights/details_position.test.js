@@ -23,7 +23,7 @@ test('details never cover a line of their word and never leave the window, howev
   }
 });
 
-test('where they fit on neither side, details stand on the side with more room', () => {
+test('where they fit on neither side, details are on the side with more space', () => {
   assert.deepEqual(verticalPosition([line(100)], 900, 800), {top: 128, most: 664});
   assert.deepEqual(verticalPosition([line(600)], 900, 800), {top: 8, most: 584});
 });

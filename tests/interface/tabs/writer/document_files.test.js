@@ -123,7 +123,7 @@ test('a replay opens as the document up to its present text, to be played', asyn
   assert.equal((await readDocumentFile(fileOf(exportDocument(DOCUMENT), 'a.json'))).play, undefined);
 });
 
-test('a replay holds nothing that was left behind, and no clock', () => {
+test('a replay holds no undone step, no abandoned text and no time', () => {
   const first = exportReplay(PLAYED), now = Date.now;
   assert.doesNotMatch(first, /secret|exported/);
   Date.now = () => 1;

@@ -95,7 +95,7 @@ test('an accepted piece has its model and its odds, and an opening of the exampl
   assert.deepEqual(runsAfterStep([typed(1, 1)], {...accepted, marks: {from: 1, before: [], after: []}}), [chosen(3, 4, -1.5, 'm'), typed(1, 1)]);
 });
 
-test('a step that went back to an earlier text has the authors of that text, if they fit', () => {
+test('a step that restored an earlier text has the authors of that text, if they fit it', () => {
   const back = step({kind: 'reenter', start: 1, inserted: 'b', authors: [chosen(1, 1), typed(2, 2)]});
   assert.deepEqual(runsAfterStep([typed(2, 1)], back), back.authors);
   assert.deepEqual(runsAfterStep([typed(2, 1)], {...back, authors: [typed(2, 2)]}), [typed(1, 1), {length: 1, author: 'earlier', step: 4}, typed(1, 1)]);

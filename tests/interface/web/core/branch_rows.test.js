@@ -513,7 +513,7 @@ test('a view is of one word to go towards or to avoid, and a search is not cut t
   assert.equal(shapeRows(view, {towards: 'sea', k: 1}).rows.length, 2);
 });
 
-test('a row that leads to a word is set apart by the whole way to it', () => {
+test('a row that leads to a word is set apart by the whole path to it', () => {
   const paths = [pathOf(likeliest([], 1), 4), pathOf(likeliest([], 2).slice(1), 3)], view = viewOf(paths, {k: 2, depth: 4, mode: 'likely'});
   for (const branch of view.branches) branch.word = [branch.ids.length - 1, branch.ids.length];
   const drawn = shapeRows(view);

@@ -59,7 +59,7 @@ class Snapshots {
   states = [EMPTY];
   inserts = [false];   // whether the step to each state inserted anything
   position = 0;
-  left = new Set();    // the texts that were left behind
+  left = new Set();    // the abandoned texts
 
   add(state, inserts, {joined}) {
     const tip = this.inserts.lastIndexOf(true), here = this.states[this.position];

@@ -87,7 +87,7 @@ test('typed words that were removed are kept, and letters are not', () => {
   assert.deepEqual(textsOf(writer), ['Once upon a ']);
 });
 
-test('a text of the history is gone to by its position, whichever side of the present one', () => {
+test('a text of the history is restored by its position, before or after the present one', () => {
   const writer = new Writer();
   writer.type('Once');
   writer.accept(' upon');
@@ -110,7 +110,7 @@ test('the beginning of a text is written by a step of its own, with the marks th
   assert.equal(writer.to('Twice'), null);
 });
 
-test('every text that a random session has had before its caret can be gone to', () => {
+test('every text that a random session has had before its caret can be restored', () => {
   withDice(40, dice => {
     const writer = new Writer(), had = new Set(['']);
     for (let count = 0; count < 25; count += 1) {

@@ -46,7 +46,7 @@ test('what was chosen in the present text is marked, also where only a part of i
   assert.deepEqual(states, {'': 'typed', Once: 'typed', 'Once upon': 'chosen', 'Once upon a': 'typed', 'Once said': 'left'});
 });
 
-test('what was seen hangs below the text that it was seen after, but for what was taken', () => {
+test('branches that were shown hang below the text that they followed, without what was accepted', () => {
   const view = likelyView(4, 3), taken = textOf(view.branches[1].ids[0]), text = `Once${taken}`;
   const tree = treeOf({text, spans: [[4, text.length]], past: ['Once', text], seen: seenOf('Once', view)});
   const [once] = tree.children, seen = once.children.filter(({state}) => state === 'seen');
@@ -59,7 +59,7 @@ test('what was seen hangs below the text that it was seen after, but for what wa
   assert.equal(once.children.at(-1).state, 'rest');
 });
 
-test('a piece of several tokens that was taken has the odds of its whole path, and stands for its beginning', () => {
+test('an accepted piece of several tokens has the odds of its whole path, and replaces its beginning', () => {
   const view = viewOf([[1, 2, 3], [4, 5, 6]]), text = `Once${textOf(1)}${textOf(2)}`;
   const [once] = treeOf({text, past: ['Once', text], seen: seenOf('Once', view)}).children;
   near(once.children.find(({goal, here}) => here && goal === undefined).odds.p, oddsOf([1, 2]));
@@ -72,13 +72,13 @@ test('typed text that no row showed has no odds, and a view of it none but its o
   assert.equal(once.children.find(({here}) => here).odds, null);
 });
 
-test('an accepted piece has its own odds where the view is forgotten', () => {
+test('an accepted piece has its own odds where its view was dropped', () => {
   const past = [{text: 'Once'}, {text: 'Once upon', base: 'Once', p: 0.25}, {text: 'Once said', base: '', p: 0.5}, {text: 'Once ran', base: 'Once', p: null}];
   const [once] = treeOf({text: 'Once upon', past}).children;
   assert.deepEqual(once.children.map(({text, odds}) => [text, odds]), [[' ran', null], [' said', null], [' upon', {p: 0.25, raw: true}]]);
 });
 
-test('the present branches hang below the end of the text, beside what was left there', () => {
+test('the present branches hang below the end of the text, beside abandoned texts', () => {
   const ahead = branchTree(drawnOf(likelyView(3, 2)), {text: 'Once', revision: 3});
   const [once] = treeOf({text: 'Once', past: ['Once', 'Once upon'], seen: seenOf('Once', likelyView(5, 2)), ahead}).children;
   assert.ok(once.here);

@@ -5,7 +5,7 @@ import {wordSentence} from '../../../../interface/web/core/word_odds.js';
 
 const plain = (odds, reached = true) => wordSentence({word: 'sea', within: 10, ...odds}, reached).replaceAll('\u00a0', ' ');
 
-test('the odds of a word are two bounds, one figure where they agree, and one where no way is known', () => {
+test('the odds of a word are two bounds, one figure where they agree, and one where no path is known', () => {
   assert.equal(plain({low: 0.031, high: 0.04}), '“sea”: 3.1 % to 4 % within 10 tokens');
   assert.equal(plain({low: 0.0312, high: 0.0314}), '“sea”: 3.1 % within 10 tokens');
   assert.equal(plain({low: 0, high: 0.87}, false), '“sea”: no way found within 10 tokens, 87 % at most');
