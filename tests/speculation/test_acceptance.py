@@ -28,6 +28,9 @@ from tests.support.drafting import Endless, Random, Repeating, Scripted
 LETTERS = 5
 PLACES = range(8_000)
 PROMPT = [1, 2, 3]
+SURPRISING = 2.5
+"""Standard deviations. All dice are seeded, so a test that passes once always does. What a bias adds to a chi-square
+grows with the number of runs: with half the bound, half the runs find it."""
 DRAWS = {"temperature": 1.3, "top_k": 4, "min_p": 0.02}
 
 
@@ -234,8 +237,8 @@ def texts(
     ("team", "runs"),
     [
         ("drawn, and followed", 1_500),
-        *(pytest.param(team, 20_000, marks=pytest.mark.slow) for team in ("drawn", "random", "drawn, and others")),
-        pytest.param("drawn, and followed", 100_000, marks=[pytest.mark.slow, pytest.mark.long]),
+        *(pytest.param(team, 10_000, marks=pytest.mark.slow) for team in ("drawn", "random", "drawn, and others")),
+        pytest.param("drawn, and followed", 50_000, marks=[pytest.mark.slow, pytest.mark.long]),
     ],
 )
 def test_under_rejection_texts_keep_their_probabilities(team: str, runs: int) -> None:
@@ -244,7 +247,7 @@ def test_under_rejection_texts_keep_their_probabilities(team: str, runs: int) ->
         require_odds(texts(model, team, runs), exact(model), runs)
 
 
-@pytest.mark.parametrize(("weights", "runs"), [(0, 1_500), pytest.param(1, 30_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("weights", "runs"), [(0, 1_500), pytest.param(1, 15_000, marks=pytest.mark.slow)])
 def test_under_rejection_texts_keep_their_probabilities_with_a_sampling_draft_model(weights: int, runs: int) -> None:
     model, little = small_model(), small_model(weights)
     with torch.no_grad():
@@ -258,4 +261,4 @@ def require_odds(counts: Counter[tuple[int, ...]], odds: dict[tuple[int, ...], f
     rare = [text for text in keys if odds[text] * runs < 8]
     observed = [*(counts[text] for text in common), sum(counts[text] for text in rare)]
     expected = [*(odds[text] for text in common), sum(odds[text] for text in rare)]
-    assert abs(chi_square(observed, expected)) < 5
+    assert abs(chi_square(observed, expected)) < SURPRISING
