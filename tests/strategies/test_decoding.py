@@ -311,6 +311,7 @@ searches = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(family=st.sampled_from(STEADY), rules=rules, cuts=cuts, searches=searches)
 def test_two_hundred_random_combinations_of_options_equal_generate(

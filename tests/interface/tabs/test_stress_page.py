@@ -19,7 +19,7 @@ import pytest
 from tests.support import browser as browsers
 from tests.support.witness import REFUSAL, WITNESS, around, rows_of, talker
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.long]
 
 RUNS = int(os.environ.get("LOOKAHEAD_STRESS_RUNS", "5"))
 AT_ONCE = 5
