@@ -157,10 +157,12 @@ def forget_rotation(model: Any) -> None:
 
 
 def greedy(model: Any, ids: list[int], tokens: int) -> list[int]:
-    """Greedy decoding by plain forward passes: up to `tokens` ids, the end token included."""
+    """Greedy decoding by the transformers model with its own cache: up to `tokens` ids, the end token included."""
     found: list[int] = []
+    new, cache = list(ids), None
     with torch.inference_mode():
         while len(found) < tokens and model.end_token_ids.isdisjoint(found):
-            scores = model.hf_model(torch.tensor([[*ids, *found]])).logits[0, -1]
-            found.append(int(scores.argmax()))
+            output = model.hf_model(torch.tensor([new]), past_key_values=cache, use_cache=True)
+            cache, new = output.past_key_values, [int(output.logits[0, -1].argmax())]
+            found += new
     return found

@@ -131,7 +131,15 @@ class Talking:
 
 
 @pytest.fixture
-def talking(page: Any, real_page: str) -> Iterator[Talking]:
+def talking(page: Any, small_page: str) -> Iterator[Talking]:
+    with browsers.visit_again(page, small_page) as opened:
+        opened.wait_for_status("ready")
+        yield open_tab(opened)
+
+
+@pytest.fixture
+def default_talking(page: Any, real_page: str) -> Iterator[Talking]:
+    """The tab with the default model, for what depends on what the model says."""
     with browsers.visit_again(page, real_page) as opened:
         opened.wait_for_status("ready")
         yield open_tab(opened)
@@ -145,18 +153,20 @@ def open_tab(opened: browsers.Visit) -> Talking:
     return talking
 
 
-def test_either_side_is_written_by_clicks_from_its_first_word_on(talking: Talking, default_model: Model) -> None:
+def test_either_side_is_written_by_clicks_from_its_first_word_on(
+    default_talking: Talking, default_model: Model
+) -> None:
     said: Said = []
     for role in ("user", "assistant", "user"):
-        assert talking.state == (said, role.capitalize(), "")
-        written = greedy(default_model, in_the_template(default_model, [*said, (role, "")]), 20)
+        assert default_talking.state == (said, role.capitalize(), "")
+        written = greedy(default_model, in_the_template(default_model, [*said, (role, "")]), 10)
         expected = default_model.tokenizer.decode([one for one in written if one not in default_model.end_token_ids])
         for _ in range(3):
-            talking.click()
-            assert expected.startswith(talking.text) and talking.text
-        said = [*said, (role, talking.text)]
-        talking.send()
-    assert talking.said == said
+            default_talking.click()
+            assert expected.startswith(default_talking.text) and default_talking.text
+        said = [*said, (role, default_talking.text)]
+        default_talking.send()
+    assert default_talking.said == said
 
 
 @pytest.mark.parametrize(
@@ -170,18 +180,18 @@ def test_either_side_is_written_by_clicks_from_its_first_word_on(talking: Talkin
     ids=lambda said: f"{said[-1][0]} {len(said)}",
 )
 def test_an_unfinished_turn_of_either_role_is_continued_and_not_answered(
-    talking: Talking, default_model: Model, said: Said
+    talking: Talking, small_model: Model, said: Said
 ) -> None:
     talking.page.locator("#chat-words").set_checked(True)
     for _, content in said[:-1]:
         talking.send(content)
     talking.fill(said[-1][1])
-    assert talking.rows() == rows_of(default_model, said)
+    assert talking.rows() == rows_of(small_model, said)
 
 
-def test_send_passes_the_turn_and_evaluates_the_new_tokens_only(talking: Talking, default_model: Model) -> None:
+def test_send_passes_the_turn_and_evaluates_the_new_tokens_only(talking: Talking, small_model: Model) -> None:
     talking.fill(f"{QUESTION} I have read that {ANSWER} " * 4 + "Is it so?")
-    long = len(in_the_template(default_model, [("user", talking.text)]))
+    long = len(in_the_template(small_model, [("user", talking.text)]))
     talking.send()
     # Five tokens of the template, and four rows below the first words.
     assert talking.read() <= 5 + 5 * 8 < long / 2
@@ -257,18 +267,18 @@ def test_sending_nothing_gets_a_sentence(talking: Talking) -> None:
         assert (talking.said, talking.role, talking.text) == ([], "User", nothing)
 
 
-def test_an_ending_chip_inserts_nothing_and_names_send(talking: Talking, default_model: Model) -> None:
-    talking.page.locator("#chat-words").set_checked(True)
+def test_an_ending_chip_inserts_nothing_and_names_send(default_talking: Talking, default_model: Model) -> None:
+    default_talking.page.locator("#chat-words").set_checked(True)
     ids = in_the_template(default_model, [("user", QUESTION)])
     assert not default_model.end_token_ids.isdisjoint(greedy(default_model, ids, 1))
-    talking.fill(QUESTION)
-    state, ending = talking.state, talking.branches.locator("[data-branch='0']")
+    default_talking.fill(QUESTION)
+    state, ending = default_talking.state, default_talking.branches.locator("[data-branch='0']")
     assert ending.get_attribute("data-end") == "true"
     assert ending.locator("button").count() == 0
     assert ending.locator(".tokens").inner_text().startswith("end"), "and nothing else stands there"
     ending.locator(".end").click()
-    assert talking.state == state
-    assert "Send passes the turn" in talking.notice
+    assert default_talking.state == state
+    assert "Send passes the turn" in default_talking.notice
 
 
 ENDED = importing("""async () => {
@@ -286,16 +296,16 @@ def test_after_a_typed_word_a_row_with_an_ending_shows_only_that(page: Any) -> N
     assert (row["ended"], row["pieces"], row["unsaid"]) == (True, [], 0)
 
 
-def test_the_template_never_appears_in_texts_or_buttons(talking: Talking, default_model: Model) -> None:
+def test_the_template_never_appears_in_texts_or_buttons(default_talking: Talking, default_model: Model) -> None:
     special = [token for token in default_model.tokenizer.all_special_tokens if token.strip()]
-    talking.page.locator("#chat-words").set_checked(True)
+    default_talking.page.locator("#chat-words").set_checked(True)
     for text in ("Hi.", "Hello there.", "Bye."):
-        talking.fill(text)
-        talking.page.locator("#chat-rest .more").click()
-        shown = talking.page.locator(".assisting").inner_text()
+        default_talking.fill(text)
+        default_talking.page.locator("#chat-rest .more").click()
+        shown = default_talking.page.locator(".assisting").inner_text()
         assert not any(token in shown for token in special)
-        assert not any("assistant\n" in row for row in talking.rows())
-        talking.send()
+        assert not any("assistant\n" in row for row in default_talking.rows())
+        default_talking.send()
 
 
 def test_markup_and_template_tokens_stay_text_in_every_message(talking: Talking) -> None:
@@ -408,11 +418,11 @@ LOOKS = [
 
 @pytest.mark.parametrize("look", LOOKS, ids=["a phone", "dark"])
 def test_it_fits_narrow_pages_and_axe_finds_no_serious_violation(
-    browser: Any, real_page: str, look: dict[str, Any]
+    browser: Any, small_page: str, look: dict[str, Any]
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    with browsers.visit(browser, real_page, **look) as opened:
+    with browsers.visit(browser, small_page, **look) as opened:
         opened.wait_for_status("ready")
         talking = open_tab(opened)
         for content in (QUESTION, ANSWER):
