@@ -26,7 +26,15 @@ COVERED = """([popover, word]) => {
 
 
 @pytest.fixture
-def visit(page: Any, real_page: str) -> Iterator[Visit]:
+def visit(page: Any, small_page: str) -> Iterator[Visit]:
+    with browsers.visit_again(page, small_page) as opened:
+        opened.wait_for_status("ready")
+        yield opened
+
+
+@pytest.fixture
+def default_visit(page: Any, real_page: str) -> Iterator[Visit]:
+    """The page with the default model, for what depends on what the model says."""
     with browsers.visit_again(page, real_page) as opened:
         opened.wait_for_status("ready")
         yield opened
@@ -47,9 +55,11 @@ def analyse(visit: Visit, text: str) -> None:
     )
 
 
-def test_ten_highlights_are_shown_at_first_by_a_named_threshold_and_the_slider_reaches_all(visit: Visit) -> None:
-    page = tab(visit, "Highlights")
-    analyse(visit, LONG)
+def test_ten_highlights_are_shown_at_first_by_a_named_threshold_and_the_slider_reaches_all(
+    default_visit: Visit,
+) -> None:
+    page = tab(default_visit, "Highlights")
+    analyse(default_visit, LONG)
     marked, slider = page.locator("#highlights [data-marked]"), page.locator("#highlights-count")
     most = int(slider.get_attribute("max"))
     assert marked.count() == 10 < most
