@@ -192,9 +192,13 @@ def cost_of(model: Model, tokens: int, ratio: float, repeats: int, seed: int) ->
         "tokens": ids.shape[1],
         "evaluated": evaluated[-1],
         **{name: median(values) for name, values in seconds.items()},
-        "to_plain": median(a / b for a, b in zip(seconds["ours"], seconds["plain"], strict=True)),
-        "to_read": median(a / b for a, b in zip(seconds["ours"], seconds["read"], strict=True)),
+        "to_plain": _median_ratio(seconds["ours"], seconds["plain"]),
+        "to_read": _median_ratio(seconds["ours"], seconds["read"]),
     }
+
+
+def _median_ratio(ours: Sequence[float], others: Sequence[float]) -> float:
+    return median(own / other for own, other in zip(ours, others, strict=True))
 
 
 def table_of_costs(costs: Sequence[dict[str, Any]]) -> str:

@@ -33,7 +33,7 @@ DRAWN = 20
 
 
 @dataclass(frozen=True)
-class Measured:
+class ModeFigures:
     """The figures of one mode's branches, here called rows, after one prompt."""
 
     mode: str
@@ -89,7 +89,7 @@ def prompts(count: int) -> list[str]:
     return found
 
 
-def measure(model: Model, prompt: str, k: int, depth: int, seed: int) -> list[Measured]:
+def measure(model: Model, prompt: str, k: int, depth: int, seed: int) -> list[ModeFigures]:
     """Return the figures of each mode after a prompt, each on a new document; `seed` is that of the samples."""
     drawn = Document(model, prompt).lookahead(mode="sampled", k=DRAWN, depth=depth, seed=seed)
     ids = Document(model, prompt).token_ids
@@ -100,7 +100,7 @@ def measure(model: Model, prompt: str, k: int, depth: int, seed: int) -> list[Me
         vectors = _vectors(model, ids, [branch.token_ids for branch in result.branches])
         cost = result.cost
         measured.append(
-            Measured(
+            ModeFigures(
                 mode=mode,
                 words=_mean_of_pairs([_words(branch.text) for branch in result.branches], _shared),
                 vectors=_mean_of_pairs(vectors - common, _cosine),
@@ -116,7 +116,7 @@ def measure(model: Model, prompt: str, k: int, depth: int, seed: int) -> list[Me
     return measured
 
 
-def table(found: Sequence[Measured]) -> str:
+def table(found: Sequence[ModeFigures]) -> str:
     """Return the means over all prompts as a Markdown table, one row for each mode; passes and seconds are medians."""
     header = [
         "mode", "rows", "shared words", "of likely", "vectors", "of likely", "bare cosine", "coverage",

@@ -60,7 +60,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Source:
+class QuestionSource:
     """A source and the questions about it."""
 
     text: str
@@ -69,7 +69,7 @@ class Source:
     """For each fact, the characters [start, end) of its answer in the text, without white space."""
 
 
-def sources(seed: int = 0, facts: int = 5, filler: int = 45) -> Iterator[Source]:
+def sources(seed: int = 0, facts: int = 5, filler: int = 45) -> Iterator[QuestionSource]:
     """Yield sources without end, each with `facts` facts, at most 10, and `filler` filler sentences.
 
     The same seed gives the same sources.
@@ -80,14 +80,14 @@ def sources(seed: int = 0, facts: int = 5, filler: int = 45) -> Iterator[Source]
         number += 1
 
 
-def _source(dice: random.Random, facts: int, filler: int) -> Source:
+def _source(dice: random.Random, facts: int, filler: int) -> QuestionSource:
     stated = _facts(dice, facts)
     sentences = [_filler(dice) for _ in range(filler)]
     for fact in stated:
         sentences.insert(dice.randrange(len(sentences) + 1), fact.sentence)
     paragraphs = [" ".join(sentences[first : first + 8]) for first in range(0, len(sentences), 8)]
     text = "\n\n".join(paragraphs)
-    return Source(text, tuple(stated), tuple(_answer_span(text, fact) for fact in stated))
+    return QuestionSource(text, tuple(stated), tuple(_answer_span(text, fact) for fact in stated))
 
 
 def _answer_span(text: str, fact: Fact) -> tuple[int, int]:

@@ -27,10 +27,10 @@ class ColumnViews:
     that its document has already, so that a change from rows to columns computes nothing again.
     """
 
-    def __init__(self, make_session: Callable[[], PageSession], painted: Callable[..., Iterator[View]]) -> None:
-        """`make_session` returns a new session for an instruction; `painted` is the function of `page_session`."""
+    def __init__(self, make_session: Callable[[], PageSession], paint_steps: Callable[..., Iterator[View]]) -> None:
+        """`make_session` returns a new session for an instruction; `paint_steps` is the function of `page_session`."""
         self._make_session = make_session
-        self._painted = painted
+        self._paint_steps = paint_steps
         self._sessions: dict[str | None, PageSession] = {}
 
     def answer_steps(self, request: BranchRequest, owner: PageSession) -> Iterator[View]:
@@ -67,7 +67,7 @@ class ColumnViews:
         options = {**request.options, "heal": True, "stop_at_repetition": True}
         steps = lookahead_batch_steps([documents[column.instruction] for column in growing], each=each, **options)
         # The first step has nothing to paint: it comes before the first pass.
-        yield from self._painted((step for step in steps if step.begun or step.tokens_to_read), view)
+        yield from self._paint_steps((step for step in steps if step.begun or step.tokens_to_read), view)
 
     def _sessions_for(
         self, requests: Mapping[str | None, BranchRequest], owner: PageSession

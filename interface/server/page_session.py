@@ -64,7 +64,7 @@ class PageSession:
         self._message: MessageContext | None = None
         self._conversation: Conversation | None = None
         self._shown: Lookahead | None = None
-        self._columns = ColumnViews(lambda: PageSession(model), painted)
+        self._columns = ColumnViews(lambda: PageSession(model), paint_steps)
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
         """Answer a request: a generator of JSON values, about one for each pass, and the final view at the end.
@@ -112,7 +112,7 @@ class PageSession:
             self._shown = self._end_messages(step.result, text)
             return self._view(self._shown, request)
 
-        for answer in painted(steps, view):
+        for answer in paint_steps(steps, view):
             settled = answer.get("state") == "settled" and self._shown is not None
             yield answer | {"note": _note(request, self._shown)} if settled else answer
 
@@ -256,7 +256,7 @@ class PageSession:
         return view
 
 
-def painted(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]:
+def paint_steps(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]:
     """Yield a JSON value for each step of one or more lookaheads, and a last one with the final view.
 
     There must be a step. `view` is a function that returns the JSON view of a step. While the text is prefilled, a

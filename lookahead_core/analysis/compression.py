@@ -16,7 +16,7 @@ from lookahead_core.document.results import Cost
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.steps import last_step
-from lookahead_core.text.kept_text import joined
+from lookahead_core.text.kept_text import join_spans
 from lookahead_core.validation import check_number
 
 
@@ -138,7 +138,7 @@ def _compressed(document: Document, spans: Sequence[_Span], ratio: float, meter:
     limit = math.floor(ratio * tokens_before + 1e-9)
 
     def text_after(removals: int) -> str:
-        return joined(source, [(span.start, span.end) for span in _without(spans, order[:removals])])
+        return join_spans(source, [(span.start, span.end) for span in _without(spans, order[:removals])])
 
     def is_short(removals: int) -> bool:
         return len(codec.encode(text_after(removals))) <= limit

@@ -222,13 +222,16 @@ class _GuessSearch:
         by_first.index_add_(0, first, probabilities)
         end_ids = sorted(token_id for token_id in self.document.model.end_token_ids if token_id < len(probabilities))
         ended = float(probabilities[end_ids].sum()) if end_ids and _ends(self.before, text, f"{after} ") else 0.0
-        self.low += path.mass * (ended + math.fsum(float(p) for p, kind in zip(by_first, kinds, strict=True) if kind))
+        self.low += path.mass * (
+            ended + math.fsum(float(mass) for mass, kind in zip(by_first, kinds, strict=True) if kind)
+        )
         unclear = torch.tensor([kind is None for kind in kinds], device=first.device)[first]
         unclear[end_ids] = False
         open_mass = float(probabilities[unclear].sum())
         likely = (probabilities * unclear).topk(min(FOLLOWED, len(first)))
-        followed = {int(i) for i, p in zip(likely.indices, likely.values, strict=True) if float(p) > LEAST_SHARE}
-        self.lost += path.mass * max(0.0, open_mass - math.fsum(float(probabilities[i]) for i in followed))
+        pairs = zip(likely.indices.tolist(), likely.values.tolist(), strict=True)
+        followed = {token_id for token_id, probability in pairs if probability > LEAST_SHARE}
+        self.lost += path.mass * max(0.0, open_mass - math.fsum(probabilities[list(followed)].tolist()))
         return followed
 
     def _follow(self, path: _Path, token_id: int, mass: float) -> None:

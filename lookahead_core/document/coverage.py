@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from lookahead_core.document.results import Branch
+from lookahead_core.speculation.acceptance import matching_prefix_length
 
 B = TypeVar("B", bound=Branch)
 
@@ -22,7 +23,7 @@ def distinguishing_lengths(paths: Sequence[tuple[int, ...]]) -> dict[tuple[int, 
     order = sorted(set(paths))
     lengths = dict.fromkeys(order, 1)
     for first, second in itertools.pairwise(order):
-        same = _common_length(first, second)
+        same = matching_prefix_length(first, second)
         for path in (first, second):
             lengths[path] = max(lengths[path], min(same + 1, len(path)))
     return lengths
@@ -57,13 +58,6 @@ def coverage_of(branches: Sequence[Branch]) -> float:
         return min(1.0, math.fsum(branch.share for branch in branches))
     logprobs = {branch.token_ids: branch.logprobs for branch in branches}
     return covered_probability(logprobs, distinguishing_lengths(list(logprobs)))
-
-
-def _common_length(first: Sequence[int], second: Sequence[int]) -> int:
-    for index, (one, other) in enumerate(zip(first, second, strict=False)):
-        if one != other:
-            return index
-    return min(len(first), len(second))
 
 
 def covered_probability(

@@ -54,8 +54,8 @@ def _chosen(growth: Growth, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:
     """Return the branches that the mode chooses from these candidates, by the hidden states and words known so far."""
     options, states = growth.options, mean_states(leaves)
     growth.compared_by = "words" if states is None else "hidden states and words"
-    alike = row_similarities([growth.context.words_of(leaf.token_ids) for leaf in leaves], states)
-    candidates = Candidates(leaves, alike)
+    similarities = row_similarities([growth.context.words_of(leaf.token_ids) for leaf in leaves], states)
+    candidates = Candidates(leaves, similarities)
     if options.mode == "diverse":
         indices = candidates.choose_diverse(options.k, options.contrast)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from lookahead_core.speculation.acceptance import matching_prefix_length
 from lookahead_core.strategies.branch_growth import BranchLeaf
 from lookahead_core.strategies.row_similarity import Similarities
 
@@ -28,12 +29,12 @@ class Candidates:
     The worth of a leaf beside others is that with `apart` as the length of its shortest prefix that none of them has.
     """
 
-    def __init__(self, leaves: Sequence[BranchLeaf], alike: Similarities) -> None:
-        """`leaves` are one or more, with different paths; `alike` has a row and a column for each, in their order."""
+    def __init__(self, leaves: Sequence[BranchLeaf], similarities: Similarities) -> None:
+        """`leaves` are one or more, with different paths; `similarities` has a row and a column for each, in order."""
         self.count = len(leaves)
-        self.alike = alike
+        self.similarities = similarities
         self._worths = [[worth(leaf, apart) for apart in range(len(leaf.token_ids) + 1)] for leaf in leaves]
-        self._common = [[_common_length(one.token_ids, other.token_ids) for other in leaves] for one in leaves]
+        self._common = [[matching_prefix_length(one.token_ids, other.token_ids) for other in leaves] for one in leaves]
 
     def choose_diverse(self, k: int, contrast: float) -> list[int]:
         """Return the indices of k candidates, or of all if there are fewer: the first one, then always the best left.
@@ -48,7 +49,7 @@ class Candidates:
             scores = {
                 index: math.fsum(self._worths_beside([*chosen, index]))
                 - before
-                - contrast * self._closeness(index, chosen)
+                - contrast * self._highest_similarity(index, chosen)
                 for index in range(self.count)
                 if index not in chosen
             }
@@ -65,7 +66,7 @@ class Candidates:
         chosen, least = [0], math.log(floor) if floor else -math.inf
         while len(chosen) < k:
             scores = {
-                index: -(self.alike[index][0] + self._closeness(index, chosen)) / 2
+                index: -(self.similarities[index][0] + self._highest_similarity(index, chosen)) / 2
                 for index in range(self.count)
                 if index not in chosen and min(self._worths_beside([*chosen, index])[1:]) >= least
             }
@@ -74,9 +75,9 @@ class Candidates:
             chosen.append(max(scores, key=lambda index: scores[index]))
         return chosen
 
-    def _closeness(self, index: int, chosen: Sequence[int]) -> float:
+    def _highest_similarity(self, index: int, chosen: Sequence[int]) -> float:
         """Return the highest similarity of a candidate to one of the chosen ones."""
-        return max(self.alike[index][other] for other in chosen)
+        return max(self.similarities[index][other] for other in chosen)
 
     def _worths_beside(self, chosen: Sequence[int]) -> list[float]:
         """Return the worth of each of these candidates beside the others of them."""
@@ -85,13 +86,3 @@ class Candidates:
             shared = max((self._common[index][other] for other in chosen if other != index), default=0)
             worths.append(self._worths[index][min(len(self._worths[index]) - 1, 1 + shared)])
         return worths
-
-
-def _common_length(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return the number of tokens in the longest common prefix of two paths."""
-    size = 0
-    for mine, theirs in zip(one, other, strict=False):
-        if mine != theirs:
-            break
-        size += 1
-    return size

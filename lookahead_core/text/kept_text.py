@@ -10,7 +10,7 @@ from lookahead_core.text.boundaries import LINE_BREAKS, is_space_separated
 _WHITE_SPACE = re.compile(r"\s+")
 
 
-def joined(source: str, kept: Sequence[tuple[int, int]]) -> str:
+def join_spans(source: str, kept: Sequence[tuple[int, int]]) -> str:
     """Return the text of the kept spans of `source`: (start, end) pairs in order, without overlaps.
 
     Characters between two spans are replaced by white space: by the run with the most line breaks among them and around

@@ -1,10 +1,10 @@
-"""The kept spans of a text joined: the source's own characters, with its own white space between them."""
+"""The kept spans of a text join_spans: the source's own characters, with its own white space between them."""
 
 from __future__ import annotations
 
 import pytest
 
-from lookahead_core.text.kept_text import joined
+from lookahead_core.text.kept_text import join_spans
 
 
 @pytest.mark.parametrize(
@@ -31,4 +31,4 @@ def test_spans_are_joined_with_the_white_space_between_them(source: str, kept: l
         start = source.index(part, end)
         end = start + len(part)
         spans.append((start, end))
-    assert joined(source, spans) == text
+    assert join_spans(source, spans) == text
