@@ -152,9 +152,10 @@ class Document:
     def lookahead(self, **options: Unpack[LookaheadKeywords]) -> Lookahead:
         """Return several continuations of the text, each of at most `depth` tokens; `k` and the mode say how many.
 
-        The text stays as it is. `LookaheadKeywords` explains each option, `LookaheadOptions` holds the defaults. Raises
-        ValueError for a wrong option, also for a `depth` that the model's context has no room for, and LookaheadError
-        if there is no token to start from, or `until` needs a tokenizer and the model has none.
+        The text stays as it is. With `odds="words"` a branch has at least its whole first word. `LookaheadKeywords`
+        explains each option, `LookaheadOptions` holds the defaults. Raises ValueError for a wrong option, also for a
+        `depth` that the model's context has no room for, and LookaheadError if there is no token to start from, or an
+        option (`until`, `towards`, `avoid`, `odds`) needs a tokenizer and the model has none.
         """
         return last_step(self.lookahead_steps(**options)).result
 
