@@ -191,7 +191,8 @@ def _rest(paths: Sequence[tuple[int, ...]], context: ResultContext, start: Branc
     """Return an `Other` for each first token that no path begins with, likeliest first, at most `TOP_TOKENS`.
 
     The re-opened token inserts nothing alone: in its stead there are pairs of it and a token after it, as far as no
-    path begins with such a pair. If words were searched, there is an `Other` for each word instead.
+    path begins with such a pair. With `odds="words"`, the result is an `Other` for each next word that no path begins
+    with, likeliest first.
     """
     if context.options.odds == "words":
         return tuple(_other_word(word, context) for word in start.other_words if word.share > 0)
