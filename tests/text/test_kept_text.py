@@ -1,4 +1,4 @@
-"""The kept spans of a text join_spans: the source's own characters, with its own white space between them."""
+"""The kept spans of a text, joined: the source's own characters, with its own white space between them."""
 
 from __future__ import annotations
 
