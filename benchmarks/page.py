@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.timing import rotated
 from tests.support import browser as browsers
 from tests.support.browser import Visit
 
@@ -18,6 +19,7 @@ NAME = "page"
 HELP = "Measure from click, key or slider to paint, in a headless Chromium."
 PROMPT = "The old lighthouse keeper climbed the stairs again and looked out over the sea. He"
 Times = dict[str, list[float]]
+ODDS = ("words", "tokens")
 
 # In the page: the time from an event to the frame that shows what a condition waits for.
 WATCH = """
@@ -46,22 +48,29 @@ window.fresh = (root, revision) => Number(root.dataset.revision) > revision && r
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this subcommand to its parser."""
     parser.add_argument("--repeats", type=int, default=30, help="how often each wait is measured (30)")
+    choices = {"choices": (*ODDS, "both"), "default": "words"}
+    parser.add_argument("--odds", **choices, help="what shares are of (words), or both in turns, as a ratio")
     parser.add_argument("--delay", type=int, default=0, help="milliseconds of network delay added to every request")
     parser.add_argument("--model", help="what to load in place of the default model")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every time to this file")
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure everything in turns, print a table, and save the times if the arguments say so; return 0."""
-    words = ["--model", arguments.model] if arguments.model else []
-    times: Times = {}
-    with _visit(words, arguments.delay) as visit:
-        for _ in range(arguments.repeats):
+    """Measure everything in turns, print tables, and save the times if the arguments say so; return 0."""
+    model = ["--model", arguments.model] if arguments.model else []
+    times: dict[str, Times] = {odds: {} for odds in (ODDS if arguments.odds == "both" else [arguments.odds])}
+    with _visit(model, arguments.delay) as visit:
+        for repeat in range(arguments.repeats):
             for name, measure in MEASURES.items():
-                times.setdefault(name, []).append(measure(visit))
-    print(_table(times, arguments.delay))
+                for odds in rotated(list(times), repeat):
+                    visit.fill("")  # an empty text asks for nothing
+                    _put(visit, "odds", odds)
+                    times[odds].setdefault(name, []).append(measure(visit))
+    print(*(_table(own, arguments.delay, odds) for odds, own in times.items()), sep="\n\n")
+    if arguments.odds == "both":
+        print("", _ratios(times), sep="\n")
     if arguments.json:
-        arguments.json.write_text(json.dumps(times))
+        arguments.json.write_text(json.dumps(times if arguments.odds == "both" else times[arguments.odds]))
     return 0
 
 
@@ -147,7 +156,7 @@ def _temperature(visit: Visit) -> float:
     return took
 
 
-def _put(visit: Visit, name: str, value: float) -> None:
+def _put(visit: Visit, name: str, value: float | str) -> None:
     visit.page.evaluate("([name, value]) => put(name, value)", [name, value])
 
 
@@ -166,12 +175,21 @@ MEASURES: dict[str, Callable[[Visit], float]] = {
 }
 
 
-def _table(times: Times, delay: int) -> str:
+def _table(times: Times, delay: int, odds: str) -> str:
     floor = statistics.median(times[next(iter(MEASURES))])
-    lines = [f"{delay} ms of network delay added; milliseconds", "", "| | median | 95th percentile | in frames |"]
-    lines.append("| --- | --- | --- | --- |")
+    lines = [f"odds of {odds}; {delay} ms of network delay added; milliseconds", ""]
+    lines += ["| | median | 95th percentile | in frames |", "| --- | --- | --- | --- |"]
     for name, values in times.items():
         late = sorted(values)[max(0, round(0.95 * len(values)) - 1)]
         middle = statistics.median(values)
         lines.append(f"| {name} | {middle:.0f} | {late:.0f} | {middle / floor:.1f} |")
+    return "\n".join(lines)
+
+
+def _ratios(times: dict[str, Times]) -> str:
+    """Return a Markdown table: the median time with odds of words as a multiple of that with odds of tokens."""
+    lines = ["| | words / tokens |", "| --- | --- |"]
+    for name in MEASURES:
+        words, tokens = (statistics.median(times[odds][name]) for odds in ODDS)
+        lines.append(f"| {name} | {words / tokens:.2f} |")
     return "\n".join(lines)

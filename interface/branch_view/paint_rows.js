@@ -35,6 +35,8 @@ function makeRow(container, index) {
 /** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, widest: number, typed: string}) => void} */
 function paintRow(node, row, {index, widest, typed}) {
   const figure = formatPercent(row.share);
+  // A pinned row continues the inserted text: the typed letters do not stand before it.
+  const letters = row.pinned ? '' : continuedLetters(typed, row.pieces[0]?.text), label = shareLabel(row, letters);
   setAttribute(node, 'data-share', row.share.p);
   setAttribute(node, 'data-path-probability', row.path.p);
   setAttribute(node, 'data-end', String(row.ended));
@@ -42,13 +44,12 @@ function paintRow(node, row, {index, widest, typed}) {
   setAttribute(node, 'data-bound', row.share.bound);
   setAttribute(node, 'data-pinned', row.pinned);
   setAttribute(node, 'data-next-word', row.next_word?.text ?? null);
-  setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && 'the rest of what you chose', shareLabel(row), stopPhrase(row)].filter(Boolean).join(', '));
-  setAttribute(find(node, '.share'), 'title', `${shareLabel(row)}. ${SHARE_MEANING}`);
+  setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && 'the rest of what you chose', label, stopPhrase(row)].filter(Boolean).join(', '));
+  setAttribute(find(node, '.share'), 'title', `${label}. ${SHARE_MEANING}`);
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
   setText(find(node, '.figure'), figure);
   find(node, '.fill').style.width = `${Math.min(100, 100 * row.share.p / widest)}%`;
-  // A pinned row continues the inserted text: the typed letters do not stand before it.
-  paintTokens(find(node, '.tokens'), row, row.pinned ? '' : continuedLetters(typed, row.pieces[0]?.text));
+  paintTokens(find(node, '.tokens'), row, letters);
 }
 
 /** @param {HTMLElement} tokens @param {DrawnRow} row @param {string} letters of the word that the row continues */

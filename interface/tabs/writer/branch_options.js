@@ -103,14 +103,14 @@ export class BranchOptions extends EventTarget {
   }
 
   #paint() {
-    const {mode, until} = this.settings, depth = this.#input('depth'), byTokens = until === 'tokens';
+    const {mode, until, towards, avoid} = this.settings, depth = this.#input('depth'), byTokens = until === 'tokens';
     for (const id of Object.values(NUMBERS)) find(this.element, `output[for="${id}"]`, HTMLOutputElement).value = this.#input(id).value;
     if (!byTokens) find(this.element, 'output[for="depth"]', HTMLOutputElement).value = `≤ ${MOST_DEPTH}`;
     // It keeps its room, so that nothing moves when the mode changes.
     find(this.element, '.draw').classList.toggle('unused', mode !== 'sampled');
     setTip(find(this.element, '.shows'), MODES[mode]);
     const odds = this.#select('odds');
-    odds.disabled = mode !== 'likely';
+    odds.disabled = mode !== 'likely' || Boolean(towards || avoid);
     odds.closest('label')?.classList.toggle('idle', odds.disabled);
     depth.disabled = !byTokens;
     depth.closest('label')?.classList.toggle('idle', !byTokens);

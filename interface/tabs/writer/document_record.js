@@ -138,14 +138,15 @@ function historyFrom(value) {
 }
 
 /**
- * Settings from a document, a file or a link; null if they are none.
+ * Settings from a document, a file or a link; null if they are none. Those of versions without odds of words have odds of
+ * tokens, so that they open as before.
  * @param {unknown} value
  * @returns {StoredSettings | null}
  */
 export function settingsFrom(value) {
   if (!isPlainObject(value)) return null;
   const text = JSON.stringify(value);
-  return text.length <= MOST_SETTINGS ? JSON.parse(text) : null;
+  return text.length <= MOST_SETTINGS ? {odds: 'tokens', ...JSON.parse(text)} : null;
 }
 
 /**

@@ -19,13 +19,13 @@ TEXT = "The old lighthouse keeper climbed the stairs for the last time. At the t
 def example(model: Model) -> dict[str, Any]:
     """Return the example, computed with this model: `text`, `model` (its name) and `view`.
 
-    `view` is a lookahead of 5 branches with 7 tokens each as `lookahead_as_json` returns it, without `cost` and
-    `alone`.
+    `view` is a lookahead of 5 branches with 7 tokens each and odds of words, as the page shows them at first, in the form
+    of `lookahead_as_json`, without `cost` and `alone`.
     """
     from lookahead_core import Document
     from lookahead_core.serving.json_view import lookahead_as_json
 
-    result = Document(model, TEXT).lookahead(k=5, depth=7)
+    result = Document(model, TEXT).lookahead(k=5, depth=7, odds="words")
     # The view's cost is left out: no visitor waits for this computation.
     view = {name: value for name, value in lookahead_as_json(result, rest=16).items() if name not in ("cost", "alone")}
     return {"text": TEXT, "model": model.describe().split(" · ")[0], "view": view}

@@ -143,9 +143,15 @@ export const formatError = error => `±${Math.max(LEAST_ERROR, Math.ceil(error *
 function shareSentence(drawn) {
   const {firsts, given, wanted, wordError = null} = drawn, typed = given ? `, given what you typed: ${quotedText(given)}` : '';
   const what = wordError !== null ? `the row’s next word, known to ${formatError(wordError)}` : firsts ? 'the row’s first token' : 'what sets the row apart';
-  const why = wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' ? ` ${WORDS_REFUSED}` : '';
+  const why = wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? ` ${WORDS_REFUSED}` : '';
   return `Each share is the chance of ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${typed}.${why}`;
 }
+
+/**
+ * Whether shares are not those that the model gives.
+ * @param {RowSettings} settings
+ */
+const isReheated = ({temperature = 1, top_p: topP = 1}) => temperature !== 1 || topP < 1;
 
 const MOST_BANNED = 3;         // banned tokens that are named
 
@@ -173,8 +179,9 @@ function likelyBanned([likeliest]) {
 }
 
 /** @param {RowSettings} settings */
-function samplingClause({temperature = 1, top_p: topP = 1}) {
-  if (temperature === 1 && topP >= 1) return 'as the model gives it';
+function samplingClause(settings) {
+  const {temperature = 1, top_p: topP = 1} = settings;
+  if (!isReheated(settings)) return 'as the model gives it';
   if (temperature <= 0) return 'at temperature 0: the likeliest is certain';
   return [`at temperature ${temperature}`, topP < 1 ? `top-p ${topP}` : ''].filter(Boolean).join(', ');
 }
@@ -252,12 +259,24 @@ export function costFigures({cost, alone}, ahead) {
 /**
  * What a row's share is, where it stands.
  * @param {{share: Odds, apart: number, pieces: Pick<RowPiece, 'ids' | 'ends'>[], next_word?: Row['next_word']}} row
+ * @param {string} [letters] of the word that the row continues
  */
-export function shareLabel({share, apart, pieces: [first], next_word: word}) {
-  if (word) return `${formatPercent(share)} chance ${word.text ? `of this next word, ${quotedText(word.text)}` : 'that the text ends here'}`;
+export function shareLabel({share, apart, pieces: [first], next_word: word}, letters = '') {
+  if (word) return `${formatPercent(share)} chance ${nextWordClause(word.text, letters)}`;
   const isWord = first?.ids.length === 1 && first.ends >= 1;
   const what = apart > 1 ? `these first ${formatNumber(apart)} tokens` : isWord ? 'this next word' : 'this beginning';
   return `${formatPercent(share)} chance of ${what}`;
+}
+
+/**
+ * Signs are named, since screen readers do not say them.
+ * @param {string} text of a next word
+ * @param {string} letters of it that stand in the text already
+ */
+function nextWordClause(text, letters) {
+  const bare = text.trim() || text;
+  if (!text) return 'that the text ends here';
+  return isSigns(bare) ? `of this next sign, ${spokenText(bare)}` : `of this next word, ${quotedText(letters + text)}`;
 }
 
 /**

@@ -11,7 +11,7 @@ from lookahead_core.serving.json_view import lookahead_as_json
 
 def test_the_example_is_the_view_of_its_text_without_cost(tiny_model: Model) -> None:
     made = example.example(tiny_model)
-    view = lookahead_as_json(Document(tiny_model, example.TEXT).lookahead(k=5, depth=7), rest=16)
+    view = lookahead_as_json(Document(tiny_model, example.TEXT).lookahead(k=5, depth=7, odds="words"), rest=16)
     assert made == {
         "text": example.TEXT,
         "model": "LlamaForCausalLM",

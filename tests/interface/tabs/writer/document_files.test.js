@@ -8,7 +8,7 @@ const fileOf = (content, name, type = '') => new File([content], name, {type});
 const refusal = (content, name, type) => readDocumentFile(fileOf(content, name, type)).then(() => 'It was opened.', error => error.message);
 
 const DOCUMENT = {
-  ...documentFrom({text: 'Once', spans: [[0, 4]], accepted: [{start: 0, end: 4, ids: [7], healed: false}], name: 'Mine', model: 'a/model', instruction: 'Write.', caret: 2}), settings: {k: 5, seed: 7},
+  ...documentFrom({text: 'Once', spans: [[0, 4]], accepted: [{start: 0, end: 4, ids: [7], healed: false}], name: 'Mine', model: 'a/model', instruction: 'Write.', caret: 2}), settings: {k: 5, seed: 7, odds: 'words'},
 };
 
 test('a document that was exported is the same when it is opened', async () => {
@@ -36,9 +36,9 @@ test('an export is written for people to read', () => assert.ok(exportDocument(D
 
 test('the seed of a file goes into its settings', async () => {
   const seeded = async value => (await readDocumentFile(fileOf(JSON.stringify({format: 'lookahead', text: 'a', ...value}), 'a.json'))).settings;
-  assert.deepEqual(await seeded({seed: 3, settings: {k: 5, seed: 1}}), {k: 5, seed: 3});
+  assert.deepEqual(await seeded({seed: 3, settings: {k: 5, seed: 1}}), {odds: 'tokens', k: 5, seed: 3});
   assert.deepEqual(await seeded({seed: 3}), {seed: 3});
-  assert.deepEqual(await seeded({seed: '3', settings: {k: 5}}), {k: 5});
+  assert.deepEqual(await seeded({seed: '3', settings: {k: 5}}), {odds: 'tokens', k: 5});
   assert.deepEqual(await seeded({seed: 0.5}), null);
 });
 

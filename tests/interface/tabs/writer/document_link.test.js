@@ -6,7 +6,7 @@ import {MOST_LINK, decodeLink, encodeLink, isLink, publicAddress} from '../../..
 import {Dice} from '../../../support/scripts/dice.js';
 
 const CHOSEN = {spans: [[0, 4]], accepted: [{start: 0, end: 4, ids: [7], healed: false}]};
-const DOCUMENT = {text: 'Once 🙂', settings: {k: 5}, seed: 7, instruction: 'Write.', model: 'a/model', ...CHOSEN};
+const DOCUMENT = {text: 'Once 🙂', settings: {k: 5, odds: 'words'}, seed: 7, instruction: 'Write.', model: 'a/model', ...CHOSEN};
 
 // What a link holds, packed and unpacked by other code.
 const fragmentOf = packed => `#t=${deflateRawSync(Buffer.from(packed)).toString('base64url')}`;

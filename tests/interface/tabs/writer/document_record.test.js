@@ -11,7 +11,7 @@ const LEFT = {at: 1, start: 4, removed: '', inserted: ' more', caret: [9, 9], ti
 const WHOLE = {
   name: 'Mine', text: 'Once upon', caret: 4, history: {steps: [STEP, ACCEPTED], position: 2}, left: [LEFT], spans: [[4, 9]],
   accepted: [{start: 4, end: 9, ids: [7, 12], healed: true}],
-  settings: {k: 5, banned: [{id: 1, text: 'a'}]}, model: 'a/model', instruction: 'Write.', instructed: false,
+  settings: {k: 5, odds: 'words', banned: [{id: 1, text: 'a'}]}, model: 'a/model', instruction: 'Write.', instructed: false,
 };
 
 const documentOf = changes => documentFrom({...WHOLE, ...changes});
@@ -142,9 +142,14 @@ test('abandoned texts are also found within the history, where older versions ke
   assert.deepEqual(documentFrom({...WHOLE, left: undefined, history: undefined}).left, []);
 });
 
+test('settings of a version without odds of words have odds of tokens, and a choice stays', () => {
+  assert.deepEqual(settingsFrom({k: 5}), {k: 5, odds: 'tokens'});
+  for (const odds of ['words', 'tokens']) assert.deepEqual(settingsFrom({k: 5, odds}), {k: 5, odds});
+});
+
 test('settings are an object of at most twenty thousand characters, and a copy of it', () => {
   for (const value of others({}, {length: 2})) assert.equal(settingsFrom(value), null);
-  const settings = {k: 5, list: [1]}, found = settingsFrom(settings);
+  const settings = {k: 5, odds: 'words', list: [1]}, found = settingsFrom(settings);
   assert.deepEqual(found, settings);
   assert.notEqual(found.list, settings.list);
   assert.ok(settingsFrom({a: 'x'.repeat(20_000 - 8)}));

@@ -26,7 +26,7 @@ function assertIsTheDocument(found) {
   assert.equal(found.text, TEXT);
   assert.equal(found.caret, TEXT.length);
   assert.deepEqual(found.spans.map(([start, end]) => TEXT.slice(start, end)), [' the edge', ' had']);
-  assert.deepEqual(found.settings, SETTINGS);
+  assert.deepEqual(found.settings, {...SETTINGS, odds: 'tokens'});
   assert.deepEqual([found.instruction, found.instructed], [INSTRUCTION, true]);
   assert.equal(found.model, 'SmolLM2-135M-Instruct');
   assert.equal(found.name, 'Lighthouse “one”: ü');
@@ -72,7 +72,7 @@ test('an exported text opens as it was written', async () => {
 test('a link opens with its text, settings, seed, instruction and model', async () => {
   const found = await decodeLink(saved('link.txt').trim());
   assert.deepEqual(found, {
-    text: TEXT, settings: SETTINGS, seed: 123456, instruction: INSTRUCTION, model: 'SmolLM2-135M-Instruct',
+    text: TEXT, settings: {...SETTINGS, odds: 'tokens'}, seed: 123456, instruction: INSTRUCTION, model: 'SmolLM2-135M-Instruct',
   });
 });
 

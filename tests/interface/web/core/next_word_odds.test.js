@@ -61,6 +61,12 @@ test('at another temperature or top-p shares are those of tokens, and the captio
   near(shapeRows(wordView(), {odds: 'words', temperature: 0.5}).rows[0].share.p, oddsOf(wordView().branches[0].ids.slice(0, 1), 0.5), 'share');
 });
 
+test('where a word steers the rows, shares are those of tokens, whatever the temperature is', () => {
+  const steered = settings => summarySentence({state: 'settled'}, shapeRows(likelyView(3, 4, {avoid: 'sea'}), {odds: 'words', avoid: 'sea', ...settings}));
+  assert.match(steered({}), /first token, as the model gives it/);
+  assert.doesNotMatch(steered({}), /odds of words/);
+});
+
 test('a view has the odds of words or of tokens, and only the mode likely has words', () => {
   const words = wordView(), tokens = likelyView(3, 4), sampled = {...tokens, asked: {...tokens.asked, mode: 'forks'}};
   assert.ok(coversSettings(words, {odds: 'words'}) && coversSettings(words, {}) && !coversSettings(words, {odds: 'tokens'}));
@@ -71,8 +77,11 @@ test('a view has the odds of words or of tokens, and only the mode likely has wo
 test('a share is said to be of a word, and how well it is known', () => {
   const drawn = shapeRows(wordView(), {odds: 'words'});
   assert.match(summarySentence({state: 'settled'}, drawn), /^Each share is the chance of the row’s next word, known to ±0\.1\u00a0%, as the model gives it\./);
-  const label = word => shareLabel({share: {p: 0.12}, apart: 1, pieces: [], next_word: word}).replaceAll('\u00a0', ' ');
+  const label = (word, letters) => shareLabel({share: {p: 0.12}, apart: 1, pieces: [], next_word: word}, letters).replaceAll('\u00a0', ' ');
   assert.equal(label({text: ' careful', tokens: 1, share: 0.12, error: 0}), '12 % chance of this next word, “careful”');
+  assert.equal(label({text: 'mbed', tokens: 1, share: 0.12, error: 0}, 'cli'), '12 % chance of this next word, “climbed”');
+  assert.equal(label({text: ',', tokens: 1, share: 0.12, error: 0}), '12 % chance of this next sign, comma');
+  assert.equal(label({text: '\n\n', tokens: 1, share: 0.12, error: 0}), '12 % chance of this next sign, line break, line break');
   assert.equal(label({text: '', tokens: 0, share: 0.12, error: 0}), '12 % chance that the text ends here');
   const error = figure => formatError(figure).replaceAll('\u00a0', ' ');
   assert.deepEqual([0, 0.0004, 0.001, 0.0012, 0.02].map(error), ['±0.1 %', '±0.1 %', '±0.1 %', '±0.2 %', '±2 %']);
