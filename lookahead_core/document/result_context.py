@@ -195,20 +195,24 @@ def _rest(paths: Sequence[tuple[int, ...]], context: ResultContext, start: Branc
     with, likeliest first.
     """
     if context.options.odds == "words":
-        return tuple(_other_word(word, context) for word in start.other_words if word.share > 0)
+        return tuple(_other_word(word, context, start) for word in start.other_words if word.share > 0)
     begun = {path[:length] for path in paths for length in (1, 2)}
     found = [other for other in _first_tokens(context, start) if other.token_ids not in begun]
     return tuple(sorted(found, key=lambda other: -math.fsum(other.logprobs))[:TOP_TOKENS])
 
 
-def _other_word(word: NextWordOdds, context: ResultContext) -> Other:
-    ids = word.token_ids[: word.size]
-    ended = word.text == ""
+def _other_word(word: NextWordOdds, context: ResultContext, start: BranchStart) -> Other:
+    """Return a word as an `Other` with the predictions of its first token, or of two if the first is the typed one."""
+    ids, ended = word.token_ids[: word.size or 1], word.text == ""
+    said: tuple[Prediction, ...] = (start.prediction,)
+    if start.prediction_after_typed is not None and ids[0] == context.origin.token_id:
+        said = (start.prediction, start.prediction_after_typed)
     return Other(
-        ids or word.token_ids[:1],
-        word.logprobs[: len(ids) or 1],
+        ids,
+        word.logprobs[: len(ids)],
         word.text or None,
         ended,
+        said=said[: len(ids)],
         share=word.share,
         share_error=word.error,
     )

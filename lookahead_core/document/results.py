@@ -118,7 +118,7 @@ class Other:
     ended: bool
     """Whether its last token is an end token."""
     said: tuple[Prediction, ...] = field(default=(), repr=False, compare=False)
-    """For each token, the prediction that its log-probability comes from; empty with `odds="words"`."""
+    """For each token, the prediction that its log-probability comes from; of a word those of its first tokens alone."""
     share: float | None = None
     """With `odds="words"`, the probability of `text` as the next word; else None."""
     share_error: float = 0.0

@@ -266,9 +266,19 @@ function otherBeginnings(view, rows, odds) {
     const key = entry.ids.join(' ');
     if (found.has(key) || rows.some(row => beginsWith(row.ids, entry.ids))) continue;
     const figures = entry.logprobs.map((logprob, index) => odds(entry.at?.[index] ?? (index ? undefined : 0), logprob));
-    found.set(key, {...entry, odds: oddsOfAll(figures), raw: sumOf(entry.logprobs)});
+    found.set(key, {...entry, odds: oddsOfKnown(figures), raw: sumOf(entry.logprobs)});
   }
   return [...found.values()].sort((one, other) => other.raw - one.raw);
+}
+
+/**
+ * The odds of a path of which only the first tokens' predictions may be known: those of these tokens are an upper bound.
+ * @param {Odds[]} figures
+ * @returns {Odds}
+ */
+function oddsOfKnown(figures) {
+  const known = figures.findIndex(figure => figure.raw);
+  return known > 0 ? {p: oddsOfAll(figures.slice(0, known)).p, bound: true} : oddsOfAll(figures);
 }
 
 /**

@@ -3,7 +3,7 @@ import {test} from 'node:test';
 
 import {coversSettings, shapeRows} from '../../../../interface/web/core/branch_rows.js';
 import {formatError, shareLabel, summarySentence} from '../../../../interface/web/core/branch_sentences.js';
-import {assertNear, likelyView, oddsOf} from '../../../support/scripts/views.js';
+import {assertNear, likelyView, likeliest, oddsOf, rowAfter} from '../../../support/scripts/views.js';
 
 const near = (found, wanted, what) => assertNear(assert, found, wanted, what);
 
@@ -59,6 +59,16 @@ test('at another temperature or top-p shares are those of tokens, and the captio
     assert.match(summarySentence({state: 'settled'}, drawn), /first token, .* The odds of words are known at temperature 1 and top-p 1 only\./);
   }
   near(shapeRows(wordView(), {odds: 'words', temperature: 0.5}).rows[0].share.p, oddsOf(wordView().branches[0].ids.slice(0, 1), 0.5), 'share');
+});
+
+test('at another temperature other words have the odds of their first tokens, an upper bound where more follow', () => {
+  const view = wordView(), [one, other] = likeliest([], 5).slice(3);
+  view.rest = [[one], [other, 8]].map(ids => ({
+    ids, logprobs: [rowAfter([])[ids[0]], -0.5].slice(0, ids.length), at: [0], text: ' sea', end: false, next_word: {share: 0.04, error: 0},
+  }));
+  const others = shapeRows(view, {odds: 'words', temperature: 0.5}).others;
+  [one, other].forEach((id, index) => near(others[index].odds.p, oddsOf([id], 0.5), 'odds'));
+  assert.deepEqual(others.map(other => [other.ids.length, Boolean(other.odds.bound)]), [[1, false], [2, true]]);
 });
 
 test('where a word steers the rows, shares are those of tokens, whatever the temperature is', () => {
