@@ -45,6 +45,8 @@ _PORTS = cycle([*range(20000 + _FIRST, 20000 + PORTS), *range(20000, 20000 + _FI
 """Two runs of the tests on one machine begin with different ports, and hardly ever meet."""
 STARTED = "document.querySelector('#branches')?.matches('[data-state=empty][data-revision=\"-1\"]') === false"
 """Whether the writer's scripts have run: buttons that are pressed before do nothing."""
+CHOOSE_ODDS = "odds => { const choice = document.getElementById('odds'); if (choice) choice.value = odds; }"
+"""Chooses what the shares of the Write tab are of, before there is a text."""
 REST = """async () => {
   for (let turn = 0; turn < 3; turn += 1) await new Promise(done => setTimeout(done, 300));
 }"""
@@ -264,26 +266,30 @@ class Visit:
 
 
 @contextmanager
-def visit(browser: Any, url: str, **options: Any) -> Iterator[Visit]:
-    """Open the page; in the end no request may have left for another host, and the console holds no error."""
+def visit(browser: Any, url: str, odds: str = "tokens", **options: Any) -> Iterator[Visit]:
+    """Open the page; in the end no request may have left for another host, and the console holds no error.
+
+    On a first visit the Write tab shows odds of words. Most tests see odds of tokens, as if a person had chosen them:
+    what they hold is the same for both, and a search of words takes tiny models long, whose words never end.
+    """
     page = browser.new_page(**options)
-    with _seen(page, url) as opened:
+    with _seen(page, url, odds) as opened:
         yield opened
     page.close()
 
 
 @contextmanager
-def visit_again(page: Any, url: str) -> Iterator[Visit]:
+def visit_again(page: Any, url: str, odds: str = "tokens") -> Iterator[Visit]:
     """The same on a page that was used before, as if nobody had been there: it is up sooner than one of its own."""
     forget(page, url)
-    with _seen(page, url) as opened:
+    with _seen(page, url, odds) as opened:
         yield opened
     page.unroute_all()
     page.goto("about:blank")
 
 
 @contextmanager
-def _seen(page: Any, url: str) -> Iterator[Visit]:
+def _seen(page: Any, url: str, odds: str) -> Iterator[Visit]:
     """The page at this address, with a witness of its requests and complaints."""
     seen = Visit(page)
     hear: dict[str, Callable[[Any], None]] = {
@@ -297,6 +303,7 @@ def _seen(page: Any, url: str) -> Iterator[Visit]:
     page.goto(url)
     page.wait_for_selector("#document textarea")
     page.wait_for_function(STARTED)
+    page.evaluate(CHOOSE_ODDS, odds)
     yield seen
     for event, heard in hear.items():
         page.remove_listener(event, heard)

@@ -19,8 +19,8 @@ TEXT = "The old lighthouse keeper climbed the stairs for the last time. At the t
 def example(model: Model) -> dict[str, Any]:
     """Return the example, computed with this model: `text`, `model` (its name) and `view`.
 
-    `view` is a lookahead of 5 branches with 7 tokens each and odds of words, as the page shows them at first, in the form
-    of `lookahead_as_json`, without `cost` and `alone`.
+    `view` is a lookahead of 5 branches with 7 tokens each and odds of words, as the page shows them at first. It has
+    the fields of `lookahead_as_json` without `cost` and `alone`.
     """
     from lookahead_core import Document
     from lookahead_core.serving.json_view import lookahead_as_json

@@ -34,7 +34,7 @@ def long_text(vocabulary: str = f"{COMMON} {RARE}") -> str:
 
 @pytest.fixture(params=LOOKS)
 def opened(request: Any, browser: Any, real_page: str) -> Iterator[Visit]:
-    with browsers.visit(browser, real_page, **LOOKS[request.param]) as visit:
+    with browsers.visit(browser, real_page, odds="words", **LOOKS[request.param]) as visit:
         visit.wait_for_status("ready")
         yield visit
 

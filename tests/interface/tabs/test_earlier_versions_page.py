@@ -54,10 +54,10 @@ def test_the_document_that_was_open_is_open_with_its_history_settings_and_instru
     expect(box).to_have_value(TEXT)
     assert returning.locator("#documents .name").inner_text() == "Lighthouse “one”: ü"
     assert returning.locator("#instruction").input_value() == "Tell a quiet story for children."
-    values = {
-        name: returning.locator(f"#{name}").input_value() for name in ("k", "depth", "temperature", "mode", "seed")
-    }
-    assert values == {"k": "4", "depth": "6", "temperature": "0.8", "mode": "sampled", "seed": "123456"}
+    names = ("k", "depth", "temperature", "mode", "seed", "odds")
+    values = {name: returning.locator(f"#{name}").input_value() for name in names}
+    expected = {"k": "4", "depth": "6", "temperature": "0.8", "mode": "sampled", "seed": "123456", "odds": "tokens"}
+    assert values == expected, "that version had odds of tokens alone"
     assert "was" in returning.locator("#controls .never button").inner_text()
     for text in (TEXT[: -len(" had")], "The old lighthouse 🗼 stood\non the edge"):
         returning.locator("#undo").click()

@@ -9,7 +9,7 @@ import pytest
 
 from lookahead_core import Document, Model
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, Visit
+from tests.support.browser import PATIENCE, STARTED, Visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -20,16 +20,15 @@ SHOWS_WORDS = "() => document.querySelector('#branches [data-branch][data-next-w
 @pytest.fixture
 def visit(page: Any, real_page: str) -> Iterator[Visit]:
     """The page with a real model, and its further settings open."""
-    with browsers.visit_again(page, real_page) as opened:
+    with browsers.visit_again(page, real_page, odds="words") as opened:
         opened.wait_for_status("ready")
         opened.page.locator(".more-settings").evaluate("details => { details.open = true; }")
         yield opened
 
 
 def show_words(visit: Visit, text: str = PROMPT) -> None:
-    visit.fill(text)
-    visit.wait_until_settled()
     visit.control("odds").select_option("words")
+    visit.fill(text)
     visit.page.wait_for_function(SHOWS_WORDS, timeout=PATIENCE)
     visit.wait_until_settled()
 
@@ -38,6 +37,16 @@ def rows(visit: Visit) -> list[tuple[str, float]]:
     """The word and the share of each row."""
     script = "rows => rows.map(row => [row.dataset.nextWord, Number(row.dataset.share)])"
     return [tuple(row) for row in visit.page.locator("#branches [data-branch]").evaluate_all(script)]
+
+
+def test_a_first_visit_shows_words(page: Any, real_page: str) -> None:
+    browsers.forget(page, real_page)
+    page.goto(real_page)
+    page.wait_for_function(STARTED, timeout=PATIENCE)
+    assert page.locator("#odds").input_value() == "words"
+    assert page.locator("#branches [data-branch][data-next-word]").count() == 5, "the example has words too"
+    label = page.locator("#branches [data-branch='0']").get_attribute("aria-label")
+    assert "chance of this next word, “" in label
 
 
 def test_rows_show_the_likeliest_next_words_with_their_odds(visit: Visit, default_model: Model) -> None:

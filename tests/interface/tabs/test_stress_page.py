@@ -229,6 +229,7 @@ async def somebody(browser: Any, url: str, seed: int, clipboard: asyncio.Lock) -
     await page.goto(url)
     await page.wait_for_selector("#status[data-state=ready]", timeout=PATIENCE)
     await page.wait_for_function("document.querySelector('#branches')?.branchView", timeout=PATIENCE)
+    await page.evaluate(browsers.CHOOSE_ODDS, "tokens")
     await page.click("#document textarea")
     yield Writer(page, await context.new_cdp_session(page), random.Random(seed), clipboard)
     assert not complaints

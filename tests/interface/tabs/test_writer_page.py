@@ -86,8 +86,10 @@ def slide(visit: Visit, name: str, value: str) -> None:
     visit.control(name).fill(value)
 
 
-def test_a_click_inserts_exactly_the_tokens_up_to_it_and_new_branches_follow(visit: Visit) -> None:
-    click_inserts_and_branches_follow(visit)
+def test_a_click_inserts_exactly_the_tokens_up_to_it_and_new_branches_follow(page: Any, real_page: str) -> None:
+    with browsers.visit_again(page, real_page, odds="words") as opened:
+        opened.wait_for_status("ready")
+        click_inserts_and_branches_follow(opened)
 
 
 @pytest.mark.slow
