@@ -143,9 +143,16 @@ export const formatError = error => `±${Math.max(LEAST_ERROR, Math.ceil(error *
 function shareSentence(drawn) {
   const {firsts, given, wanted, wordError = null} = drawn, typed = given ? `, given what you typed: ${quotedText(given)}` : '';
   const what = wordError !== null ? `the row’s next word, known to ${formatError(wordError)}` : firsts ? 'the row’s first token' : 'what sets the row apart';
-  const why = wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? ` ${WORDS_REFUSED}` : '';
-  return `Each share is the chance of ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${typed}.${why}`;
+  return `Each share is the chance of ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${typed}.`;
 }
+
+/**
+ * What is said after the sentence on shares: why they are not those of words, or what a click does. One of the two, so that
+ * the line keeps its height, and nothing below it moves, when temperature or top-p change.
+ * @param {Pick<DrawnView, 'wanted'> & Partial<Pick<DrawnView, 'wordError'>>} drawn
+ */
+const hintSentence = ({wanted, wordError = null}) =>
+  (wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? WORDS_REFUSED : HINT);
 
 /**
  * Whether shares are not those that the model gives.
@@ -238,7 +245,7 @@ export function summarySentence({state, note, reading}, drawn, seenFrom) {
   if (state === 'paused') return note || 'Paused. Press “Go on” to look for branches again.';
   if (state === 'thinking' && !drawn.rows.length && !note) return reading ? 'The model reads your text first.' : 'Looking ahead …';
   const from = seenFrom ? `The model reads from character ${formatNumber(seenFrom + 1)} on.` : '';
-  return [from, note || (drawn.count ? `${shareSentence(drawn)} ${HINT}` : '')].filter(Boolean).join(' ');
+  return [from, note || (drawn.count ? `${shareSentence(drawn)} ${hintSentence(drawn)}` : '')].filter(Boolean).join(' ');
 }
 
 /**
