@@ -3,9 +3,7 @@
 /** @import {Choice} from '../web/core/types.d.ts' */
 import {CHOICES, targetOf} from './targets.js';
 import {choiceAt} from '../web/core/branch_view_state.js';
-import {closestTo} from '../web/ui/events.js';
-
-const STILL = 8;   // pixels that a pointer may move while it is down
+import {closestTo, isStill} from '../web/ui/events.js';
 
 /** @typedef {{button: HTMLElement, x: number, y: number, pointer: string, choice: Choice | null}} Press */
 
@@ -40,8 +38,7 @@ export function listenToClicks(view) {
 function accept(view, button, pressed, event) {
   const byKeyboard = event.detail === 0;
   if (pressed && !byKeyboard) {
-    const still = Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) <= STILL;
-    if (still || button === pressed.button) view.accept(pressed.choice, {byKeyboard, pointer: pressed.pointer || null});
+    if (isStill(pressed, event) || button === pressed.button) view.accept(pressed.choice, {byKeyboard, pointer: pressed.pointer || null});
   } else if (button) {
     view.accept(choiceAt(view.state, targetOf(button)), {byKeyboard, pointer: null});
   }

@@ -3,7 +3,8 @@
 /** @import {AuthoredPiece, AuthorRun} from '../../web/core/types.d.ts' */
 import {AUTHOR_MEANINGS, AUTHOR_NAMES, authoredPieces, countByAuthor, pieceSentence} from '../../web/core/authored_pieces.js';
 import {formatPercent} from '../../web/core/branch_sentences.js';
-import {escapeHtml, htmlPage} from './html_page.js';
+import {escapeMarkup} from '../../web/core/markup.js';
+import {htmlPage} from './html_page.js';
 
 const FORMAT = 'lookahead-authorship';
 const VERSION = 1;
@@ -101,13 +102,13 @@ export function authorshipMarkdown({name, text, authors}) {
 // HTML.
 
 /** @param {AuthoredPiece} piece */
-const htmlPiece = piece => `<span class="${piece.author}" title="${escapeHtml(pieceSentence(piece))}">${escapeHtml(piece.text)}</span>`;
+const htmlPiece = piece => `<span class="${piece.author}" title="${escapeMarkup(pieceSentence(piece))}">${escapeMarkup(piece.text)}</span>`;
 
 /** @param {AuthoredPiece} piece */
 function htmlRow({order, author, text, model, probability}) {
   const figures = [probability === null ? '–' : formatPercent({p: probability}), model ?? '–'];
-  return `<tr><td>${order ?? '–'}</td><td>${AUTHOR_NAMES[author]}</td><td class="piece" dir="auto">${escapeHtml(text)}</td>${
-    figures.map(figure => `<td>${escapeHtml(figure)}</td>`).join('')}</tr>`;
+  return `<tr><td>${order ?? '–'}</td><td>${AUTHOR_NAMES[author]}</td><td class="piece" dir="auto">${escapeMarkup(text)}</td>${
+    figures.map(figure => `<td>${escapeMarkup(figure)}</td>`).join('')}</tr>`;
 }
 
 /**
@@ -118,7 +119,7 @@ export function authorshipHtml({name, text, authors}) {
   const pieces = authoredPieces(text, authors), shares = shareSentences(pieces);
   const legend = shares.map(({author, name, share}) => `<li><span class="${author}">${name}</span> ${share}: ${AUTHOR_MEANINGS[author]}</li>`);
   const strip = pieces.map(({author, text}) => `<i class="${author}" style="flex-grow: ${text.length}"></i>`);
-  const body = `<h1 dir="auto">${escapeHtml(name)}</h1>
+  const body = `<h1 dir="auto">${escapeMarkup(name)}</h1>
 <div class="strip" aria-hidden="true">${strip.join('')}</div>
 <article class="text" dir="auto">${pieces.map(htmlPiece).join('')}</article>
 <h2>Who wrote what</h2>

@@ -1,6 +1,7 @@
 // A document as a file: JSON with everything, or plain text. Files that are opened are checked field by field.
 /** @import {DocumentFields, View} from '../../web/core/types.d.ts' */
-import {documentFrom, isPlainObject} from './document_record.js';
+import {documentFrom} from './document_record.js';
+import {isPlainObject} from '../../web/core/json_values.js';
 import {historyToReplay} from '../../web/core/replay.js';
 
 const FORMAT = 'lookahead';

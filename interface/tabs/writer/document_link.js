@@ -1,7 +1,8 @@
 // A document as a link: text, settings, seed, instruction, model, what was chosen, and for a replay its history, in the
 // fragment, which no server receives.
 /** @import {DocumentLink} from '../../web/core/types.d.ts' */
-import {isPlainObject, settingsFrom} from './document_record.js';
+import {isPlainObject} from '../../web/core/json_values.js';
+import {settingsFrom} from './document_record.js';
 
 const MARK = '#t=';
 const VERSION = 1;

@@ -1,5 +1,7 @@
 // The fields of a document that is stored, sent or read from a file. Each field is checked before it is used.
 /** @import {AbandonedText, AcceptedSpan, Author, AuthorRun, DocumentFields, HistoryState, HistoryStep, Span, StoredSettings} from '../../web/core/types.d.ts' */
+import {isPlainObject} from '../../web/core/json_values.js';
+
 const KINDS = ['type', 'delete', 'paste', 'cut', 'composition', 'replace', 'accept', 'reenter'];   // of steps
 const AUTHORS = ['typed', 'pasted', 'chosen', 'example', 'earlier'];
 const MOST_SETTINGS = 20_000;   // characters of JSON
@@ -14,13 +16,6 @@ const stringOf = value => (typeof value === 'string' ? value : '');
 const labelOf = value => stringOf(value).slice(0, MOST_LABEL);
 /** @type {(value: unknown) => any[]} */
 const listOf = value => (Array.isArray(value) ? value : []);
-
-/**
- * Whether a value is an object and no list.
- * @param {any} value
- * @returns {value is Record<string, any>}
- */
-export const isPlainObject = value => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** @type {(value: any, most?: number) => boolean} */
 const isSpan = (value, most = Infinity) =>

@@ -53,15 +53,15 @@ export class GuessFirst extends EventTarget {
   }
 
   /** @returns {StoredSettings} */
-  get settings() { return this.toggle.checked ? {guess_first: true} : {}; }
+  get settings() { return {guess_first: this.toggle.checked}; }
 
   /**
-   * Take the switch of a document, a file or a link.
+   * Take the switch of a document, a file or a link. One that does not have it changes nothing.
    * @param {StoredSettings} settings unchecked
    */
   set({guess_first: on}) {
-    if (on !== true || this.toggle.checked) return;
-    this.toggle.checked = true;
+    if (typeof on !== 'boolean' || on === this.toggle.checked) return;
+    this.toggle.checked = on;
     this.#changed();
   }
 
@@ -117,7 +117,8 @@ export class GuessFirst extends EventTarget {
     /** @type {GuessAnswer} */
     const answer = await this.#answer(guess, now).catch(() => ({sentence: FAILED}));
     this.#busy = false;
-    if (!this.#isNow(now)) return;
+    // A guess that was skipped while the server scored it does not count.
+    if (!this.#isNow(now) || !this.hidesRows(now.text)) return;
     const {probability, texts, words = true, error = 0} = answer;
     if (probability === undefined || !texts) {
       this.#say(answer.sentence ?? UNREAD);

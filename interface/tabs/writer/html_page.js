@@ -1,13 +1,5 @@
 // A page that stands alone as a file: its own colours for light and dark mode, and no request to any other address.
-
-/** @type {Record<string, string>} */
-const ENTITIES = {'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;'};
-
-/**
- * A text as HTML that shows exactly this text, also within an attribute.
- * @param {string} text
- */
-export const escapeHtml = text => text.replace(/[&<>"']/g, sign => ENTITIES[sign]);
+import {escapeMarkup} from '../../web/core/markup.js';
 
 const STYLE = `:root { color-scheme: light dark; --page: #faf9f7; --paper: #ffffff; --ink: #22201d; --soft: #6b665f; --line: #e6e2db; --accent: #a64b26; --chosen: #2f6f6a; --pasted: #8a6d1d; }
 @media (prefers-color-scheme: dark) { :root { --page: #191817; --paper: #22211f; --ink: #ece8e1; --soft: #a49d93; --line: #37342f; --accent: #e58e62; --chosen: #6fb9b1; --pasted: #d3b25c; } }
@@ -45,7 +37,7 @@ export function htmlPage({title, body, style = '', script = ''}) {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="${rules}">
-<title>${escapeHtml(title)}</title>
+<title>${escapeMarkup(title)}</title>
 <style>
 ${[STYLE, style].filter(Boolean).join('\n')}
 </style>

@@ -2,7 +2,8 @@
 /** @import {Replay} from '../../web/core/types.d.ts' */
 import {ReplayPlayer} from './replay_player.js';
 import {AUTHOR_MEANINGS, AUTHOR_NAMES} from '../../web/core/authored_pieces.js';
-import {escapeHtml, htmlPage} from './html_page.js';
+import {escapeMarkup} from '../../web/core/markup.js';
+import {htmlPage} from './html_page.js';
 
 const STYLE = `.replay-text { min-height: 12rem; max-height: 60vh; padding: 12px; overflow-y: auto; border: 1px solid var(--line); border-radius: 8px; font: 1.15rem/1.75 Georgia, 'Noto Serif', serif; white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; }
 .replay-text .fresh { background: color-mix(in srgb, var(--accent) 18%, transparent); }
@@ -29,7 +30,7 @@ if (!matchMedia('(prefers-reduced-motion: reduce)').matches) player.play();`;
 export function replayHtml({name, replay}) {
   const authors = new Set([...replay.first, ...replay.steps.flatMap(({pieces}) => pieces)].map(({author}) => author));
   const legend = [...authors].sort().map(author => `<li><span class="${author}">${AUTHOR_NAMES[author]}</span>: ${AUTHOR_MEANINGS[author]}</li>`);
-  const body = `<h1 dir="auto">${escapeHtml(name)}</h1>
+  const body = `<h1 dir="auto">${escapeMarkup(name)}</h1>
 <div class="replay"></div>
 <h2>Who wrote what</h2>
 <ul class="legend">

@@ -5,12 +5,8 @@ import {MOST_LINK, encodeLink, publicAddress} from './document_link.js';
 import {copyText, find, make} from '../../web/ui/elements.js';
 import {historyToReplay} from '../../web/core/replay.js';
 
-/** @param {number} length of the link */
-const TOO_LONG = length => `As a link this text would be ${Math.ceil(length / 1024)} KB long, and many programs cut links `
-  + 'after 8 KB. Send a file instead.';
-
-/** @param {number} length of the link */
-const REPLAY_TOO_LONG = length => `As a link this replay would be ${Math.ceil(length / 1024)} KB long, and many programs cut links `
+/** @type {(what: 'text' | 'replay', length: number) => string} */
+const tooLong = (what, length) => `As a link this ${what} would be ${Math.ceil(length / 1024)} KB long, and many programs cut links `
   + 'after 8 KB. Send a file instead.';
 
 const NOT_MARKED = 'Which words were chosen did not fit into the link; a file holds it.';
@@ -88,7 +84,7 @@ export function shareDialog(dialog, {keeper, hooks}) {
     try {
       const document = keeper.snapshot();
       const {link, marked} = play ? {link: await replayLinkOf(document, address), marked: true} : await linkOf(document, address);
-      if (link.length > MOST_LINK) paint('', '', (play ? REPLAY_TOO_LONG : TOO_LONG)(link.length));
+      if (link.length > MOST_LINK) paint('', '', tooLong(play ? 'replay' : 'text', link.length));
       else paint(link, [sentence, marked ? '' : NOT_MARKED].filter(Boolean).join(' '), '');
     } catch (error) {
       paint('', '', /** @type {Error} */ (error).message);

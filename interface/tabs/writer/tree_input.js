@@ -4,9 +4,10 @@
 /** @import {TreeViewport} from './tree_viewport.js' */
 import {choiceOf} from '../../web/core/choice.js';
 import {hereIn, nodeAfterMove} from '../../web/core/tree_moves.js';
+import {isStill} from '../../web/ui/events.js';
 import {treeKey} from '../../web/core/shortcuts.js';
 
-/** @typedef {{laid: LaidNode, choice: Choice | null}} Press a node, and what accepting it meant when it was pressed */
+/** @typedef {{laid: LaidNode, choice: Choice | null, x: number, y: number}} Press a node, and what accepting it meant when it was pressed */
 
 /**
  * @typedef {object} TreeActions
@@ -104,14 +105,18 @@ export class TreeInput {
    */
   #onDown(event) {
     const laid = this.#nodeOf(event);
-    this.#pressed = laid && {laid, choice: choiceAt(laid.node)};
+    this.#pressed = laid && {laid, choice: choiceAt(laid.node), x: event.clientX, y: event.clientY};
   }
 
   /** @param {MouseEvent} event */
   #onClick(event) {
-    const laid = this.#nodeOf(event), {laid: {node}, choice} = this.#pressed ?? {laid: {node: laid?.node}, choice: laid && choiceAt(laid.node)};
-    this.#pressed = null;
+    const laid = this.#nodeOf(event), pressed = this.#pressed, byKeyboard = event.detail === 0;
     const pointer = /** @type {PointerEvent} */ (event).pointerType || null;
-    if (laid && node) this.actions.activate(node, choice, {byKeyboard: event.detail === 0, pointer});
+    this.#pressed = null;
+    if (byKeyboard || !pressed) {
+      if (laid) this.actions.activate(laid.node, choiceAt(laid.node), {byKeyboard, pointer});
+    } else if (isStill(pressed, event)) {
+      this.actions.activate(pressed.laid.node, pressed.choice, {byKeyboard, pointer});
+    }
   }
 }

@@ -1,6 +1,7 @@
 // Columns in which one text goes on side by side, each with an instruction or a temperature of its own: which columns
 // there are, and what their rows have in common.
 /** @import {Column, DrawnView, Odds, Row, RowSettings, View} from './types.d.ts' */
+import {isPlainObject} from './json_values.js';
 import {shapeRows} from './branch_rows.js';
 
 export const FEWEST = 2, MOST = 4;
@@ -20,9 +21,6 @@ export function columnsFrom(value) {
     temperature: isTemperature(temperature) ? temperature : null,
   }));
 }
-
-/** @type {(value: unknown) => boolean} */
-const isPlainObject = value => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** @type {(value: unknown) => boolean} */
 const isTemperature = value => Number.isFinite(value) && /** @type {number} */ (value) >= 0 && /** @type {number} */ (value) <= 2;

@@ -1,12 +1,11 @@
 // A laid out tree as the text of an SVG file. The same layout and colours give the same bytes.
 /** @import {LaidLink, LaidNode, TreeColours, TreeLayout, TreeState} from './types.d.ts' */
 import {FIGURE_GAP, FIGURE_SIZE, LABEL_INSET, LABEL_SIZE} from './tree_layout.js';
+import {escapeMarkup} from './markup.js';
 import {linkShape, pixels, riverRectangles} from './tree_shapes.js';
 
 const SERIF = "Georgia, 'Noto Serif', 'DejaVu Serif', serif";
 const FIGURE_STYLE = `font-family="system-ui, sans-serif" font-size="${FIGURE_SIZE}" font-weight="400"`;
-/** @type {Record<string, string>} */
-const ESCAPES = {'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;'};
 // Characters that no XML document may contain, and lone halves of characters.
 // eslint-disable-next-line no-control-regex
 const FORBIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
@@ -15,7 +14,7 @@ const FORBIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udbff](?![\ud
  * A text for XML: signs of markup are escaped, and characters that XML forbids are replaced.
  * @param {string} text
  */
-export const escapeXml = text => text.replace(FORBIDDEN, '\ufffd').replace(/[&<>"']/g, sign => ESCAPES[sign]);
+export const escapeXml = text => escapeMarkup(text.replace(FORBIDDEN, '\ufffd'));
 
 /** @type {Record<TreeState, keyof TreeColours>} */
 const LINES = {typed: 'soft', chosen: 'chosen', left: 'soft', seen: 'quiet', ahead: 'accent', end: 'soft', rest: 'quiet'};

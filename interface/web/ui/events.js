@@ -25,3 +25,12 @@ export const dispatch = (target, name, detail, options = {}) => target.dispatchE
  * @returns {HTMLElement | null}
  */
 export const closestTo = (event, selector) => /** @type {Element} */ (event.target).closest(selector);
+
+const STILL = 8;   // pixels that a pointer may move while it is down
+
+/**
+ * Whether a pointer has hardly moved since it went down: it meant what was there then, whatever a paint has put there since.
+ * @param {{x: number, y: number}} pressed where it went down
+ * @param {MouseEvent} event
+ */
+export const isStill = (pressed, event) => Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) <= STILL;

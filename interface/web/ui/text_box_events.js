@@ -19,7 +19,7 @@ const VERBS = {historyUndo: 'undo', historyRedo: 'redo'};
 function listenToUndoKeys(draft, also, signal) {
   /** @param {Element} target */
   const isOurs = target => target === draft.box
-    || (!target.closest?.(EDITABLE) && also().some(element => element?.contains(target)));
+    || (!target.closest?.(`${EDITABLE}, dialog`) && also().some(element => element?.contains(target)));
   document.addEventListener('keydown', event => {
     const verb = historyKey(event);
     if (!verb || event.defaultPrevented || !isOurs(/** @type {Element} */ (event.target))) return;

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {documentFrom, isPlainObject, settingsFrom} from '../../../../interface/tabs/writer/document_record.js';
+import {documentFrom, settingsFrom} from '../../../../interface/tabs/writer/document_record.js';
+import {isPlainObject} from '../../../../interface/web/core/json_values.js';
 
 const STEP = {
   start: 0, removed: '', inserted: 'Once', before: [0, 0], after: [4, 4], kind: 'type', time: 5, marks: {from: 0, before: [], after: [[0, 4]]},

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {escapeHtml, htmlPage} from '../../../../interface/tabs/writer/html_page.js';
-
-test('nothing of a text is markup', () => {
-  assert.equal(escapeHtml(`<b title="x">'&amp;'</b>`), '&lt;b title=&quot;x&quot;&gt;&#39;&amp;amp;&#39;&lt;/b&gt;');
-});
+import {htmlPage} from '../../../../interface/tabs/writer/html_page.js';
 
 test('a page may ask nobody for anything, and only one with a script may run it', () => {
   const plain = htmlPage({title: 'A <title>', body: '<p>x</p>'}), live = htmlPage({title: 'A', body: '<p>x</p>', script: 'run();', style: 'p {}'});

@@ -1,0 +1,112 @@
+"""What a person does on the Write tab while an answer is under way, a dialog is open, or a button is pressed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support import browser as browsers
+from tests.support.browser import Visit, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+TEXT = "Once upon a"
+INSERT = "text => { document.querySelector('#document textarea').focus(); document.execCommand('insertText', false, text) }"
+
+
+@pytest.fixture
+def visit(page: Any, tiny_page: str) -> Iterator[Visit]:
+    with browsers.visit_again(page, tiny_page) as opened:
+        opened.wait_for_status("ready")
+        opened.type(TEXT)
+        opened.wait_until_settled()
+        yield opened
+
+
+def hold(visit: Visit, function: str) -> list[Any]:
+    """Hold back calls of a server function; the routes of those that came."""
+    held: list[Any] = []
+
+    def wait(route: Any) -> None:
+        if f'"fn_name":"{function}"' in (route.request.post_data or "").replace(" ", ""):
+            held.append(route)
+        else:
+            route.continue_()
+
+    visit.page.route("**/component_server/", wait)
+    return held
+
+
+def test_a_guess_that_is_skipped_while_it_is_scored_does_not_count(visit: Visit) -> None:
+    visit.control("guess-first").check()
+    held = hold(visit, "guess")
+    visit.page.locator("#guess").fill("time")
+    with visit.page.expect_request("**/component_server/"):
+        visit.page.locator("#guess-done").click()
+    visit.page.locator("#guess-skip").click()
+    said = visit.page.locator(".guess-said")
+    expect(said).to_have_text("Skipped: this guess does not count.")
+    with visit.page.expect_response("**/component_server/"):
+        held[0].continue_()
+    visit.page.evaluate(browsers.REST)
+    assert said.inner_text() == "Skipped: this guess does not count."
+    expect(visit.page.locator(".guess-total")).to_be_hidden()
+    expect(visit.page.locator("#document textarea")).to_be_focused()
+
+
+def test_each_document_has_its_own_switch_for_guesses(visit: Visit) -> None:
+    def open_other(number: int) -> None:
+        visit.page.locator("#documents").click()
+        visit.page.locator(".shelf .open").nth(number).click()
+
+    switch = visit.control("guess-first")
+    switch.check()
+    visit.page.wait_for_selector(".kept[data-state=saved]")
+    visit.page.locator("#documents").click()
+    visit.page.locator("#new-document").click()
+    visit.type("Without guesses")
+    switch.uncheck()
+    visit.page.wait_for_selector(".kept[data-state=saved]")
+    for checked in (True, False):
+        open_other(1)
+        expect(visit.page.locator("#document textarea")).to_have_value(TEXT if checked else "Without guesses")
+        assert switch.is_checked() is checked
+
+
+def test_the_undo_keys_do_nothing_behind_a_dialog(visit: Visit) -> None:
+    visit.page.locator("#help").click()
+    expect(visit.page.locator("#help-dialog")).to_be_visible()
+    visit.page.keyboard.press("Control+z")
+    visit.page.keyboard.press("Escape")
+    expect(visit.page.locator("#help-dialog")).to_be_hidden()
+    assert visit.text == TEXT
+    visit.page.keyboard.press("Control+z")
+    assert visit.text == "", "on the page they undo as before"
+
+
+def test_a_node_that_was_pressed_for_an_older_text_refuses_visibly(visit: Visit) -> None:
+    visit.page.locator("input[name=view][value=tree]").check(force=True)
+    node = visit.page.locator("#tree .node[data-state=ahead] text").first
+    expect(node).to_be_visible()
+    node.hover()
+    visit.page.mouse.down()
+    visit.page.evaluate(INSERT, " time, there was")
+    visit.wait_until_settled()
+    visit.page.mouse.up()
+    expect(visit.page.locator("#branches[data-refused]")).to_be_attached()
+    assert visit.text == f"{TEXT} time, there was"
+
+
+def test_a_pressed_node_is_accepted_even_if_a_paint_moves_it(visit: Visit) -> None:
+    visit.page.locator("input[name=view][value=tree]").check(force=True)
+    node = visit.page.locator("#tree .node[data-state=ahead]").first
+    expect(node).to_be_visible()
+    added = str(node.get_attribute("data-text"))
+    node.locator("text").hover()
+    visit.page.mouse.down()
+    visit.control("order").select_option("alphabet")
+    visit.page.evaluate("document.querySelectorAll('#tree .node[data-state=ahead]').forEach(one => one.remove())")
+    visit.page.mouse.up()
+    expect(visit.page.locator("#document textarea")).to_have_value(TEXT + added)
