@@ -55,7 +55,8 @@ export class DocumentKeeper {
    * @param {Instruction} parts.instruction
    * @param {Notice} parts.notice
    * @param {SheetHooks} parts.hooks
-   * @param {(instruction: string, use: () => void) => void} parts.offer shows a link's instruction to the person
+   * @param {(instruction: string, use: () => void, done: () => void) => void} parts.offer shows a link's instruction to the
+   *   person, and calls `done` when that is over
    * @param {() => void} parts.play shows the replay of the open document
    */
   constructor({draft, instruction, notice, hooks, offer, play}) {
@@ -243,8 +244,9 @@ export class DocumentKeeper {
     const {instruction, text, spans, accepted, history, play} = linked;
     this.#openFields({...documentFrom({text, spans, accepted, history}), settings: settingsOf(linked)});
     this.notice.show(this.#linkSentence(linked.model), null, {stays: true});
-    if (instruction) this.offer(instruction, () => this.instruction.set(instruction));
-    else if (play) this.play();
+    const done = () => { if (play) this.play(); };
+    if (instruction) this.offer(instruction, () => this.instruction.set(instruction), done);
+    else done();
   }
 
   /** @param {string | null} model that the link was made with */

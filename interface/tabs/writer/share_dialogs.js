@@ -94,20 +94,22 @@ export function shareDialog(dialog, {keeper, hooks}) {
 }
 
 /**
- * The function that shows an instruction; `use` is called only if the person agrees.
+ * The function that shows an instruction; `use` is called only if the person agrees, and `done` in any case once the dialog is
+ * closed.
  * @param {HTMLDialogElement} dialog
- * @returns {(instruction: string, use: () => void) => void}
+ * @returns {(instruction: string, use: () => void, done: () => void) => void}
  */
 export function offerDialog(dialog) {
-  let useIt = () => {};
+  let useIt = () => {}, close = () => {};
   find(dialog, '#offer-use').addEventListener('click', () => {
     dialog.close();
     useIt();
   });
   find(dialog, '#offer-leave').addEventListener('click', () => dialog.close());
-  return (instruction, use) => {
+  dialog.addEventListener('close', () => close());
+  return (instruction, use, done) => {
     find(dialog, '.offered').textContent = instruction;
-    useIt = use;
+    [useIt, close] = [use, done];
     dialog.showModal();
   };
 }

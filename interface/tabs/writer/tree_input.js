@@ -7,7 +7,10 @@ import {hereIn, nodeAfterMove} from '../../web/core/tree_moves.js';
 import {isStill} from '../../web/ui/events.js';
 import {treeKey} from '../../web/core/shortcuts.js';
 
-/** @typedef {{laid: LaidNode, choice: Choice | null, x: number, y: number}} Press a node, and what accepting it meant when it was pressed */
+/**
+ * @typedef {{laid: LaidNode, choice: Choice | null, element: Element, x: number, y: number}} Press a node, what accepting it
+ *   meant when it was pressed, and the element and the point under the pointer
+ */
 
 /**
  * @typedef {object} TreeActions
@@ -38,6 +41,7 @@ export class TreeInput {
     svg.addEventListener('mousedown', event => event.preventDefault());
     svg.addEventListener('pointerdown', event => this.#onDown(event));
     svg.addEventListener('click', event => this.#onClick(event));
+    svg.addEventListener('pointerup', event => this.#onUp(event));
     svg.addEventListener('pointerover', event => { if (event.pointerType !== 'touch') actions.point(this.#nodeOf(event)?.node ?? null); });
     svg.addEventListener('focusin', event => this.#onFocus(this.#nodeOf(event)));
     for (const name of ['pointerleave', 'focusout']) svg.addEventListener(name, () => actions.point(null));
@@ -105,18 +109,32 @@ export class TreeInput {
    */
   #onDown(event) {
     const laid = this.#nodeOf(event);
-    this.#pressed = laid && {laid, choice: choiceAt(laid.node), x: event.clientX, y: event.clientY};
+    const element = /** @type {Element} */ (event.target);
+    this.#pressed = laid && {laid, choice: choiceAt(laid.node), element, x: event.clientX, y: event.clientY};
+  }
+
+  /**
+   * No click follows where a paint has removed the element that was pressed.
+   * @param {PointerEvent} event
+   */
+  #onUp(event) {
+    const pressed = this.#pressed;
+    if (!pressed || pressed.element.isConnected) return;
+    this.#pressed = null;
+    this.#activatePressed(pressed, event);
+  }
+
+  /** @param {Press} pressed @param {MouseEvent} event that ends the press */
+  #activatePressed(pressed, event) {
+    const pointer = /** @type {PointerEvent} */ (event).pointerType || null;
+    if (isStill(pressed, event)) this.actions.activate(pressed.laid.node, pressed.choice, {byKeyboard: false, pointer});
   }
 
   /** @param {MouseEvent} event */
   #onClick(event) {
     const laid = this.#nodeOf(event), pressed = this.#pressed, byKeyboard = event.detail === 0;
-    const pointer = /** @type {PointerEvent} */ (event).pointerType || null;
     this.#pressed = null;
-    if (byKeyboard || !pressed) {
-      if (laid) this.actions.activate(laid.node, choiceAt(laid.node), {byKeyboard, pointer});
-    } else if (isStill(pressed, event)) {
-      this.actions.activate(pressed.laid.node, pressed.choice, {byKeyboard, pointer});
-    }
+    if (pressed && !byKeyboard) this.#activatePressed(pressed, event);
+    else if (laid) this.actions.activate(laid.node, choiceAt(laid.node), {byKeyboard, pointer: null});
   }
 }
