@@ -19,12 +19,13 @@ const VERBS = {historyUndo: 'undo', historyRedo: 'redo'};
 function listenToUndoKeys(draft, also, signal) {
   /** @param {Element} target */
   const isOurs = target => target === draft.box
-    || (!target.closest?.(`${EDITABLE}, dialog`) && also().some(element => element?.contains(target)));
+    || (!target.closest?.(EDITABLE) && also().some(element => element?.contains(target)));
   document.addEventListener('keydown', event => {
-    const verb = historyKey(event);
-    if (!verb || event.defaultPrevented || !isOurs(/** @type {Element} */ (event.target))) return;
+    const verb = historyKey(event), target = /** @type {Element} */ (event.target);
+    if (!verb || event.defaultPrevented || !isOurs(target)) return;
+    // Behind an open dialog nothing changes, by the browser's own undo neither.
     event.preventDefault();
-    draft[verb]();
+    if (!target.closest?.('dialog')) draft[verb]();
   }, {signal, capture: true});
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,18 +130,14 @@ class Talking:
 
 
 @pytest.fixture
-def talking(page: Any, small_page: str) -> Iterator[Talking]:
-    with browsers.visit_again(page, small_page) as opened:
-        opened.wait_for_status("ready")
-        yield open_tab(opened)
+def talking(small: browsers.Visit) -> Talking:
+    return open_tab(small)
 
 
 @pytest.fixture
-def default_talking(page: Any, real_page: str) -> Iterator[Talking]:
+def default_talking(real: browsers.Visit) -> Talking:
     """The tab with the default model, for what depends on what the model says."""
-    with browsers.visit_again(page, real_page) as opened:
-        opened.wait_for_status("ready")
-        yield open_tab(opened)
+    return open_tab(real)
 
 
 def open_tab(opened: browsers.Visit) -> Talking:

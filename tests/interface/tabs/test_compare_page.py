@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,10 +15,8 @@ PROMPT = "The old lighthouse keeper"
 
 
 @pytest.fixture
-def compare(page: Any, tiny_page: str) -> Iterator[Compare]:
-    with browsers.visit_again(page, tiny_page) as opened:
-        opened.wait_for_status("ready")
-        yield Compare(opened)
+def compare(tiny: Visit) -> Compare:
+    return Compare(tiny)
 
 
 class Compare:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
-from tests.support import browser as browsers
 from tests.support.browser import Visit, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -16,12 +12,10 @@ TEXT = "Once upon a"
 
 
 @pytest.fixture
-def visit(page: Any, tiny_page: str) -> Iterator[Visit]:
-    with browsers.visit_again(page, tiny_page) as opened:
-        opened.wait_for_status("ready")
-        opened.control("guess-first").check()
-        opened.type(TEXT)
-        yield opened
+def visit(tiny: Visit) -> Visit:
+    tiny.control("guess-first").check()
+    tiny.type(TEXT)
+    return tiny
 
 
 def wait_for_answer(visit: Visit) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,18 +25,14 @@ COVERED = """([popover, word]) => {
 
 
 @pytest.fixture
-def visit(page: Any, small_page: str) -> Iterator[Visit]:
-    with browsers.visit_again(page, small_page) as opened:
-        opened.wait_for_status("ready")
-        yield opened
+def visit(small: Visit) -> Visit:
+    return small
 
 
 @pytest.fixture
-def default_visit(page: Any, real_page: str) -> Iterator[Visit]:
+def default_visit(real: Visit) -> Visit:
     """The page with the default model, for what depends on what the model says."""
-    with browsers.visit_again(page, real_page) as opened:
-        opened.wait_for_status("ready")
-        yield opened
+    return real
 
 
 def tab(visit: Visit, name: str) -> Any:

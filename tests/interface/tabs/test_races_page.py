@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,16 +12,16 @@ from tests.support.browser import Visit, expect
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TEXT = "Once upon a"
-INSERT = "text => { document.querySelector('#document textarea').focus(); document.execCommand('insertText', false, text) }"
+INSERT = (
+    "text => { document.querySelector('#document textarea').focus(); document.execCommand('insertText', false, text) }"
+)
 
 
 @pytest.fixture
-def visit(page: Any, tiny_page: str) -> Iterator[Visit]:
-    with browsers.visit_again(page, tiny_page) as opened:
-        opened.wait_for_status("ready")
-        opened.type(TEXT)
-        opened.wait_until_settled()
-        yield opened
+def visit(tiny: Visit) -> Visit:
+    tiny.type(TEXT)
+    tiny.wait_until_settled()
+    return tiny
 
 
 def hold(visit: Visit, function: str) -> list[Any]:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support import browser as browsers
 from tests.support.browser import Visit, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture
-def visit(page: Any, tiny_page: str) -> Iterator[Visit]:
-    with browsers.visit_again(page, tiny_page) as opened:
-        opened.wait_for_status("ready")
-        yield opened
+def visit(tiny: Visit) -> Visit:
+    return tiny
 
 
 def write_story(visit: Visit) -> str:
@@ -132,9 +128,13 @@ def test_a_replay_file_opens_here_and_plays(visit: Visit) -> None:
     assert visit.text != text, "its history is the document's"
 
 
-def test_a_replay_link_opens_and_plays(visit: Visit, tiny_page: str) -> None:
+@pytest.mark.parametrize("instruction", ["", "Be brief."])
+def test_a_replay_link_opens_and_plays(visit: Visit, instruction: str) -> None:
     write_story(visit)
     text = visit.text
+    if instruction:
+        visit.page.locator("#instruction-toggle").click()
+        visit.page.locator("#instruction").fill(instruction)
     visit.page.locator("#history").click()
     visit.page.locator("#replay").click()
     visit.page.locator("#replay-link").click()
@@ -145,6 +145,9 @@ def test_a_replay_link_opens_and_plays(visit: Visit, tiny_page: str) -> None:
     visit.page.locator("#documents").click()
     visit.page.locator("#new-document").click()
     visit.page.evaluate("link => { location.hash = new URL(link).hash; }", link)
+    if instruction:
+        expect(visit.page.locator(".offered")).to_have_text(instruction)
+        visit.page.locator("#offer-use").click()
     expect(visit.page.locator("#replay-dialog")).to_be_visible()
     expect(visit.page.locator(".replay-caption")).to_contain_text("Step 3 of 3", timeout=20_000)
     assert shown(visit.page) == text == visit.text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,10 +121,8 @@ class Rewriting:
 
 
 @pytest.fixture
-def rewriting(page: Any, real_page: str) -> Iterator[Rewriting]:
-    with browsers.visit_again(page, real_page) as opened:
-        opened.wait_for_status("ready")
-        yield open_tab(opened)
+def rewriting(visit: browsers.Visit) -> Rewriting:
+    return open_tab(visit)
 
 
 def open_tab(opened: browsers.Visit) -> Rewriting:

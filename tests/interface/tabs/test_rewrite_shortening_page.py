@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,10 +22,8 @@ SOURCE = "\n\n".join(
 
 
 @pytest.fixture
-def rewriting(page: Any, tiny_page: str) -> Iterator[Rewriting]:
-    with browsers.visit_again(page, tiny_page) as opened:
-        opened.wait_for_status("ready")
-        yield open_tab(opened)
+def rewriting(tiny: browsers.Visit) -> Rewriting:
+    return open_tab(tiny)
 
 
 def too_long(rewriting: Rewriting, source: str = SOURCE) -> Any:

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from lookahead_core import Document, Model
-from tests.support import browser as browsers
 from tests.support.browser import PATIENCE, Visit, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PROMPT = "Once upon a time, an old keeper looked out over the"
 ROWS = "#branches .branch"
-
-
-@pytest.fixture
-def visit(page: Any, real_page: str) -> Iterator[Visit]:
-    with browsers.visit_again(page, real_page) as opened:
-        opened.wait_for_status("ready")
-        yield opened
 
 
 def steer(visit: Visit, word: str, choice: str = "towards") -> None:

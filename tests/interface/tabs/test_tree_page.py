@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support import browser as browsers
 from tests.support.browser import Visit, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -31,14 +29,6 @@ FRAMES = """async ([selector, milliseconds]) => {
   }
   return 1000 * frames / (performance.now() - began);
 }"""
-
-
-@pytest.fixture
-def tiny(page: Any, tiny_page: str) -> Iterator[Visit]:
-    """The page with a tiny model."""
-    with browsers.visit_again(page, tiny_page) as opened:
-        opened.wait_for_status("ready")
-        yield opened
 
 
 @pytest.fixture

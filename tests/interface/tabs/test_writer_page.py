@@ -22,22 +22,6 @@ pytestmark = pytest.mark.browser
 PROMPT = "The old lighthouse keeper"
 
 
-@pytest.fixture
-def visit(page: Any, real_page: str) -> Iterator[Visit]:
-    """The page with a real model."""
-    with browsers.visit_again(page, real_page) as opened:
-        opened.wait_for_status("ready")
-        yield opened
-
-
-@pytest.fixture
-def tiny(page: Any, tiny_page: str) -> Iterator[Visit]:
-    """The same page with a tiny model, for what does not depend on what the model says."""
-    with browsers.visit_again(page, tiny_page) as opened:
-        opened.wait_for_status("ready")
-        yield opened
-
-
 def accept(visit: Visit, branch: int, token: int) -> str:
     """Click a token of settled branches; what it inserts."""
     visit.wait_until_settled()
