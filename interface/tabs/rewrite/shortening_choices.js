@@ -1,8 +1,9 @@
 // What the Rewrite tab offers for a source that is too long, and a shortened source as data. Pure functions.
 /** @import {News} from '../../web/core/types.d.ts' */
+import {formatNumber} from '../../web/core/branch_sentences.js';
 
 export const RATIOS = [0.5, 0.25];
-export const TOO_LONG = 'source_too_long';   // the reason of such an error
+const TOO_LONG = 'source_too_long';   // the reason of such an error
 
 /**
  * @typedef {object} ShortSource a shortened source
@@ -23,16 +24,13 @@ export const TOO_LONG = 'source_too_long';   // the reason of such an error
 export const ratiosThatFit = ({tokens, most}, now = 1) =>
   RATIOS.filter(ratio => ratio < now && (!tokens || !most || tokens * ratio / now <= most));
 
-/** @param {number} count */
-const counted = count => count.toLocaleString('en-US');
-
 /**
  * The sentence above the buttons that shorten a source.
  * @param {TooLongDetails} details
  * @param {number[]} ratios that are offered
  */
 export function offerSentence({tokens, most}, ratios) {
-  const why = tokens && most ? `: instruction and source have ${counted(tokens)} tokens, and ${counted(most)} fit` : '';
+  const why = tokens && most ? `: instruction and source have ${formatNumber(tokens)} tokens, and ${formatNumber(most)} fit` : '';
   const remedy = ratios.length
     ? 'The model can shorten it for itself. Phrases that surprise it least go first, names and numbers stay longest; your source is not changed.'
     : 'Even a quarter of it would not fit: shorten it yourself.';
@@ -41,7 +39,7 @@ export function offerSentence({tokens, most}, ratios) {
 
 /** @param {ShortSource} short */
 export const shortSentence = ({before, after}) =>
-  `The model reads ${counted(after)} of the ${counted(before)} tokens of your source. What is struck through is left out.`;
+  `The model reads ${formatNumber(after)} of the ${formatNumber(before)} tokens of your source. What is struck through is left out.`;
 
 /** @param {number} ratio */
 export const ratioLabel = ratio => `Shorten to 1/${Math.round(1 / ratio)}`;

@@ -71,9 +71,6 @@ export interface OtherBeginning {
   end: boolean;
 }
 
-export type BranchMode = 'likely' | 'every_level' | 'forks' | 'best_first' | 'sampled' | 'diverse' | 'surprising';
-export type BranchLength = 'tokens' | 'word' | 'clause' | 'sentence' | 'line';
-export type RowOrder = 'share' | 'path' | 'alphabet';
 
 /** The options a view was computed with; `banned` is the number of banned tokens. */
 export interface ViewOptions {
