@@ -19,8 +19,11 @@ export function historyDialog(dialog, {draft, notice}) {
     dialog.close();
     if (!draft.reenter(moment)) notice.show('The text of that moment is no longer known.');
   };
+  const paint = () => list.replaceChildren(...draft.moments.map(moment => historyEntry(moment, () => restore(moment))));
+  // A row that was waited for may be accepted while the dialog is open: then its entries would name other moments.
+  draft.addEventListener('change', () => { if (dialog.open) paint(); });
   return () => {
-    list.replaceChildren(...draft.moments.map(moment => historyEntry(moment, () => restore(moment))));
+    paint();
     dialog.showModal();
   };
 }

@@ -17,6 +17,14 @@ INSERT = (
 )
 
 
+INSERT_BEHIND = """text => {
+  const box = document.querySelector('#document textarea');
+  box.setRangeText(text, box.value.length, box.value.length, 'end');
+  box.dispatchEvent(new InputEvent('input', {inputType: 'insertText', data: text, bubbles: true}));
+}"""
+"""Behind an open dialog the text takes no focus."""
+
+
 @pytest.fixture
 def visit(tiny: Visit) -> Visit:
     tiny.type(TEXT)
@@ -108,3 +116,20 @@ def test_a_pressed_node_is_accepted_even_if_a_paint_removes_its_element(visit: V
     visit.page.evaluate("document.querySelectorAll('#tree .node[data-state=ahead]').forEach(one => one.remove())")
     visit.page.mouse.up()
     expect(visit.page.locator("#document textarea")).to_have_value(TEXT + added)
+
+
+def test_the_list_of_the_history_follows_a_text_that_changes_behind_it(visit: Visit) -> None:
+    for _ in range(2):
+        visit.wait_until_settled()
+        visit.token(0, 0).click()
+    visit.wait_until_settled()
+    text = visit.text
+    for _ in range(2):
+        visit.page.locator("#undo").click()
+    visit.page.locator("#history").click()
+    entries = visit.page.locator("#history-dialog .moments li")
+    expect(entries).to_have_count(2)
+    visit.page.evaluate(INSERT_BEHIND, " time")
+    expect(entries).to_have_count(1)
+    entries.first.locator("button").click()
+    assert visit.text == text
