@@ -80,7 +80,7 @@ class _Member:
             pass
 
     def state(self) -> tuple[LookaheadStep | None, Cost, LookaheadOptions]:
-        """Return the last step, the cost so far, and the options as they were passed in."""
+        """Return the last step (None before the first one), the cost so far, and the options as they were passed in."""
         return self.step, self._meter.cost(), self.options
 
 

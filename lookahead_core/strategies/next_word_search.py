@@ -303,7 +303,7 @@ def _child(beginning: Beginning) -> Node:
 
 
 def node_of(beginning: Beginning) -> Node:
-    """Return the node of a beginning, created if it does not exist."""
+    """Return the node of a beginning's last token, created if it is missing; `parent` if it has no tokens."""
     return _child(beginning) if beginning.token_ids else beginning.parent
 
 

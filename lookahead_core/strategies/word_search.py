@@ -202,7 +202,10 @@ class WordSearch:
         return replace(leaf, word_tokens=(size - self._words.tokens_of_word(leaf.token_ids), size))
 
     def _outlooks(self, nodes: Sequence[Node], states: Sequence[WordState]) -> list[_Outlook]:
-        """Return the outlook after each node, in order, in one forward pass at most."""
+        """Return the outlook after each node, in order; `states` has the word's state after each.
+
+        Takes one forward pass at most. Outlooks are kept in the nodes' memos.
+        """
         keys = [("word", self._words.matcher.word, state, self._growth.banned) for state in states]
         missing = [index for index, node in enumerate(nodes) if keys[index] not in (node.memo or {})]
         if missing:
