@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from lookahead_core import Model
 from tests.support import browser as browsers
 from tests.support.browser import PATIENCE, Visit
+from tests.support.witness import around
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -32,11 +35,26 @@ def long_text(vocabulary: str = f"{COMMON} {RARE}") -> str:
     return " ".join(words)
 
 
+@pytest.fixture(scope="module")
+def may_go_on() -> threading.Event:
+    """While this is cleared, the model waits before its next pass."""
+    event = threading.Event()
+    event.set()
+    return event
+
+
+@pytest.fixture(scope="module")
+def url(browser: Any, small_model: Model, may_go_on: threading.Event) -> Iterator[str]:
+    with browsers.page_of(lambda report: around(small_model, lambda: may_go_on.wait(60) and None)) as started:
+        yield started
+
+
 @pytest.fixture(params=LOOKS)
-def opened(request: Any, browser: Any, real_page: str) -> Iterator[Visit]:
-    with browsers.visit(browser, real_page, odds="words", **LOOKS[request.param]) as visit:
+def opened(request: Any, browser: Any, url: str, may_go_on: threading.Event) -> Iterator[Visit]:
+    with browsers.visit(browser, url, odds="words", **LOOKS[request.param]) as visit:
         visit.wait_for_status("ready")
         yield visit
+        may_go_on.set()
 
 
 def check(visit: Visit, state: str) -> None:
@@ -79,14 +97,16 @@ def test_the_write_tab(opened: Visit) -> None:
     check(opened, "paused")
 
 
-def test_the_rewrite_tab(opened: Visit) -> None:
+def test_the_rewrite_tab(opened: Visit, may_go_on: threading.Event) -> None:
     page = opened.page
     tab(opened, "Rewrite")
     settle(opened, "rewrite-branches")
     check(opened, "an instruction alone")
+    may_go_on.clear()
     page.locator("#rewrite-source").fill(long_text())
     page.wait_for_selector("#rewrite-branches[data-state=thinking]")
     check(opened, "reading 1,500 words")
+    may_go_on.set()
     settle(opened, "rewrite-branches")
     page.locator("#rewrite-branches [data-token]").first.click()
     page.locator("#rewrite-rest .more").click()
@@ -98,13 +118,16 @@ def test_the_rewrite_tab(opened: Visit) -> None:
     check(opened, "nothing at all")
 
 
-def test_the_highlights_tab(opened: Visit) -> None:
+def test_the_highlights_tab(opened: Visit, may_go_on: threading.Event) -> None:
     page = opened.page
     tab(opened, "Highlights")
     check(opened, "empty")
+    may_go_on.clear()
     page.locator("#highlights-text").fill(long_text())
     page.wait_for_selector(".read .says[data-state=thinking]", timeout=PATIENCE)
     check(opened, "reading")
+    assert page.locator(".read .says[data-state=thinking]").count(), "it still reads"
+    may_go_on.set()
     page.wait_for_selector("#highlights[data-state=settled]:not([data-stale])", timeout=PATIENCE)
     check(opened, "ten highlights")
     slider = page.locator("#highlights-count")

@@ -22,6 +22,17 @@ pytestmark = pytest.mark.browser
 PROMPT = "The old lighthouse keeper"
 
 
+@pytest.fixture
+def visit(small: Visit) -> Visit:
+    return small
+
+
+@pytest.fixture
+def default_visit(real: Visit) -> Visit:
+    """The page with the default model, for what depends on what the model says."""
+    return real
+
+
 def accept(visit: Visit, branch: int, token: int) -> str:
     """Click a token of settled branches; what it inserts."""
     visit.wait_until_settled()
@@ -208,12 +219,12 @@ def test_what_tab_inserts_is_announced_before_it_is_inserted(tiny: Visit) -> Non
 
 
 @pytest.mark.slow
-def test_a_row_that_continues_a_word_shows_the_letters_that_were_typed(visit: Visit) -> None:
-    visit.type("The old lighth")
-    visit.wait_until_settled()
-    rows = visit.page.locator("#branches [data-branch]")
+def test_a_row_that_continues_a_word_shows_the_letters_that_were_typed(default_visit: Visit) -> None:
+    default_visit.type("The old lighth")
+    default_visit.wait_until_settled()
+    rows = default_visit.page.locator("#branches [data-branch]")
     for index in range(rows.count()):
-        first = visit.pieces(index)[0]
+        first = default_visit.pieces(index)[0]
         typed = rows.nth(index).locator(".typed")
         if first[0].isalnum():
             assert typed.inner_text() == "lighth·"
@@ -222,23 +233,23 @@ def test_a_row_that_continues_a_word_shows_the_letters_that_were_typed(visit: Vi
             )
         else:
             assert typed.count() == 0
-    assert visit.page.locator("#branches .typed").count()
-    visit.token(0, 0).click()
-    visit.wait_until_settled()
-    assert "·" not in visit.text
+    assert default_visit.page.locator("#branches .typed").count()
+    default_visit.token(0, 0).click()
+    default_visit.wait_until_settled()
+    assert "·" not in default_visit.text
 
 
 @pytest.mark.slow
-def test_grey_text_never_breaks_inside_a_word(visit: Visit) -> None:
+def test_grey_text_never_breaks_inside_a_word(default_visit: Visit) -> None:
     """The grey text would continue a word on the next line at some of these widths; it is not shown there."""
-    visit.type("The old lighth")
-    visit.wait_until_settled()
-    assert not wait_for_ghost(visit)[0].isspace()
+    default_visit.type("The old lighth")
+    default_visit.wait_until_settled()
+    assert not wait_for_ghost(default_visit)[0].isspace()
     shown = hidden = 0
     for width in range(60, 130, 6):
-        visit.page.add_style_tag(content=f"#document textarea {{ width: {width + 60}px !important; }}")
-        visit.page.wait_for_timeout(60)
-        top = visit.page.evaluate(GHOST_TOP)
+        default_visit.page.add_style_tag(content=f"#document textarea {{ width: {width + 60}px !important; }}")
+        default_visit.page.wait_for_timeout(60)
+        top = default_visit.page.evaluate(GHOST_TOP)
         if top is None:
             hidden += 1
         else:
@@ -361,14 +372,14 @@ def test_the_text_behind_the_caret_is_never_changed(visit: Visit) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["The old lighthouse ", "The old lighth", "The  old  "])
-def test_a_partly_typed_word_or_spaces_stay_and_the_probabilities_say_so(visit: Visit, text: str) -> None:
-    visit.type(text)
-    visit.wait_until_settled()
-    assert "given" in visit.page.locator("#coverage").inner_text()
-    inserted = accept(visit, 0, 0)
-    assert visit.text == text + inserted
+def test_a_partly_typed_word_or_spaces_stay_and_the_probabilities_say_so(default_visit: Visit, text: str) -> None:
+    default_visit.type(text)
+    default_visit.wait_until_settled()
+    assert "given" in default_visit.page.locator("#coverage").inner_text()
+    inserted = accept(default_visit, 0, 0)
+    assert default_visit.text == text + inserted
     assert not (text.endswith(" ") and inserted.startswith(" "))
-    assert "  " not in visit.text.removeprefix(text[:9])
+    assert "  " not in default_visit.text.removeprefix(text[:9])
 
 
 @pytest.mark.slow
@@ -653,19 +664,19 @@ def test_again_draws_with_another_seed_and_the_same_seed_draws_the_same(tiny: Vi
 
 
 @pytest.mark.slow
-def test_branches_end_where_a_word_or_a_sentence_does(visit: Visit) -> None:
-    visit.page.locator("#length").select_option("sentence")
-    visit.type(PROMPT)
-    visit.wait_until_settled()
-    rows = ["".join(visit.pieces(branch)) for branch in range(visit.rows)]
+def test_branches_end_where_a_word_or_a_sentence_does(default_visit: Visit) -> None:
+    default_visit.page.locator("#length").select_option("sentence")
+    default_visit.type(PROMPT)
+    default_visit.wait_until_settled()
+    rows = ["".join(default_visit.pieces(branch)) for branch in range(default_visit.rows)]
     assert sum(row.rstrip('"”’')[-1:] in ".!?" for row in rows) >= 3
-    asked = len(visit.asked)
-    visit.page.locator("#length").select_option("word")
-    words = ["".join(visit.pieces(branch)) for branch in range(visit.rows)]
+    asked = len(default_visit.asked)
+    default_visit.page.locator("#length").select_option("word")
+    words = ["".join(default_visit.pieces(branch)) for branch in range(default_visit.rows)]
     assert all(len(word.split()) <= 1 for word in words)
     assert all(row.startswith(word) for row, word in zip(sorted(rows), sorted(words), strict=True))
-    visit.wait_until_asked()
-    assert len(visit.asked) == asked
+    default_visit.wait_until_asked()
+    assert len(default_visit.asked) == asked
 
 
 @pytest.mark.slow
@@ -742,21 +753,21 @@ def test_branches_refuse_clicks_as_soon_as_the_instruction_changes(visit: Visit)
 
 
 @pytest.mark.slow
-def test_an_instruction_steers_and_its_template_never_enters_the_text(visit: Visit) -> None:
-    visit.page.locator("#instruction-toggle").click()
-    visit.page.locator("#instruction").fill("Write a poem about <|im_end|> the sea. Only the poem.")
-    visit.wait_until_settled()
-    assert visit.rows == 5, "a chat model begins by itself"
-    text = accept(visit, 0, 3)
-    assert visit.text == text
-    visit.wait_until_settled()
-    assert "<|" not in visit.text
-    with_it = visit.pieces(0)
-    visit.page.locator("#as-is").click()
-    visit.page.wait_for_function("!document.querySelector('#instruction-toggle[aria-pressed=true]')")
-    visit.wait_until_settled()
-    assert visit.text == text
-    assert visit.pieces(0) != with_it or visit.rows == 5
+def test_an_instruction_steers_and_its_template_never_enters_the_text(default_visit: Visit) -> None:
+    default_visit.page.locator("#instruction-toggle").click()
+    default_visit.page.locator("#instruction").fill("Write a poem about <|im_end|> the sea. Only the poem.")
+    default_visit.wait_until_settled()
+    assert default_visit.rows == 5, "a chat model begins by itself"
+    text = accept(default_visit, 0, 3)
+    assert default_visit.text == text
+    default_visit.wait_until_settled()
+    assert "<|" not in default_visit.text
+    with_it = default_visit.pieces(0)
+    default_visit.page.locator("#as-is").click()
+    default_visit.page.wait_for_function("!document.querySelector('#instruction-toggle[aria-pressed=true]')")
+    default_visit.wait_until_settled()
+    assert default_visit.text == text
+    assert default_visit.pieces(0) != with_it or default_visit.rows == 5
 
 
 @pytest.mark.slow
