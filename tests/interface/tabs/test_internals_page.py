@@ -249,7 +249,14 @@ class Inside:
 
 
 @pytest.fixture
-def inside(page: Any, real_page: str) -> Iterator[Inside]:
+def inside(page: Any, small_page: str) -> Iterator[Inside]:
+    with browsers.visit_again(page, small_page) as opened:
+        yield open_tab(opened)
+
+
+@pytest.fixture
+def default_inside(page: Any, real_page: str) -> Iterator[Inside]:
+    """The tab with the default model, for what depends on what the model says."""
     with browsers.visit_again(page, real_page) as opened:
         yield open_tab(opened)
 
@@ -263,51 +270,51 @@ def open_tab(opened: Visit) -> Inside:
 
 @in_a_browser
 def test_every_token_is_a_box_and_a_click_shows_the_ten_alternatives_of_a_plain_forward(
-    inside: Inside, default_model: Model
+    default_inside: Inside, default_model: Model
 ) -> None:
-    inside.read(TEXT)
+    default_inside.read(TEXT)
     ids = default_model.tokenizer(TEXT).input_ids
     rows = plain_rows(default_model, ids)
-    assert inside.ids() == ids
-    assert inside.boxes.count() == len(ids) + 1
+    assert default_inside.ids() == ids
+    assert default_inside.boxes.count() == len(ids) + 1
     for place in range(1, len(ids), 2):
-        inside.boxes.nth(place).click()
+        default_inside.boxes.nth(place).click()
         row = rows[place - 1].exp()
-        shown = inside.odds()
+        shown = default_inside.odds()
         assert list(shown)[:10] == row.topk(10).indices.tolist()
         assert set(shown) == {*row.topk(10).indices.tolist(), ids[place]}
         assert list(shown.values()) == pytest.approx(row[list(shown)].tolist(), rel=1e-3, abs=1e-7)
         rank = int((row > row[ids[place]]).sum()) + 1
-        assert f"Choice {rank:,} of the model's" in inside.page.locator("#internals .came").inner_text()
-        assert f"position {place} · id {ids[place]}" in inside.page.locator("#internals .facts").inner_text()
-        (came,) = inside.page.locator("#internals tr[data-came]").all()
+        assert f"Choice {rank:,} of the model's" in default_inside.page.locator("#internals .came").inner_text()
+        assert f"position {place} · id {ids[place]}" in default_inside.page.locator("#internals .facts").inner_text()
+        (came,) = default_inside.page.locator("#internals tr[data-came]").all()
         assert came.get_attribute("data-id") == str(ids[place]) and "came" in came.inner_text()
-    inside.boxes.first.click()
-    assert "No text comes before it" in inside.page.locator("#internals .came").inner_text()
-    assert inside.rows.count() == 0
+    default_inside.boxes.first.click()
+    assert "No text comes before it" in default_inside.page.locator("#internals .came").inner_text()
+    assert default_inside.rows.count() == 0
 
 
 @in_a_browser
 def test_the_blank_shows_the_next_tokens_distribution_and_is_open_at_first(
-    inside: Inside, default_model: Model
+    default_inside: Inside, default_model: Model
 ) -> None:
-    inside.read("The sea and the")
+    default_inside.read("The sea and the")
     row = plain_rows(default_model, default_model.tokenizer("The sea and the").input_ids)[-1].exp()
-    assert inside.boxes.last.locator(".spelled").inner_text() == "[____]"
-    assert inside.boxes.last.get_attribute("aria-current") == "true"
-    assert list(inside.odds()) == row.topk(10).indices.tolist()
-    assert list(inside.odds().values()) == pytest.approx(row.topk(10).values.tolist(), rel=1e-3)
-    assert inside.page.locator("#internals tr[data-came]").count() == 0
+    assert default_inside.boxes.last.locator(".spelled").inner_text() == "[____]"
+    assert default_inside.boxes.last.get_attribute("aria-current") == "true"
+    assert list(default_inside.odds()) == row.topk(10).indices.tolist()
+    assert list(default_inside.odds().values()) == pytest.approx(row.topk(10).values.tolist(), rel=1e-3)
+    assert default_inside.page.locator("#internals tr[data-came]").count() == 0
 
 
 @in_a_browser
-def test_template_tokens_are_marked_not_by_colour_alone(inside: Inside, default_model: Model) -> None:
+def test_template_tokens_are_marked_not_by_colour_alone(inside: Inside, small_model: Model) -> None:
     talk = [{"role": "user", "content": "Say 🙂\nnow"}, {"role": "assistant", "content": "The old"}]
     inside.talk(*talk)
-    written = default_model.tokenizer("The old", add_special_tokens=False).input_ids
-    assert inside.ids() == [*template_of(default_model, talk), *written]
+    written = small_model.tokenizer("The old", add_special_tokens=False).input_ids
+    assert inside.ids() == [*template_of(small_model, talk), *written]
     template = inside.page.locator("#internals .box[data-template]")
-    special = set(default_model.tokenizer.all_special_ids)
+    special = set(small_model.tokenizer.all_special_ids)
     theirs = template.evaluate_all("all => all.map(one => Number(one.dataset.id))")
     assert special & set(inside.ids()) <= set(theirs)
     names = template.evaluate_all("all => all.map(one => one.ariaLabel)")
@@ -324,74 +331,74 @@ def test_template_tokens_are_marked_not_by_colour_alone(inside: Inside, default_
 
 
 @in_a_browser
-def test_an_end_token_is_marked(inside: Inside, default_model: Model) -> None:
-    inside.talk({"role": "user", "content": "Say yes."}, {"role": "assistant", "content": "Yes."})
+def test_an_end_token_is_marked(default_inside: Inside, default_model: Model) -> None:
+    default_inside.talk({"role": "user", "content": "Say yes."}, {"role": "assistant", "content": "Yes."})
     [end] = default_model.tokenizer.convert_tokens_to_ids([SPECIAL])
-    boxes = inside.page.locator(f"#internals .box[data-id='{end}']")
+    boxes = default_inside.page.locator(f"#internals .box[data-id='{end}']")
     assert boxes.count() and "an ending" in boxes.first.get_attribute("aria-label")
-    inside.boxes.last.click()
-    row = inside.page.locator(f"#internals tbody tr[data-id='{end}']")
+    default_inside.boxes.last.click()
+    row = default_inside.page.locator(f"#internals tbody tr[data-id='{end}']")
     assert row.get_attribute("data-end") is not None
     assert SPECIAL in row.inner_text() and row.locator(".end").inner_text() == "end"
-    assert inside.page.locator("#internals tbody tr:not([data-end]) .end").count() == 0
+    assert default_inside.page.locator("#internals tbody tr:not([data-end]) .end").count() == 0
 
 
 @in_a_browser
 def test_processed_probabilities_equal_a_softmax_and_the_sliders_send_no_request(
-    inside: Inside, default_model: Model
+    default_inside: Inside, default_model: Model
 ) -> None:
-    inside.read("The old lighthouse keeper climbed the stairs")
+    default_inside.read("The old lighthouse keeper climbed the stairs")
     ids = default_model.tokenizer("The old lighthouse keeper climbed the stairs").input_ids
     rows = plain_rows(default_model, ids)
     browsers.wait_until_idle()
-    passes, asked = default_model.engine.passes, len(inside.visit.asked)
+    passes, asked = default_model.engine.passes, len(default_inside.visit.asked)
     for place in (2, 5, len(ids)):
-        inside.boxes.nth(place).click()
+        default_inside.boxes.nth(place).click()
         for temperature in (0.5, 0.7, 1.3, 2.0):
-            inside.heat(temperature)
+            default_inside.heat(temperature)
             expected = torch.softmax(rows[place - 1].double() / temperature, -1)
-            shown = inside.odds("processed")
+            shown = default_inside.odds("processed")
             assert list(shown.values()) == pytest.approx(expected[list(shown)].tolist(), rel=0.01, abs=1e-9)
-        inside.heat(1.0)
-        assert inside.odds("processed") == inside.odds()
-        raw = inside.odds()
-        inside.heat(0.0)
-        assert next(iter(inside.odds("processed").values())) == 1
-        assert inside.odds() == raw, "raw odds are left as they are"
-    inside.visit.wait_until_asked()
-    assert (default_model.engine.passes, len(inside.visit.asked)) == (passes, asked)
+        default_inside.heat(1.0)
+        assert default_inside.odds("processed") == default_inside.odds()
+        raw = default_inside.odds()
+        default_inside.heat(0.0)
+        assert next(iter(default_inside.odds("processed").values())) == 1
+        assert default_inside.odds() == raw, "raw odds are left as they are"
+    default_inside.visit.wait_until_asked()
+    assert (default_model.engine.passes, len(default_inside.visit.asked)) == (passes, asked)
 
 
 @in_a_browser
-def test_top_p_is_exact_where_it_can_be_and_a_bound_elsewhere(inside: Inside, default_model: Model) -> None:
-    inside.read("Once upon a")
+def test_top_p_is_exact_where_it_can_be_and_a_bound_elsewhere(default_inside: Inside, default_model: Model) -> None:
+    default_inside.read("Once upon a")
     row = plain_rows(default_model, default_model.tokenizer("Once upon a").input_ids)[-1].exp()
-    inside.heat(1.0, 0.5)
+    default_inside.heat(1.0, 0.5)
     kept = int((row.sort(descending=True).values.cumsum(0) < 0.5).sum()) + 1
     best = row.topk(10)
     mass = float(row.topk(kept).values.sum())
     expected = [float(p) / mass if place < kept else 0.0 for place, p in enumerate(best.values)]
-    assert list(inside.odds("processed").values()) == pytest.approx(expected, rel=0.01)
-    inside.read("After careful")
-    inside.heat(2.0, 0.95)
-    assert {one.get_attribute("data-bound") for one in inside.rows.all()} == {"true"}
-    assert all("≤" in one.inner_text() for one in inside.rows.all())
-    assert "this is only a bound" in inside.page.locator("#internals .about").inner_text()
+    assert list(default_inside.odds("processed").values()) == pytest.approx(expected, rel=0.01)
+    default_inside.read("After careful")
+    default_inside.heat(2.0, 0.95)
+    assert {one.get_attribute("data-bound") for one in default_inside.rows.all()} == {"true"}
+    assert all("≤" in one.inner_text() for one in default_inside.rows.all())
+    assert "this is only a bound" in default_inside.page.locator("#internals .about").inner_text()
     hot = torch.softmax(plain_rows(default_model, default_model.tokenizer("After careful").input_ids)[-1] / 2, -1)
     order = hot.sort(descending=True).values
     whole = float(order[: int((order.cumsum(0) < 0.95).sum()) + 1].sum())
-    for token_id, bound in inside.odds("processed").items():
+    for token_id, bound in default_inside.odds("processed").items():
         assert float(hot[token_id]) / whole <= bound * 1.01
 
 
 @in_a_browser
-def test_parts_of_characters_are_bytes_and_white_space_has_signs(inside: Inside, default_model: Model) -> None:
-    inside.read("a 🦊\tb\n\nc ")
-    parts = inside.page.locator("#internals .box[data-part] .spelled").all_inner_texts()
+def test_parts_of_characters_are_bytes_and_white_space_has_signs(default_inside: Inside, default_model: Model) -> None:
+    default_inside.read("a 🦊\tb\n\nc ")
+    parts = default_inside.page.locator("#internals .box[data-part] .spelled").all_inner_texts()
     assert len(parts) > 1 and bytes.fromhex("".join(parts)).decode().strip() == "🦊"
-    shown = "".join(inside.page.locator("#internals .box:not([data-part]) .spelled").all_inner_texts())
+    shown = "".join(default_inside.page.locator("#internals .box:not([data-part]) .spelled").all_inner_texts())
     assert shown == "a⇥b↵↵c␣[____]" and "�" not in shown
-    texts = "".join(inside.page.locator("#internals .line > .text").all_inner_texts())
+    texts = "".join(default_inside.page.locator("#internals .line > .text").all_inner_texts())
     assert "🦊" in texts
 
 
@@ -445,12 +452,12 @@ def test_the_boxes_are_one_tab_stop_with_arrow_keys(inside: Inside) -> None:
 
 
 @in_a_browser
-def test_texts_of_people_and_models_are_never_markup(inside: Inside, default_model: Model) -> None:
+def test_texts_of_people_and_models_are_never_markup(inside: Inside, small_model: Model) -> None:
     inside.read(MARKUP)
-    assert inside.ids() == default_model.tokenizer(MARKUP, split_special_tokens=True).input_ids
+    assert inside.ids() == small_model.tokenizer(MARKUP, split_special_tokens=True).input_ids
     assert inside.page.locator("#internals :is(b:not(.place), img, script)").count() == 0
     inside.talk({"role": "user", "content": MARKUP}, {"role": "assistant", "content": MARKUP})
-    [end] = default_model.tokenizer.convert_tokens_to_ids([SPECIAL])
+    [end] = small_model.tokenizer.convert_tokens_to_ids([SPECIAL])
     typed = inside.page.locator("#internals .box[data-id]:not([data-template])")
     assert str(end) not in typed.evaluate_all("all => all.map(one => one.dataset.id)")
     assert inside.page.locator("#internals :is(img, script)").count() == 0
@@ -519,11 +526,11 @@ LOOKS = [
 @in_a_browser
 @pytest.mark.parametrize("look", LOOKS, ids=["a phone", "dark"])
 def test_it_fits_narrow_pages_and_axe_finds_no_serious_violation(
-    browser: Any, real_page: str, look: dict[str, Any]
+    page: Any, small_page: str, look: dict[str, Any]
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    with browsers.visit(browser, real_page, **look) as opened:
+    with browsers.visit_again(page, small_page, **look) as opened:
         inside = open_tab(opened)
         inside.talk(
             {"role": "user", "content": "Say 🦊 " + "again " * 60}, {"role": "assistant", "content": "a" + " " * 80}

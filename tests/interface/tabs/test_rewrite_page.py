@@ -121,8 +121,14 @@ class Rewriting:
 
 
 @pytest.fixture
-def rewriting(visit: browsers.Visit) -> Rewriting:
-    return open_tab(visit)
+def rewriting(small: browsers.Visit) -> Rewriting:
+    return open_tab(small)
+
+
+@pytest.fixture
+def default_rewriting(real: browsers.Visit) -> Rewriting:
+    """The tab with the default model, for what depends on what the model says."""
+    return open_tab(real)
 
 
 def open_tab(opened: browsers.Visit) -> Rewriting:
@@ -133,18 +139,20 @@ def open_tab(opened: browsers.Visit) -> Rewriting:
     return rewriting
 
 
-def test_the_new_text_equals_the_models_own_from_its_first_token_on(rewriting: Rewriting, default_model: Model) -> None:
-    rewriting.fill("source", SOURCE)
+def test_the_new_text_equals_the_models_own_from_its_first_token_on(
+    default_rewriting: Rewriting, default_model: Model
+) -> None:
+    default_rewriting.fill("source", SOURCE)
     expected = default_model.tokenizer.decode(greedy(default_model, conversation(default_model, READY[0], SOURCE), 12))
-    while len(rewriting.text) < len(expected) // 2:
-        rewriting.click()
-        assert expected.startswith(rewriting.text)
-        assert rewriting.text, "the first token is not lost"
+    while len(default_rewriting.text) < len(expected) // 2:
+        default_rewriting.click()
+        assert expected.startswith(default_rewriting.text)
+        assert default_rewriting.text, "the first token is not lost"
 
 
-def test_the_source_is_evaluated_once_for_ten_clicks(rewriting: Rewriting, default_model: Model) -> None:
+def test_the_source_is_evaluated_once_for_ten_clicks(rewriting: Rewriting, small_model: Model) -> None:
     rewriting.fill("source", SOURCE)
-    told = len(conversation(default_model, READY[0], SOURCE))
+    told = len(conversation(small_model, READY[0], SOURCE))
     assert rewriting.read() > told - 40, "what is told is read, beside what a template begins with"
     read = []
     for _ in range(10):
@@ -160,35 +168,35 @@ def test_the_source_is_evaluated_once_for_ten_clicks(rewriting: Rewriting, defau
     assert rewriting.text == before + " and"
 
 
-def test_an_ending_is_a_branch_that_says_so(rewriting: Rewriting, default_model: Model) -> None:
+def test_an_ending_is_a_branch_that_says_so(default_rewriting: Rewriting, default_model: Model) -> None:
     source = "The cat sat on the mat."
     ids = conversation(default_model, READY[7], source)
     *said, end = greedy(default_model, ids, 60)
     assert end in default_model.end_token_ids
     whole = default_model.tokenizer.decode(said)
-    rewriting.choose(READY[7])
-    rewriting.fill("source", source)
-    rewriting.fill("text", whole)
-    first = rewriting.branches.locator("[data-branch='0']")
+    default_rewriting.choose(READY[7])
+    default_rewriting.fill("source", source)
+    default_rewriting.fill("text", whole)
+    first = default_rewriting.branches.locator("[data-branch='0']")
     assert first.get_attribute("data-end") == "true"
     assert first.locator(".end").inner_text().startswith("end")
     assert first.locator("button").count() == 0, "an ending inserts nothing"
     first.locator(".end").click()
-    assert rewriting.text == whole
+    assert default_rewriting.text == whole
 
 
-def test_the_template_never_appears_in_text_or_buttons(rewriting: Rewriting, default_model: Model) -> None:
+def test_the_template_never_appears_in_text_or_buttons(default_rewriting: Rewriting, default_model: Model) -> None:
     special = [token for token in default_model.tokenizer.all_special_tokens if token.strip()]
     assert "<|im_end|>" in special
-    rewriting.several_words(True)
+    default_rewriting.several_words(True)
     for text in ("", "The lighthouse keeper lit the lamp.", "Yes."):
-        rewriting.fill("source", SOURCE + text)
-        rewriting.fill("text", text)
-        rewriting.page.locator("#rewrite-rest .more").click()
-        shown = rewriting.branches.inner_html()
+        default_rewriting.fill("source", SOURCE + text)
+        default_rewriting.fill("text", text)
+        default_rewriting.page.locator("#rewrite-rest .more").click()
+        shown = default_rewriting.branches.inner_html()
         assert not any(token in shown or token.replace("<", "&lt;").replace(">", "&gt;") in shown for token in special)
-        assert "assistant" not in "".join(map("".join, rewriting.rows()))
-        assert rewriting.text == text
+        assert "assistant" not in "".join(map("".join, default_rewriting.rows()))
+        assert default_rewriting.text == text
 
 
 def test_trailing_spaces_are_kept_and_not_doubled(rewriting: Rewriting) -> None:
@@ -219,34 +227,36 @@ def test_a_click_takes_one_word_unless_several_are_allowed_and_the_switch_sends_
     assert all(len(row) <= 1 for row in rewriting.rows())
 
 
-def test_line_breaks_are_arrows_on_buttons_and_breaks_in_the_text(rewriting: Rewriting) -> None:
-    rewriting.choose(READY[10])
-    rewriting.fill("source", "1. Lamps\n2. Ships\n3. Storms")
-    rewriting.fill("text", "Title: Lamps, Ships and Storms")
-    rows = rewriting.rows()
+def test_line_breaks_are_arrows_on_buttons_and_breaks_in_the_text(default_rewriting: Rewriting) -> None:
+    default_rewriting.choose(READY[10])
+    default_rewriting.fill("source", "1. Lamps\n2. Ships\n3. Storms")
+    default_rewriting.fill("text", "Title: Lamps, Ships and Storms")
+    rows = default_rewriting.rows()
     branch, found = next((index, row[0]) for index, row in enumerate(rows) if row and "\n" in row[0])
-    assert "↵" in rewriting.token(branch).inner_text() and "\n" not in rewriting.token(branch).inner_text()
-    rewriting.click(branch)
-    assert rewriting.text == "Title: Lamps, Ships and Storms" + found
+    assert (
+        "↵" in default_rewriting.token(branch).inner_text() and "\n" not in default_rewriting.token(branch).inner_text()
+    )
+    default_rewriting.click(branch)
+    assert default_rewriting.text == "Title: Lamps, Ships and Storms" + found
 
 
 @pytest.mark.parametrize("several", [False, True])
 def test_rows_are_the_models_predictions_after_the_template(
-    rewriting: Rewriting, default_model: Model, several: bool
+    default_rewriting: Rewriting, default_model: Model, several: bool
 ) -> None:
-    rewriting.several_words(several)
+    default_rewriting.several_words(several)
     for instruction, source in ((READY[3], SOURCE), ("Say it as a pirate would.", SOURCE), ("Name a colour.", "")):
         if instruction in READY:
-            rewriting.choose(instruction)
-            assert rewriting.page.locator("#rewrite-instruction").input_value() == instruction
+            default_rewriting.choose(instruction)
+            assert default_rewriting.page.locator("#rewrite-instruction").input_value() == instruction
         else:
-            rewriting.fill("instruction", instruction)
-            assert rewriting.page.locator("#rewrite-ready").input_value() == ""
-        rewriting.fill("source", source)
+            default_rewriting.fill("instruction", instruction)
+            assert default_rewriting.page.locator("#rewrite-ready").input_value() == ""
+        default_rewriting.fill("source", source)
         document = Document(default_model, token_ids=conversation(default_model, instruction, source))
         branches = sorted(document.lookahead(k=5, depth=8).branches, key=lambda one: -one.share)
         texts = [branch.text for branch in branches]
-        shown = ["".join(row) for row in rewriting.rows()]
+        shown = ["".join(row) for row in default_rewriting.rows()]
         assert all(text.startswith(row) for text, row in zip(texts, shown, strict=True)), (texts, shown)
         assert shown == texts or not several
 
@@ -308,8 +318,8 @@ def test_branches_of_another_source_refuse_the_click_visibly(rewriting: Rewritin
     rewriting.settle()
 
 
-def test_two_tabs_have_two_documents_and_lose_nothing(page: Any, real_page: str) -> None:
-    with browsers.visit_again(page, real_page) as opened:
+def test_two_tabs_have_two_documents_and_lose_nothing(page: Any, small_page: str) -> None:
+    with browsers.visit_again(page, small_page) as opened:
         opened.wait_for_status("ready")
         opened.type("The old lighthouse keeper")
         opened.wait_until_settled()
@@ -471,11 +481,11 @@ LOOKS = [
 
 @pytest.mark.parametrize("look", LOOKS, ids=["a phone", "dark"])
 def test_it_fits_narrow_pages_and_axe_finds_no_serious_violation(
-    browser: Any, real_page: str, look: dict[str, Any]
+    page: Any, small_page: str, look: dict[str, Any]
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    with browsers.visit(browser, real_page, **look) as opened:
+    with browsers.visit_again(page, small_page, **look) as opened:
         opened.wait_for_status("ready")
         rewriting = open_tab(opened)
         rewriting.fill("source", SOURCE)
