@@ -279,13 +279,33 @@ def visit(browser: Any, url: str, odds: str = "tokens", **options: Any) -> Itera
 
 
 @contextmanager
-def visit_again(page: Any, url: str, odds: str = "tokens") -> Iterator[Visit]:
+def visit_again(
+    page: Any,
+    url: str,
+    odds: str = "tokens",
+    *,
+    viewport: dict[str, int] | None = None,
+    color_scheme: str | None = None,
+) -> Iterator[Visit]:
     """The same on a page that was used before, as if nobody had been there: it is up sooner than one of its own."""
     forget(page, url)
-    with _seen(page, url, odds) as opened:
+    with _looking(page, viewport or page.viewport_size, color_scheme or "light"), _seen(page, url, odds) as opened:
         yield opened
     page.unroute_all()
     page.goto("about:blank")
+
+
+@contextmanager
+def _looking(page: Any, viewport: dict[str, int], color_scheme: str) -> Iterator[None]:
+    """The page in a window of this size, in these colours; afterwards as before, and light."""
+    before = page.viewport_size
+    page.set_viewport_size(viewport)
+    page.emulate_media(color_scheme=color_scheme)
+    try:
+        yield
+    finally:
+        page.set_viewport_size(before)
+        page.emulate_media(color_scheme="light")
 
 
 @contextmanager

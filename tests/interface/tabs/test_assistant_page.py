@@ -413,11 +413,11 @@ LOOKS = [
 
 @pytest.mark.parametrize("look", LOOKS, ids=["a phone", "dark"])
 def test_it_fits_narrow_pages_and_axe_finds_no_serious_violation(
-    browser: Any, small_page: str, look: dict[str, Any]
+    page: Any, small_page: str, look: dict[str, Any]
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    with browsers.visit(browser, small_page, **look) as opened:
+    with browsers.visit_again(page, small_page, **look) as opened:
         opened.wait_for_status("ready")
         talking = open_tab(opened)
         for content in (QUESTION, ANSWER):

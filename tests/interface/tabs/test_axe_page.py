@@ -50,8 +50,8 @@ def url(browser: Any, small_model: Model, may_go_on: threading.Event) -> Iterato
 
 
 @pytest.fixture(params=LOOKS)
-def opened(request: Any, browser: Any, url: str, may_go_on: threading.Event) -> Iterator[Visit]:
-    with browsers.visit(browser, url, odds="words", **LOOKS[request.param]) as visit:
+def opened(request: Any, page: Any, url: str, may_go_on: threading.Event) -> Iterator[Visit]:
+    with browsers.visit_again(page, url, odds="words", **LOOKS[request.param]) as visit:
         visit.wait_for_status("ready")
         yield visit
         may_go_on.set()

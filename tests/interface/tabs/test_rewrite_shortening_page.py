@@ -133,11 +133,11 @@ LOOKS = [
 
 @pytest.mark.parametrize("look", LOOKS, ids=["a phone", "dark"])
 def test_the_offer_and_the_shortened_source_fit_and_axe_finds_no_violation(
-    browser: Any, tiny_page: str, look: dict[str, Any]
+    page: Any, tiny_page: str, look: dict[str, Any]
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    with browsers.visit(browser, tiny_page, **look) as opened:
+    with browsers.visit_again(page, tiny_page, **look) as opened:
         opened.wait_for_status("ready")
         rewriting = open_tab(opened)
         too_long(rewriting)

@@ -813,10 +813,10 @@ OURS = ["#branches", "#coverage", ".sheet", ".controls", "#status", ".masthead",
 
 @pytest.mark.slow
 @pytest.mark.parametrize("look", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 360, "height": 740}}])
-def test_axe_finds_no_serious_violation_in_our_markup(browser: Any, tiny_page: str, look: dict[str, Any]) -> None:
+def test_axe_finds_no_serious_violation_in_our_markup(page: Any, tiny_page: str, look: dict[str, Any]) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    with browsers.visit(browser, tiny_page, **look) as opened:
+    with browsers.visit_again(page, tiny_page, **look) as opened:
         opened.wait_for_status("ready")
         opened.fill(PROMPT)
         opened.wait_until_settled()
