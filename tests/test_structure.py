@@ -19,6 +19,7 @@ CORE, INTERFACE = "lookahead_core", "interface"
 PACKAGES = [
     "app.py",
     INTERFACE,
+    f"{INTERFACE}/check_space",
     f"{INTERFACE}/tabs",
     f"{INTERFACE}/branch_view",
     f"{INTERFACE}/web",
