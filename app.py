@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
-MODEL_ARGUMENTS = ("model", "device", "device_map", "dtype", "engine", "trust_remote_code")
+SETTING_ARGUMENTS = (
+    *("model", "device", "device_map", "dtype", "engine", "trust_remote_code"),
+    *("auth", "root_path", "mcp"),
+)
 """Arguments that override the setting of the same name."""
 CHOICES = {
     "device": ("auto", "cpu", "cuda", "mps"),
@@ -41,6 +44,8 @@ environment:
   LOOKAHEAD_CACHE_MB (2048) limits the memory of the KV caches of all documents together.
   LOOKAHEAD_HUB_TIMEOUT (3) is how many seconds to wait for the Hub before the default model comes from elsewhere.
   LOOKAHEAD_ADDRESS is the page's address for other people, used in the links that it makes.
+  LOOKAHEAD_AUTH, LOOKAHEAD_ROOT_PATH and LOOKAHEAD_MCP (true or false) set --auth, --root-path and --mcp. Only
+  a variable keeps passwords out of the list of processes.
 """
 
 
@@ -84,7 +89,13 @@ def parser() -> Parser:
         help="The address to listen on: 127.0.0.1 for this computer only, 0.0.0.0 for everybody.",
     )
     add("--share", action="store_true", help="Also open a public link through a server of Gradio.")
-    add("--mcp", action="store_true", help="Also offer the calls as MCP tools.")
+    add("--mcp", action="store_true", default=None, help="Also offer the calls as MCP tools.")
+    add(
+        "--auth",
+        metavar="ACCOUNTS",
+        help="Let in only who signs in: name:password, several separated by commas. It holds for the calls too.",
+    )
+    add("--root-path", metavar="PATH", help="The path or URL under which a proxy serves the page, such as /lookahead.")
     return created
 
 
@@ -99,12 +110,17 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     """The settings: from the environment, overridden by the arguments. Raises ValueError for an invalid one."""
     from lookahead_core import Settings
 
-    overrides = {name: getattr(arguments, name) for name in MODEL_ARGUMENTS if getattr(arguments, name) is not None}
+    overrides = {name: getattr(arguments, name) for name in SETTING_ARGUMENTS if getattr(arguments, name) is not None}
     if "device" in overrides or "device_map" in overrides:
         overrides = {"device": "auto", "device_map": ""} | overrides
     settings = replace(Settings.from_env(), **overrides)
     if settings.address and not settings.address.startswith(("http://", "https://")):
         raise ValueError(f"LOOKAHEAD_ADDRESS is {settings.address!r}, and must begin with http:// or https://.")
+    if settings.root_path and not settings.root_path.startswith(("/", "http://", "https://")):
+        raise ValueError(
+            f"LOOKAHEAD_ROOT_PATH (--root-path) is {settings.root_path!r}, and must begin with /, http:// or https://."
+        )
+    accounts_of(settings.auth)
     if settings.device != "auto" and settings.device_map:
         raise ValueError(
             f"LOOKAHEAD_DEVICE (--device) is {settings.device!r} and LOOKAHEAD_DEVICE_MAP (--device-map) is "
@@ -115,6 +131,17 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
             chosen = getattr(settings, name)
             raise ValueError(f"LOOKAHEAD_{name.upper()} is {chosen!r}, and must be one of {', '.join(allowed)}.")
     return settings
+
+
+def accounts_of(auth: str) -> list[tuple[str, str]] | None:
+    """The names and passwords in LOOKAHEAD_AUTH; None if it is empty. Raises ValueError, without any password in it."""
+    accounts = [tuple(part.strip() for part in account.split(":", 1)) for account in auth.split(",") if account.strip()]
+    for number, account in enumerate(accounts, 1):
+        if len(account) != 2 or not all(account):
+            raise ValueError(f"LOOKAHEAD_AUTH (--auth) must be name:password, and entry {number} is not.")
+    if len({name for name, *_ in accounts}) < len(accounts):
+        raise ValueError("LOOKAHEAD_AUTH (--auth) has a name twice: give each person one entry.")
+    return [(name, password) for name, password in accounts] or None
 
 
 def model_loader(settings: Settings, revision: str | None) -> Callable[..., Model]:
@@ -128,6 +155,17 @@ def model_loader(settings: Settings, revision: str | None) -> Callable[..., Mode
     return load
 
 
+def __getattr__(name: str) -> object:
+    """Build `demo`, the page with the settings of the environment, when it is first read; `main` starts such a page."""
+    if name != "demo":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from interface import ModelLoader, build
+
+    settings = settings_of(parser().parse_args([]))
+    globals()[name] = build(ModelLoader(model_loader(settings, None)), settings.address or None)
+    return globals()[name]
+
+
 def main() -> None:
     """Read the arguments, start the server, then load the model."""
     arguments = parser().parse_args()
@@ -135,8 +173,8 @@ def main() -> None:
         settings = settings_of(arguments)
     except ValueError as error:
         parser().exit(2, f"{error}\n")
-    if arguments.mcp and find_spec("mcp") is None:
-        parser().exit(2, '--mcp needs the package mcp: pip install "gradio[mcp]", and start again.\n')
+    if settings.mcp and find_spec("mcp") is None:
+        parser().exit(2, '--mcp (LOOKAHEAD_MCP) needs the package mcp: pip install "gradio[mcp]", and start again.\n')
     from lookahead_core.import_logs import quiet_import_logs
 
     quiet_import_logs()
@@ -147,9 +185,10 @@ def main() -> None:
     loader = ModelLoader(model_loader(settings, arguments.revision))
     page = build(loader, settings.address or None)
     address = {"server_name": arguments.host, "server_port": arguments.port, "share": arguments.share}
+    access = {"auth": accounts_of(settings.auth), "root_path": settings.root_path or None}
     os.environ["GRADIO_DEBUG"] = "0"  # else `launch` would block
     try:
-        page.launch(**address, mcp_server=arguments.mcp, prevent_thread_lock=True, **launch_options(loader))
+        page.launch(**address, **access, mcp_server=settings.mcp, prevent_thread_lock=True, **launch_options(loader))
     except OSError:
         ports = f"port {arguments.port}" if arguments.port else "any port from 7860 on"
         ports += f" of {arguments.host}" if arguments.host else ""

@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 
 from interface.http import assets, endpoints, gradio_calls
 from interface.http.request_gate import RequestGate
+from interface.http.sign_in import SignIn
 from interface.http.unreadable_requests import answer_unreadable_requests
 from interface.server.guess_service import GuessService
 from interface.server.model_loading import ModelLoader
@@ -66,7 +67,8 @@ def launch_options(loader: ModelLoader) -> dict[str, Any]:
     """Return keyword arguments for `gr.Blocks.launch` of the page that `build` has made with the same loader.
 
     They hold the theme, the style sheet, links that load the scripts, the HTTP routes of scripts and calls, and
-    `RequestGate` as middleware; and they switch off parts of Gradio that the page does not use, such as uploads.
+    `SignIn` and `RequestGate` as middleware; and they switch off parts of Gradio that the page does not use, such as
+    uploads.
     """
     return {
         "theme": theme(),
@@ -79,6 +81,6 @@ def launch_options(loader: ModelLoader) -> dict[str, Any]:
         "max_file_size": 1,  # in bytes: nothing is uploaded, the page opens files itself
         "app_kwargs": {
             "routes": [assets.route(), *endpoints.routes(loader)],
-            "middleware": [Middleware(RequestGate)],
+            "middleware": [Middleware(SignIn), Middleware(RequestGate)],
         },
     }

@@ -42,6 +42,12 @@ class Settings:
     """Seconds to wait for the Hub before other sources are tried. LOOKAHEAD_HUB_TIMEOUT"""
     address: str = ""
     """The public address of the page, for the links that it makes. LOOKAHEAD_ADDRESS"""
+    auth: str = field(default="", repr=False)
+    """Names and passwords of those who may use the page: name:password, separated by commas. LOOKAHEAD_AUTH"""
+    root_path: str = ""
+    """The path or URL under which a proxy serves the page; empty for the root of its host. LOOKAHEAD_ROOT_PATH"""
+    mcp: bool = False
+    """Whether the calls are offered as MCP tools. LOOKAHEAD_MCP"""
 
     @property
     def cache_bytes(self) -> int:

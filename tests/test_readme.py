@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import app
 import lookahead_core
 from lookahead_core import Model, Settings
 from lookahead_core.strategies.branch_growth import Growth
@@ -17,7 +18,7 @@ from tests.speculation.test_speculation import Steady
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
-    *(Path(name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(Path(name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     *sorted(file.relative_to(ROOT) for file in (ROOT / "docs").glob("*.md")),
 ]
 FOLDERS = ("benchmarks", "docs", "interface", "lookahead_core", "tests")
@@ -103,9 +104,27 @@ def test_every_document_is_in_the_readmes_list() -> None:
         assert f"({page.as_posix()})" in text_of("README.md"), page
 
 
-def test_every_setting_is_documented_and_no_other() -> None:
-    named = set(re.findall(r"`(LOOKAHEAD_[A-Z_]+)`", text_of("docs/settings.md")))
-    assert named == {f"LOOKAHEAD_{field.name.upper()}" for field in fields(Settings)}
+def settings_table() -> list[list[str]]:
+    """The rows of the table of settings: variable, option, default and meaning, without the backticks."""
+    rows = re.findall(r"^\|(.+)\|$", text_of("docs/settings.md"), re.M)[2:]
+    return [[cell.strip().strip("`") for cell in row.split("|")] for row in rows]
+
+
+def test_every_setting_is_documented_with_its_default_and_no_other() -> None:
+    defaults = {variable: default for variable, _, default, _ in settings_table() if variable.startswith("LOOKAHEAD_")}
+    written = {"False": "false", str(Path.home() / ".cache" / "lookahead"): "~/.cache/lookahead", "3.0": "3"}
+    values = {f"LOOKAHEAD_{field.name.upper()}": str(getattr(Settings(), field.name)) for field in fields(Settings)}
+    expected = {name: written.get(value, value) for name, value in values.items()}
+    assert defaults == expected | {"LOOKAHEAD_MODEL": "the default model"}
+
+
+def test_every_option_of_the_app_is_documented_beside_the_variable_that_it_overrides() -> None:
+    options = {option: variable for variable, option, _, _ in settings_table() if option}
+    existing = {name: action.dest for action in app.parser()._actions for name in action.option_strings}
+    existing = {name: dest for name, dest in existing.items() if dest != "help"}
+    assert set(options) == set(existing)
+    for option, dest in existing.items():
+        assert (options[option] == f"LOOKAHEAD_{dest.upper()}") == (dest in app.SETTING_ARGUMENTS), option
 
 
 def test_every_package_has_its_reason() -> None:

@@ -30,6 +30,9 @@ DEFAULTS = {
     "cache_mb": 2048,
     "hub_timeout": 3.0,
     "address": "",
+    "auth": "",
+    "root_path": "",
+    "mcp": False,
 }
 """As the README lists them; the cache folder depends on the machine."""
 
@@ -66,6 +69,9 @@ def test_settings_that_are_not_set_have_their_defaults(monkeypatch: pytest.Monke
         ("cache_mb", "1", 1),
         ("hub_timeout", "0.25", 0.25),
         ("address", "https://example.org/", "https://example.org/"),
+        ("auth", "ada:one", "ada:one"),
+        ("root_path", "/class", "/class"),
+        ("mcp", "true", True),
     ],
 )
 def test_each_setting_comes_from_its_variable(

@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import gradio as gr
 import pytest
 
 import app
@@ -52,7 +53,7 @@ def test_help_names_every_argument_and_every_variable() -> None:
     ended = run_app("--help")
     assert ended.returncode == 0
     arguments = ("model", "revision", "device", "device-map", "dtype", "engine", "trust-remote-code")
-    for name in (*arguments, "port", "host", "share", "mcp"):
+    for name in (*arguments, "port", "host", "share", "mcp", "auth", "root-path"):
         assert f"\n  --{name} " in ended.stdout, name
     for name in (each.name.upper() for each in fields(Settings)):
         assert f"LOOKAHEAD_{name}" in ended.stdout
@@ -76,6 +77,9 @@ def test_a_bad_argument_is_one_sentence_and_exit_code_2(arguments: list[str]) ->
         {"LOOKAHEAD_ENGINE": "steam"},
         {"LOOKAHEAD_ADDRESS": "javascript:alert(1)"},
         {"LOOKAHEAD_TRUST_REMOTE_CODE": "perhaps"},
+        {"LOOKAHEAD_MCP": "perhaps"},
+        {"LOOKAHEAD_ROOT_PATH": "lookahead"},
+        {"LOOKAHEAD_AUTH": "ada"},
         {"LOOKAHEAD_DEVICE": "cpu", "LOOKAHEAD_DEVICE_MAP": "auto"},
     ],
 )
@@ -149,6 +153,48 @@ def test_remote_code_is_trusted_by_an_argument_or_a_variable(
     if variable is not None:
         monkeypatch.setenv("LOOKAHEAD_TRUST_REMOTE_CODE", variable)
     assert app.settings_of(app.parser().parse_args(words)).trust_remote_code is trusted
+
+
+@pytest.mark.parametrize(
+    ("auth", "accounts"),
+    [
+        ("", None),
+        (" ", None),
+        ("ada:one", [("ada", "one")]),
+        ("ada:a:b, ben:two,", [("ada", "a:b"), ("ben", "two")]),
+    ],
+)
+def test_accounts_are_names_and_passwords(auth: str, accounts: list[tuple[str, str]] | None) -> None:
+    assert app.accounts_of(auth) == accounts
+
+
+@pytest.mark.parametrize(
+    "auth", ["hunter2", "ada:hunter2,ben:", ":hunter2", "ada:hunter2,ada:other", "ada:hunter2,ben"]
+)
+def test_accounts_with_a_mistake_are_refused_and_no_password_is_shown(auth: str) -> None:
+    with pytest.raises(ValueError, match=r"^LOOKAHEAD_AUTH \(--auth\)") as refused:
+        app.accounts_of(auth)
+    assert "hunter2" not in str(refused.value)
+    assert "hunter2" not in repr(Settings(auth=auth))
+
+
+def test_sign_in_root_path_and_mcp_come_from_variables_or_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(*words: str) -> tuple[str, str, bool]:
+        settings = app.settings_of(app.parser().parse_args(words))
+        return settings.auth, settings.root_path, settings.mcp
+
+    assert chosen() == ("", "", False)
+    assert chosen("--auth", "ada:one", "--root-path", "/a", "--mcp") == ("ada:one", "/a", True)
+    for name, value in (("AUTH", "ben:two"), ("ROOT_PATH", "https://example.org/b"), ("MCP", "true")):
+        monkeypatch.setenv(f"LOOKAHEAD_{name}", value)
+    assert chosen() == ("ben:two", "https://example.org/b", True)
+    assert chosen("--auth", "ada:one", "--root-path", "/a") == ("ada:one", "/a", True)
+
+
+def test_demo_is_the_page_and_is_built_once() -> None:
+    assert isinstance(app.demo, gr.Blocks) and app.demo is app.demo
+    with pytest.raises(AttributeError, match="has no attribute 'pages'"):
+        app.pages  # noqa: B018
 
 
 def test_a_model_that_cannot_be_loaded_gets_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
