@@ -16,7 +16,7 @@ from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
     from interface.server.model_loading import ModelLoader
-    from lookahead_core.serving.calls import Calls
+    from lookahead_core.serving.calls import Calls, Reading
 
 NAMES = (
     "next_token", "continue_messages", "logprobs", "highlights", "gen_revisions", "lookahead", "generate",
@@ -70,8 +70,12 @@ class CallRunner:
         self._seconds = seconds
         self._running = self._checking = 0
 
-    async def answer(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def answer(
+        self, name: str, arguments: Mapping[str, Any], on_reading: Callable[[Reading], None] | None = None
+    ) -> dict[str, Any]:
         """Return the result of the call with that name, which must be one of NAMES, as JSON values.
+
+        `on_reading` is called with each `Reading` among the call's steps, in the scheduler's thread.
 
         Raises NotReady without a loaded model, ValueError for invalid arguments (see `checked`), TooMany if too many
         calls run or wait for their check, NoRoom if the scheduler takes no more jobs, TooMuch once the call has used up
@@ -86,7 +90,7 @@ class CallRunner:
             )
         self._running += 1
         try:
-            return await self._run(self._limited_steps(name, valid))
+            return await self._run(self._limited_steps(name, valid), on_reading)
         finally:
             self._running -= 1
 
@@ -123,25 +127,28 @@ class CallRunner:
         if self.loader.model is None:
             raise NotReady(f"The model is not loaded yet ({loading.sentence}): try again soon.")
 
-    def _limited_steps(self, name: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any] | None]:
-        """Yield a call's steps: None after each pass, then the result.
+    def _limited_steps(self, name: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any] | Reading | None]:
+        """Yield a call's steps: None or a `Reading` after each pass, then the result.
 
-        Raises TooMuch in place of a None if all steps so far have taken more than the allowed seconds of model time.
+        Raises TooMuch in place of a step before the result if all steps so far have taken more than the allowed
+        seconds of model time.
         """
         spent, began = 0.0, time.perf_counter()
         # Closing returns the call's tree to the pool at once, in the scheduler's thread.
         with closing(self._calls.steps(name, arguments)) as steps:
             for fact in steps:
                 spent += time.perf_counter() - began
-                if fact is None and spent > self._seconds:
+                if not isinstance(fact, dict) and spent > self._seconds:
                     raise TooMuch(
                         f"This call has used the model for {self._seconds:g} seconds, which is the limit: ask for less."
                     )
                 yield fact
                 began = time.perf_counter()
 
-    async def _run(self, steps: Iterator[dict[str, Any] | None]) -> dict[str, Any]:
-        """Run all steps in the scheduler's thread and return the last one that is not None; there must be one.
+    async def _run(
+        self, steps: Iterator[dict[str, Any] | Reading | None], on_reading: Callable[[Reading], None] | None
+    ) -> dict[str, Any]:
+        """Run all steps in the scheduler's thread and return the result, which must be among them.
 
         Raises the error of a step, and NoRoom if the scheduler takes no more jobs. To cancel this stops the steps after
         the running one.
@@ -155,9 +162,11 @@ class CallRunner:
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(_settle, answer, results, error)
 
-        def step(fact: dict[str, Any] | None) -> None:
-            if fact is not None:
+        def step(fact: dict[str, Any] | Reading | None) -> None:
+            if isinstance(fact, dict):
                 results.append(fact)
+            elif fact is not None and on_reading is not None:
+                on_reading(fact)
 
         self.loader.scheduler.submit(steps, caller, on_step=step, on_end=end)
         try:

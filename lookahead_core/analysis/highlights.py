@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator
 
@@ -23,8 +22,10 @@ from lookahead_core.analysis.token_facts import TokenFacts, observe
 from lookahead_core.analysis.window_reading import WindowReader
 from lookahead_core.document.cost_meter import CostMeter
 from lookahead_core.document.document import Document
+from lookahead_core.engines.engine import Engine
 from lookahead_core.errors import LookaheadError
 from lookahead_core.steps import last_step
+from lookahead_core.tree import Node
 from lookahead_core.validation import check_integer
 
 MAX_ALTERNATIVES = 20
@@ -55,7 +56,11 @@ def highlights_steps(document: Document, k: int = 5) -> Iterator[HighlightsStep]
     meter = CostMeter(document.model.engine, document.tree)
     windows = reading_windows(document)
     total = sum(window.end - window.begin for window in windows)
-    reader = WindowReader(functools.partial(observe, k=k), ("highlight", k))
+
+    def facts_of(engine: Engine, nodes: list[Node], token_ids: list[int]) -> Iterator[TokenFacts]:
+        return observe(engine.score(nodes).logits_of(nodes), token_ids, k)
+
+    reader = WindowReader(facts_of, ("highlight", k))
     for read in reader.read(document, windows):
         yield HighlightsStep(read, total)
     read_from = {token: window.start for window in windows for token in range(window.begin, window.end)}

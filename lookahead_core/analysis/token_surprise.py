@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import torch
-
 from lookahead_core.analysis.text_spans import reading_windows
 from lookahead_core.analysis.window_reading import WindowReader
 from lookahead_core.document.document import Document
+from lookahead_core.engines.engine import Engine, next_logprobs
+from lookahead_core.tree import Node
 
 OVERLAP = 0.04
 """The share of a window that the next one evaluates again: the passes have less than 1.05 times the text's tokens."""
-MAX_PRECISE = 60.0
-"""Maximum surprise, in nats, for which the probability is a precise float32 number."""
-SLICE = 8
-"""Number of rows of logits that are normalised at once, so that they stay in the processor's cache."""
 
 
 def surprise_steps(document: Document, surprises: list[float | None]) -> Iterator[int]:
@@ -27,21 +23,12 @@ def surprise_steps(document: Document, surprises: list[float | None]) -> Iterato
     opening leaves no room, or if the text changes between two steps.
     """
     surprises += [None] * len(document.token_ids)
-    reader = WindowReader(surprises_of, "surprise")
+    reader = WindowReader(_surprises, "surprise")
     yield from reader.read(document, reading_windows(document, OVERLAP))
     for token, surprise in reader.facts.items():
         surprises[token] = surprise
 
 
-def surprises_of(logits: torch.Tensor, token_ids: list[int]) -> list[float]:
-    """Return -log p, in nats, of each of `token_ids` under the row of `logits` with the same index."""
-    ids = torch.tensor(token_ids, device=logits.device)[:, None]
-    buffer = torch.empty_like(logits[:SLICE])  # shared by all slices: logsumexp allocates, and takes four times as long
-    own = [
-        torch.softmax(rows, -1, out=buffer[: len(rows)]).gather(1, some)[:, 0]
-        for rows, some in zip(logits.split(SLICE), ids.split(SLICE), strict=True)
-    ]
-    surprises = -torch.cat(own).log()
-    imprecise = (surprises > MAX_PRECISE).nonzero()[:, 0]
-    surprises[imprecise] = logits[imprecise].logsumexp(-1) - logits[imprecise].gather(1, ids[imprecise])[:, 0]
-    return surprises.clamp_min(0).tolist()
+def _surprises(engine: Engine, nodes: list[Node], token_ids: list[int]) -> list[float]:
+    """Return -log p, in nats, of the token `token_ids[i]` after `nodes[i]`."""
+    return [0.0 if logprob >= 0 else -logprob for logprob in next_logprobs(engine, nodes, token_ids)]

@@ -1,15 +1,13 @@
-"""`WindowReader`: evaluates a text window by window, and computes a fact about each token from the logits before it."""
+"""`WindowReader`: evaluates a text window by window, and computes a fact about each of its tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar, cast
 
-import torch
-
 from lookahead_core.analysis.text_spans import ReadingWindow, node_before
 from lookahead_core.document.document import Document
-from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK
+from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK, Engine
 from lookahead_core.errors import LookaheadError
 from lookahead_core.tree import Node
 
@@ -24,8 +22,8 @@ class WindowReader(Generic[T]):
     Facts are kept in the tree: a second reader with the same key needs no passes for them.
     """
 
-    def __init__(self, facts_of: Callable[[torch.Tensor, list[int]], Iterable[T]], key: Hashable) -> None:
-        """`facts_of` takes rows of logits and the id of the token after each; it returns a fact per row, never None.
+    def __init__(self, facts_of: Callable[[Engine, list[Node], list[int]], Iterable[T]], key: Hashable) -> None:
+        """`facts_of` takes an engine, nodes, and the id of the token after each; it returns their facts, never None.
 
         `key` is different for each kind of fact.
         """
@@ -61,7 +59,7 @@ class WindowReader(Generic[T]):
             nodes = [node for node in chunk if node in token_after]
             if nodes:
                 next_ids = [token_ids[token_after[node]] for node in nodes]
-                found = self._facts_of(engine.score(nodes).logits_of(nodes), next_ids)
+                found = self._facts_of(engine, nodes, next_ids)
                 for node, token_id, fact in zip(nodes, next_ids, found, strict=True):
                     tree.memoize(node, (self._key, token_id), fact)
                 yield token_after[nodes[-1]] + 1 - window.begin

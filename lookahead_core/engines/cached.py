@@ -16,6 +16,7 @@ import torch
 from lookahead_core.engines import engine as base
 from lookahead_core.engines.attention import ATTENTION
 from lookahead_core.engines.cache import FlatCache
+from lookahead_core.engines.cpu.output_head import CompiledHead
 from lookahead_core.engines.cpu.prepare import Computation
 from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK, NodeScores, group_by_tree, select_logits
 from lookahead_core.engines.joint_cache import joint_cache, joint_masks
@@ -80,6 +81,19 @@ class CachedEngine:
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
         with self._lock, torch.inference_mode():
             return NodeScores.joined(list(self._score_in_passes(nodes, hidden=hidden)))
+
+    def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
+        """See `NextTokenEngine.next_logprobs`; a compiled output matrix computes them without rows of logits."""
+        head = self.model_copy.get_output_embeddings()
+        if not isinstance(head, CompiledHead):
+            return self.score(nodes).next_logprobs(nodes, token_ids)
+        wanted, found = dict(zip(nodes, token_ids, strict=True)), dict[Node, float]()
+        with self._lock, torch.inference_mode():
+            for part in self._score_in_passes(nodes, hidden=True, logits=False):
+                assert part.hidden is not None
+                values = head.next_logprobs(part.hidden, [wanted[node] for node in part.nodes])
+                found.update(zip(part.nodes, values.tolist(), strict=True))
+        return [found[node] for node in nodes]
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
         with self._lock:
@@ -167,45 +181,50 @@ class CachedEngine:
                 current = current.parent
         return sorted(found, key=lambda node: node.depth)
 
-    def _score_in_passes(self, nodes: Sequence[Node], *, hidden: bool) -> Iterator[NodeScores]:
+    def _score_in_passes(self, nodes: Sequence[Node], *, hidden: bool, logits: bool = True) -> Iterator[NodeScores]:
         """Generator: make the forward passes that `nodes` need, and yield the scores of each pass that has any of them.
 
-        Ancestors that are not cached are computed too, without scores. With `hidden`, the scores have hidden states. If
-        several trees do not fit together, all are computed again, one after the other, so a node may come twice. Raises
-        CacheFull if the nodes of one tree do not fit.
+        Ancestors that are not cached are computed too, without scores. With `hidden`, the scores have hidden states;
+        without `logits` these only, and no rows of logits. If several trees do not fit together, all are computed
+        again, one after the other, so a node may come twice. Raises CacheFull if the nodes of one tree do not fit.
         """
         groups = group_by_tree(nodes)
         try:
-            yield from self._score_groups(groups, PREFILL_CHUNK if self.joins else 0, hidden)
+            yield from self._score_groups(groups, PREFILL_CHUNK if self.joins else 0, hidden, logits)
         except CacheFull:
             if len(groups) == 1:
                 raise
             # There is no room for all trees at once. One after the other, each may clear the caches of the others.
             for tree, members in groups.items():
-                yield from self._score_groups({tree: members}, 0, hidden)
+                yield from self._score_groups({tree: members}, 0, hidden, logits)
 
-    def _score_groups(self, groups: dict[TokenTree, list[Node]], joined: int, hidden: bool) -> Iterator[NodeScores]:
+    def _score_groups(
+        self, groups: dict[TokenTree, list[Node]], joined: int, hidden: bool, logits: bool
+    ) -> Iterator[NodeScores]:
         """Generator: compute the nodes in `groups` and their uncached ancestors, and yield scores pass by pass.
 
         Scores are those of nodes in `groups`; passes with ancestors only yield nothing. Trees share passes of up to
         `joined` nodes; with 0 each has its own.
-        With `hidden`, the scores have hidden states. Raises CacheFull, see `_make_room`.
+        With `hidden`, the scores have hidden states; without `logits`, no logits. Raises CacheFull, see `_make_room`.
         """
         self._mark_used(groups)
         pending = [(tree, self._pending(tree, members)) for tree, members in groups.items()]
         wanted = {node for members in groups.values() for node in members}
         for segments in _split_into_passes(pending, wanted, joined):
-            logits, vectors = self._pass(segments, hidden)
+            rows, vectors = self._pass(segments, hidden, logits)
             nodes = [segment.nodes[index] for segment in segments for index in segment.wanted]
             if nodes:
-                yield NodeScores(nodes, logits, vectors)
+                yield NodeScores(nodes, rows, vectors)
 
-    def _pass(self, segments: list[PassSegment], hidden: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def _pass(
+        self, segments: list[PassSegment], hidden: bool = False, with_logits: bool = True
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Run one forward pass over the segments, each of another tree, and assign slots to the uncached nodes.
 
         Returns the logits of the requested nodes (`PassSegment.wanted`, in order, segment by segment) in float32, of
         shape (nodes, vocabulary), and with `hidden` the inputs of the output matrix for them, of shape (nodes, width);
-        otherwise None. Raises CacheFull before the pass, see `_make_room`.
+        otherwise None. Without `with_logits`, there are 0 rows of logits. Raises CacheFull before the pass, see
+        `_make_room`.
         """
         caches = [self._cache(segment.tree) for segment in segments]
         self._make_room(segments, caches)
@@ -228,8 +247,9 @@ class CachedEngine:
         wanted = torch.tensor(indices, dtype=torch.int64, device=device)
         if self._keeps_logits:
             arguments["logits_to_keep"] = wanted
-        with _captured_head_input(self.model_copy, hidden) as captured:
-            logits = select_logits(self.model_copy(**arguments).logits, wanted, len(nodes))[0]
+        with _captured_head_input(self.model_copy, hidden, with_logits) as captured:
+            logits = self.model_copy(**arguments).logits
+        logits = select_logits(logits, wanted, len(nodes))[0] if with_logits else logits[0]
         self.passes += 1
         for (segment, cache), added in zip(pairs, fresh, strict=True):
             cache.add(added)
@@ -321,17 +341,22 @@ class CachedEngine:
 
 
 @contextmanager
-def _captured_head_input(model: Any, wanted: bool) -> Iterator[list[torch.Tensor]]:
+def _captured_head_input(model: Any, wanted: bool, with_logits: bool) -> Iterator[list[torch.Tensor]]:
     """Context manager that yields a list, to which each pass of `model` in its body appends the output matrix's input.
 
     That is a tensor of shape (1, positions, width), for the positions whose logits the pass computes. The list stays
-    empty unless `wanted`.
+    empty unless `wanted`. Without `with_logits`, which needs `wanted`, the output matrix computes no positions.
     """
     captured: list[torch.Tensor] = []
     if not wanted:
         yield captured
         return
-    hook = model.get_output_embeddings().register_forward_pre_hook(lambda _, args: captured.append(args[0]))
+
+    def capture(_: Any, arguments: tuple[torch.Tensor]) -> tuple[torch.Tensor] | None:
+        captured.append(arguments[0])
+        return None if with_logits else (arguments[0][:, :0],)
+
+    hook = model.get_output_embeddings().register_forward_pre_hook(capture)
     try:
         yield captured
     finally:

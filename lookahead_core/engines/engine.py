@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 
@@ -17,6 +17,10 @@ PREFILL_CHUNK = 512
 """Tokens per pass while a long text is prefilled. Between chunks a caller can show progress, or stop."""
 MAX_LAST_CHUNK = 768
 """Tokens in the last chunk at most: a short remainder in a pass of its own would cost more than its share."""
+SLICE = 8
+"""Rows of logits that are normalised at once, so that they stay in the processor's cache."""
+MIN_PRECISE = -60.0
+"""Log-probability, in nats, down to which the probability itself is a precise float32 number."""
 
 
 class Engine(Protocol):
@@ -109,6 +113,19 @@ class Engine(Protocol):
         ...
 
 
+@runtime_checkable
+class NextTokenEngine(Protocol):
+    """Protocol of engines that compute the log-probability of single tokens in a way of their own, without rows."""
+
+    def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
+        """Return the natural log-probability of one token after each node: `token_ids[i]` after `nodes[i]`.
+
+        `nodes` are one or more, chosen as for `Engine.score`, each once. No predictions are stored. Raises CacheFull
+        like it.
+        """
+        ...
+
+
 class NodeScores:
     """The logits of some nodes, `nodes`, as `Engine.score` returns them.
 
@@ -179,6 +196,23 @@ class NodeScores:
         """Return the log-probabilities after these nodes, of shape (nodes, vocabulary), in the order of `nodes`."""
         return self._select(nodes).logprobs
 
+    def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
+        """Return the natural log-probability of one token after each of these nodes: `token_ids[i]` after `nodes[i]`.
+
+        Rows are normalised a few at a time, and none is stored.
+        """
+        logits = self.logits_of(nodes)
+        ids = torch.tensor(token_ids, dtype=torch.int64, device=logits.device)[:, None]
+        # All slices share a buffer: logsumexp allocates, and takes four times as long.
+        buffer, own = torch.empty_like(logits[:SLICE]), logits.new_empty(len(logits))
+        for first in range(0, len(logits), SLICE):
+            rows = logits[first : first + SLICE]
+            probabilities = torch.softmax(rows, -1, out=buffer[: len(rows)])
+            own[first : first + SLICE] = probabilities.gather(1, ids[first : first + SLICE])[:, 0].log()
+        imprecise = (own < MIN_PRECISE).nonzero()[:, 0]
+        own[imprecise] = logits[imprecise].gather(1, ids[imprecise])[:, 0] - logits[imprecise].logsumexp(-1)
+        return own.tolist()
+
     def store_predictions(self, nodes: Iterable[Node]) -> None:
         """Set `prediction` of each of these nodes, and mark the nodes as visible in their tree.
 
@@ -191,6 +225,16 @@ class NodeScores:
 
     def _select(self, nodes: Sequence[Node]) -> LogitRows:
         return self._rows.select([self._row_of[node] for node in nodes])
+
+
+def next_logprobs(engine: Engine, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
+    """Return the natural log-probability of one token after each node, by the engine's own way if it has one.
+
+    See `NextTokenEngine.next_logprobs`.
+    """
+    if isinstance(engine, NextTokenEngine):
+        return engine.next_logprobs(nodes, token_ids)
+    return engine.score(nodes).next_logprobs(nodes, token_ids)
 
 
 def prefill_in_chunks(engine: Engine, head: Node) -> Iterator[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, cast
 
 from lookahead_core.errors import LookaheadError
 from lookahead_core.serving.compression_json import compression_as_json
@@ -30,12 +30,21 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 Answer: TypeAlias = dict[str, Any]
-Steps: TypeAlias = Iterator["Answer | None"]
-"""None after each forward pass, and the answer at the end."""
+Steps: TypeAlias = Iterator["Answer | Reading | None"]
+"""None or a `Reading` after each forward pass, and the answer at the end."""
 Messages: TypeAlias = list[dict[str, str]]
 REWRITE = "Rewrite this document to be more concise."
 MOST_K = 50
 """Maximum number of alternatives per token in `Calls.logprobs`."""
+
+
+class Reading(NamedTuple):
+    """A step of a call that reads a text."""
+
+    read: int
+    """Number of tokens that are read."""
+    total: int
+    """Number of tokens of the text."""
 
 
 def call(steps: Callable[P, Steps]) -> Callable[P, Answer]:
@@ -46,8 +55,8 @@ def call(steps: Callable[P, Steps]) -> Callable[P, Answer]:
 
     @functools.wraps(steps)
     def json_steps(*arguments: P.args, **options: P.kwargs) -> Steps:
-        for answer in steps(*arguments, **options):
-            yield json_safe(answer)
+        for step in steps(*arguments, **options):
+            yield step if isinstance(step, Reading) else json_safe(step)
 
     @functools.wraps(json_steps)
     def run(*arguments: P.args, **options: P.kwargs) -> Answer:
@@ -70,7 +79,7 @@ class Calls:
         self.tree_pool = TreePool() if tree_pool is None else tree_pool
 
     def steps(self, name: str, arguments: Mapping[str, Any]) -> Steps:
-        """Return the steps of the call `name` with these arguments: an iterator of None per step, then the answer.
+        """Return the steps of the call `name` with these arguments: None or a `Reading` per step, then the answer.
 
         `name` must be that of a method with the decorator `call`. Nothing is computed, and no argument checked, before
         the first step.
@@ -383,7 +392,8 @@ class Calls:
 
         check_ratio(ratio)
         with self.open_document(_string("text", text)) as call_document:
-            step = yield from passes_of(compression_steps(call_document.document, ratio))
+            for step in compression_steps(call_document.document, ratio):
+                yield Reading(step.read, step.total)
             yield compression_as_json(cast("Compression", step.result))
 
     @contextmanager

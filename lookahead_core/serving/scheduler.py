@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from lookahead_core.engines.engine import Engine, NodeScores
+from lookahead_core.engines.engine import Engine, NodeScores, next_logprobs
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import NoRoom
 from lookahead_core.tree import Node, TokenTree
@@ -170,6 +170,10 @@ class Scheduler:
         No predictions are stored, and the result's rows may be in another order than `nodes`.
         """
         return self._call(functools.partial(self.engine.score, hidden=hidden), nodes)
+
+    def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
+        """Return the natural log-probability of `token_ids[i]` after `nodes[i]`; done in the scheduler's thread."""
+        return self._call(next_logprobs, self.engine, nodes, token_ids)
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
         """Return the nodes on the path to `node` that are not in the engine's cache, topmost first.

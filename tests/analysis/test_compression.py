@@ -15,7 +15,9 @@ import lookahead_core
 from lookahead_core import Document, LookaheadError, Model, TextError, compress, load_model
 from lookahead_core.analysis.compression import compression_steps
 from lookahead_core.analysis.phrases import PHRASE_WORDS, phrases
-from lookahead_core.analysis.token_surprise import surprise_steps, surprises_of
+from lookahead_core.analysis.token_surprise import surprise_steps
+from lookahead_core.engines.engine import NodeScores
+from lookahead_core.tree import TokenTree
 from tests.conftest import tiny_llama
 
 TEXT = (
@@ -80,14 +82,16 @@ def test_surprises_equal_those_of_a_plain_forward_pass(tiny_model: Model, fallba
 
 
 def test_surprises_of_impossible_and_of_certain_tokens_are_exact() -> None:
+    tree = TokenTree()
+    nodes = [tree.expand(tree.root, token) for token in range(20)]
     logits = torch.zeros(20, 300)
     logits[:, 0] = torch.arange(20) * 20.0  # up to 380 nats above the others
     logits[3, 5] = -math.inf
     for token in (0, 5):
         expected = -torch.log_softmax(logits.double(), -1)[:, token]
-        found = surprises_of(logits, [token] * 20)
-        assert found == pytest.approx(expected.tolist(), rel=1e-6, abs=1e-6)
-    assert surprises_of(logits, [5] * 20)[3] == math.inf
+        found = NodeScores(nodes, logits).next_logprobs(nodes, [token] * 20)
+        assert [-logprob for logprob in found] == pytest.approx(expected.tolist(), rel=1e-6, abs=1e-6)
+    assert NodeScores(nodes, logits).next_logprobs(nodes, [5] * 20)[3] == -math.inf
 
 
 def test_a_text_beyond_the_context_is_read_once_in_windows_with_a_small_overlap(short_model: Model) -> None:

@@ -2,12 +2,13 @@
 // as it is, and is what the text box holds again at any time.
 /** @import {News, Server} from '../../web/core/types.d.ts' */
 /** @import {ShortSource, TooLongDetails} from './shortening_choices.js' */
-import {RATIOS, offerSentence, painted, ratioLabel, ratiosThatFit, saysTooLong, shortSentence, shortSourceOf} from './shortening_choices.js';
+import {RATIOS, offerSentence, painted, ratioLabel, ratiosThatFit, readingOf, saysTooLong, shortSentence, shortSourceOf} from './shortening_choices.js';
 import {dispatch} from '../../web/ui/events.js';
 import {find, make, setText} from '../../web/ui/elements.js';
 
 const BUSY = 'The model reads the source to shorten it …';
 const SILENT = 'The server does not answer. Your source is safe here; try again.';
+const POLL_MS = 300;   // between two questions how far the source is read
 const ENDS = ['settled', 'empty', 'error'];   // states of news after which an earlier error no longer counts
 
 /** Event: `change` when another text is to be sent in place of the source. */
@@ -33,6 +34,8 @@ export class ShortenedSource extends EventTarget {
     this.sentence = find(element, '.shortening .sentence');
     this.marked = find(element, '.marked-source');
     this.stop = find(element, '.shortening .halt');
+    this.bar = find(element, '.shortening progress', HTMLProgressElement);
+    this.reading = find(element, '.shortening .reading');
     this.whole = find(element, '.shortening .whole');
     this.offers = RATIOS.map(ratio => make('button', {text: ratioLabel(ratio), className: 'chief', onclick: () => this.#shorten(ratio)}));
     this.stop.before(...this.offers);
@@ -77,6 +80,7 @@ export class ShortenedSource extends EventTarget {
     this.#failure = '';
     this.#show();
     this.stop.focus();
+    this.#follow(call);
     /** @type {any} */
     const answer = await this.server.shorten({page: this.page(), source, ratio}).catch(() => ({sentence: SILENT}));
     if (this.#busy !== call) return;
@@ -87,6 +91,25 @@ export class ShortenedSource extends EventTarget {
     this.#show();
     if (focused) (short ? this.whole : this.offers.find(button => !button.hidden))?.focus();
     if (short) dispatch(this, 'change');
+  }
+
+  /**
+   * Show how far the source is read, until the call ends.
+   * @param {number} call
+   */
+  async #follow(call) {
+    while (this.#busy === call) {
+      await new Promise(resolve => { setTimeout(resolve, POLL_MS); });
+      const reading = this.#busy === call ? readingOf(await this.server.shortening_progress({page: this.page()}).catch(() => null)) : null;
+      if (this.#busy === call && reading) this.#showReading(reading);
+    }
+  }
+
+  /** @param {ReturnType<typeof readingOf>} reading null hides it */
+  #showReading(reading) {
+    this.bar.hidden = this.reading.hidden = !reading;
+    this.bar.value = reading?.share ?? 0;
+    setText(this.reading, reading?.sentence ?? '');
   }
 
   #stop() {
@@ -106,6 +129,7 @@ export class ShortenedSource extends EventTarget {
     const short = this.#short, offered = this.#tooLong && !this.#busy ? ratiosThatFit(this.#tooLong, short?.ratio) : [];
     this.offers.forEach((button, index) => { button.hidden = !offered.includes(RATIOS[index]); });
     this.stop.hidden = !this.#busy;
+    this.#showReading(null);
     this.whole.hidden = !short || Boolean(this.#busy);
     setText(this.sentence, this.#sentence(offered));
     this.element.classList.toggle('said', Boolean(this.sentence.textContent));

@@ -37,6 +37,17 @@ export function offerSentence({tokens, most}, ratios) {
   return `The source is too long for this model${why}. ${remedy}`;
 }
 
+/**
+ * How far a source is read, from an answer of the server; null if it does not say so.
+ * @param {any} answer
+ * @returns {{share: number, sentence: string} | null}
+ */
+export function readingOf(answer) {
+  const [read, total] = Array.isArray(answer?.reading) ? answer.reading : [];
+  if (![read, total].every(Number.isFinite) || total <= 0) return null;
+  return {share: Math.min(1, Math.max(0, read / total)), sentence: `${counted(read)} of ${counted(total)} tokens read`};
+}
+
 /** @param {ShortSource} short */
 export const shortSentence = ({before, after}) =>
   `The model reads ${formatNumber(after)} of the ${formatNumber(before)} tokens of your source. What is struck through is left out.`;

@@ -204,6 +204,7 @@ export interface Server {
   guess(request: SentRequest & {guess: string}): Promise<GuessAnswer>;
   fit(request: SentRequest): Promise<{fits?: AlternativeFit[], unknown?: boolean, sentence?: string}>;
   shorten(request: {page: string, source: string, ratio: number}): Promise<Record<string, unknown>>;
+  shortening_progress(request: {page: string}): Promise<Record<string, unknown>>;
   stop_shortening(request: {page: string}): Promise<void>;
 }
 

@@ -85,6 +85,32 @@ def test_a_page_can_stop_it_and_a_newer_call_of_a_page_stops_the_older_one(byte_
     assert later["text"]
 
 
+def test_a_page_sees_how_far_its_source_is_read_and_other_pages_do_not(byte_tokenizer: Any) -> None:
+    model = load_model(tiny_llama(len(byte_tokenizer), max_position_embeddings=4096), tokenizer=byte_tokenizer)
+    loader = ModelLoader(lambda report: model)
+    loader.run()
+    source = SOURCE * 60
+    total = len(model.codec.encode(source))
+
+    async def followed() -> tuple[list[list[int]], dict[str, Any]]:
+        shortening, seen = Shortening(loader), []
+        assert [await shortening.shortening_progress(wrong) for wrong in (None, [], {}, {"page": PAGE})] == [{}] * 4
+        task = asyncio.ensure_future(shortening.shorten(payload(source=source)))
+        while not task.done():
+            reading = (await shortening.shortening_progress({"page": PAGE})).get("reading")
+            assert await shortening.shortening_progress({"page": "b" * 32}) == {}
+            if reading is not None and reading not in seen:
+                seen.append(reading)
+            await asyncio.sleep(0)
+        assert await shortening.shortening_progress({"page": PAGE}) == {} and not shortening._readings
+        return seen, await task
+
+    seen, answer = asyncio.run(followed())
+    assert answer["tokens_before"] == total > 2000
+    assert seen == sorted(seen) and {of for _, of in seen} == {total}
+    assert len(seen) >= 2 and 0 < seen[0][0] < total, "a step for each pass, and the first long before the end"
+
+
 def request(source: str) -> BranchRequest:
     fields = {"page": PAGE, "number": 1, "revision": 1, "text": "", "instruction": "Shorten it.", "source": source}
     return BranchRequest.from_json(fields)

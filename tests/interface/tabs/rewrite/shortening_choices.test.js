@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {offerSentence, painted, ratioLabel, ratiosThatFit, saysTooLong, shortSentence, shortSourceOf} from '../../../../interface/tabs/rewrite/shortening_choices.js';
+import {offerSentence, painted, ratioLabel, ratiosThatFit, readingOf, saysTooLong, shortSentence, shortSourceOf} from '../../../../interface/tabs/rewrite/shortening_choices.js';
 
 test('the ratios that fit are offered, the largest first', () => {
   assert.deepEqual(ratiosThatFit({tokens: 9000, most: 6000}), [0.5, 0.25]);
@@ -35,6 +35,12 @@ test('the sentence of a shortened source has both counts', () => {
     'The model reads 1,999 of the 8,000 tokens of your source. What is struck through is left out.',
   );
   assert.deepEqual([0.5, 0.25].map(ratioLabel), ['Shorten to 1/2', 'Shorten to 1/4']);
+});
+
+test('how far a source is read comes from an answer that says so', () => {
+  assert.deepEqual(readingOf({reading: [2048, 8192]}), {share: 0.25, sentence: '2,048 of 8,192 tokens read'});
+  assert.equal(readingOf({reading: [9, 8]})?.share, 1);
+  for (const none of [null, undefined, {}, {reading: 3}, {reading: []}, {reading: [0, 0]}, {reading: ['1', 2]}]) assert.equal(readingOf(none), null);
 });
 
 const answer = {text: 'a c', parts: [['a', true], [' b', false], [' c', true]], tokens_before: 3, tokens_after: 2};
