@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -19,25 +20,16 @@ from lookahead_core.analysis.token_surprise import surprise_steps
 from lookahead_core.engines.engine import NodeScores
 from lookahead_core.tree import TokenTree
 from tests.conftest import tiny_llama
+from tests.support.parameters import mostly_slow
+from tests.support.plain_forward import plain_logprobs
+from tests.support.unicode_texts import unicode_texts
 
 TEXT = (
     "After careful consideration of the risks, the old keeper climbed the stairs again. He met Anna Vold in Bergen, "
     "and she gave him 42 maps of the sea. Once upon a time there was a small lighthouse, and the sky was grey: "
     "the keeper watched the sea.\n\nAnna left in 1907, again and again, with the lighthouse keeper of Oslo."
 )
-UNICODE = st.text(
-    st.sampled_from("aé e\u0301nö 🙂👩‍👩‍👧🏽中文字العربيةनमस्ते\t\n\u200b\ufe0f1,.'ﬁAB")
-    | st.characters(exclude_categories=["Cs"]),
-    min_size=1,
-    max_size=40,
-)
-
-
-@pytest.fixture(scope="module")
-def fallback_model(fallback_tokenizer: Any) -> Model:
-    """A tiny model that spells what it does not know byte by byte, and puts a start token before every text."""
-    hf_model = tiny_llama(len(fallback_tokenizer), seed=1, bos_token_id=1, eos_token_id=2)
-    return load_model(hf_model, tokenizer=fallback_tokenizer)
+UNICODE = unicode_texts(40, "AB")
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +40,7 @@ def short_model(byte_tokenizer: Any) -> Model:
 
 def plain_surprises(model: Model, token_ids: list[int]) -> list[float | None]:
     """-log p of each token, from one plain forward of transformers; None for the first."""
-    with torch.no_grad():
-        logits = model.hf_model(torch.tensor([token_ids]), use_cache=False).logits[0].double()
-    rows = torch.log_softmax(logits, -1)
+    rows = plain_logprobs(model, token_ids)
     return [None, *(-float(rows[index, token]) for index, token in enumerate(token_ids[1:]))]
 
 
@@ -112,14 +102,12 @@ def test_a_text_beyond_the_context_is_read_once_in_windows_with_a_small_overlap(
         of_window = plain_surprises(short_model, ids[start : start + context + 1][:context])
         last = ids[start : start + context + 1]
         if len(last) == context + 1:
-            with torch.no_grad():
-                logits = short_model.hf_model(torch.tensor([last[:context]]), use_cache=False).logits[0, -1]
-            of_window.append(-float(torch.log_softmax(logits.double(), -1)[last[context]]))
+            of_window.append(-float(plain_logprobs(short_model, last[:context])[-1, last[context]]))
         expected += of_window[len(expected) - start :]
     assert surprises[1:] == pytest.approx(expected[1:], rel=1e-4, abs=1e-4)
 
 
-@pytest.mark.parametrize("ratio", [0.5, 0.25])
+@pytest.mark.parametrize("ratio", mostly_slow([0.25, 0.5], 1))
 def test_the_source_is_evaluated_once(tiny_model: Model, short_model: Model, ratio: float) -> None:
     for model in (tiny_model, short_model):
         found = compress(model, TEXT, ratio)
@@ -175,7 +163,7 @@ def mean_of(surprises: list[float | None]) -> float:
     return sum(known) / len(known) if known else math.inf
 
 
-@pytest.mark.parametrize("ratio", [0.9, 0.75, 0.5, 0.25, 0.1])
+@pytest.mark.parametrize("ratio", mostly_slow([0.5, 0.25, 0.9, 0.75, 0.1], 2))
 def test_phrases_are_removed_by_mean_surprise_and_names_and_numbers_last(tiny_model: Model, ratio: float) -> None:
     text = TEXT.replace("\n\n", " ")
     found = compress(tiny_model, text, ratio)
@@ -192,18 +180,14 @@ def test_names_and_numbers_of_removed_phrases_stay(tiny_model: Model) -> None:
     assert any(not span.kept for span in found.spans)
 
 
-def test_more_is_removed_where_the_kept_text_has_more_tokens_than_its_spans(tiny_model: Model) -> None:
-    for ratio in (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 0.95):
-        found = compress(tiny_model, TEXT, ratio)
-        assert found.tokens_after == len(tiny_model.codec.encode(found.text)) <= ratio * found.tokens_before
+@pytest.mark.parametrize("ratio", mostly_slow([0.1, 0.3, 0.05, 0.15, 0.2, 0.4, 0.6, 0.8, 0.95], 2))
+def test_more_is_removed_where_the_kept_text_has_more_tokens_than_its_spans(tiny_model: Model, ratio: float) -> None:
+    found = compress(tiny_model, TEXT, ratio)
+    assert found.tokens_after == len(tiny_model.codec.encode(found.text)) <= ratio * found.tokens_before
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(text=UNICODE, ratio=st.sampled_from([0.1, 0.25, 0.5, 0.75, 1.0]))
-def test_the_kept_text_has_the_exact_characters_of_its_spans_in_any_unicode(
-    tiny_model: Model, fallback_model: Model, text: str, ratio: float
-) -> None:
-    for model in (tiny_model, fallback_model):
+def assert_exact_characters(models: Sequence[Model], text: str, ratio: float) -> None:
+    for model in models:
         found = compress(model, text, ratio)
         assert [span.start for span in found.spans] == [0, *(span.end for span in found.spans[:-1])]
         assert found.spans[-1].end == len(text) and all(span.end > span.start for span in found.spans)
@@ -216,6 +200,27 @@ def test_the_kept_text_has_the_exact_characters_of_its_spans_in_any_unicode(
         assert sorted([*found.kept, *found.removed], key=lambda span: span.start) == list(found.spans)
         if ratio == 1:
             assert found.text == text
+
+
+ANY = {"text": UNICODE, "ratio": st.sampled_from([0.1, 0.25, 0.5, 0.75, 1.0])}
+UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+
+
+@settings(max_examples=12, **UNHURRIED)
+@given(**ANY)
+def test_the_kept_text_has_the_exact_characters_of_its_spans_in_any_unicode(
+    tiny_model: Model, fallback_model: Model, text: str, ratio: float
+) -> None:
+    assert_exact_characters((tiny_model, fallback_model), text, ratio)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, **UNHURRIED)
+@given(**ANY)
+def test_the_kept_text_has_the_exact_characters_of_its_spans_in_many_texts_in_any_unicode(
+    tiny_model: Model, fallback_model: Model, text: str, ratio: float
+) -> None:
+    assert_exact_characters((tiny_model, fallback_model), text, ratio)
 
 
 def test_the_same_arguments_give_the_same_result(tiny_model: Model) -> None:

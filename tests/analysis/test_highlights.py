@@ -11,9 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from interface.tabs.highlights.highlights_json import as_json
 from lookahead_core import Document, LookaheadError, Model, load_model
@@ -22,35 +20,18 @@ from lookahead_core.analysis.highlights import highlights, highlights_steps
 from lookahead_core.analysis.lookahead_within_text import lookahead_steps_at
 from lookahead_core.analysis.replacements import MAX_LIKELIHOOD_RATIO, drop_in, drop_in_steps
 from tests.conftest import CORPUS, tiny_llama
+from tests.support.plain_forward import plain_logprobs
 from tests.support.scripted_model import parrot
+from tests.support.unicode_texts import unicode_texts
 
 TEXT = "After careful consideration of the risks, the old keeper climbed the stairs 🙂 again."
-UNICODE = st.text(
-    st.sampled_from("aé e\u0301nö 🙂👩‍👩‍👧🏽中文字العربيةनमस्ते\t\n\u200b\ufe0f1,.'ﬁ")
-    | st.characters(exclude_categories=["Cs"]),
-    min_size=1,
-    max_size=30,
-)
-
-
-@pytest.fixture(scope="module")
-def fallback_model(fallback_tokenizer: Any) -> Model:
-    """A tiny model that spells what it does not know byte by byte, and puts a start token before every text."""
-    hf_model = tiny_llama(len(fallback_tokenizer), seed=1, bos_token_id=1, eos_token_id=2)
-    return load_model(hf_model, tokenizer=fallback_tokenizer)
+UNICODE = unicode_texts(30)
 
 
 @pytest.fixture(scope="module")
 def short_model(byte_tokenizer: Any) -> Model:
     """The same with a context of 32 tokens."""
     return load_model(tiny_llama(len(byte_tokenizer), max_position_embeddings=32), tokenizer=byte_tokenizer)
-
-
-def plain_logprobs(model: Model, token_ids: list[int]) -> torch.Tensor:
-    """The log-probabilities after each of these tokens, from one plain forward of transformers."""
-    with torch.no_grad():
-        logits = model.hf_model(torch.tensor([token_ids]), use_cache=False).logits[0]
-    return torch.log_softmax(logits.double(), -1)
 
 
 def assert_same(some: Sequence[HighlightEntry], others: Sequence[HighlightEntry]) -> None:

@@ -7,9 +7,18 @@ from typing import Any
 
 import pytest
 
-from benchmarks.compression import Answer, answer_until, cost_of, source_of_length, table_of_answers, table_of_costs
+from benchmarks.compression import (
+    Answer,
+    answer_until,
+    cost_of,
+    removed_of,
+    source_of_length,
+    table_of_answers,
+    table_of_costs,
+    table_of_removed,
+)
 from benchmarks.questions import sources
-from lookahead_core import Model, load_model
+from lookahead_core import Model, compress, load_model
 from tests.conftest import byte_level, tiny_llama
 
 
@@ -54,11 +63,32 @@ def test_the_table_counts_same_and_right_answers_of_kept_and_of_removed_parts() 
     ]
 
 
+def test_an_answer_is_removed_unless_all_of_it_is_kept_and_shorter_texts_lose_no_fewer(reader: Model) -> None:
+    quarter, half, whole = (removed_of(reader, ratio, 12, seed=0) for ratio in (0.25, 0.5, 1.0))
+    lost = dict.fromkeys(("town", "person", "number", "job", "colour"), 0)
+    for number, source in enumerate(islice(sources(0), 3)):
+        found = compress(reader, source.text, 0.25)
+        kept = {index for span in found.kept for index in range(span.start, span.end)}
+        for fact, (start, end) in list(zip(source.facts, source.spans, strict=True))[: 5 if number < 2 else 2]:
+            lost[fact.kind] += not kept.issuperset(range(start, end))
+    assert {kind: removed for kind, (removed, _) in quarter["kinds"].items()} == lost
+    assert [questions for _, questions in quarter["kinds"].values()] == [3, 3, 2, 2, 2]
+    assert (quarter["questions"], quarter["removed"]) == (12, sum(lost.values())) and sum(lost.values()) > 0
+    assert quarter["removed"] >= half["removed"] >= whole["removed"] == 0
+
+
+def test_the_table_of_removed_answers_has_a_row_for_each_share() -> None:
+    found = {"ratio": 0.25, "questions": 3, "removed": 2, "kinds": {"town": (0, 1), "job": (2, 2)}}
+    last = table_of_removed([found]).splitlines()[-1]
+    assert [cell.strip() for cell in last.split("|")[1:-1]] == ["0.25", "3", "2", "0 of 1", "2 of 2"]
+
+
 @pytest.mark.slow
 def test_costs_are_relative_to_one_reading(reader: Model) -> None:
     text = source_of_length(reader, 100, 0)
     assert len(reader.codec.encode(text)) in range(95, 105)
     cost: dict[str, Any] = cost_of(reader, 100, 0.25, 1, 0)
     assert cost["evaluated"] <= 1.05 * cost["tokens"]
-    assert cost["to_plain"] == pytest.approx(cost["ours"] / cost["plain"])
+    for other in ("plain", "scored", "read"):
+        assert cost[f"to_{other}"] == pytest.approx(cost["ours"] / cost[other])
     assert len(table_of_costs([cost]).splitlines()) == 3

@@ -89,7 +89,7 @@ def test_a_page_sees_how_far_its_source_is_read_and_other_pages_do_not(byte_toke
     model = load_model(tiny_llama(len(byte_tokenizer), max_position_embeddings=4096), tokenizer=byte_tokenizer)
     loader = ModelLoader(lambda report: model)
     loader.run()
-    source = SOURCE * 60
+    source = SOURCE * 25
     total = len(model.codec.encode(source))
 
     async def followed() -> tuple[list[list[int]], dict[str, Any]]:
@@ -106,7 +106,7 @@ def test_a_page_sees_how_far_its_source_is_read_and_other_pages_do_not(byte_toke
         return seen, await task
 
     seen, answer = asyncio.run(followed())
-    assert answer["tokens_before"] == total > 2000
+    assert answer["tokens_before"] == total > 1000
     assert seen == sorted(seen) and {of for _, of in seen} == {total}
     assert len(seen) >= 2 and 0 < seen[0][0] < total, "a step for each pass, and the first long before the end"
 
