@@ -11,6 +11,7 @@ import pytest
 
 import lookahead_core
 from lookahead_core import Model, compress
+from lookahead_core.command import terminal
 from lookahead_core.command.main import main
 from tests.analysis.test_compression import TEXT
 
@@ -93,3 +94,23 @@ def test_a_file_that_cannot_be_read_is_a_sentence(run: Any, tmp_path: Path) -> N
     assert run(str(wrong)) == (2, "", f"Byte 3 of {wrong} is not UTF-8; give it as UTF-8.\n")
     wrong.write_bytes(b"")
     assert run(str(wrong)) == (2, "", "There is no text to shorten yet: write or paste one.\n")
+
+
+def test_reading_shows_its_progress_after_each_pass_and_can_be_interrupted(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = tmp_path / "long.txt"
+    long.write_text(TEXT * 15, encoding="utf-8")
+    reported: list[tuple[str, float | None]] = []
+    monkeypatch.setattr(terminal, "report", lambda *words: reported.append((*words, None)[:2]))
+    assert run(str(long))[0] == 0
+    shares = [share for sentence, share in reported if sentence == "Reading" and share is not None]
+    assert len(shares) > 3 and shares == sorted(shares) and shares[-1] == 1
+    assert 0 < shares[0] < 0.5, "the first pass reads a part of the text"
+
+    def interrupt(sentence: str, share: float | None = None) -> None:
+        if share is not None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(terminal, "report", interrupt)
+    assert run(str(long)) == (130, "", "Stopped.\n")

@@ -120,6 +120,34 @@ def test_shortening_can_be_stopped_and_editing_the_source_ends_it(rewriting: Rew
     page.unroute(SERVER)
 
 
+def test_the_page_shows_how_far_the_source_is_read_until_it_is_stopped(rewriting: Rewriting) -> None:
+    page = rewriting.page
+    too_long(rewriting)
+    held: list[Any] = []
+
+    def answer(route: Any) -> None:
+        """Hold the call back, and answer for the server how far it is."""
+        name = (route.request.post_data_json or {}).get("fn_name")
+        if name == "shorten":
+            held.append(route)
+        elif name == "shortening_progress":
+            route.fulfill(json={"reading": [2048, 8192]})
+        else:
+            route.continue_()
+
+    page.route(SERVER, answer)
+    page.get_by_role("button", name="Shorten to 1/4").click()
+    figures, bar = page.locator(".shortening .reading"), page.locator(".shortening progress")
+    figures.wait_for()
+    assert figures.inner_text() == "2,048 of 8,192 tokens read" and bar.evaluate("bar => bar.value") == 0.25
+    assert "The model reads the source" in page.locator(".shortening [role=status]").inner_text()
+    page.locator(".shortening .halt").click()
+    assert not figures.is_visible() and not bar.is_visible()
+    for route in held:
+        route.continue_()
+    page.unroute(SERVER)
+
+
 def test_a_source_too_long_to_shorten_gets_a_sentence_and_no_button(rewriting: Rewriting) -> None:
     assert too_long(rewriting, SOURCE * 12).count() == 0
     assert "shorten it yourself" in rewriting.page.locator(".shortening .sentence").inner_text()
