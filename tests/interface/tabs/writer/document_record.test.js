@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {documentFrom, settingsFrom} from '../../../../interface/tabs/writer/document_record.js';
-import {isPlainObject} from '../../../../interface/web/core/json_values.js';
 
 const STEP = {
   start: 0, removed: '', inserted: 'Once', before: [0, 0], after: [4, 4], kind: 'type', time: 5, marks: {from: 0, before: [], after: [[0, 4]]},
@@ -155,10 +154,6 @@ test('settings are an object of at most twenty thousand characters, and a copy o
   assert.notEqual(found.list, settings.list);
   assert.ok(settingsFrom({a: 'x'.repeat(20_000 - 8)}));
   assert.equal(settingsFrom({a: 'x'.repeat(20_000 - 7)}), null);
-});
-
-test('an object is plain if it is neither null nor a list', () => {
-  assert.deepEqual([{}, [], null, undefined, 'x', 1].map(isPlainObject), [true, false, false, false, false, false]);
 });
 
 const RUN = {length: 9, author: 'chosen', step: 2, model: 'a/model', logprob: -1.5};
