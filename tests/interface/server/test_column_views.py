@@ -144,9 +144,9 @@ def test_rows_are_painted_while_they_grow(chat_model: Model) -> None:
         ({"columns": [{}, {"temperature": 2.5}]}, "The temperature of column 2 must be a number from 0 to 2"),
         ({"columns": [{}, {"temperature": True}]}, "The temperature of column 2 must be a number from 0 to 2"),
         ({"columns": [{}, {"temperature": float("nan")}]}, "The temperature of column 2 must be a number from 0 to 2"),
-        ({"columns": [{}, {}], "k": 6}, "k is 6, and with columns it may be 5 at most"),
-        ({"columns": [{}, {}], "instruction": "x"}, "the instruction stands in a column"),
-        ({"columns": [{}, {}], "role": "user", "messages": []}, "the instruction stands in a column"),
+        ({"columns": [{}, {}], "k": 6}, "k is 6, and may be at most 5 with columns"),
+        ({"columns": [{}, {}], "instruction": "x"}, "has instructions in its columns only"),
+        ({"columns": [{}, {}], "role": "user", "messages": []}, "has instructions in its columns only"),
     ],
 )
 def test_columns_of_a_hostile_page_are_refused_in_a_sentence(fields: dict[str, Any], sentence: str) -> None:
