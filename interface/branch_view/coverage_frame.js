@@ -1,7 +1,7 @@
 // What surrounds the rows: what they hold together, the other beginnings, and the meter.
 /** @import {DrawnOther, DrawnRow, DrawnView, View} from '../web/core/types.d.ts' */
 import {
-  continuationLabel, costFigures, coverageCaption, coverageSubject, formatPercent, likeliestLabels, spokenLabel,
+  costFigures, coverageCaption, coverageSubject, formatPercent, likeliestLabels, otherLabel, spokenLabel, unlistedSentence,
 } from '../web/core/branch_sentences.js';
 import {appendNew, childrenOf, find, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isChoosable} from '../web/core/branch_view_state.js';
@@ -48,6 +48,9 @@ export function paintRest(rest, drawn, open) {
   setAttribute(more, 'aria-expanded', String(open));
   list.hidden = !open;
   if (open || !others.length) paintOthers(list, others);
+  const unlisted = find(rest, '.unlisted');
+  setText(unlisted, unlistedSentence(drawn.rest, others));
+  unlisted.hidden = !open || !unlisted.textContent;
 }
 
 /** @param {HTMLElement} list @param {DrawnOther[]} others */
@@ -82,7 +85,7 @@ function paintOther(node, other, index) {
   setAttribute(node, 'data-p', odds.p);
   setAttribute(node, 'data-cut', odds.p === 0);
   setAttribute(node, 'data-end', end);
-  setText(find(node, '.word'), continuationLabel(other));
+  setText(find(node, '.word'), otherLabel(other));
   setText(find(node, '.odds'), formatPercent(odds));
   setAttribute(node, 'aria-label', isChoosable(other) ? `${spokenLabel(other)}, ${formatPercent(odds)}` : null);
   setAttribute(node, 'title', isChoosable(other) ? null : `${spokenLabel(other)}: it cannot be inserted`);

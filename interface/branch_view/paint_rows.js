@@ -2,7 +2,7 @@
 /** @import {BranchViewState} from '../web/core/branch_view_state.js' */
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
 import {
-  PARTIAL_TOKEN_SIGN, SHARE_MEANING, continuedLetters, formatPercent, shareLabel, spokenText, stopPhrase,
+  PARTIAL_TOKEN_SIGN, SHARE_MEANING, continuedLetters, formatPercent, pieceFigure, shareLabel, spokenText, stopPhrase,
   stopSentence, visibleText,
 } from '../web/core/branch_sentences.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
@@ -13,10 +13,9 @@ const MOST_SIGNS = 3;   // signs for tokens without a whole character
 
 /** @param {HTMLElement} container @param {DrawnRow[]} rows @param {string} typed the end of the text before the rows */
 export function paintRows(container, rows, typed) {
-  const widest = Math.max(0, ...rows.map(row => row.share.p)) || 1;
   trimChildren(container, rows.length);
   const elements = childrenOf(container);
-  rows.forEach((row, index) => paintRow(elements[index] ?? makeRow(container, index), row, {index, widest, typed}));
+  rows.forEach((row, index) => paintRow(elements[index] ?? makeRow(container, index), row, {index, typed}));
 }
 
 /** @param {HTMLElement} container @param {number} index */
@@ -32,8 +31,8 @@ function makeRow(container, index) {
   return node;
 }
 
-/** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, widest: number, typed: string}) => void} */
-function paintRow(node, row, {index, widest, typed}) {
+/** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string}) => void} */
+function paintRow(node, row, {index, typed}) {
   const figure = formatPercent(row.share);
   // A pinned row continues the inserted text: the typed letters do not stand before it.
   const letters = row.pinned ? '' : continuedLetters(typed, row.pieces[0]?.text), label = shareLabel(row, letters);
@@ -48,7 +47,7 @@ function paintRow(node, row, {index, widest, typed}) {
   setAttribute(find(node, '.share'), 'title', `${label}. ${SHARE_MEANING}`);
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
   setText(find(node, '.figure'), figure);
-  find(node, '.fill').style.width = `${Math.min(100, 100 * row.share.p / widest)}%`;
+  find(node, '.fill').style.width = `${100 * row.share.p}%`;
   paintTokens(find(node, '.tokens'), row, letters);
 }
 
@@ -59,7 +58,7 @@ function paintTokens(tokens, row, letters) {
   const elements = childrenOf(tokens);
   const buttons = row.pieces.map((piece, index) => {
     const button = elements[index] ?? makeToken(tokens, index);
-    paintToken(button, piece, index ? '' : letters);
+    paintToken(button, piece, index ? '' : letters, pieceFigure(row, piece, !index));
     return button;
   });
   if (letters) tokens.prepend(makeTyped(letters));
@@ -78,8 +77,8 @@ function makeToken(tokens, index) {
   return button;
 }
 
-/** @param {HTMLElement} button @param {RowPiece} piece @param {string} letters of the word that it continues */
-function paintToken(button, {text, ids, odds, isWord, isEdited}, letters) {
+/** @param {HTMLElement} button @param {RowPiece} piece @param {string} letters of the word that it continues @param {string} figure */
+function paintToken(button, {text, ids, odds, isWord, isEdited}, letters, figure) {
   setAttribute(button, 'data-text', text);
   setAttribute(button, 'data-ids', ids.join(' '));
   setAttribute(button, 'data-p', odds.p);
@@ -89,7 +88,7 @@ function paintToken(button, {text, ids, odds, isWord, isEdited}, letters) {
   setText(button, visibleText(text));
   const before = letters ? `${letters}, continued by ` : '';
   const marks = `${isWord ? ', the word you look for' : ''}${isEdited ? ', changed by you' : ''}`;
-  setAttribute(button, 'aria-label', `${before}${spokenText(text)}, ${formatPercent(odds)}${marks}`);
+  setAttribute(button, 'aria-label', `${before}${spokenText(text)}, ${figure}${marks}`);
   setAttribute(button, 'style', underline(odds.p));
 }
 

@@ -44,6 +44,7 @@ export class BranchOptions extends EventTarget {
     find(element, '#again').addEventListener('click', () => this.set({seed: randomSeed()}));
     this.bans = new BanChips(find(element, '.never'));
     this.bans.addEventListener('change', () => this.#changed());
+    find(element, '.shows').dataset.tip = Object.values(MODES).join('\n');
     for (const label of findAll(element, '[data-tip]')) setTip(label, label.dataset.tip ?? '');
     this.#paint();
   }
@@ -108,7 +109,6 @@ export class BranchOptions extends EventTarget {
     if (!byTokens) find(this.element, 'output[for="depth"]', HTMLOutputElement).value = `≤ ${MOST_DEPTH}`;
     // It keeps its room, so that nothing moves when the mode changes.
     find(this.element, '.draw').classList.toggle('unused', mode !== 'sampled');
-    setTip(find(this.element, '.shows'), MODES[mode]);
     const odds = this.#select('odds');
     odds.disabled = mode !== 'likely' || Boolean(towards || avoid);
     odds.closest('label')?.classList.toggle('idle', odds.disabled);

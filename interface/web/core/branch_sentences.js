@@ -1,5 +1,5 @@
 // The words of the branch view: figures, signs for characters that cannot be seen, and sentences.
-/** @import {DrawnOther, DrawnView, Odds, Row, RowPiece, RowSettings, ViewCost} from './types.d.ts' */
+/** @import {DrawnOther, DrawnRow, DrawnView, Odds, Row, RowPiece, RowSettings, ViewCost} from './types.d.ts' */
 const HINT = 'Click any word to write up to it.';
 export const REFUSAL = 'That branch was for another text: it was not inserted.';
 /** What stands in place of the rows until the next word is guessed. */
@@ -91,6 +91,22 @@ const isSigns = text => text !== '' && [...text].every(sign => sign in SIGN_NAME
 export const spokenText = text => (isSigns(text) ? [...text].map(sign => SIGN_NAMES[sign]).join(', ') : visibleText(text));
 
 /**
+ * The label of one of the words that no row begins with: with a sign where it is not known whether the word goes on.
+ * @param {Pick<DrawnOther, 'text' | 'end' | 'odds'> & {next_word?: object}} other
+ */
+export const otherLabel = other => continuationLabel(other) + (other.next_word && other.odds.bound ? '…' : '');
+
+/**
+ * What the beginnings hold that the list does not name; empty if that is less than a figure shows.
+ * @param {Odds} rest what all that no row begins with holds
+ * @param {Pick<DrawnOther, 'odds'>[]} others the list
+ */
+export function unlistedSentence(rest, others) {
+  const listed = others.reduce((sum, {odds}) => sum + odds.p, 0), p = rest.p - listed;
+  return p * 100 < LEAST ? '' : `and all others together ${formatPercent({p, atLeast: rest.atLeast || others.some(({odds}) => odds.bound)})}`;
+}
+
+/**
  * The same for a possible continuation in a list.
  * @param {{text: string | null, end: boolean}} continuation
  */
@@ -127,6 +143,16 @@ export function likeliestLabels(others) {
   return likely.join(', ') + (others.length > likely.length ? ' …' : '');
 }
 
+/** @typedef {{rows: {pieces: Pick<RowPiece, 'text'>[]}[]}} Drawn */
+
+/**
+ * What is added where the text ends inside a word: odds are those after the whole text, the letters of that word included.
+ * Empty if no row continues the word.
+ * @param {Pick<DrawnView, 'given'> & Drawn} drawn
+ */
+const unfinishedClause = ({given, rows}) =>
+  (rows.some(({pieces: [first]}) => continuedLetters(given, first?.text)) ? `, after your whole text, whose last word may go on: ${quotedText(given)}` : '');
+
 const WORDS_REFUSED = 'The odds of words are known at temperature 1 and top-p 1 only.';
 const LEAST_ERROR = 0.1;   // per cent
 
@@ -138,21 +164,31 @@ export const formatError = error => `±${Math.max(LEAST_ERROR, Math.ceil(error *
 
 /**
  * Which odds a row's share is, and under which settings.
- * @param {Pick<DrawnView, 'firsts' | 'given' | 'wanted' | 'without'> & Partial<Pick<DrawnView, 'wordError'>>} drawn
+ * @param {Pick<DrawnView, 'firsts' | 'given' | 'wanted' | 'without'> & Drawn & Partial<Pick<DrawnView, 'wordError'>>} drawn
  */
 function shareSentence(drawn) {
-  const {firsts, given, wanted, wordError = null} = drawn, typed = given ? `, given what you typed: ${quotedText(given)}` : '';
+  const {firsts, wanted, wordError = null} = drawn;
   const what = wordError !== null ? `the row’s next word, known to ${formatError(wordError)}` : firsts ? 'the row’s first token' : 'what sets the row apart';
-  return `Each share is the chance of ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${typed}.`;
+  return `Each share is the chance of ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
 }
 
 /**
  * What is said after the sentence on shares: why they are not those of words, or what a click does. One of the two, so that
  * the line keeps its height, and nothing below it moves, when temperature or top-p change.
- * @param {Pick<DrawnView, 'wanted'> & Partial<Pick<DrawnView, 'wordError'>>} drawn
+ * @param {Pick<DrawnView, 'count' | 'wanted'> & Partial<Pick<DrawnView, 'wordError'>>} drawn
  */
-const hintSentence = ({wanted, wordError = null}) =>
+const hintSentence = ({count, wanted, wordError = null}) => fewerSentence(count, wanted) ||
   (wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? WORDS_REFUSED : HINT);
+
+/**
+ * Why there are fewer rows than were asked for, in a mode that chooses among branches; else empty.
+ * @param {number} count of rows
+ * @param {RowSettings} settings
+ */
+function fewerSentence(count, {mode = 'likely', k = 0}) {
+  if (count >= k || !['forks', 'surprising', 'diverse', 'best_first'].includes(mode)) return '';
+  return `${formatNumber(count)} of ${formatCount(k, 'row')}: this choice of “Show” found no more.`;
+}
 
 /**
  * Whether shares are not those that the model gives.
@@ -195,10 +231,9 @@ function samplingClause(settings) {
 
 /**
  * The end of the sentence "These 5 hold 71 % …".
- * @param {Pick<DrawnView, 'given' | 'wanted' | 'without'>} drawn
+ * @param {Pick<DrawnView, 'given' | 'wanted' | 'without'> & Drawn} drawn
  */
-export const coverageCaption = drawn =>
-  (drawn.given ? `of what could come next, given ${quotedText(drawn.given)}` : 'of what the model thinks could come next') + withoutBanned(drawn);
+export const coverageCaption = drawn => `of what the model thinks could come next${unfinishedClause(drawn)}${withoutBanned(drawn)}`;
 
 /**
  * The beginning of that sentence.
@@ -208,13 +243,30 @@ export const coverageSubject = count => (count === 1 ? 'This one holds' : `These
 
 /**
  * The odds of a piece, of the row up to it, and of the whole row.
- * @param {Pick<Row, 'path' | 'raw'>} row
+ * @param {Pick<Row, 'path' | 'raw'> & Partial<Pick<DrawnRow, 'share' | 'next_word' | 'pieces'>>} row
  * @param {Pick<RowPiece, 'text' | 'odds' | 'upTo'>} piece
  */
 export function describePiece(row, piece) {
-  const kind = row.raw ? ' · raw odds' : '';
+  const kind = row.raw ? ' · raw odds' : '', {next_word: word, share, pieces} = row;
+  if (word && share && pieces?.[0] === piece && formatPercent(share) !== formatPercent(piece.odds)) {
+    return `Next word ${quotedText(word.text)} ${formatPercent(share)}, however it is spelled in tokens · ` +
+      `these tokens ${formatPercent(piece.odds)} · whole row ${formatPercent(row.path)}${kind}`;
+  }
   return `${quotedText(piece.text)} ${formatPercent(piece.odds)} after the text before it · up to here ${formatPercent(piece.upTo)} · ` +
     `whole row ${formatPercent(row.path)}${kind}`;
+}
+
+/**
+ * The figure in the name of a piece's button. A row's first piece that is its next word has the row's figure; where the two
+ * are different texts, the piece's figure says that it is that of its tokens.
+ * @param {Pick<DrawnRow, 'share' | 'next_word'>} row
+ * @param {Pick<RowPiece, 'text' | 'odds'>} piece
+ * @param {boolean} isFirst whether the row begins with it
+ */
+export function pieceFigure({share, next_word: word}, {text, odds}, isFirst) {
+  const own = formatPercent(odds);
+  if (!isFirst || !word || own === formatPercent(share)) return own;
+  return word.text.trim() === text.trim() ? formatPercent(share) : `${own} for these tokens`;
 }
 
 /** @param {Pick<DrawnOther, 'text' | 'odds'>} other */
@@ -314,7 +366,7 @@ export const ROW_GONE = 'That branch is no longer among these: nothing was inser
  * What a screen reader says before Tab inserts the grey text.
  * @param {string} text
  */
-export const tabSentence = text => `Tab inserts ${quotedText(text)}.`;
+export const tabSentence = text => `Tab inserts ${quotedText(text)}; Esc, then Tab, leaves the text box.`;
 
 /**
  * What a screen reader says of a settled view: the coverage, and how each row begins.

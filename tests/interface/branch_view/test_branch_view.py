@@ -762,7 +762,15 @@ def test_captions_say_which_figure_it_is(bench: Bench) -> None:
     tree = view_of([path_of((1, two), 4) for two in (1, 2)], mode="forks") | {"given": "lighth"}
     bench.set(**ASKED)
     bench.show(tree)
-    assert "the chance of what sets the row apart, as the model gives it, given what you typed: “lighth”" in bench.note
+    assert "the chance of what sets the row apart, as the model gives it" in bench.note
+
+
+def test_the_bar_of_a_share_has_the_scale_of_the_coverage(bench: Bench) -> None:
+    bench.show(likely())
+    shares = [float(share) for share in bench.all(".branch", "dataset.share")]
+    widths = [float(width.removesuffix("%")) for width in bench.all(".branch .fill", "style.width")]
+    assert widths == pytest.approx([100 * share for share in shares], abs=0.01)
+    assert max(shares) < 1
 
 
 def test_pointing_at_a_token_tells_its_odds_and_the_text_up_to_it(bench: Bench) -> None:

@@ -20,7 +20,6 @@ TABS = {
     "Write": ["Branches", "Depth", "Temperature", "Top-p"],
     "Rewrite": ["Branches"],
     "Highlights": ["Highlights"],
-    "Internals": ["Temperature", "Top-p"],
 }
 
 

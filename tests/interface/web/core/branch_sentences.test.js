@@ -132,15 +132,15 @@ test('others that top-p excludes are named only if there are no others', () => {
 
 test('the coverage sentence says how many branches there are and what they hold', () => {
   assert.deepEqual([words.coverageSubject(1), words.coverageSubject(5)], ['This one holds', 'These 5 hold']);
-  const ofWhat = (given, banned) => words.coverageCaption({given, wanted: {banned}, without: []});
+  const ofWhat = (given, banned, next = ' sea') => words.coverageCaption({given, wanted: {banned}, without: [], rows: [{pieces: [{text: next}]}]});
   assert.equal(ofWhat(''), 'of what the model thinks could come next');
-  assert.equal(ofWhat(' lig'), 'of what could come next, given “lig”');
+  for (const whole of [' and', ' ']) assert.equal(ofWhat(whole), 'of what the model thinks could come next', 'no row continues the word');
+  assert.equal(ofWhat(' lig', 0, 'ht'), 'of what the model thinks could come next, after your whole text, whose last word may go on: “lig”');
   assert.equal(ofWhat('', 1), 'of what the model thinks could come next, without 1 banned token');
-  assert.equal(ofWhat(' lig', 0), 'of what could come next, given “lig”');
 });
 
 test('likely banned tokens are named with the odds that they would have', () => {
-  const caption = (banned, ...without) => said(words.coverageCaption({given: '', wanted: {banned}, without}))
+  const caption = (banned, ...without) => said(words.coverageCaption({given: '', wanted: {banned}, without, rows: []}))
     .replace('of what the model thinks could come next', '');
   const token = (text, p) => ({text, odds: p === null ? null : {p}});
   assert.equal(caption(1, token(' from', 0.37)), ', without “from” (37 %)');
@@ -152,7 +152,7 @@ test('likely banned tokens are named with the odds that they would have', () => 
   assert.equal(caption(0, token(' from', 0.37)), '');
 });
 
-const piece = {text: ' sea', odds: {p: 0.25}, upTo: {p: 0.125}}, row = {path: {p: 0.01}, raw: false};
+const piece = {text: ' sea', odds: {p: 0.25}, upTo: {p: 0.125}}, row = {path: {p: 0.01}, raw: false, pieces: []};
 
 test('a piece is described with its odds, those up to it and those of its row', () => {
   assert.equal(said(words.describePiece(row, piece)), '“sea” 25 % after the text before it · up to here 13 % · whole row 1 %');
@@ -198,7 +198,9 @@ test('the summary says which odds the shares are', () => {
   const caption = more => words.summarySentence({state: 'settled'}, drawn(more));
   assert.equal(caption(), `Each share is the chance of the row’s first token, as the model gives it. ${CLICK}`);
   assert.equal(caption({firsts: false}), `Each share is the chance of what sets the row apart, as the model gives it. ${CLICK}`);
-  assert.equal(caption({given: 'lig'}), `Each share is the chance of the row’s first token, as the model gives it, given what you typed: “lig”. ${CLICK}`);
+  const first = 'Each share is the chance of the row’s first token, as the model gives it';
+  assert.equal(caption({given: 'lig', rows: [{pieces: [{text: 'ht'}]}]}), `${first}, after your whole text, whose last word may go on: “lig”. ${CLICK}`);
+  assert.equal(caption({given: 'and', rows: [{pieces: [{text: ' a'}]}]}), `${first}. ${CLICK}`);
 });
 
 test('the caption names temperature and top-p', () => {
@@ -257,3 +259,38 @@ test('the announcement says the coverage and how the rows begin', () => {
 });
 
 test('a refusal says that nothing was inserted', () => assert.equal(words.REFUSAL, 'That branch was for another text: it was not inserted.'));
+
+test('a row whose first piece is its next word has one figure, and another piece says what its figure is', () => {
+  const word = {share: {p: 0.4}, next_word: {text: ' I'}}, figure = (...given) => said(words.pieceFigure(...given));
+  assert.equal(figure(word, {text: ' I', odds: {p: 0.26}}, true), '40 %');
+  assert.equal(figure(word, {text: " I'm", odds: {p: 0.26}}, true), '26 % for these tokens');
+  assert.equal(figure(word, {text: " I'm", odds: {p: 0.4}}, true), '40 %');
+  assert.equal(figure(word, {text: ' I', odds: {p: 0.26}}, false), '26 %');
+  assert.equal(figure({share: {p: 0.4}}, {text: ' I', odds: {p: 0.26}}, true), '26 %');
+});
+
+test('where a first piece and its row have different figures, both are explained', () => {
+  const first = {text: " I'm", odds: {p: 0.26}, upTo: {p: 0.26}};
+  const of = share => said(words.describePiece({...row, pieces: [first, piece], share: {p: share}, next_word: {text: " I'm"}}, first));
+  assert.equal(of(0.4), 'Next word “I\'m” 40 %, however it is spelled in tokens · these tokens 26 % · whole row 1 %');
+  assert.equal(of(0.26), '“I\'m” 26 % after the text before it · up to here 26 % · whole row 1 %');
+});
+
+test('what Tab does is said with the way to leave the text box by keys', () =>
+  assert.equal(words.tabSentence(' sea'), 'Tab inserts “sea”; Esc, then Tab, leaves the text box.'));
+
+test('a mode that found fewer rows than asked for says so', () => {
+  const caption = (count, mode) => words.summarySentence({state: 'settled'}, drawn({count, wanted: {k: 5, mode}}));
+  assert.ok(caption(4, 'forks').endsWith(' 4 of 5 rows: this choice of “Show” found no more.'));
+  for (const [count, mode] of [[5, 'forks'], [4, 'likely'], [4, 'sampled']]) assert.ok(caption(count, mode).endsWith(CLICK), mode);
+});
+
+test('the list of other words shows parts of words as parts, and what it leaves out', () => {
+  const label = bound => words.otherLabel({text: ' sl', end: false, next_word: {}, odds: {p: 0.01, bound}});
+  assert.deepEqual([label(true), label(false)], ['sl…', 'sl']);
+  assert.equal(words.otherLabel({text: ' sl', end: false, odds: {p: 0.01, bound: true}}), 'sl', 'a token has no word');
+  const rest = (p, ...listed) => said(words.unlistedSentence({p}, listed.map(one => ({odds: one}))));
+  assert.equal(rest(0.5, {p: 0.2}, {p: 0.1}), 'and all others together 20 %');
+  assert.equal(rest(0.5, {p: 0.2, bound: true}), 'and all others together ≥ 30 %');
+  assert.equal(rest(0.3, {p: 0.2}, {p: 0.1}), '');
+});
