@@ -9,8 +9,9 @@ const VERSION = 1;
 const MOST_BYTES = 5 * 1024 * 1024;
 const MOST_NAME = 60;
 
-// Characters that file systems refuse, and those that turn the writing direction, which can disguise a name.
-const REFUSED = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu;
+// Characters that file systems refuse, those that turn the writing direction, which can disguise a name, and the sign of a
+// title that is cut.
+const REFUSED = /[…\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu;
 
 /**
  * A file name for a document.

@@ -206,9 +206,10 @@ def test_what_tab_inserts_is_announced_before_it_is_inserted(tiny: Visit) -> Non
     tiny.wait_until_settled()
     ghost = wait_for_ghost(tiny)
     announced = tiny.page.locator("#branches .tab-announcement")
-    browsers.expect(announced).to_have_text(f"Tab inserts “{ghost.strip()}”.")
+    said = f"Tab inserts “{ghost.strip()}”; Esc, then Tab, leaves the text box."
+    browsers.expect(announced).to_have_text(said)
     tiny.wait_until_prefetched()
-    assert announced.text_content() == f"Tab inserts “{ghost.strip()}”.", "once, whatever is prefetched afterwards"
+    assert announced.text_content() == said, "once, whatever is prefetched afterwards"
     press(tiny, "Tab")
     assert tiny.text == PROMPT + ghost
     tiny.wait_until_settled()
