@@ -30,7 +30,7 @@ def problems(folder: Path) -> Iterator[str]:
 
 
 def _problems_without_import(folder: Path) -> Iterator[str]:
-    """Yield the problems that are found by reading files."""
+    """Yield a sentence for each problem of the Space in `folder` that is found without importing its app file."""
     yield from files.problems(folder)
     try:
         fields = front_matter.read(folder / CARD)

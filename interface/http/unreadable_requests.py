@@ -17,7 +17,7 @@ LINGER = 5.0
 
 
 class _Answering(asyncio.Protocol):
-    """Mixin before uvicorn's HTTP protocol class, of which each connection has an object.
+    """Mixin to be placed before uvicorn's HTTP protocol class; uvicorn makes one object for each connection.
 
     It responds to malformed requests with 400 and SENTENCE, and closes the connection LINGER seconds later; uvicorn
     would close it at once, and the client might not get the response.

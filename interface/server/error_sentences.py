@@ -30,7 +30,10 @@ def sentence(error: Exception) -> str:
 
 
 def as_news(error: Exception) -> dict[str, Any]:
-    """Return the fields of an answer to a page for an error: `sentence`, and with a reason `reason` and `details`."""
+    """Return a dictionary with the `sentence` that tells a page about an error.
+
+    If the error is a LookaheadError with a reason, the dictionary also has `reason` and `details`.
+    """
     fields: dict[str, Any] = {"sentence": sentence(error)}
     if isinstance(error, LookaheadError) and error.reason:
         fields |= {"reason": error.reason, "details": dict(error.details)}

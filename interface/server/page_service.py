@@ -196,7 +196,10 @@ class PageService:
 
 
 def _request_number(payload: Any) -> int:
-    """Return `number`, the request's number, from a page's JSON, which must be a dict; raise ValueError if invalid."""
+    """Return `number`, the request's number, from `payload`, a page's JSON object.
+
+    `payload` must be a dict. Raises ValueError unless `number` is a whole number from 0 to MOST_NUMBER.
+    """
     return whole("number", payload.get("number"), 0, MOST_NUMBER)
 
 

@@ -100,10 +100,10 @@ class Screen:
         return cut(repr(text), max(room, MIN_COLUMNS), self.ellipsis)
 
     def _signs(self) -> tuple[str, str, str, str]:
-        """Return the ellipsis, and the signs of a tree for a fork, the last child, and a line beside children.
+        """Return four strings: the ellipsis, and the tree signs for a fork, the last child, and a line beside children.
 
-        The last three are three columns wide, with the space at their end: "├─ ", "└─ ", "│ ". All four are ASCII if
-        the file's encoding requires it; the ellipsis then has three characters.
+        Each tree sign is three columns wide, trailing spaces included: "├─ ", "└─ " and "│" with two spaces. If the
+        file's encoding lacks any of these characters, all four strings are ASCII, and the ellipsis is "...".
         """
         try:
             "…├└│─".encode(getattr(self.file, "encoding", None) or "utf-8")

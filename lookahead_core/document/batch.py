@@ -133,8 +133,9 @@ def _listed(documents: Iterable[Document]) -> list[Document]:
 def _starts(documents: Sequence[Document], rules: LogitRules) -> list[GenerationStart]:
     """Return each document's generation start, in order; a document that is listed several times has one, shared.
 
-    Each is made by `Document.generation_start`, which also begins a new view, keeps room in the context for
-    `rules.max_new_tokens`, and raises LookaheadError if there is no token to start from.
+    `Document.generation_start` makes each one. It begins a new view of the document's tree, and moves the context
+    window if `rules.max_new_tokens` more tokens, or a quarter of the context if that is less, would not fit. It raises
+    LookaheadError if there is no token to start from.
     """
     starts: dict[int, GenerationStart] = {}
     for document in documents:

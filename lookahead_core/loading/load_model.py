@@ -208,9 +208,10 @@ def _uncached(hf_model: Any) -> UncachedEngine:
 
 
 def end_tokens(hf_model: Any, tokenizer: Any) -> frozenset[int]:
-    """Return the ids of the end tokens (`eos_token_id`, one or several) of the first that has any; empty if none has.
+    """Return the ids of the end tokens: `eos_token_id` of the generation config, else of the config or the tokenizer.
 
-    The order is generation config, config, tokenizer, which may be None.
+    The first of these three whose `eos_token_id` is not None counts; the result is empty if there is none. The
+    tokenizer may be None.
     """
     for holder in (getattr(hf_model, "generation_config", None), hf_model.config, tokenizer):
         found = getattr(holder, "eos_token_id", None)

@@ -160,7 +160,7 @@ class Calls:
         """Return the probability of every token of a text or a conversation, template included, and of the next token.
 
         The answer has logprobs: an entry per token with its log-probability, rank and alternatives, and a last one with
-        the alternatives for the next token.
+        the alternatives for the next token. The first token has no prediction: its log-probability and rank are null.
 
         Args:
             text: A plain text; give either this or messages.

@@ -105,7 +105,8 @@ class BeamGroup:
     running: list[BeamPath]
     """The beams that can still grow, best first."""
     finished: list[BeamPath] = field(default_factory=list)
-    """The ended beams: the best `size` by the rules of transformers, all in order of their ends by the seed's."""
+    """The ended beams. With `stopping="seed"`, all of them, in the order in which they ended. Else the best `size`,
+    best first; if no token may follow any running beam, the running beams that may end there come after these."""
     over: bool = False
     """Whether the group has stopped; its running beams then grow no more."""
 

@@ -95,5 +95,8 @@ def _probabilities_among(
 
 
 def _note_key(growth: Growth, head: Node, typed: ReopenedToken) -> Hashable:
-    """Return the key of the `BranchStart` for this typed token and these bans in the memo of the parent of `head`."""
+    """Return the memo key under which the parent of `head` stores the `BranchStart` of a re-opened token.
+
+    The key differs for another typed text, another token of `head`, and other excluded tokens or words in `growth`.
+    """
     return typed.text, head.token_id, growth.exclusion

@@ -227,8 +227,9 @@ def _grow_forks(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[B
 def _split(growth: Growth, leaf: BranchLeaf, cutoff: float) -> list[BranchLeaf]:
     """Return the leaf's most probable child, and up to `split_limit` - 1 others of at least the probability `cutoff`.
 
-    The probability is that of the child's token after the leaf, not of the path. Returns the leaf itself if it can grow
-    no more; else the prediction after it must be known.
+    The probability is that of the child's token after the leaf, not of the path. Tokens of probability 0 are left out,
+    so the list may be empty. If the leaf cannot grow, the list holds only the leaf. If it can, the prediction after it
+    must be known.
     """
     if not growth.can_grow(leaf):
         return [leaf]

@@ -40,7 +40,10 @@ def exclude_tokens(row: torch.Tensor, token_ids: Iterable[int]) -> torch.Tensor:
 
 
 def keep_only(row: torch.Tensor, token_ids: Iterable[int]) -> torch.Tensor:
-    """Return a copy of the row with all tokens at -inf except these, all of which it must have a score for."""
+    """Return a copy of a row of scores, of shape (vocabulary,), with every token at -inf that is not in `token_ids`.
+
+    All of `token_ids` must be valid indices of the row.
+    """
     kept = torch.tensor(sorted(token_ids), dtype=torch.int64, device=row.device)
     return torch.full_like(row, -math.inf).index_copy(0, kept, row[kept])
 

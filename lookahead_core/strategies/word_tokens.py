@@ -28,9 +28,10 @@ class TokenRoles:
 
 
 class WordTokens:
-    """Sorts the tokens of a tokenizer by their role for one word.
+    """The tokens of a tokenizer that begin, continue, spell or complete one word: their roles, see `TokenRoles`.
 
-    End tokens and tokens without text have no role. Roles are computed on first use for each state, and kept.
+    A token's role depends on the `WordState` of the text before it. Roles are computed on first use for each state, and
+    cached. End tokens and tokens without text have no role.
     """
 
     def __init__(self, word: str, codec: TextCodec, end_token_ids: frozenset[int], vocabulary: int) -> None:

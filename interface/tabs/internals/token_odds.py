@@ -103,9 +103,9 @@ def as_json(call_document: CallDocument, cost: Cost) -> View:
     """Return the tokens of a text whose `evaluate_steps` have ended, and their predictions, as JSON values.
 
     `tokens` has one object (see `_token`) for each token, and one for the position after the last. `nodes` and
-    `entropies` (in nats) have an element for the prediction after each token; `pack` describes `nodes`. `spelled` maps
-    the id, as a string, of each of these tokens and alternatives to its `text`, `bytes` and `ended` (see
-    `token_as_json`). `cost` has `passes`, `tokens` and `seconds`.
+    `entropies` (in nats) have an element for the prediction after each token; `pack` describes `nodes`. `spelled` has a
+    key for the id, as a string, of each token of the text and each alternative in `tokens`; the value has the token's
+    `text`, `bytes` and `ended` (see `token_as_json`). `cost` has `passes`, `tokens` and `seconds`.
     """
     from lookahead_core.serving.packed_predictions import pack
 

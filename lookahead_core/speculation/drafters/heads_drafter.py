@@ -70,7 +70,7 @@ class HeadsDrafter:
 
 
 class HeadGuesses:
-    """The guesses of draft heads from one hidden state, computed for all these heads when they are first needed."""
+    """The guesses of the first `count` draft heads from one hidden state; the first access to `by_head` runs them."""
 
     def __init__(self, forward: HeadsForward, state: torch.Tensor, token_id: int, count: int) -> None:
         """`state` is the hidden state, of shape (hidden size,), and `token_id` the token that followed it.

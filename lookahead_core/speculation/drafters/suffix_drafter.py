@@ -115,10 +115,11 @@ class SuffixDrafter:
         self._indexed[:] = token_ids
 
     def hear(self, path: Sequence[int], new: int, scores: NodeScores, nodes: Sequence[Node]) -> None:
-        """Add the last `new` tokens of the path, at least one, to the own index, if they continue the text it holds.
+        """Add the last `new` tokens of the path, at least one, to the index `own` if they continue its text.
 
-        They do if the COMPARED_TOKENS tokens before them, or all tokens of a shorter text, are the last ones of that
-        text. Does nothing if the drafter does not learn from passes. `scores` and `nodes` are not used.
+        They continue it if the tokens right before them are the last COMPARED_TOKENS tokens of that text, or the whole
+        text if it is shorter; if it is empty, there must be no tokens before them. Does nothing if the drafter does not
+        learn from passes. `scores` and `nodes` are not used.
         """
         # Of several samples of one text, only the first is indexed as it grows.
         before = list(path[-new - COMPARED_TOKENS : -new])[-len(self._indexed) :]
