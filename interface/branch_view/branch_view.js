@@ -62,6 +62,7 @@ export class BranchView {
   constructor(root, cover) {
     this.root = root;
     this.readOnly = root.matches('[data-read-only]');
+    this.state = {...INITIAL_STATE, readOnly: this.readOnly};
     this.cover = cover;
     this.rows = find(root, '.rows');
     this.rest = find(root, '.rest');

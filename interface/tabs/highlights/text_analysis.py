@@ -76,7 +76,8 @@ class HighlightsSession(PageSession):
         if request.start is None:
             yield from self._analyse(document, request)
         else:
-            yield from self._views(lookahead_steps_at(document, request.start, **request.options), request)
+            steps = lookahead_steps_at(document, request.start, **request.options, stop_at_repetition=True)
+            yield from self._views(steps, request)
 
     def fit_steps(self, request: HighlightsRequest) -> Iterator[News | None]:
         """Test which alternatives of the entry that begins at character `start` fit the text after its word.

@@ -230,6 +230,15 @@ function samplingClause(settings) {
 }
 
 /**
+ * The settings of odds, where they are not the model's own: "at temperature 0.7, without 2 banned tokens"; else empty.
+ * @param {RowSettings & {banned?: number}} settings
+ */
+export function settingsClause(settings) {
+  const {temperature = 1, top_p: topP = 1} = settings, plain = temperature === 1 && topP >= 1;
+  return `${plain ? '' : samplingClause(settings)}${withoutBanned({wanted: settings, without: []})}`.replace(/^, /, '');
+}
+
+/**
  * The end of the sentence "These 5 hold 71 % …".
  * @param {Pick<DrawnView, 'given' | 'wanted' | 'without'> & Drawn} drawn
  */
@@ -291,13 +300,14 @@ export function progressSentence(reading, growing, asked) {
  * @param {{state: string, note?: string | null, reading?: [number, number] | null}} status
  * @param {Pick<DrawnView, 'rows' | 'count' | 'firsts' | 'given' | 'wanted' | 'without'> & Partial<Pick<DrawnView, 'wordError'>>} drawn
  * @param {number} [seenFrom] the first character that the model reads
+ * @param {boolean} [readOnly] whether a click inserts nothing
  */
-export function summarySentence({state, note, reading}, drawn, seenFrom) {
+export function summarySentence({state, note, reading}, drawn, seenFrom, readOnly = false) {
   if (state === 'error') return note || 'There are no branches for this text.';
   if (state === 'paused') return note || 'Paused. Press “Go on” to look for branches again.';
   if (state === 'thinking' && !drawn.rows.length && !note) return reading ? 'The model reads your text first.' : 'Looking ahead …';
   const from = seenFrom ? `The model reads from character ${formatNumber(seenFrom + 1)} on.` : '';
-  return [from, note || (drawn.count ? `${shareSentence(drawn)} ${hintSentence(drawn)}` : '')].filter(Boolean).join(' ');
+  return [from, note || (drawn.count ? `${shareSentence(drawn)}${readOnly ? '' : ` ${hintSentence(drawn)}`}` : '')].filter(Boolean).join(' ');
 }
 
 /**

@@ -35,6 +35,7 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
  * @property {number} refusals how many choices were refused
  * @property {string} announcement what a screen reader says
  * @property {string} tabAnnouncement what it says of the Tab key
+ * @property {boolean} readOnly whether the branches are only to be read
  * @property {boolean} veiled whether nothing is drawn before the next word is guessed
  * @property {DrawnView<DrawnRow>} drawn the rows that follow from the view, the settings and the pinned rows
  */
@@ -56,7 +57,7 @@ export const INITIAL_STATE = {
   settings: {}, expectedRevision: 0, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
   ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, awaited: null,
   refusal: null, refusals: 0, announcement: '', tabAnnouncement: '',
-  veiled: false, drawn: NOTHING,
+  readOnly: false, veiled: false, drawn: NOTHING,
 };
 
 /**
@@ -253,7 +254,7 @@ export function noteOf(state) {
   if (awaited) return {sentence: awaitSentence(awaited.branch), progress: progressOf(state), bannable: false, editable: false};
   if (pointed) return {sentence: pointed.sentence, progress: '', bannable: pointed.bannable, editable: pointed.editable};
   if (state.veiled && !STATES_OF_NOTES.includes(status.state)) return {sentence: GUESS_FIRST, progress: '', bannable: false, editable: false};
-  return {sentence: summarySentence(status, drawn, shown?.view.seen_from), progress: progressOf(state), bannable: false, editable: false};
+  return {sentence: summarySentence(status, drawn, shown?.view.seen_from, state.readOnly), progress: progressOf(state), bannable: false, editable: false};
 }
 
 /** @param {BranchViewState} state */

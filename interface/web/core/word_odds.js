@@ -2,18 +2,18 @@
 /** @import {WordOdds} from './types.d.ts' */
 import {formatCount, formatPercent, quotedText} from './branch_sentences.js';
 
-const NO_BOUND = 0.95;  // an upper bound from which on it says nothing
+const USEFUL_BOUND = 0.5;  // the largest upper bound that is shown: most of a larger one was never looked at
 const SAME = 0.0005;   // a difference of bounds that the figures do not show
 
 /**
- * How likely the text is to reach a word, as bounds.
+ * How likely the text is to reach a word: both bounds, or the lower one alone where the upper one says little.
  * @param {WordOdds} odds
  * @param {boolean} reached whether a row leads to the word
  */
 export function wordSentence({word, within, low, high}, reached) {
-  const span = `within ${formatCount(within, 'token')}`, name = quotedText(word);
-  if (!reached) return `${name}: no way found ${span}, ${formatPercent({p: high})} at most`;
-  if (high > NO_BOUND) return `${name}: at least ${formatPercent({p: low})} ${span}`;
+  const span = `within ${formatCount(within, 'token')}`, name = quotedText(word), isUseful = high <= USEFUL_BOUND;
+  if (!reached) return `${name}: no way found ${span}${isUseful ? `, ${formatPercent({p: high})} at most` : ''}`;
   if (high - low < SAME) return `${name}: ${formatPercent({p: low})} ${span}`;
+  if (!isUseful) return `${name}: at least ${formatPercent({p: low})} ${span}`;
   return `${name}: ${formatPercent({p: low})} to ${formatPercent({p: high})} ${span}`;
 }

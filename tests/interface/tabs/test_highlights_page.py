@@ -74,6 +74,17 @@ def test_branches_at_a_word_come_from_the_cache_and_replacement_fits_take_one_pa
     assert [one["sentence"] for one in told["fits"]] == [one.verdict for one in fits]
 
 
+def test_branches_at_a_word_end_where_they_would_repeat_themselves() -> None:
+    text = "The keeper saw a ship. The keeper saw a ship. The"
+    model = parrot(["The keeper saw a ship. "], words=["The", " keeper", " saw", " a", " ship", ". "])
+    loader = ModelLoader(lambda report: model)
+    loader.run()
+    grown = asyncio.run(ask(HighlightsService(loader), text=text, start=text.rindex("The"), k=1, depth=30))
+    (branch,) = view_of(grown)["branches"]
+    assert branch["repeats"]
+    assert len(branch["ids"]) < 30
+
+
 def test_with_an_instruction_the_prompt_holds_it_and_the_text(byte_tokenizer: Any, tiny_model: Model) -> None:
     tokenizer = tiny_model.codec.require_tokenizer()
     before, tokenizer.chat_template = tokenizer.chat_template, "{{ messages[0].content }} --->"

@@ -213,6 +213,18 @@ test('the caption names temperature and top-p', () => {
   assert.equal(caption({temperature: 0.7, banned: 2}), 'at temperature 0.7, without 2 banned tokens.');
 });
 
+test('rows that are only to be read invite no click', () => {
+  const sentence = words.summarySentence({state: 'settled'}, drawn(), 0, true);
+  assert.equal(sentence, 'Each share is the chance of the row’s first token, as the model gives it.');
+});
+
+test('settings of odds are named where they are not those of the model', () => {
+  assert.equal(words.settingsClause({temperature: 1, top_p: 1, avoid: ''}), '');
+  assert.equal(words.settingsClause({temperature: 0.7, top_p: 0.9}), 'at temperature 0.7, top-p 0.9');
+  assert.equal(words.settingsClause({banned: 1}), 'without 1 banned token');
+  assert.equal(words.settingsClause({temperature: 0.7, avoid: 'sea', banned: 2}), 'at temperature 0.7, without the word “sea” and 2 banned tokens');
+});
+
 test('a note replaces the summary', () => {
   assert.equal(words.summarySentence({state: 'settled', note: 'So it is.'}, drawn()), 'So it is.');
   assert.equal(words.summarySentence({state: 'thinking', note: 'So it is.'}, drawn({rows: [], count: 0})), 'So it is.');

@@ -8,7 +8,10 @@ const plain = (odds, reached = true) => wordSentence({word: 'sea', within: 10, .
 test('the odds of a word are two bounds, one figure where they agree, and one where no path is known', () => {
   assert.equal(plain({low: 0.031, high: 0.04}), '“sea”: 3.1 % to 4 % within 10 tokens');
   assert.equal(plain({low: 0.0312, high: 0.0314}), '“sea”: 3.1 % within 10 tokens');
-  assert.equal(plain({low: 0, high: 0.87}, false), '“sea”: no way found within 10 tokens, 87 % at most');
+  assert.equal(plain({low: 0, high: 0.07}, false), '“sea”: no way found within 10 tokens, 7 % at most');
+  assert.equal(plain({low: 0, high: 0.87}, false), '“sea”: no way found within 10 tokens');
   assert.equal(plain({low: 0.2, high: 0.4, within: 1}), '“sea”: 20 % to 40 % within 1 token');
-  assert.equal(plain({low: 0.04, high: 0.98}), '“sea”: at least 4 % within 10 tokens');
+  for (const high of [0.51, 0.98]) assert.equal(plain({low: 0.04, high}), '“sea”: at least 4 % within 10 tokens');
+  assert.equal(plain({low: 0.04, high: 0.5}), '“sea”: 4 % to 50 % within 10 tokens');
+  assert.equal(plain({low: 0.98, high: 0.9802}), '“sea”: 98 % within 10 tokens');
 });
