@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import BranchRequest
@@ -28,28 +29,39 @@ class GuessService(PageService):
 
         The payload is that of `ask`, with the string `guess`. The result has `probability`, `error` (its maximum
         error), `texts` (the continuations that count as the guess) and `words` (always True: the word must end there).
-        It is `{"unknown": True}` if the page has no session, or if its last request was for another text or prompt.
+        They are the odds of the page's rows: `temperature`, `top_p`, `banned` and `avoid` of the payload count in every
+        mode. With columns they are those of the first column's instruction. It is `{"unknown": True}` if the page has
+        no session, or if its last request was for another text or prompt.
         Passes of other pages may run between those of the guess. Raises ValueError for an invalid request or guess, and
         NoRoom if the scheduler takes no more jobs.
         """
         request, guess = BranchRequest.from_json(payload), payload.get("guess")
         if not isinstance(guess, str):
             raise ValueError("guess must be a text.")
+        if request.columns:
+            request = replace(request, instruction=request.columns[0].instruction, columns=())
         page = self.open_pages.find(request.page)
         document = None if page is None else page.session.document_of(request)
         if document is None:
             return {"unknown": True}
-        steps, answer = _answers(document, guess), None
+        names = [name for name in ("temperature", "top_p") if name in payload]
+        options = {name: payload[name] for name in names}
+        options |= {name: request.options[name] for name in ("banned", "avoid") if name in request.options}
+        steps, answer = _answers(document, guess, options), None
         while answer is None:
             answer = await self.loader.scheduler.turn(next, steps)
         return answer
 
 
-def _answers(document: Document, guess: str) -> Iterator[News | None]:
-    """Yield None after each forward pass, and at the end the result of `GuessService.guess`."""
-    from lookahead_core.analysis.guess_odds import guess_odds_steps
+def _answers(document: Document, guess: str, options: dict[str, Any]) -> Iterator[News | None]:
+    """Yield None after each forward pass, and at the end the result of `GuessService.guess`.
 
-    for odds in guess_odds_steps(document, guess, heal=True):
+    `options` are those of a lookahead that `guess_odds_steps` takes.
+    """
+    from lookahead_core.analysis.guess_odds import guess_odds_steps
+    from lookahead_core.strategies.lookahead_options import LookaheadOptions
+
+    for odds in guess_odds_steps(document, guess, LookaheadOptions.of(options), heal=True):
         if odds is None:
             yield None
         else:

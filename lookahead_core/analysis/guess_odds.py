@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -13,7 +13,10 @@ import torch
 from lookahead_core.document.document import Document
 from lookahead_core.engines.engine import prefill_in_chunks
 from lookahead_core.errors import LookaheadError
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.next_word_rows import first_characters
+from lookahead_core.strategies.sampling import apply_temperature, apply_top_p, exclude_tokens, keep_only
+from lookahead_core.strategies.word_tokens import WordTokens
 from lookahead_core.text.boundaries import CONTEXT_CHARACTERS, WORD, boundary_levels
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node
@@ -75,27 +78,42 @@ def continuations_of(text: str, guess: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((f" {guess}", guess, *rest)))
 
 
-def guess_odds(document: Document, guess: str, *, heal: bool = False) -> GuessOdds:
+def guess_odds(
+    document: Document,
+    guess: str,
+    *,
+    heal: bool = False,
+    temperature: float = 1.0,
+    top_p: float = 1.0,
+    banned: Collection[int] = (),
+    avoid: str = "",
+) -> GuessOdds:
     """Return the probability that the next word is the guess, and that the word ends there.
 
-    `guess` is one or several words; white space around it is ignored. With `heal`, the last typed token is re-opened
-    as in `Document.lookahead`. Usually takes two to six forward passes. Raises ValueError if the guess is empty or has
-    more than MAX_CHARACTERS characters, and the errors of `guess_odds_steps`.
+    `guess` is one or several words; white space around it is ignored. With `heal`, the last typed token is re-opened,
+    and `banned` and `avoid` exclude tokens, as in `Document.lookahead`. `temperature`, then `top_p`, apply to each
+    token. Usually takes two to six forward passes. Raises ValueError if the guess is empty or has more than
+    MAX_CHARACTERS characters, or for a wrong option, and the errors of `guess_odds_steps`.
     """
-    return next(odds for odds in guess_odds_steps(document, guess, heal=heal) if odds is not None)
+    options = LookaheadOptions(temperature=temperature, top_p=top_p, banned=banned, avoid=avoid)
+    return next(odds for odds in guess_odds_steps(document, guess, options, heal=heal) if odds is not None)
 
 
-def guess_odds_steps(document: Document, guess: str, *, heal: bool = False) -> Iterator[GuessOdds | None]:
+def guess_odds_steps(
+    document: Document, guess: str, options: LookaheadOptions | None = None, *, heal: bool = False
+) -> Iterator[GuessOdds | None]:
     """Yield None after each forward pass, and at last the result of `guess_odds`.
 
-    Raises LookaheadError if the text changes between two steps, or at first if it is empty and the model has no start
-    token.
+    Of the options, `temperature`, `top_p`, `banned` and `avoid` count. Raises LookaheadError if the text changes between
+    two steps, or at first if it is empty and the model has no start token.
     """
     texts = continuations_of(document.text, guess)
+    options = options or LookaheadOptions()
+    options.check_vocabulary(document.model.vocabulary)
     head = document.tree.head
     if not head.depth:
         raise LookaheadError("There is nothing to go on from: this model has no start token, so write something.")
-    search = _GuessSearch(document, texts, document.reopens.encode() if heal else b"")
+    search = _GuessSearch(document, texts, document.reopens.encode() if heal else b"", options)
     for _ in prefill_in_chunks(document.model.engine, search.base):
         yield None
     while paths := search.next_paths():
@@ -142,6 +160,7 @@ class _GuessSearch:
     document: Document
     texts: Sequence[str]
     typed: bytes
+    options: LookaheadOptions
     low: float = 0.0
     """Probability of the paths that spell a continuation and end the word there."""
     lost: float = 0.0
@@ -149,10 +168,13 @@ class _GuessSearch:
     base: Node = field(init=False)
     before: str = field(init=False)
     """The last characters of the text, which decide where the next word ends."""
+    _avoided: WordTokens | None = field(init=False)
     _waiting: list[_Path] = field(init=False)
     _nodes: int = 0
 
     def __post_init__(self) -> None:
+        avoid = self.options.avoid
+        self._avoided = self.document.word_tokens(avoid) if avoid else None
         head = self.document.tree.head
         self.base = head if not self.typed or head.parent is None else head.parent
         self.before = self.document.text[-CONTEXT_CHARACTERS:]
@@ -177,10 +199,7 @@ class _GuessSearch:
 
     def advance(self, path: _Path, row: torch.Tensor) -> None:
         """Add an evaluated path's results; `row` has the log-probabilities of the next token."""
-        probabilities = row.exp()
-        if path.typed:
-            matching = self.document.model.codec.tokens_starting_with(path.typed)
-            probabilities /= probabilities[[token_id for token_id in matching if token_id < len(row)]].sum()
+        probabilities = self._probabilities(path, row)
         following = self._continuing(path, len(row))
         if path.characters:
             following |= self._end_word(path, probabilities)
@@ -188,6 +207,27 @@ class _GuessSearch:
             mass = path.mass * float(probabilities[token_id])
             if mass > 0.0:
                 self._follow(path, token_id, mass)
+
+    def _probabilities(self, path: _Path, row: torch.Tensor) -> torch.Tensor:
+        """Return the probabilities of the next token after a path: conditioned on what was typed, under the options."""
+        scores = self._allowed_scores(path, row)
+        if not bool(scores.isfinite().any()):
+            return torch.zeros_like(row)
+        scores = apply_temperature(scores, self.options.temperature)
+        return apply_top_p(scores, self.options.top_p).softmax(-1)
+
+    def _allowed_scores(self, path: _Path, row: torch.Tensor) -> torch.Tensor:
+        """Return the row with all tokens at -inf that do not begin with what was typed, or that are excluded."""
+        banned, avoided = frozenset(self.options.banned), self._avoided
+        if path.typed:
+            head = self.document.tree.head
+            matching = [i for i in self.document.model.codec.tokens_starting_with(path.typed) if i < len(row)]
+            if avoided is not None:
+                banned |= avoided.excluded_among(avoided.state_of(head), matching, len(path.typed))
+            return keep_only(row, set(matching) - (banned - {head.token_id}))
+        if avoided is not None:
+            banned |= avoided.excluded_after(avoided.state_of(self.node_of(path)))
+        return exclude_tokens(row, banned) if banned else row
 
     def _continuing(self, path: _Path, vocabulary: int) -> set[int]:
         """Return the tokens after a path that spell more of a continuation, or its rest and further characters."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import math
 import random
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -24,8 +25,18 @@ Path = tuple[int, ...]
 class Enumeration:
     """All paths of tokens after a text that may spell one word, by plain forward passes over whole paths."""
 
-    def __init__(self, model: Model, document: Document, heal: bool) -> None:
+    def __init__(
+        self,
+        model: Model,
+        document: Document,
+        heal: bool,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        banned: Collection[int] = (),
+    ) -> None:
         self.model, self.before = model, document.text
+        self.temperature, self.top_p, self.banned = temperature, top_p, banned
+        self.typed_id = document.token_ids[-1]
         self.typed = document.reopens.encode() if heal else b""
         self.ids = document.token_ids[:-1] if self.typed else document.token_ids
         self.spelled = tokens_as_bytes(model.tokenizer)
@@ -43,8 +54,14 @@ class Enumeration:
             p = row.double().softmax(-1).tolist()
             if not path and self.typed:
                 p = [x if self.spelled[i].startswith(self.typed) else 0.0 for i, x in enumerate(p)]
-            total = math.fsum(p)
-            found.append([x / total for x in p])
+            allowed = {self.typed_id} if not path and self.typed else set()
+            p = [0.0 if i in self.banned and i not in allowed else x ** (1 / self.temperature) for i, x in enumerate(p)]
+            total, held, kept = math.fsum(p), 0.0, set()
+            for i in sorted(range(len(p)), key=lambda i: -p[i]):
+                if held < self.top_p * total:
+                    kept.add(i)
+                    held += p[i]
+            found.append([x / held if i in kept else 0.0 for i, x in enumerate(p)])
         return found
 
     def state(self, word: str, text: str, final: bool) -> bool | None:
@@ -85,10 +102,10 @@ class Enumeration:
         return low, low + unknown
 
 
-def check(model: Model, text: str, guess: str, heal: bool) -> float:
+def check(model: Model, text: str, guess: str, heal: bool, **options: Any) -> float:
     document = Document(model, text)
-    found = guess_odds(document, guess, heal=heal)
-    reference = Enumeration(model, document, heal)
+    found = guess_odds(document, guess, heal=heal, **options)
+    reference = Enumeration(model, document, heal, **options)
     bounds = [reference.probability(one) for one in found.texts]
     low, high = (math.fsum(each) for each in zip(*bounds, strict=True))
     assert found.low <= high * (1 + 1e-4) + 1e-9, (text, guess, heal)
@@ -119,6 +136,31 @@ def test_the_odds_of_many_guesses_equal_the_enumeration(tiny_model: Model, seed:
         [line[cut:].split()[0], draw.choice(line.split()), "keeper's", "sea-side", "42", ",", "é", "中"]
     )
     check(tiny_model, line[:cut], guess[:8], heal=bool(seed % 2))
+
+
+@pytest.mark.parametrize("seed", mostly_slow(range(12), 1))
+def test_bans_temperature_and_top_p_count_for_a_guess_as_they_do_for_rows(tiny_model: Model, seed: int) -> None:
+    draw = random.Random(2000 + seed)
+    line = draw.choice(CORPUS)
+    cut = draw.randrange(6, len(line) - 12)
+    likely = [branch.token_ids[0] for branch in Document(tiny_model, line[:cut]).lookahead(k=8, depth=1).branches]
+    options = {
+        "temperature": draw.choice([0.6, 1.5]),
+        "top_p": draw.choice([0.8, 1.0]),
+        "banned": draw.sample(likely, 3),
+    }
+    check(tiny_model, line[:cut], line[cut:].split()[0], heal=bool(seed % 2), **options)
+
+
+def test_a_word_to_avoid_has_no_odds_and_the_others_gain(tiny_model: Model) -> None:
+    for heal in (False, True):
+        document = Document(tiny_model, "The keeper looked out over the ")
+        assert guess_odds(document, "sea", heal=heal).probability > 0
+        assert guess_odds(document, "sea", heal=heal, avoid="sea").high == 0
+        assert guess_odds(document, "a", heal=heal, avoid="sea").high >= guess_odds(document, "a", heal=heal).high
+    for wrong in ({"temperature": 3.0}, {"top_p": 0.0}, {"banned": [10**6]}, {"avoid": " sea"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            guess_odds(document, "sea", **wrong)
 
 
 def test_a_guess_is_a_new_word_or_continues_the_text_or_completes_its_last_word() -> None:

@@ -32,14 +32,16 @@ export class GuessFirst extends EventTarget {
    * @param {TextOwner} parts.draft
    * @param {(guess: string) => Promise<GuessAnswer>} parts.score asks the server
    * @param {() => DrawnRow[]} parts.rows
+   * @param {() => string} parts.under the settings of the odds, where they are not the model's own
    * @param {() => boolean} parts.isVeiled whether rows are hidden now
    * @param {() => string} parts.documentId
    */
-  constructor(controls, {draft, score, rows, isVeiled, documentId}) {
+  constructor(controls, {draft, score, rows, under, isVeiled, documentId}) {
     super();
     this.draft = draft;
     this.score = score;
     this.rows = rows;
+    this.under = under;
     this.isVeiled = isVeiled;
     this.documentId = documentId;
     this.toggle = find(controls, '#guess-first', HTMLInputElement);
@@ -107,7 +109,7 @@ export class GuessFirst extends EventTarget {
   #now() { return {id: this.documentId(), text: this.draft.before, revision: this.draft.sync()}; }
 
   async #guess() {
-    const guess = this.field.value.trim(), now = this.#now();
+    const guess = this.field.value.trim(), now = this.#now(), under = this.under();
     if (this.#busy) return;
     if (!guess) {
       this.#say(NOTHING);
@@ -128,7 +130,7 @@ export class GuessFirst extends EventTarget {
     this.#keep(addGuess(this.#score, known));
     this.#end(now);
     await this.#waitUntil(() => this.rows().length > 0 || !this.#isNow(now));
-    if (this.#isNow(now)) this.#say(guessSentence(guess, {probability: known, texts, words, error}, rowOfGuess(this.rows(), texts)));
+    if (this.#isNow(now)) this.#say(guessSentence(guess, {probability: known, texts, words, error}, rowOfGuess(this.rows(), texts), under));
   }
 
   /**

@@ -1,6 +1,7 @@
 // The tree of the writer's branches: what it shows follows from the branch view and the draft, and a click goes through both.
-/** @import {BranchViewElement, Choice, ChoiceSource, StoredSettings, TreeNode} from '../../web/core/types.d.ts' */
+/** @import {BranchViewElement, Choice, ChoiceSource, LaidNode, StoredSettings, TreeNode} from '../../web/core/types.d.ts' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
+import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
 import {SeenViews} from '../../web/core/seen_views.js';
 import {TreeInput} from './tree_input.js';
 import {TreePainter} from './tree_painter.js';
@@ -129,7 +130,8 @@ export class TreeView extends EventTarget {
     const {branchView} = this.branches, {rows} = branchView.drawn(), {text, revision} = this.#end;
     const own = rows.length > 0 && rows.every(row => row.revision === revision);
     if (own && text && branchView.state() === 'settled') this.seen.add(text, branchView.drawn());
-    if (own) this.#schedule();
+    // Hidden rows leave the drawing as soon as they leave the rows.
+    if (own || branchView.isVeiled()) this.#schedule();
     else this.#scheduleLater();
   }
 
@@ -153,7 +155,7 @@ export class TreeView extends EventTarget {
     const {branchView} = this.branches, text = draft.before || (this.hooks?.exampleText() ?? ''), {spans} = draft;
     const chosen = spans.some(([from, to]) => from < text.length && to >= text.length);
     const ahead = branchTree(branchView.drawn(), {text, chosen, revision: branchView.expected()});
-    return this.session.checked ? sessionTree({text, spans, past: draft.pastTexts, seen: this.seen.list, ahead}) : ahead;
+    return this.session.checked ? sessionTree({text, spans, past: draft.pastTexts, seen: this.seen.list, ahead, veiled: branchView.isVeiled()}) : ahead;
   }
 
   /** @param {TextOwner} draft */
@@ -162,7 +164,7 @@ export class TreeView extends EventTarget {
     const focused = input.hasFocus;
     painter.paint(layout);
     viewport.resize(layout.width, layout.height);
-    const sentence = drawingSentence(layout.nodes), here = hereIn(layout.nodes);
+    const sentence = this.#sentence(layout.nodes), here = hereIn(layout.nodes);
     setAttribute(svg, 'aria-label', `${this.session.checked ? 'The session' : 'The branches'} as a ${this.#river ? 'river' : 'tree'}: ${sentence}`);
     setText(find(this.panel, '.tree-says'), sentence);
     if (!this.#centred) setText(find(this.panel, '.tree-announcement'), sentence);
@@ -174,11 +176,14 @@ export class TreeView extends EventTarget {
     this.#centred = centred;
   }
 
+  /** @param {LaidNode[]} nodes */
+  #sentence(nodes) { return this.branches.branchView.isVeiled() ? GUESS_FIRST : drawingSentence(nodes); }
+
   /** @param {TreeNode | null} node */
   #point(node) {
     const {branch, piece} = node?.piece ?? {};
     this.branches.branchView.point(branch !== undefined && piece !== undefined && !node?.inert ? {branch, piece} : null);
-    setText(find(this.panel, '.tree-says'), node ? nodeSentence(node) : drawingSentence(this.painter.layout?.nodes ?? []));
+    setText(find(this.panel, '.tree-says'), node ? nodeSentence(node) : this.#sentence(this.painter.layout?.nodes ?? []));
   }
 
   /**

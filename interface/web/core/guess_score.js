@@ -35,9 +35,10 @@ const formatBits = bits => `${bits.toFixed(1)} ${bits.toFixed(1) === '1.0' ? 'bi
  * @param {string} guess
  * @param {GuessOdds} odds
  * @param {number} row its index among the rows, or -1
+ * @param {string} [under] the settings of the odds, where they are not the model's own
  */
-export function guessSentence(guess, {probability, words}, row) {
-  const what = words ? 'chance' : 'chance of these characters';
+export function guessSentence(guess, {probability, words}, row, under = '') {
+  const what = `chance of ${words ? 'this word' : 'these characters'}${under && ` ${under}`}`;
   const among = row < 0 ? 'not among the rows' : `row ${row + 1}`;
   return `${quotedText(guess)}: ${formatPercent({p: probability})} ${what} · ${formatBits(bitsOf(probability))} of surprise · ${among}`;
 }

@@ -9,6 +9,7 @@ import {addRest} from './branch_tree.js';
  * @property {PastText[]} past texts that the document has had
  * @property {SeenView[]} seen views that were shown
  * @property {TreeNode} ahead the present branches; its root is the end of the text
+ * @property {boolean} [veiled] whether the present branches are hidden: then no odds after the text are shown either
  */
 
 /**
@@ -17,7 +18,7 @@ import {addRest} from './branch_tree.js';
  * @param {Session} session
  * @returns {TreeNode} the empty text
  */
-export function sessionTree({text, spans, past, seen, ahead}) {
+export function sessionTree({text, spans, past, seen, ahead, veiled = false}) {
   const nodes = nodesByText([text, ...past.map(one => one.text), ...seen.map(one => one.text)]);
   const root = linkByPrefix(nodes);
   for (const [full, node] of nodes) {
@@ -25,7 +26,9 @@ export function sessionTree({text, spans, past, seen, ahead}) {
     if (!text.startsWith(full)) node.state = 'left';
     else if (touches(spans, full.length - node.text.length, full.length)) node.state = 'chosen';
   }
-  for (const {text: full, base, p} of past) if (base !== undefined && typeof p === 'number') setOdds(nodes, full, base, {p, raw: true});
+  for (const {text: full, base, p} of past) {
+    if (base !== undefined && typeof p === 'number' && !(veiled && base === text)) setOdds(nodes, full, base, {p, raw: true});
+  }
   for (const view of seen) if (view.text !== text) addSeen(/** @type {TreeNode} */ (nodes.get(view.text)), view);
   const here = /** @type {TreeNode} */ (nodes.get(text));
   Object.assign(here, {here: true, goal: undefined, children: [...ahead.children, ...here.children], rest: ahead.rest});

@@ -79,12 +79,13 @@ export class ServerRequests {
   /**
    * The odds of a guessed next word; `unknown` if there is nothing to continue.
    * @param {string} guess
+   * @param {Partial<BranchRequest>} [more] fields that differ from those of a request
    * @returns {Promise<GuessAnswer>}
    */
-  async guess(guess) {
+  async guess(guess, more = {}) {
     const fields = this.makeRequest();
     if (!fields) return {unknown: true};
-    return withTimeout(this.server.guess({...fields, page: this.page, number: this.#number, guess}));
+    return withTimeout(this.server.guess({...fields, ...more, page: this.page, number: this.#number, guess}));
   }
 
   async #send() {

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from typing import Any
 
 import pytest
 
 from interface import ModelLoader
 from interface.server.guess_service import GuessService
-from lookahead_core import Document, Model
+from lookahead_core import Document, Model, load_model
 from lookahead_core.analysis.guess_odds import guess_odds
+from tests.conftest import tiny_llama
+from tests.interface.server.test_page_service import TEMPLATE
 from tests.support.requests_to_pages import PAGE, all_news
 
 TEXT = "Once upon a"
@@ -44,6 +47,32 @@ def test_a_guess_has_the_odds_of_the_document_with_its_last_token_reopened(
     assert answer["error"] == pytest.approx(wanted.error, rel=1e-4)
     assert answer["texts"] == [" time", "time"]
     assert answer["words"] is True
+
+
+def test_a_guess_has_the_odds_of_rows_under_the_settings_of_the_page(service: GuessService, tiny_model: Model) -> None:
+    first = Document(tiny_model, TEXT).lookahead(k=1, depth=1).branches[0].token_ids[0]
+    settings = {"temperature": 0.7, "top_p": 0.95, "banned": [first], "avoid": "sea"}
+    answer = scored(service, REQUEST | settings | {"guess": "time"})
+    wanted = guess_odds(Document(tiny_model, TEXT), "time", heal=True, **settings)
+    plain = guess_odds(Document(tiny_model, TEXT), "time", heal=True)
+    assert answer["probability"] == pytest.approx(wanted.probability, rel=1e-4)
+    assert wanted.probability != pytest.approx(plain.probability, rel=1e-2)
+    for wrong in ({"temperature": 9}, {"top_p": "much"}, {"banned": [10**9]}):
+        assert scored(service, REQUEST | {"guess": "time"} | wrong, REQUEST)["state"] == "error"
+
+
+def test_with_columns_a_guess_has_the_odds_of_the_first_one(byte_tokenizer: Any) -> None:
+    tokenizer = copy.deepcopy(byte_tokenizer)
+    tokenizer.chat_template = TEMPLATE
+    model = load_model(tiny_llama(len(tokenizer)), tokenizer=tokenizer)
+    loader = ModelLoader(lambda report: model)
+    loader.run()
+    for first in (None, "Write a poem."):
+        columns = REQUEST | {"columns": [{"instruction": first}, {"instruction": "Be short."}]}
+        answer = scored(GuessService(loader), columns | {"guess": "time"}, columns)
+        alone = REQUEST | {"instruction": first}
+        assert answer == scored(GuessService(loader), alone | {"guess": "time"}, alone)
+        assert answer["probability"] > 0
 
 
 def test_a_guess_after_another_text_or_prompt_is_unknown(service: GuessService) -> None:

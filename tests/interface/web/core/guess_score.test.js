@@ -32,7 +32,8 @@ test('guesses add up', () => {
 
 test('the sentence of a guess has its odds, its bits and its row', () => {
   const odds = {probability: 0.03125, words: true};
-  assert.equal(guessSentence('sea', odds, 1), '“sea”: 3.1\u00a0% chance · 5.0 bits of surprise · row 2');
+  assert.equal(guessSentence('sea', odds, 1), '“sea”: 3.1\u00a0% chance of this word · 5.0 bits of surprise · row 2');
+  assert.equal(guessSentence('sea', odds, 0, 'at temperature 0.7'), '“sea”: 3.1\u00a0% chance of this word at temperature 0.7 · 5.0 bits of surprise · row 1');
   assert.equal(guessSentence('sea', {...odds, words: false}, -1), '“sea”: 3.1\u00a0% chance of these characters · 5.0 bits of surprise · not among the rows');
 });
 
