@@ -38,9 +38,6 @@ export class BranchOptions extends EventTarget {
     this.#input('steer-word').addEventListener('keydown', event => {
       if (event.key === 'Enter' && !event.isComposing) this.#settle(0);
     });
-    // Esc hides the sentence of a control, until another one is pointed at or focused.
-    element.addEventListener('keydown', ({key}) => { if (key === 'Escape') element.dataset.quiet = ''; });
-    for (const name of ['pointerover', 'focusin']) element.addEventListener(name, () => { delete element.dataset.quiet; });
     find(element, '#again').addEventListener('click', () => this.set({seed: randomSeed()}));
     this.bans = new BanChips(find(element, '.never'));
     this.bans.addEventListener('change', () => this.#changed());

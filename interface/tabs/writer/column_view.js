@@ -35,7 +35,7 @@ export class ColumnView extends EventTarget {
     // The value is never set: the panel sends events.
     mount({element: this.body, props: {value: null}, watch: () => {}});
     this.root = /** @type {BranchViewElement} */ (find(this.body, '.branch-view'));
-    this.#listen(head);
+    this.#listen();
   }
 
   /** @returns {Column} */
@@ -81,8 +81,7 @@ export class ColumnView extends EventTarget {
     }));
   }
 
-  /** @param {HTMLElement} head */
-  #listen(head) {
+  #listen() {
     this.field.addEventListener('input', () => {
       dispatch(this, 'writing');
       clearTimeout(this.#timer);
@@ -90,8 +89,6 @@ export class ColumnView extends EventTarget {
     });
     this.heat.addEventListener('input', () => dispatch(this, 'change'));
     this.removal.addEventListener('click', () => dispatch(this, 'remove'));
-    head.addEventListener('keydown', ({key}) => { if (key === 'Escape') head.dataset.quiet = ''; });
-    for (const name of ['pointerover', 'focusin']) head.addEventListener(name, () => { delete head.dataset.quiet; });
   }
 
   /** The column is removed: nothing of it may follow. */

@@ -1,6 +1,7 @@
 // The status at the top of the page: how far the model is loaded, or the latest error.
 /** @import {ComponentArguments, LoadingStatus} from '../core/types.d.ts' */
 import {find, setText} from './elements.js';
+import {Tips} from './tips.js';
 import {dispatch} from './events.js';
 
 /** @type {HTMLElement | null} */
@@ -18,6 +19,7 @@ const errors = new Map();     // by their owners, the latest last
  */
 export function mount({element, props, watch}) {
   status = find(element, '#status');
+  new Tips(document.body);
   const take = () => {
     const was = loading.state;
     loading = props.value;

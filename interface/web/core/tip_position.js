@@ -1,0 +1,34 @@
+// Where the sentence of a control is shown: beside its toolbar, so that it covers neither the control nor its neighbours.
+
+/** @typedef {{left: number, top: number, right: number, bottom: number}} Box in pixels of the window */
+
+const GAP = 4;      // pixels between a toolbar and the sentence
+const EDGE = 12;    // pixels to the window's edges that stay free
+
+/** @type {(one: Box, other: Box) => boolean} */
+export const meet = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+
+/**
+ * The left upper corner of a sentence: below its toolbar, above it, or below another toolbar that follows; the first of
+ * these that covers no control and is in the window, or else the one that covers the fewest.
+ * @param {object} boxes
+ * @param {Box} boxes.control
+ * @param {Box} boxes.toolbar of the control
+ * @param {Box[]} boxes.toolbars others
+ * @param {Box[]} boxes.controls all that must not be covered
+ * @param {{width: number, height: number}} boxes.size of the sentence
+ * @param {{width: number, height: number}} boxes.page size of the window
+ * @returns {{left: number, top: number}}
+ */
+export function tipPosition({control, toolbar, toolbars, controls, size, page}) {
+  const left = Math.max(EDGE, Math.min(control.left, toolbar.right - size.width, page.width - EDGE - size.width));
+  const below = toolbars.filter(({top}) => top >= toolbar.bottom - 1).map(({bottom}) => bottom).sort((one, other) => one - other);
+  const tops = [toolbar.bottom + GAP, toolbar.top - GAP - size.height, ...below.map(bottom => bottom + GAP)];
+  const rated = tops.map(top => {
+    const own = {left, top, right: left + size.width, bottom: top + size.height};
+    const outside = top < 0 || own.bottom > page.height ? controls.length + 1 : 0;
+    return {left, top, cost: outside + controls.filter(one => meet(one, own)).length};
+  });
+  const {top} = rated.reduce((best, one) => (one.cost < best.cost ? one : best));
+  return {left, top};
+}

@@ -1,0 +1,56 @@
+// The sentence of a control, while it is pointed at or has the focus: one element for the whole page. Screen readers have the
+// sentence as the control's description.
+import {make} from './elements.js';
+import {tipPosition} from '../core/tip_position.js';
+
+const TOOLBARS = '.controls, .column-head, .compare-foot';
+const CONTROLS = ':is(.controls, .column-head, .compare-foot) :is(button, input, select, textarea, summary), [role=tab]';
+
+/** @param {EventTarget | null} target */
+const tipped = target => (target instanceof Element ? /** @type {HTMLElement | null} */ (target.closest('[data-tip]')) : null);
+
+/** @param {Element} element */
+const isVisible = element => element.checkVisibility();
+
+/** Shows the sentence in `data-tip` of what is pointed at, or else of what has the focus. */
+export class Tips {
+  /** @type {HTMLElement | null} */
+  #owner = null;
+
+  /** @param {HTMLElement} page */
+  constructor(page) {
+    this.element = make('div', {className: 'tip', hidden: true, ariaHidden: 'true'});
+    page.append(this.element);
+    document.addEventListener('pointerover', ({target}) => this.#show(tipped(target) ?? this.#focused()));
+    document.addEventListener('focusin', () => this.#show(this.#focused()));
+    document.addEventListener('focusout', () => this.#show(null));
+    document.addEventListener('keydown', ({key}) => { if (key === 'Escape') this.#show(null); }, {capture: true});
+    // Not over what answers to what is being written, nor beside a control that has moved.
+    document.addEventListener('input', () => this.#show(null));
+    for (const name of ['scroll', 'resize']) addEventListener(name, () => this.#show(null), {capture: true, passive: true});
+  }
+
+  #focused() {
+    const focused = document.activeElement;
+    return focused?.matches(':focus-visible') && !isWritten(focused) ? tipped(focused) : null;
+  }
+
+  /** @param {HTMLElement | null} owner */
+  #show(owner) {
+    const sentence = owner?.dataset.tip ?? '', toolbar = owner?.closest(TOOLBARS);
+    if (owner === this.#owner && sentence === this.element.textContent) return;
+    this.#owner = owner;
+    this.element.textContent = sentence;
+    this.element.hidden = !sentence || !toolbar;
+    if (!owner || !toolbar || this.element.hidden) return;
+    const boxes = (/** @type {string} */ selector) => [...document.querySelectorAll(selector)].filter(isVisible).map(one => one.getBoundingClientRect());
+    const {left, top} = tipPosition({
+      control: owner.getBoundingClientRect(), toolbar: toolbar.getBoundingClientRect(), toolbars: boxes(TOOLBARS), controls: boxes(CONTROLS),
+      size: this.element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
+    });
+    Object.assign(this.element.style, {left: `${left}px`, top: `${top}px`});
+  }
+}
+
+/** Whether something is written in a field. @param {Element} field */
+const isWritten = field => (field instanceof HTMLTextAreaElement || (field instanceof HTMLInputElement && field.type === 'text')) && field.value !== '';

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {meet, tipPosition} from '../../../../interface/web/core/tip_position.js';
+
+const box = (left, top, right, bottom) => ({left, top, right, bottom});
+const page = {width: 1000, height: 800}, size = {width: 300, height: 40};
+const toolbar = box(400, 100, 900, 160), control = box(420, 110, 480, 130), neighbour = box(500, 135, 600, 155);
+const place = (more = {}) => tipPosition({control, toolbar, toolbars: [], controls: [control, neighbour], size, page, ...more});
+
+test('a sentence stands below its toolbar, under its control', () => {
+  assert.deepEqual(place(), {left: 420, top: 164});
+});
+
+test('it stands above where a control is below, and below the next toolbar where there is one above too', () => {
+  const next = box(400, 160, 900, 200), below = box(420, 165, 500, 195), above = box(420, 60, 500, 95);
+  assert.deepEqual(place({toolbars: [next], controls: [control, below]}), {left: 420, top: 56});
+  assert.deepEqual(place({toolbars: [next], controls: [control, below, above]}), {left: 420, top: 204});
+});
+
+test('it stays within the window and its toolbar', () => {
+  assert.equal(place({control: box(860, 110, 890, 130)}).left, 600);
+  assert.equal(place({toolbar: box(0, 100, 390, 160), control: box(300, 110, 380, 130), page: {width: 390, height: 800}}).left, 78);
+  assert.equal(place({size: {width: 2000, height: 40}}).left, 12);
+  assert.equal(place({toolbar: box(400, 700, 900, 790)}).top, 656, 'no room below');
+});
+
+test('in no place it covers its own toolbar, however crowded the page is', () => {
+  let seed = 7;
+  const random = most => { seed = seed * 16807 % 2147483647; return seed % most; };
+  for (let turn = 0; turn < 500; turn += 1) {
+    const top = random(700), own = box(random(400), top, 500 + random(400), top + 20 + random(100));
+    const controls = Array.from({length: 12}, () => { const [x, y] = [random(900), random(760)]; return box(x, y, x + 80, y + 28); });
+    const found = place({toolbar: own, control: box(own.left, top, own.left + 50, top + 20), controls});
+    assert.ok(!meet(box(found.left, found.top, found.left + size.width, found.top + size.height), own));
+  }
+});
