@@ -107,7 +107,7 @@ class BranchRequest:
     columns: tuple[Column, ...] = ()
     """The columns in which the text is continued side by side; () for a single view."""
     ahead: bool = True
-    """Whether to compute the views after likely clicks once this request is answered; not with columns."""
+    """Whether to compute the views after likely clicks once this request is answered."""
     edits: tuple[RowEdit, ...] = ()
     """The person's edits of rows, in order."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class BranchRequest:
             source=_optional_text("source", fields.get("source"), MOST_SOURCE),
             conversation=_conversation(fields.get("role"), fields.get("messages")),
             columns=columns_from_json(fields),
-            ahead=fields.get("ahead") is not False and fields.get("columns") is None,
+            ahead=fields.get("ahead") is not False,
             edits=_edits(fields.get("edits")),
             options=_options(fields),
         )

@@ -5,6 +5,7 @@ All of it runs in the scheduler's thread, like the page session that it belongs 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,12 @@ from interface.server.column_request import Column, lookaheads_of
 
 if TYPE_CHECKING:
     from interface.server.page_session import PageSession
-    from lookahead_core import Document
+    from lookahead_core import Document, Lookahead
     from lookahead_core.document.joint_lookahead import LookaheadBatchStep
+    from lookahead_core.strategies.lookahead_options import LookaheadOptions
+
+AHEAD_DEPTH = 2
+"""Tokens of a branch in the prefetched views of columns, in modes whose rows may be short: so more clicks have one."""
 
 View = dict[str, Any]
 
@@ -32,6 +37,7 @@ class ColumnViews:
         self._make_session = make_session
         self._paint_steps = paint_steps
         self._sessions: dict[str | None, PageSession] = {}
+        self._shown: list[tuple[Column, PageSession, Lookahead]] = []
 
     def answer_steps(self, request: BranchRequest, owner: PageSession) -> Iterator[View]:
         """Answer a request with columns: a generator of JSON values, like `PageSession.answer_steps`.
@@ -42,6 +48,7 @@ class ColumnViews:
         """
         from lookahead_core.document.batch import lookahead_batch_steps
 
+        self._shown = []
         distinct, indexes = lookaheads_of(request.columns, sampled=request.options["mode"] == "sampled")
         growing = [column for column in distinct if request.text or column.instruction]
         if not growing:
@@ -55,10 +62,15 @@ class ColumnViews:
         each = [_own_options(column, documents[column.instruction], request) for column in growing]
 
         def view(step: LookaheadBatchStep) -> View:
-            found = dict(zip(growing, step.results, strict=True))
+            found = {
+                column: sessions[column.instruction].closed(result, request.text)
+                for column, result in zip(growing, step.results, strict=True)
+                if result is not None
+            }
+            self._shown = [(column, sessions[column.instruction], result) for column, result in found.items()]
             views = [
-                sessions[column.instruction].view_of(result, requests[column.instruction])
-                if (result := found.get(column)) is not None
+                sessions[column.instruction].view_of(found[column], requests[column.instruction])
+                if column in found
                 else None
                 for column in distinct
             ]
@@ -68,6 +80,50 @@ class ColumnViews:
         steps = lookahead_batch_steps([documents[column.instruction] for column in growing], each=each, **options)
         # The first step has nothing to paint: it comes before the first pass.
         yield from self._paint_steps((step for step in steps if step.begun or step.tokens_to_read), view)
+
+    def ahead_steps(self, request: BranchRequest) -> Iterator[View]:
+        """Prefetch the views of all columns after possible clicks in any of them: a generator of passes and views.
+
+        Like `PageSession.ahead_steps`, but `ahead` has a key and the views with the columns, as `answer_steps` yields
+        them. There are none while a column has no view.
+        """
+        from interface.server.page_session import AHEAD_BYTES, AHEAD_KEPT, AHEAD_NODES, inserted
+        from lookahead_core.document.joint_prefetch import prefetch_joint_views
+        from lookahead_core.serving.json_view import lookahead_as_json
+
+        distinct, indexes = lookaheads_of(request.columns, sampled=request.options["mode"] == "sampled")
+        shown = {column: (session, result) for column, session, result in self._shown}
+        if set(shown) != set(distinct):
+            return
+        sessions = [shown[column][0] for column in distinct]
+        results = [shown[column][1] for column in distinct]
+        documents = [session.document for session in sessions if session.document is not None]
+        options = [_ahead_options(column, request) for column in distinct]
+        began, sent = sum(document.tree.work.tokens for document in documents), 0
+        for prepared in prefetch_joint_views(
+            list(zip(documents, results, options, strict=True)), most_nodes=AHEAD_NODES
+        ):
+            if prepared is None:
+                yield {}
+                continue
+            text = request.text + inserted(results, prepared.token_ids)
+            closed = [session.closed(one, text) for session, one in zip(sessions, prepared.results, strict=True)]
+            for kept in (AHEAD_KEPT, AHEAD_KEPT // 4, 0):
+                views = [lookahead_as_json(result, kept=kept, rest=kept) for result in closed]
+                size = len(json.dumps(views, separators=(",", ":")))
+                if size <= AHEAD_BYTES // request.options["k"]:
+                    break
+            sent += size
+            if sent > AHEAD_BYTES:
+                return
+            tokens = sum(document.tree.work.tokens for document in documents) - began
+            key = " ".join(map(str, prepared.token_ids))
+            yield {"ahead": (key, {"views": views, "columns": indexes}), "tokens_ahead": tokens}
+
+    def document_of(self, request: BranchRequest) -> Document | None:
+        """Return the document of the column with the request's instruction if it has the request's text; else None."""
+        session = self._sessions.get(request.instruction)
+        return None if session is None else session.document_of(request)
 
     def _sessions_for(
         self, requests: Mapping[str | None, BranchRequest], owner: PageSession
@@ -88,3 +144,15 @@ def _own_options(column: Column, document: Document, request: BranchRequest) -> 
     # Healing re-opens a typed token; it counts for the depth of a branch, and the page does not show it.
     own: dict[str, Any] = {"depth": request.options["depth"] + bool(document.reopens)}
     return own if column.temperature is None else {**own, "temperature": column.temperature}
+
+
+def _ahead_options(column: Column, request: BranchRequest) -> LookaheadOptions:
+    """Return the options of a column's prefetched views."""
+    from lookahead_core.strategies.lookahead_options import LookaheadOptions
+
+    options = {**request.options, "stop_at_repetition": True}
+    if options["mode"] in ("likely", "sampled"):
+        options["depth"] = min(options["depth"], AHEAD_DEPTH)
+    return LookaheadOptions.of(
+        options if column.temperature is None else {**options, "temperature": column.temperature}
+    )

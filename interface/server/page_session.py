@@ -109,7 +109,7 @@ class PageSession:
         text = "" if self.document is None else self.document.text
 
         def view(step: LookaheadStep) -> View:
-            self._shown = self._end_messages(step.result, text)
+            self._shown = self.closed(step.result, text)
             return self._view(self._shown, request)
 
         for answer in paint_steps(steps, view):
@@ -123,12 +123,16 @@ class PageSession:
         likeliest. A step is `{}`, or has `ahead`, a pair of a key (the ids of the tokens that the click accepts, joined
         by spaces) and the view, and `tokens_ahead`, the number of tokens prefetched so far. It ends after the last
         click, soon after AHEAD_NODES tokens, or before the views exceed AHEAD_BYTES. `request` must be the one that
-        `answer_steps` has just answered with a final view; AssertionError if there is none.
+        `answer_steps` has just answered with a final view; AssertionError if there is none. With columns the steps are
+        those of `ColumnViews.ahead_steps`.
         """
         from lookahead_core.document.prefetch import prefetch_views
         from lookahead_core.serving.json_view import lookahead_as_json
 
         document, shown, options = self.document, self._shown, request.options
+        if request.columns:
+            yield from self._columns.ahead_steps(request)
+            return
         assert document is not None
         assert shown is not None
         began, sent = document.tree.work.tokens, 0
@@ -137,7 +141,7 @@ class PageSession:
             if prepared is None:
                 yield {}
                 continue
-            result = self._end_messages(prepared.result, document.text + _inserted(shown, prepared.token_ids))
+            result = self.closed(prepared.result, document.text + inserted([shown], prepared.token_ids))
             for kept in (AHEAD_KEPT, AHEAD_KEPT // 4, 0):
                 view = lookahead_as_json(result, kept=kept, rest=kept)
                 size = len(json.dumps(view, separators=(",", ":")))
@@ -158,8 +162,8 @@ class PageSession:
         return self._document_for(request)
 
     def view_of(self, result: Lookahead, request: BranchRequest) -> View:
-        """Return the JSON view of a lookahead of the session's document; the document must have the request's text."""
-        return self._view(self._end_messages(result, request.text), request)
+        """Return the JSON view of a lookahead of the session's document, which `closed` has returned."""
+        return self._view(result, request)
 
     def tree(self) -> dict[str, Any] | None:
         """Return the document's token tree as `tree_as_json` does; None if the page has no document yet."""
@@ -170,11 +174,11 @@ class PageSession:
     def document_of(self, request: BranchRequest) -> Document | None:
         """Return the session's document if it has the request's text, and its instruction, source or conversation.
 
-        None for another text or prompt, or if there is no document yet.
+        Else that of a column that has them; None if there is neither.
         """
         document = self.document
         same = document is not None and document.text == request.text and request.message == self._message
-        return document if same else None
+        return document if same else self._columns.document_of(request)
 
     def _document_for(self, request: BranchRequest) -> Document:
         """Return the session's document, set to the request's text; a new one if `request.message` has changed.
@@ -230,8 +234,8 @@ class PageSession:
         )
         raise LookaheadError(sentence) if in_conversation else SourceTooLong(sentence, len(prompt), most)
 
-    def _end_messages(self, result: Lookahead, text: str) -> Lookahead:
-        """Return the result with branches cut where they spell the chat template's end of a message; see `closed`.
+    def closed(self, result: Lookahead, text: str) -> Lookahead:
+        """Return the result with branches cut where they spell the template's end of a message: `template_endings`.
 
         `text` is the text before the branches. Without a conversation the result is returned unchanged.
         """
@@ -289,12 +293,13 @@ def ahead_depth(options: Mapping[str, Any]) -> int:
     return min(depth, 1 + AHEAD_FIRSTS // k**2) if options["mode"] in ("likely", "sampled") else depth
 
 
-def _inserted(result: Lookahead, token_ids: Sequence[int]) -> str:
+def inserted(results: Sequence[Lookahead], token_ids: Sequence[int]) -> str:
     """Return the text that accepting `token_ids` inserts.
 
-    They must be the first tokens of one of the branches, up to the end of a piece.
+    They must be the first tokens of one of the results' branches, up to the end of a piece.
     """
-    branch = next(one for one in result.branches if one.token_ids[: len(token_ids)] == tuple(token_ids))
+    branches = (branch for result in results for branch in result.branches)
+    branch = next(one for one in branches if one.token_ids[: len(token_ids)] == tuple(token_ids))
     return "".join(piece.text for piece in branch.pieces if piece.tokens <= len(token_ids))
 
 

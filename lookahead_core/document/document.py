@@ -433,10 +433,24 @@ class Document:
         the model would then read another text. Otherwise raises LookaheadError if the branch was not grown from the
         present end of the text.
         """
+        return self.after_tokens(self._ids_of(branch)[:tokens], branch.healed)
+
+    def after_tokens(self, token_ids: Sequence[int], healed: bool) -> tuple[Node, TextEnd] | None:
+        """Return the same for these tokens, whichever branch they are of; if `healed`, the first replaces the last."""
         length = len(self.token_ids)
-        if self._tokens_left_out(length) != self._tokens_left_out(length + tokens - branch.healed):
+        if self._tokens_left_out(length) != self._tokens_left_out(length + len(token_ids) - healed):
             return None
-        return self.descend(self._ids_of(branch)[:tokens], branch.healed)
+        return self.descend(token_ids, healed)
+
+    def begin_below(
+        self, options: LookaheadOptions, node: Node, text_end: TextEnd
+    ) -> Callable[[Engine], Iterator[LookaheadStep]]:
+        """Return a function like that of `begin_lookahead`, as if the text ended at a node of `after_tokens`.
+
+        No new view begins, and `heal` has no effect.
+        """
+        seen_from = self._seen_from
+        return lambda engine: self.grow_branches(options, node, text_end, seen_from, None, engine)
 
     def grow_branches(
         self,

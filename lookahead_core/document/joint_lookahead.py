@@ -12,6 +12,8 @@ from lookahead_core.engines.deferred import DeferredEngine, PassNeeded
 from lookahead_core.engines.engine import prefill_in_chunks
 from lookahead_core.errors import LookaheadError
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
+from lookahead_core.text.passage import TextEnd
+from lookahead_core.tree import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,17 @@ class LookaheadBatchStep:
 class _Member:
     """One lookahead of a batch. `run` computes it as far as its engine has the scores of nodes."""
 
-    def __init__(self, document: Document, options: LookaheadOptions) -> None:
+    def __init__(
+        self, document: Document, options: LookaheadOptions, below: tuple[Node, TextEnd] | None = None
+    ) -> None:
+        """With `below`, a node and the end of the text there, the lookahead begins there, and no new view does."""
         self.document = document
         self.options = options
         self.engine = DeferredEngine(document.model.engine)
         # Drafts could differ between two runs, which must be the same; they change no result.
-        self._begin = document.begin_lookahead(replace(options, speculate=False))
-        self.head = document.head
+        options = replace(options, speculate=False)
+        self._begin = document.begin_lookahead(options) if below is None else document.begin_below(options, *below)
+        self.head = document.head if below is None else below[0]
         self._meter = CostMeter(document.model.engine, document.tree)
         self._view = document.tree.view
         self.step: LookaheadStep | None = None
@@ -97,6 +103,17 @@ def joint_lookahead_steps(lookaheads: Sequence[tuple[Document, LookaheadOptions]
     for member in members:
         member.watch()  # after all were made: a document in two lookaheads has begun two views
     return _steps(members)
+
+
+def steps_below(
+    lookaheads: Sequence[tuple[Document, LookaheadOptions, tuple[Node, TextEnd]]],
+) -> Iterator[LookaheadBatchStep]:
+    """Yield the steps that `joint_lookahead_steps` would yield if each document's text ended at a node below its head.
+
+    The texts stay as they are, and no new view begins; `heal` has no effect. Each document must be listed once. With
+    each node comes the `TextEnd` there.
+    """
+    return _steps([_Member(*lookahead) for lookahead in lookaheads])
 
 
 def _steps(members: Sequence[_Member]) -> Iterator[LookaheadBatchStep]:

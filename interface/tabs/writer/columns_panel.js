@@ -2,7 +2,8 @@
 // in any column is a click among the branches of the page.
 /** @import {BranchRemainder, BranchViewElement, Column, ColumnViews, RowSettings, ShowDetail} from '../../web/core/types.d.ts' */
 import {FEWEST, MOST, columnsFrom, columnsOfRequest, firstsElsewhere, settingsOfColumn, sharedFirsts} from '../../web/core/compared_columns.js';
-import {find, setText} from '../../web/ui/elements.js';
+import {find, setAttribute, setText} from '../../web/ui/elements.js';
+import {idsKey, viewToBeginWith} from '../../web/core/known_views.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {ColumnView} from './column_view.js';
 
@@ -24,6 +25,9 @@ export class ColumnsPanel extends EventTarget {
   #drawn = {};
   #veiled = false;    // whether the rows are hidden until the next word is guessed
   #clicked = -1;      // the column whose row was accepted last
+  #keyed = 0;         // the column that was used last
+  /** @type {{revision: number, views: Map<string, ColumnViews>}} */
+  #ahead = {revision: -1, views: new Map()};   // what follows clicks on the rows of a revision
 
   /**
    * @param {HTMLElement} element
@@ -42,6 +46,8 @@ export class ColumnsPanel extends EventTarget {
       /** @type {CustomEvent} */ (event).detail.because = NO_EDITS;
       event.preventDefault();
     });
+    this.container.addEventListener('point', event => this.#point(/** @type {CustomEvent} */ (event)));
+    this.container.addEventListener('focusin', event => this.#use(this.#views.findIndex(({element: own}) => own.contains(/** @type {Node} */ (event.target)))), {capture: true});
     for (const name of ['accept', 'ban', 'leave']) this.container.addEventListener(name, event => this.#forward(name, event));
   }
 
@@ -91,11 +97,67 @@ export class ColumnsPanel extends EventTarget {
     if (detail.state === 'settled' && !this.#veiled) this.#announce();
   }
 
+  /**
+   * Keep views that were prefetched.
+   * @param {Record<string, ColumnViews>} ahead by the ids of the tokens that a click accepts
+   * @param {{revision: number, tokens: number}} detail
+   */
+  keepAhead(ahead, {revision, tokens}) {
+    if (revision !== this.#ahead.revision) this.#ahead = {revision, views: new Map()};
+    for (const [key, views] of Object.entries(ahead)) this.#ahead.views.set(key, views);
+    this.#showAhead(tokens);
+  }
+
+  /**
+   * The views after accepting tokens of a revision, or null. Their rows may be shorter than asked for.
+   * @param {number[]} ids
+   * @param {number} revision
+   */
+  after(ids, revision) {
+    const found = this.active && revision === this.#ahead.revision ? this.#ahead.views.get(idsKey(ids)) : undefined;
+    return found && this.#canBegin(found) ? found : null;
+  }
+
+  /** @param {ColumnViews} found */
+  #canBegin({views, columns}) {
+    return columns.length === this.#views.length
+      && this.#views.every(({column}, index) => viewToBeginWith(views[columns[index]] ?? undefined, settingsOfColumn(this.#drawn, column)));
+  }
+
+  /** @param {number} tokens that were prefetched */
+  #showAhead(tokens) {
+    const keys = [...this.#ahead.views].filter(([, views]) => this.#canBegin(views)).map(([key]) => key), known = new Set(keys);
+    for (const view of this.#views) {
+      const ready = view.rows.filter(({extra, pieces, ids}) => !extra && (!pieces.length || known.has(idsKey(ids.slice(0, pieces[0].tokens)))));
+      view.send('ahead', {ready: ready.length, keys, tokens});
+    }
+  }
+
+  /** The branch view of the column whose rows the keys of the text accept: the one that was used last. */
+  get keyedColumn() { return this.active ? this.#views[this.#keyed]?.root ?? null : null; }
+
+  /** The first column: what a guess is scored by. */
+  get first() { return this.active ? this.#views[0] ?? null : null; }
+
   /** Whether a column shows rows of the present text. */
   get hasRows() { return this.active && this.#views.some(({root, rows}) => rows.length > 0 && !root.branchView.isStale()); }
 
-  /** Give the focus to the first column that has rows; false if none has. */
-  focus() { return this.#views.some(({root}) => root.branchView.focus()); }
+  /** Give the focus to the column that was used last, or else to the first that has rows; false if none has. */
+  focus() { return Boolean(this.keyedColumn?.branchView.focus()) || this.#views.some(({root}) => root.branchView.focus()); }
+
+  /** @param {number} column that is used from now on */
+  #use(column) {
+    if (column < 0 || column === this.#keyed) return;
+    this.keyedColumn?.branchView.giveUp();
+    this.#keyed = column;
+    this.#markKeyed();
+    dispatch(this.branches, 'point', {text: null});   // the grey text is another one
+  }
+
+  #markKeyed() { this.#views.forEach(({element}, index) => setAttribute(element, 'aria-current', index === this.#keyed)); }
+
+  /** The grey text shows what is pointed at in any column. @param {CustomEvent} event */
+  #point({detail, target}) { dispatch(this.branches, 'point', {...detail, source: target}); }
 
   #mirror() {
     const {branches} = this;
@@ -137,7 +199,10 @@ export class ColumnsPanel extends EventTarget {
   /** @param {string} name @param {Event} event */
   #forward(name, event) {
     const {detail, target} = /** @type {CustomEvent} */ (event), column = this.#views.findIndex(({root}) => root === target);
-    if (name === 'accept') this.#clicked = column;
+    if (name === 'accept') {
+      this.#clicked = column;
+      this.#use(column);
+    }
     if (!dispatch(this.branches, name, detail, {bubbles: true, cancelable: true})) event.preventDefault();
   }
 
@@ -169,6 +234,7 @@ export class ColumnsPanel extends EventTarget {
     view.element.remove();
     this.#views.splice(index, 1);
     this.#clicked = -1;
+    this.#keyed = 0;
     this.#renumber();
     this.#views[Math.min(index, this.#views.length - 1)].field.focus();
     dispatch(this, 'change');
@@ -183,6 +249,7 @@ export class ColumnsPanel extends EventTarget {
     for (const view of this.#views) view.stop();
     this.#views = [];
     this.#clicked = -1;
+    this.#keyed = 0;
     this.container.replaceChildren();
   }
 
@@ -203,6 +270,7 @@ export class ColumnsPanel extends EventTarget {
 
   #renumber() {
     this.#views.forEach((view, index) => view.number(index, this.#views.length > FEWEST));
+    this.#markKeyed();
     this.addButton.disabled = this.#views.length >= MOST;
   }
 }

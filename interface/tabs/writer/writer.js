@@ -11,6 +11,7 @@ import {TreeView} from './tree_view.js';
 import {ViewChoice} from './view_choice.js';
 import {MOST_BRANCHES} from '../../web/core/compared_columns.js';
 import {find} from '../../web/ui/elements.js';
+import {settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
 import {onDetail} from '../../web/ui/events.js';
 import {pageElements} from '../../web/ui/page_elements.js';
@@ -66,6 +67,9 @@ class WriterTab {
       onColumns: (views, detail) => this.columns.take(views, detail),
       focusRows: () => this.#focusColumns(),
       hasRows: () => this.columns.hasRows,
+      onColumnsAhead: (ahead, detail) => this.columns.keepAhead(ahead, detail),
+      columnsAfter: (ids, revision) => this.columns.after(ids, revision),
+      keyedColumn: () => this.columns.keyedColumn,
       onSettings: () => this.sheet.settingsChanged(),
       exampleText: () => this.example.text,
       onBegin: () => this.example.end(),
@@ -74,7 +78,9 @@ class WriterTab {
       onHidden: () => this.guesses.focus(),
     });
     this.guesses = new GuessFirst(controls, {
-      draft: this.draft, score: guess => this.controller.requests.guess(guess), rows: () => branches.branchView.rows(),
+      draft: this.draft, score: guess => this.controller.requests.guess(guess, this.#guessSettings),
+      rows: () => this.columns.first?.rows ?? branches.branchView.rows(),
+      under: () => `${this.columns.first ? 'in column 1 ' : ''}${settingsClause({...this.#guessSettings, banned: this.options.bans.ids.length})}`.trim(),
       documentId: () => this.sheet.library.current?.id ?? '', isVeiled: () => branches.branchView.isVeiled(),
     });
   }
@@ -129,6 +135,12 @@ class WriterTab {
   }
 
   #focusColumns() { return this.columns.active && this.columns.focus(); }
+
+  /** The settings that the first column is drawn with; those of the rows where there are no columns. */
+  get #guessSettings() {
+    const {temperature, top_p, avoid} = this.settings, column = this.columns.first?.column;
+    return {temperature: column?.temperature ?? temperature, top_p, avoid};
+  }
 
   /** The settings of a request; bans are part of the prompt. */
   get settings() {

@@ -104,6 +104,9 @@ export const showsMore = (view, other) => view.asked.mode !== other.asked.mode
 /** @param {View} view */
 const leastDepth = ({branches}) => Math.min(...branches.filter(({ended, repeats}) => !ended && !repeats).map(({ids}) => ids.length));
 
-/** @type {(view: View | undefined, settings: RowSettings) => View | null} */
-const viewToBeginWith = (view, settings) =>
+/**
+ * The view itself, if its rows may be shown first, though they may be shorter than asked for; else null.
+ * @type {(view: View | undefined, settings: RowSettings) => View | null}
+ */
+export const viewToBeginWith = (view, settings) =>
   (view && coversSettings(view, {...settings, depth: Math.min(settings.depth ?? Infinity, view.asked.depth)}) ? view : null);

@@ -38,12 +38,18 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
  *   response to a request with columns
  * @property {() => boolean} focusRows gives the focus to rows in columns; false if there are none
  * @property {() => boolean} hasRows whether there are rows of the present text in columns
+ * @property {(ahead: Record<string, ColumnViews>, detail: {revision: number, tokens: number}) => void} onColumnsAhead called
+ *   with prefetched views of all columns
+ * @property {(ids: number[], revision: number) => ColumnViews | null} columnsAfter the views of all columns after accepting
+ *   these tokens, where they are known
+ * @property {() => BranchViewElement | null} keyedColumn the column whose rows the keys of the text accept; null for none
  */
 
 /** @type {ControllerHooks} */
 const NO_HOOKS = {
   prompt: () => ({}), onSettings: () => {}, exampleText: () => '', onBegin: () => {}, onEmpty: () => {}, onNews: () => {},
   onColumns: () => {}, hidesRows: () => false, onHidden: () => false, focusRows: () => false, hasRows: () => false,
+  onColumnsAhead: () => {}, columnsAfter: () => null, keyedColumn: () => null,
 };
 
 /**
@@ -87,7 +93,7 @@ export class BranchController {
       onFailure: sentence => header.showError(this, sentence),
       onForgotten: () => { this.#answeredRevision = this.#answeredLength = 0; },
     });
-    this.ghost = new GhostText({branches, draft, show: text => mirror.ghost(text), shown: () => mirror.ghostShown});
+    this.ghost = new GhostText({branches, keyed: () => this.#keyed, draft, show: text => mirror.ghost(text), shown: () => mirror.ghostShown});
   }
 
   start() {
@@ -101,10 +107,13 @@ export class BranchController {
 
   get #settings() { return this.requestSettings(); }
 
+  /** The branch view whose rows the keys of the text accept. */
+  get #keyed() { return this.hooks.keyedColumn() ?? this.branches; }
+
   #listen() {
     const {branches, draft, buttons} = this;
-    draft.addEventListener('change', () => branches.branchView.giveUp());
-    draft.box.addEventListener('compositionstart', () => branches.branchView.giveUp());
+    draft.addEventListener('change', () => this.#keyed.branchView.giveUp());
+    draft.box.addEventListener('compositionstart', () => this.#keyed.branchView.giveUp());
     onDetail(draft, 'change', ({kind}) => { if (kind !== 'accept') this.#update(kind); });
     // A composition that is given up changes nothing, but a request has waited for its end.
     draft.box.addEventListener('compositionend', () => setTimeout(() => this.#update('caret')));
@@ -117,10 +126,10 @@ export class BranchController {
     buttons.pause.addEventListener('click', () => this.#togglePause());
     buttons.stop.addEventListener('click', () => this.#stop());
     listenToTextKeys({box: draft.box, draft, actions: {
-      word: branch => this.#choose(branch, branches.branchView.nextWord(branch)),
+      word: branch => this.#choose(branch, this.#keyed.branchView.nextWord(branch)),
       whole: branch => this.#chooseWhole(branch),
       ghost: () => this.ghost.accept(),
-      hide: () => branches.branchView.giveUp() || this.ghost.hide(),
+      hide: () => this.#keyed.branchView.giveUp() || this.ghost.hide(),
       rows: () => (branches.branchView.isVeiled() ? this.hooks.onHidden() : branches.branchView.focus() || this.hooks.focusRows()),
       pause: () => this.#togglePause(),
     }});
@@ -228,9 +237,10 @@ export class BranchController {
     if (revision >= this.#answeredRevision) [this.#answeredRevision, this.#answeredLength] = [revision, request.text?.length ?? 0];
     if (request.columns) this.#showColumns(news, request);
     this.#showNews(request.columns ? {...news, view: null} : news, request);
-    this.#keepAhead(news, revision);
+    if (request.columns) this.hooks.onColumnsAhead(/** @type {Record<string, any>} */ (news.ahead ?? {}), {revision, tokens: news.tokens_ahead ?? 0});
+    else this.#keepAhead(news, revision);
     this.#setStoppable(news.state === 'thinking' && !news.over);
-    this.branches.branchView.acceptAwaited();
+    this.#keyed.branchView.acceptAwaited();
   }
 
   /** @param {News} news @param {SentRequest} request */
@@ -261,12 +271,23 @@ export class BranchController {
     if (complete && !this.paused) this.#settled();
   }
 
+  /**
+   * Show views of all columns that were prefetched. Their rows are short: a request for the rest follows.
+   * @param {ColumnViews} views
+   */
+  #showKnownColumns(views) {
+    const {draft} = this, state = this.paused ? 'paused' : 'thinking', detail = {revision: draft.revision, state, before: draft.before.slice(-SHOWN_BEFORE)};
+    this.show({...detail, view: null});
+    this.hooks.onColumns(views, {...detail, pinned: this.pinned});
+    this.ghost.refresh();
+  }
+
   /** The branches of the present text are complete. */
   #settled() {
     const {draft} = this, {revision} = draft;
     // Only a paint tells whether the grey text has room.
     afterPaint(() => {
-      if (draft.revision === revision && draft.hasFocus) this.#dispatch('announceTab', {text: this.ghost.text});
+      if (draft.revision === revision && draft.hasFocus) dispatch(this.#keyed, 'announceTab', {text: this.ghost.text});
     });
   }
 
@@ -331,7 +352,7 @@ export class BranchController {
     const {revision, text, ids, healed, logprobs, rest, byKeyboard, pointer} = event.detail, {draft, known} = this;
     const example = draft.text ? '' : this.hooks.exampleText();
     const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length} : {ids, healed, model: header.modelName()})};
-    const next = known.revision === revision ? known.after(ids, this.#settings) : null;
+    const next = known.revision === revision ? known.after(ids, this.#settings) : null, columns = this.hooks.columnsAfter(ids, revision);
     if (draft.selected) event.detail.because = SELECTION;
     if (!draft.accept(example + text, options)) {
       event.preventDefault();
@@ -342,6 +363,7 @@ export class BranchController {
     this.ghost.edited();
     this.pinned = example ? null : rest;
     if (next) this.#showKnown(draft.revision, draft.before, next);
+    else if (columns) this.#showKnownColumns(columns);
     else if (this.pinned) this.show({revision: draft.revision, state: 'thinking', view: null, pinned: rest});
     else this.#dispatch('expect', {revision: draft.revision});
     afterPaint(() => this.#request());
@@ -353,9 +375,9 @@ export class BranchController {
    * @param {number} token
    */
   #choose(branch, token) {
-    const {rows, choose, isVeiled} = this.branches.branchView;
+    const keyed = this.#keyed, {rows, choose, isVeiled} = keyed.branchView;
     if (isVeiled()) {
-      this.#dispatch('refuse', {because: GUESS_FIRST});
+      dispatch(keyed, 'refuse', {because: GUESS_FIRST});
       return true;
     }
     if (!rows()[branch]?.pieces[token]) return false;
@@ -369,7 +391,7 @@ export class BranchController {
    * @param {number} branch
    */
   #chooseWhole(branch) {
-    const {rows, chooseWhole} = this.branches.branchView, row = rows()[branch];
+    const {rows, chooseWhole} = this.#keyed.branchView, row = rows()[branch];
     return row?.revision === this.draft.sync() ? chooseWhole(branch) : this.#choose(branch, (row?.pieces.length ?? 0) - 1);
   }
 

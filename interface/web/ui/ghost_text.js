@@ -8,22 +8,26 @@ export class GhostText {
   #hidden = false;   // by Esc, until the next edit
   /** @type {string | null} */
   #pointed = null;
+  /** @type {BranchViewElement | null} */
+  #source = null;    // the branch view whose button is pointed at
   #text = '';
 
   /**
    * @param {object} parts
    * @param {BranchViewElement} parts.branches
+   * @param {() => BranchViewElement} parts.keyed the branch view whose first row is shown
    * @param {TextOwner} parts.draft
    * @param {(text: string) => void} parts.show draws a ghost text
    * @param {() => boolean} parts.shown whether a ghost text is visible
    */
-  constructor({branches, draft, show, shown}) {
-    this.branches = branches;
+  constructor({branches, keyed, draft, show, shown}) {
+    this.keyed = keyed;
     this.draft = draft;
     this.show = show;
     this.shown = shown;
-    onDetail(branches, 'point', ({text}) => {
+    onDetail(branches, 'point', ({text, source}) => {
       this.#pointed = text;
+      this.#source = source ?? null;
       this.refresh();
     });
     draft.addEventListener('caret', () => this.refresh());
@@ -35,8 +39,8 @@ export class GhostText {
   /** Accept the ghost text. Returns whether there was any. */
   accept() {
     if (!this.shown()) return false;
-    const {rows, choose, choosePointed} = this.branches.branchView;
-    if (this.#pointed !== null) choosePointed();
+    const keyed = this.keyed(), {rows, choose} = keyed.branchView;
+    if (this.#pointed !== null) (this.#source ?? keyed).branchView.choosePointed();
     else choose(0, rows()[0].pieces.length - 1, {byKeyboard: true});
     return true;
   }
@@ -63,10 +67,10 @@ export class GhostText {
 
   /** The branches were drawn, or something else is pointed at. */
   refresh() {
-    const {draft, branches} = this, first = branches.branchView.rows()[0];
+    const {draft} = this, {branchView} = this.keyed(), first = branchView.rows()[0];
     const possible = !this.#hidden && !draft.selected && !draft.composing && draft.caret === draft.text.length && draft.text;
     const own = first ? first.pieces.map(piece => piece.text).join('') : '';
-    this.#text = possible && !branches.branchView.isStale() ? this.#pointed ?? own : '';
+    this.#text = possible && !branchView.isStale() ? this.#pointed ?? own : '';
     this.show(this.#text);
   }
 }

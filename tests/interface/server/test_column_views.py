@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 from interface import ModelLoader
 from interface.server.branch_request import BranchRequest
 from interface.server.page_service import PageService
-from interface.server.page_session import PageSession
+from interface.server.page_session import AHEAD_BYTES, AHEAD_NODES, PageSession
 from lookahead_core import Model, load_model
+from lookahead_core.errors import LookaheadError
 from tests.conftest import tiny_llama
 from tests.interface.server.test_page_service import TEMPLATE, Page, rows
 
@@ -154,8 +156,73 @@ def test_columns_of_a_hostile_page_are_refused_in_a_sentence(fields: dict[str, A
         request_for(TEXT, **fields)
 
 
-def test_columns_are_not_prefetched_and_no_columns_make_a_plain_request() -> None:
-    assert not request_for(TEXT, columns=[{}, {}], ahead=True).ahead
+def prefetched(session: PageSession, text: str, **fields: Any) -> dict[str, Any]:
+    """The prefetched views of a request that was just answered, by the ids of the accepted tokens."""
+    steps = session.ahead_steps(request_for(text, **fields))
+    return dict(step["ahead"] for step in steps if "ahead" in step)
+
+
+@pytest.mark.parametrize("mode", ["likely", "sampled", "forks"])
+@pytest.mark.parametrize("text", [TEXT, "The old keeper sa"])
+def test_a_prefetched_click_in_any_column_shows_the_views_of_the_request_that_follows(
+    chat_model: Model, text: str, mode: str
+) -> None:
+    session, fields = PageSession(chat_model), {"columns": COLUMNS, "k": 3, "depth": 4, "mode": mode, "seed": 3}
+    views = answer(session, text, **fields)["view"]["views"]
+    ahead = prefetched(session, text, **fields)
+    clicks = [
+        (branch, piece)
+        for view in views
+        for branch in view["branches"]
+        for piece in branch["pieces"][:1]
+        if piece["tokens"] <= len(branch["ids"])
+    ]
+    keys = {" ".join(map(str, branch["ids"][: piece["tokens"]])) for branch, piece in clicks}
+    assert len(keys) > 3
+    assert keys <= set(ahead)
+    for branch, piece in clicks[:1] + clicks[-1:]:
+        ids = branch["ids"][: piece["tokens"]]
+        found = ahead[" ".join(map(str, ids))]
+        before, passes = copy.deepcopy(found), chat_model.engine.passes
+        # The first rows of the request need no pass: they are those of the prefetched views.
+        accepted = [[len(text), ids, branch["healed"]]]
+        steps = session.answer_steps(request_for(text + piece["text"], accepted=accepted, **fields, ahead=False))
+        first = next(step["view"] for step in steps if "view" in step)
+        assert chat_model.engine.passes == passes
+        after = answer(session, text + piece["text"], accepted=accepted, **fields)["view"]
+        assert found["columns"] == first["columns"] == after["columns"]
+        for shallow, start, full in zip(found["views"], first["views"], after["views"], strict=True):
+            assert [one["ids"][:1] for one in shallow["branches"]] == [one["ids"][:1] for one in start["branches"]]
+            if mode != "forks":
+                assert all(
+                    one["ids"] == other["ids"][: len(one["ids"])]
+                    for one, other in zip(shallow["branches"], full["branches"], strict=True)
+                )
+        assert found == before
+        answer(session, text, **fields)
+
+
+def test_prefetching_columns_keeps_to_its_limits_and_ends_with_a_new_text(chat_model: Model) -> None:
+    session, fields = PageSession(chat_model), {"columns": COLUMNS, "k": 5, "depth": 4}
+    answer(session, TEXT, **fields)
+    steps = list(session.ahead_steps(request_for(TEXT, **fields)))
+    counts = [step["tokens_ahead"] for step in steps if "ahead" in step]
+    assert counts == sorted(counts)
+    assert counts[-1] <= AHEAD_NODES + 3 * 11
+    assert sum(len(json.dumps(step["ahead"][1])) for step in steps if "ahead" in step) <= 1.2 * AHEAD_BYTES
+    answer(session, TEXT, **fields)
+    steps_of_old = session.ahead_steps(request_for(TEXT, **fields))
+    next(steps_of_old)
+    answer(session, TEXT + " that", **fields)
+    with pytest.raises(LookaheadError):
+        list(steps_of_old)
+    answer(session, "", **fields)
+    assert prefetched(session, "", **fields) == {}, "one column has no view yet"
+
+
+def test_columns_are_prefetched_unless_the_page_says_no() -> None:
+    assert request_for(TEXT, columns=[{}, {}]).ahead
+    assert not request_for(TEXT, columns=[{}, {}], ahead=False).ahead
     assert request_for(TEXT, columns=None, ahead=True) == request_for(TEXT)
 
 

@@ -1,0 +1,73 @@
+"""Prefetching for several documents with one text: the lookaheads of all of them that are one click away."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lookahead_core.document.document import Document
+from lookahead_core.document.joint_lookahead import steps_below
+from lookahead_core.document.results import Lookahead
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchedViews:
+    """The lookaheads that a click would lead to: each document's result after accepting the same tokens."""
+
+    token_ids: tuple[int, ...]
+    """The tokens to accept."""
+    results: list[Lookahead]
+    """In the order of the documents."""
+
+
+def prefetch_joint_views(
+    lookaheads: Sequence[tuple[Document, Lookahead, LookaheadOptions]], *, most_nodes: int = 512
+) -> Iterator[PrefetchedViews | None]:
+    """Compute the lookaheads that would follow each possible click; a generator that may be abandoned.
+
+    A click accepts a branch of any result up to the end of one of its pieces, in all documents; clicks on first pieces
+    come first, each group from the likeliest down. Yields None after each forward pass, which all documents share, and
+    a `PrefetchedViews` for each click; one that would move a context window has none. Ends soon after `most_nodes`
+    tokens went through the model, and at once if the documents re-open different typed tokens. Raises LookaheadError if
+    a new view of a document begins meanwhile.
+    """
+    documents = [document for document, _, _ in lookaheads]
+    if len({document.reopens for document in documents}) > 1:
+        return
+    limit = _tokens_read(documents) + most_nodes
+    for token_ids, healed in _clicks([result for _, result, _ in lookaheads]):
+        if _tokens_read(documents) >= limit:
+            return
+        ends = [document.after_tokens(token_ids, healed) for document in documents]
+        found = [end for end in ends if end is not None]
+        if len(found) < len(documents):
+            continue
+        below = [(document, options, end) for (document, _, options), end in zip(lookaheads, found, strict=True)]
+        last = None
+        for step in steps_below(below):
+            yield None
+            last = step
+        if last is not None:
+            yield PrefetchedViews(token_ids, [result for result in last.results if result is not None])
+
+
+def _tokens_read(documents: Sequence[Document]) -> int:
+    """Return how many tokens went through the model for the trees of these documents."""
+    return sum({id(document.tree): document.tree.work.tokens for document in documents}.values())
+
+
+def _clicks(results: Sequence[Lookahead]) -> list[tuple[tuple[int, ...], bool]]:
+    """Return the token ids of each piece's end, and whether the first replaces the typed token; the best ones first.
+
+    First pieces come first, then all others; each of the two from the likeliest in any result to the least likely.
+    """
+    ranks: dict[tuple[tuple[int, ...], bool], tuple[bool, float]] = {}
+    for result in results:
+        for branch in result.branches:
+            for index, piece in enumerate(branch.pieces):
+                click = branch.token_ids[: piece.tokens], branch.healed
+                rank = index > 0, -math.fsum(branch.logprobs[: piece.tokens])
+                ranks[click] = min(rank, ranks.get(click, rank))
+    return sorted(ranks, key=lambda click: ranks[click])
