@@ -104,8 +104,8 @@ def guess_odds_steps(
 ) -> Iterator[GuessOdds | None]:
     """Yield None after each forward pass, and at last the result of `guess_odds`.
 
-    Of the options, `temperature`, `top_p`, `banned` and `avoid` count. Raises LookaheadError if the text changes between
-    two steps, or at first if it is empty and the model has no start token.
+    Of the options, `temperature`, `top_p`, `banned` and `avoid` count. Raises LookaheadError if the text changes
+    between two steps, or at first if it is empty and the model has no start token.
     """
     texts = continuations_of(document.text, guess)
     options = options or LookaheadOptions()

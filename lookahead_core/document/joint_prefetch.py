@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from lookahead_core.document.document import Document
 from lookahead_core.document.joint_lookahead import steps_below
 from lookahead_core.document.results import Lookahead
+from lookahead_core.errors import LookaheadError
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
 
@@ -36,10 +37,12 @@ def prefetch_joint_views(
     documents = [document for document, _, _ in lookaheads]
     if len({document.reopens for document in documents}) > 1:
         return
-    limit = _tokens_read(documents) + most_nodes
+    limit, views = _tokens_read(documents) + most_nodes, [document.tree.view for document in documents]
     for token_ids, healed in _clicks([result for _, result, _ in lookaheads]):
         if _tokens_read(documents) >= limit:
             return
+        if [document.tree.view for document in documents] != views:
+            raise LookaheadError("The text has changed while views after it were prefetched; look ahead again.")
         ends = [document.after_tokens(token_ids, healed) for document in documents]
         found = [end for end in ends if end is not None]
         if len(found) < len(documents):

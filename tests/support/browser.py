@@ -231,6 +231,21 @@ class Visit:
             self.page.locator("#controls summary").click()
         return found
 
+    def open_tab(self, name: str) -> None:
+        """Open a tab of the page and wait until its script has run."""
+        self.page.get_by_role("tab", name=name, exact=True).click()
+        self.page.wait_for_timeout(300)
+
+    def analyse(self, text: str) -> None:
+        """Fill the text of the Highlights tab, which must be open, and wait for its highlights."""
+        self.page.locator("#highlights-text").fill(text)
+        self.page.wait_for_function(
+            "text => { const shown = document.querySelector('#highlights');"
+            "return shown.dataset.state === 'settled' && !shown.matches('[data-stale]') && shown.textContent === text }",
+            arg=text,
+            timeout=PATIENCE,
+        )
+
     def wait_for_view(self, state: str) -> None:
         self.page.wait_for_selector(f"#branches[data-state={state}]", timeout=PATIENCE)
 

@@ -70,11 +70,6 @@ def settle(visit: Visit, branches: str) -> None:
     visit.page.wait_for_selector(f"#{branches}[data-state=settled][data-stale=false]", timeout=PATIENCE)
 
 
-def tab(visit: Visit, name: str) -> None:
-    visit.page.get_by_role("tab", name=name, exact=True).click()
-    visit.page.wait_for_timeout(300)
-
-
 def test_the_write_tab(opened: Visit) -> None:
     page = opened.page
     page.wait_for_selector(".cover[data-stored=true]", timeout=PATIENCE)
@@ -99,7 +94,7 @@ def test_the_write_tab(opened: Visit) -> None:
 
 def test_the_rewrite_tab(opened: Visit, may_go_on: threading.Event) -> None:
     page = opened.page
-    tab(opened, "Rewrite")
+    opened.open_tab("Rewrite")
     settle(opened, "rewrite-branches")
     check(opened, "an instruction alone")
     may_go_on.clear()
@@ -120,7 +115,7 @@ def test_the_rewrite_tab(opened: Visit, may_go_on: threading.Event) -> None:
 
 def test_the_highlights_tab(opened: Visit, may_go_on: threading.Event) -> None:
     page = opened.page
-    tab(opened, "Highlights")
+    opened.open_tab("Highlights")
     check(opened, "empty")
     may_go_on.clear()
     page.locator("#highlights-text").fill(long_text())
@@ -152,7 +147,7 @@ def test_the_highlights_tab(opened: Visit, may_go_on: threading.Event) -> None:
 
 def test_the_type_assistant_tab(opened: Visit) -> None:
     page = opened.page
-    tab(opened, "Type assistant")
+    opened.open_tab("Type assistant")
     settle(opened, "chat-branches")
     check(opened, "no messages")
     for text in (long_text(), "Yes."):
@@ -169,7 +164,7 @@ def test_the_type_assistant_tab(opened: Visit) -> None:
 
 def test_the_internals_tab(opened: Visit) -> None:
     page = opened.page
-    tab(opened, "Internals")
+    opened.open_tab("Internals")
     check(opened, "empty")
     page.locator("#internals-text").fill(f"{long_text(COMMON)} 🦊")  # at most 2,000 tokens are shown
     page.wait_for_selector("#internals[data-state=settled]", timeout=PATIENCE)

@@ -156,23 +156,13 @@ def open_tab(opened: Visit) -> None:
     opened.page.locator(".read .says", has_text="Write or paste a text").wait_for()
 
 
-def read(visit: Visit, text: str) -> None:
-    visit.page.locator("#highlights-text").fill(text)
-    visit.page.wait_for_function(
-        "text => { const shown = document.querySelector('#highlights');"
-        "return shown.dataset.state === 'settled' && !shown.matches('[data-stale]') && shown.textContent === text }",
-        arg=text,
-        timeout=PATIENCE,
-    )
-
-
 def marked(visit: Visit) -> list[str]:
     return list(visit.page.locator("#highlights [data-marked]").all_inner_texts())
 
 
 @in_a_browser
 def test_the_first_highlights_appear_and_the_slider_sends_no_request(visit: Visit, default_model: Model) -> None:
-    read(visit, TEXT)
+    visit.analyse(TEXT)
     found = highlights(Document(default_model, TEXT))
     assert len(marked(visit)) == min(10, len(found.marks)) > 2
     browsers.wait_until_idle()
@@ -188,7 +178,7 @@ def test_the_first_highlights_appear_and_the_slider_sends_no_request(visit: Visi
 
 @in_a_browser
 def test_hover_and_focus_show_alternatives_with_probabilities_and_fits(visit: Visit, default_model: Model) -> None:
-    read(visit, TEXT)
+    visit.analyse(TEXT)
     document = Document(default_model, TEXT)
     entry = highlights(document).marks[0]
     fits = drop_in(document, entry, entry.alternatives)
@@ -214,7 +204,7 @@ def test_hover_and_focus_show_alternatives_with_probabilities_and_fits(visit: Vi
 
 @in_a_browser
 def test_a_click_or_enter_on_any_word_opens_branches_there_from_the_cache(visit: Visit, default_model: Model) -> None:
-    read(visit, TEXT)
+    visit.analyse(TEXT)
     found = highlights(Document(default_model, TEXT))
     words = visit.page.locator("#highlights .word")
     word = words.filter(has_text="keeper").first
@@ -248,7 +238,7 @@ def test_a_click_or_enter_on_any_word_opens_branches_there_from_the_cache(visit:
 
 @in_a_browser
 def test_a_click_waits_while_a_server_without_the_text_evaluates_it_again(tiny: Visit) -> None:
-    read(tiny, TEXT)
+    tiny.analyse(TEXT)
     count = tiny.page.locator("#highlights-count").input_value()
     forgets, held = iter([True]), []
 
@@ -281,7 +271,7 @@ def test_a_click_waits_while_a_server_without_the_text_evaluates_it_again(tiny: 
 def test_the_table_has_the_figures_of_every_token_and_the_underline_its_entropy(
     visit: Visit, default_model: Model
 ) -> None:
-    read(visit, TEXT)
+    visit.analyse(TEXT)
     found = highlights(Document(default_model, TEXT))
     visit.page.locator(".read .figures summary").click()
     rows = visit.page.locator(".read tbody tr")
@@ -299,18 +289,18 @@ def test_the_table_has_the_figures_of_every_token_and_the_underline_its_entropy(
 
 @in_a_browser
 def test_texts_of_people_and_models_are_never_markup(tiny: Visit) -> None:
-    read(tiny, MARKUP)
+    tiny.analyse(MARKUP)
     assert tiny.page.locator("#highlights :is(b, img)").count() == 0
     tiny.page.locator("#highlights .word").nth(3).hover()
     tiny.page.locator("#highlights-about").wait_for(state="visible")
-    read(tiny, "🙂👩‍👩‍👧 中文字符\n\nالعربية naïve")
+    tiny.analyse("🙂👩‍👩‍👧 中文字符\n\nالعربية naïve")
     assert tiny.page.locator("#highlights-text").input_value() == "🙂👩‍👩‍👧 中文字符\n\nالعربية naïve"
 
 
 @in_a_browser
 def test_text_and_instruction_are_restored_after_a_reload_and_analysed_again(tiny: Visit) -> None:
     page = tiny.page
-    read(tiny, "The keeper of the light.")
+    tiny.analyse("The keeper of the light.")
     page.locator("#highlights-prompt").fill("Say it briefly.")
     page.once("dialog", lambda dialog: dialog.accept())
     page.reload()
@@ -327,7 +317,7 @@ def test_an_empty_text_a_text_too_long_and_one_without_candidates_get_a_sentence
     with browsers.page_of(lambda report: model) as url, browsers.visit_again(page, url) as opened:
         open_tab(opened)
         says = opened.page.locator(".read .says")
-        read(opened, "the sea was grey")
+        opened.analyse("the sea was grey")
         says.filter(has_text="No possible edits found.").wait_for()
         assert opened.page.locator("#highlights-count").is_disabled() and not marked(opened)
         opened.page.locator("#highlights-text").fill("a" * (MOST_TEXT + 1))
@@ -358,7 +348,7 @@ BESIDE = importing("""async ([entry, fits]) => {
 
 @in_a_browser
 def test_each_alternative_shows_the_probability_of_the_following_words(visit: Visit, default_model: Model) -> None:
-    read(visit, TEXT)
+    visit.analyse(TEXT)
     document = Document(default_model, TEXT)
     found = highlights(document)
     entry = found.marks[0]

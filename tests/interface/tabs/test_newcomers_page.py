@@ -36,25 +36,15 @@ def default_visit(real: Visit) -> Visit:
 
 
 def tab(visit: Visit, name: str) -> Any:
-    visit.page.get_by_role("tab", name=name, exact=True).click()
+    visit.open_tab(name)
     return visit.page
-
-
-def analyse(visit: Visit, text: str) -> None:
-    visit.page.locator("#highlights-text").fill(text)
-    visit.page.wait_for_function(
-        "text => { const shown = document.querySelector('#highlights');"
-        "return shown.dataset.state === 'settled' && !shown.matches('[data-stale]') && shown.textContent === text }",
-        arg=text,
-        timeout=PATIENCE,
-    )
 
 
 def test_ten_highlights_are_shown_at_first_by_a_named_threshold_and_the_slider_reaches_all(
     default_visit: Visit,
 ) -> None:
     page = tab(default_visit, "Highlights")
-    analyse(default_visit, LONG)
+    default_visit.analyse(LONG)
     marked, slider = page.locator("#highlights [data-marked]"), page.locator("#highlights-count")
     most = int(slider.get_attribute("max"))
     assert marked.count() == 10 < most
@@ -73,7 +63,7 @@ def test_a_word_shows_one_large_sentence_beside_its_line_and_figures_on_demand(v
     page = tab(visit, "Highlights")
     page.set_viewport_size({"width": width, "height": 800})
     try:
-        analyse(visit, TEXT)
+        visit.analyse(TEXT)
         about, words = page.locator("#highlights-about"), page.locator("#highlights [data-marked]")
         for place in range(words.count()):
             words.nth(place).focus()
@@ -97,7 +87,7 @@ def test_the_last_column_of_the_table_is_whole(visit: Visit, width: int) -> None
     page = tab(visit, "Highlights")
     page.set_viewport_size({"width": width, "height": 800})
     try:
-        analyse(visit, TEXT)
+        visit.analyse(TEXT)
         page.locator(".read .figures summary").click()
         page.locator(".read tbody tr").first.wait_for()
         assert page.locator(".read .wide").evaluate("one => one.scrollWidth <= one.clientWidth")
@@ -108,7 +98,7 @@ def test_the_last_column_of_the_table_is_whole(visit: Visit, width: int) -> None
 
 def test_words_of_white_space_have_names(visit: Visit) -> None:
     page = tab(visit, "Highlights")
-    analyse(visit, TEXT)
+    visit.analyse(TEXT)
     blank = page.locator("#highlights .word.blank")
     assert blank.count()
     for word in blank.all():
@@ -117,7 +107,7 @@ def test_words_of_white_space_have_names(visit: Visit) -> None:
 
 def test_branches_that_are_only_to_be_read_do_not_offer_to_be_inserted(visit: Visit) -> None:
     page = tab(visit, "Highlights")
-    analyse(visit, TEXT)
+    visit.analyse(TEXT)
     page.locator("#highlights .word").nth(4).click()
     branches = page.locator("#highlights-branches")
     page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)

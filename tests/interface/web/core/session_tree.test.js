@@ -9,8 +9,8 @@ import {likelyView, oddsOf, textOf, viewOf} from '../../../support/scripts/views
 
 const NOTHING = branchTree({rows: []}, {text: '', revision: 1});
 const near = (found, wanted) => assert.ok(Math.abs(found - wanted) < 1e-9, `${found}, and not ${wanted}`);
-const treeOf = ({text = '', spans = [], past = [], seen = [], ahead = NOTHING}) =>
-  sessionTree({text, spans, past: past.map(one => (typeof one === 'string' ? {text: one} : one)), seen, ahead});
+const treeOf = ({text = '', spans = [], past = [], seen = [], ahead = NOTHING, veiled = false}) =>
+  sessionTree({text, spans, past: past.map(one => (typeof one === 'string' ? {text: one} : one)), seen, ahead, veiled});
 
 // The full texts of all nodes that stood, from the root down.
 function fullTexts(node, before = '') {
@@ -95,4 +95,11 @@ test('no two nodes have one key', () => {
     const keys = allNodes(treeOf({text: texts[0], past: texts, seen: seen.list, ahead})).map(({key}) => key);
     assert.equal(new Set(keys).size, keys.length);
   });
+});
+
+test('while the rows are hidden no odds after the text are shown, and those before it are', () => {
+  const past = [{text: 'Once upon', base: 'Once', p: 0.5}, {text: 'Once upon a', base: 'Once upon', p: 0.9}];
+  const odds = veiled => Object.fromEntries(fullTexts(treeOf({text: 'Once upon', past: ['Once', ...past], veiled})).map(([full, node]) => [full, node.odds?.p ?? null]));
+  assert.deepEqual(odds(false), {'': null, Once: null, 'Once upon': 0.5, 'Once upon a': 0.9});
+  assert.deepEqual(odds(true), {'': null, Once: null, 'Once upon': 0.5, 'Once upon a': null});
 });
