@@ -240,8 +240,10 @@ class Visit:
         """Fill the text of the Highlights tab, which must be open, and wait for its highlights."""
         self.page.locator("#highlights-text").fill(text)
         self.page.wait_for_function(
-            "text => { const shown = document.querySelector('#highlights');"
-            "return shown.dataset.state === 'settled' && !shown.matches('[data-stale]') && shown.textContent === text }",
+            """text => {
+              const shown = document.querySelector('#highlights'), settled = shown.dataset.state === 'settled';
+              return settled && !shown.matches('[data-stale]') && shown.textContent === text;
+            }""",
             arg=text,
             timeout=PATIENCE,
         )

@@ -49,6 +49,22 @@ def url(browser: Any, small_model: Model, may_go_on: threading.Event) -> Iterato
         yield started
 
 
+EVERY_LOOK = LOOKS | {
+    "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},
+    "light phone": {"viewport": {"width": 390, "height": 844}},
+}
+
+
+@pytest.fixture(params=EVERY_LOOK)
+def writing(request: Any, browser: Any, tiny_page: str) -> Iterator[Visit]:
+    """The Write tab with a tiny model and a short text."""
+    with browsers.visit(browser, tiny_page, **EVERY_LOOK[request.param]) as visit:
+        visit.wait_for_status("ready")
+        visit.fill("The old lighthouse keeper")
+        visit.wait_until_settled()
+        yield visit
+
+
 @pytest.fixture(params=LOOKS)
 def opened(request: Any, page: Any, url: str, may_go_on: threading.Event) -> Iterator[Visit]:
     with browsers.visit_again(page, url, odds="words", **LOOKS[request.param]) as visit:
@@ -176,3 +192,101 @@ def test_the_internals_tab(opened: Visit) -> None:
     page.get_by_label("Message 2", exact=True).fill("The keeper 🦊")
     page.wait_for_selector("#internals[data-state=settled]", timeout=PATIENCE)
     check(opened, "a conversation")
+
+
+def show(visit: Visit, view: str) -> None:
+    visit.page.locator(f"#controls .views input[value={view}]").check(force=True)
+    visit.page.wait_for_timeout(300)
+
+
+def settle_columns(visit: Visit) -> None:
+    visit.page.wait_for_function(
+        """() => [...document.querySelectorAll('#compare .branch-view')]
+            .every(({dataset: {state, stale}}) => state === 'settled' && stale === 'false')""",
+        timeout=PATIENCE,
+    )
+
+
+def test_the_tree_and_the_columns(writing: Visit) -> None:
+    page = writing.page
+    show(writing, "tree")
+    page.locator("#tree .node[data-state=ahead]").first.wait_for()
+    check(writing, "a tree")
+    page.locator("#tree .node[data-state=ahead]").first.click()
+    writing.wait_until_settled()
+    page.keyboard.press("Control+z")
+    writing.wait_until_settled()
+    page.locator("#tree input[value=river]").check(force=True)
+    page.locator("#tree-session").check()
+    page.locator("#tree .node[data-state=left]").first.wait_for()
+    page.locator("#tree .node[data-state=left]").first.focus()
+    check(writing, "a river of the session")
+    show(writing, "compare")
+    settle_columns(writing)
+    check(writing, "two columns")
+    for count in (3, 4):
+        page.get_by_role("button", name="Add a column").click()
+        page.keyboard.type("Write a poem.")
+        writing.wait_until_asked()
+        settle_columns(writing)
+        check(writing, f"{count} columns")
+    page.locator("#compare .more").first.click()
+    page.locator("#compare [data-token]").first.hover()
+    check(writing, "a list of other beginnings in a column")
+
+
+def test_guess_first_in_each_of_its_states(writing: Visit) -> None:
+    page = writing.page
+    writing.control("guess-first").check()
+    page.locator("#guess").wait_for()
+    check(writing, "before the guess")
+    page.locator("#guess-done").click()
+    check(writing, "an empty guess")
+    page.locator("#guess").fill("time")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelector('.guess-said').textContent.includes('surprise')", timeout=PATIENCE)
+    check(writing, "after a guess")
+    writing.type(" saw")
+    page.locator("#document textarea").focus()
+    page.keyboard.press("Alt+Digit1")
+    check(writing, "a refused key")
+    for view in ("tree", "compare"):
+        show(writing, view)
+        check(writing, f"hidden in the view {view}")
+    page.locator("#guess-skip").click()
+    check(writing, "after a skipped guess")
+
+
+def test_a_word_a_change_and_the_dialogs_of_exports_and_of_the_replay(writing: Visit) -> None:
+    page = writing.page
+    writing.control("steer-word").fill("sea")
+    writing.wait_until_asked()
+    writing.wait_until_settled()
+    page.locator("#coverage .word-odds").wait_for()
+    check(writing, "towards a word")
+    page.locator("#steer").select_option("avoid")
+    writing.wait_until_settled()
+    check(writing, "a word to avoid")
+    page.locator("#depth").hover()
+    check(writing, "the sentence of a control")
+    writing.token(1, 0).focus()
+    page.keyboard.press("F2")
+    page.locator(".row-editor").fill("zebra")
+    check(writing, "a token that is changed")
+    page.keyboard.press("Enter")
+    page.locator("#branches .token[data-edited]").first.wait_for()
+    writing.wait_until_settled()
+    check(writing, "a changed row")
+    writing.token(0, 0).click()
+    writing.wait_until_settled()
+    if page.locator("#more").is_visible():
+        page.locator("#more").click()
+    page.locator("#export-more").click()
+    check(writing, "the formats of exports")
+    page.keyboard.press("Escape")
+    page.locator("#history").click()
+    page.locator("#replay").click()
+    check(writing, "the replay")
+    page.locator("#replay-dialog .chief").first.click()
+    page.wait_for_timeout(200)
+    check(writing, "the replay while it plays")

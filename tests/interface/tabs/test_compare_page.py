@@ -263,3 +263,115 @@ def test_nothing_of_the_columns_is_wider_than_the_window(compare: Compare, width
     lefts = {round(compare.column(index).bounding_box()["x"]) for index in range(3)}
     assert len(lefts) == (1 if width == 390 else 2)
     compare.page.set_viewport_size({"width": 1280, "height": 720})
+
+
+def test_a_click_in_any_column_shows_the_next_views_of_all_without_the_server(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.write(1, "Write a poem.")
+    compare.settle()
+    for index in range(2):
+        compare.page.wait_for_selector(
+            f".compared:nth-child({index + 1}) .branch-view:is([data-ahead-ready='3'], [data-ahead-ready='4'], "
+            "[data-ahead-ready='5'])",
+            timeout=PATIENCE,
+        )
+    browsers.wait_until_idle()
+    dotted = compare.branches(1).locator(".token[data-ahead]").first
+    inserted = str(dotted.get_attribute("data-text"))
+    before = [compare.rows(index) for index in range(2)]
+    held: list[Any] = []
+    compare.page.route("**/component_server/", held.append)
+    dotted.click()
+    assert compare.visit.text == PROMPT + inserted
+    for index in range(2):
+        expect(compare.branches(index)).to_have_attribute("data-stale", "false")
+        expect(compare.branches(index)).to_have_attribute("data-state", "thinking")
+        assert compare.rows(index) != before[index]
+        assert len(compare.rows(index)) >= 3
+    shown = [[row[0] for row in compare.rows(index) if row] for index in range(2)]
+    compare.page.unroute("**/component_server/")
+    for route in held:
+        route.continue_()
+    compare.settle()
+    for index in range(2):
+        own = [row[0] for row in compare.rows(index) if row]
+        assert set(own) <= {*shown[index], *own[:1]}, "the answer is what was shown; the rest of a branch is pinned"
+
+
+def test_the_keys_of_the_text_accept_rows_of_the_column_that_was_used_last(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.write(1, "Write a poem.")
+    compare.settle()
+    box, ghost = compare.page.locator("#document textarea"), compare.page.locator(".mirror .ghost")
+    marked = compare.page.locator("#compare .compared[aria-current]")
+    text = PROMPT
+    for column in (0, 1):
+        compare.branches(column).locator("button[data-token]").first.focus()
+        box.focus()
+        expect(marked).to_have_attribute("aria-label", f"Column {column + 1}")
+        for key, row, whole in (
+            ("Alt+Digit2", 1, False),
+            ("Control+ArrowRight", 0, False),
+            ("Tab", 0, True),
+            ("Alt+Shift+Digit1", 0, True),
+        ):
+            compare.settle()
+            pieces = compare.pieces(column, row)
+            if not pieces:
+                continue
+            if key == "Tab":
+                expect(ghost).to_have_text("".join(pieces))
+            box.focus()
+            compare.page.keyboard.press("Control+End")
+            compare.page.keyboard.press(key)
+            expect(box).not_to_have_value(text)
+            added = compare.visit.text[len(text) :]
+            assert "".join(pieces).startswith(added), (key, column)
+            assert (added == "".join(pieces)) if whole else added, (key, column)
+            text += added
+        compare.settle()
+        token = compare.branches(column).locator("button[data-token]").first
+        token.focus()
+        pieces = compare.pieces(column, 0)
+        press(compare, "1")
+        added = compare.visit.text[len(text) :]
+        assert added and "".join(pieces).startswith(added), "digits in a column count its own rows"
+        text += added
+        compare.settle()
+
+
+def test_the_grey_text_shows_what_is_pointed_at_in_another_column(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.write(1, "Write a poem.")
+    compare.settle()
+    box, ghost = compare.page.locator("#document textarea"), compare.page.locator(".mirror .ghost")
+    box.focus()
+    press(compare, "Control+End")
+    expect(ghost).to_have_text("".join(compare.pieces(0, 0)))
+    compare.token(1, 0, 0).hover()
+    pointed = compare.pieces(1, 0)[0]
+    expect(ghost).to_have_text(pointed)
+    press(compare, "Tab")
+    assert compare.visit.text == PROMPT + pointed
+
+
+def test_a_guess_in_columns_is_scored_by_the_first_and_shows_all(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.visit.control("guess-first").check()
+    compare.choose("compare")
+    compare.page.wait_for_timeout(300)
+    compare.settle()
+    assert compare.page.locator("#compare button[data-token], #compare .elsewhere li").count() == 0
+    box = compare.page.locator("#document textarea")
+    box.focus()
+    press(compare, "Alt+Digit1")
+    expect(compare.branches(0)).to_have_attribute("data-refused", "1")
+    assert compare.visit.text == PROMPT
+    compare.column(0).locator("input").fill("0.5")
+    compare.page.locator("#guess").fill("saw")
+    press(compare, "Enter")
+    expect(compare.page.locator(".guess-said")).to_contain_text("chance of this word in column 1 at temperature 0.5")
+    assert all(compare.rows(index) for index in range(2))

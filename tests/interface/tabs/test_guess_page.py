@@ -120,3 +120,53 @@ def test_switching_it_off_shows_the_rows_at_once(visit: Visit) -> None:
     visit.control("guess-first").uncheck()
     assert visit.rows > 0
     expect(visit.page.locator(".guess")).to_be_hidden()
+
+
+def test_a_guess_is_scored_under_the_settings_of_the_rows_and_says_so(visit: Visit) -> None:
+    wait_for_answer(visit)
+    visit.control("temperature").fill("0.5")
+    visit.page.locator("#guess").fill("time")
+    visit.page.locator("#guess-done").click()
+    said = visit.page.locator(".guess-said")
+    expect(said).to_contain_text("chance of this word at temperature 0.5")
+    cold = said.inner_text()
+    visit.fill(TEXT + " ")
+    visit.fill(TEXT)
+    visit.page.locator("#guess-first").uncheck()
+    sent = [given for name, given in visit.calls if name == "guess"]
+    assert sent[-1]["temperature"] == 0.5
+    visit.control("temperature").fill("1")
+    visit.fill("It was once upon a")
+    visit.control("guess-first").check()
+    wait_for_answer(visit)
+    visit.page.locator("#guess").fill("time")
+    visit.page.locator("#guess-done").click()
+    expect(said).to_contain_text("chance of this word ·")
+    assert said.inner_text() != cold
+
+
+@pytest.mark.parametrize("shape", ["tree", "river"])
+def test_the_tree_shows_nothing_that_is_hidden(visit: Visit, shape: str) -> None:
+    visit.control("guess-first").uncheck()
+    visit.wait_until_settled()
+    visit.token(0, 0).click()
+    visit.wait_until_settled()
+    visit.page.keyboard.press("Control+z")
+    visit.wait_until_settled()
+    visit.page.locator("#controls .views input[value=tree]").check(force=True)
+    visit.page.locator(f"#tree input[value={shape}]").check(force=True)
+    visit.page.locator("#tree-session").check()
+    ahead = visit.page.locator("#tree .node:is([data-state=ahead], [data-state=end], [data-state=rest])")
+    expect(ahead.first).to_be_visible()
+    visit.control("guess-first").check()
+    expect(ahead).to_have_count(0)
+    expect(visit.page.locator("#tree .tree-says")).to_have_text(HIDDEN)
+    after = visit.page.locator("#tree .node[data-state=left]")
+    assert after.count() == 1, "what was left behind is the person's own"
+    assert after.get_attribute("data-p") is None
+    assert "%" not in visit.page.locator("#tree").inner_text()
+    visit.type("n")
+    wait_for_answer(visit)
+    expect(ahead).to_have_count(0)
+    visit.page.locator("#guess-skip").click()
+    expect(ahead.first).to_be_visible()
