@@ -25,8 +25,8 @@ export class Tips {
     document.addEventListener('focusin', () => this.#show(this.#focused()));
     document.addEventListener('focusout', () => this.#show(null));
     document.addEventListener('keydown', ({key}) => { if (key === 'Escape') this.#show(null); }, {capture: true});
-    // Not over what answers to what is being written, nor beside a control that has moved.
-    document.addEventListener('input', () => this.#show(null));
+    // Not over the rows that answer an input; a select has another sentence for each of its options.
+    document.addEventListener('input', ({target}) => this.#show(target instanceof HTMLSelectElement ? tipped(target) : null));
     for (const name of ['scroll', 'resize']) addEventListener(name, () => this.#show(null), {capture: true, passive: true});
   }
 
