@@ -27,7 +27,9 @@ export class Tips {
     document.addEventListener('keydown', ({key}) => { if (key === 'Escape') this.#show(null); }, {capture: true});
     // Not over the rows that answer an input; a select has another sentence for each of its options.
     document.addEventListener('input', ({target}) => this.#show(target instanceof HTMLSelectElement ? tipped(target) : null));
-    for (const name of ['scroll', 'resize']) addEventListener(name, () => this.#show(null), {capture: true, passive: true});
+    // Nor beside a control that has moved.
+    addEventListener('resize', () => this.#show(null));
+    addEventListener('scroll', ({target}) => { if (target instanceof Node && target.contains(this.#owner)) this.#show(null); }, {capture: true, passive: true});
   }
 
   #focused() {
