@@ -22,6 +22,7 @@ const UNKNOWN = 'The text of that node is no longer known.';
 /**
  * @typedef {object} TreeHooks
  * @property {() => string} exampleText the text of stored branches, while there is none of the person's
+ * @property {(text: string) => boolean} hidesRows whether the branches after a text are hidden
  * @property {(ending: string) => string} fileName of the document, with this ending
  * @property {(sentence: string) => void} notice shows a sentence to the person
  */
@@ -155,7 +156,7 @@ export class TreeView extends EventTarget {
     const {branchView} = this.branches, text = draft.before || (this.hooks?.exampleText() ?? ''), {spans} = draft;
     const chosen = spans.some(([from, to]) => from < text.length && to >= text.length);
     const ahead = branchTree(branchView.drawn(), {text, chosen, revision: branchView.expected()});
-    return this.session.checked ? sessionTree({text, spans, past: draft.pastTexts, seen: this.seen.list, ahead, veiled: branchView.isVeiled()}) : ahead;
+    return this.session.checked ? sessionTree({text, spans, past: draft.pastTexts, seen: this.seen.list, ahead, hides: this.hooks?.hidesRows}) : ahead;
   }
 
   /** @param {TextOwner} draft */

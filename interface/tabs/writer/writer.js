@@ -58,7 +58,7 @@ class WriterTab {
     });
     this.example = new FirstVisitExample(this.draft.box, example ?? null, detail => this.controller.show(detail));
     this.tree.start(this.draft, {
-      exampleText: () => this.example.text, fileName: ending => this.sheet.fileName(ending), notice: sentence => this.sheet.notice(sentence),
+      exampleText: () => this.example.text, hidesRows: text => this.guesses.hidesRows(text), fileName: ending => this.sheet.fileName(ending), notice: sentence => this.sheet.notice(sentence),
     });
     this.controller = new BranchController({
       branches, draft: this.draft, mirror: this.sheet, server, controls,

@@ -9,7 +9,8 @@ import {addRest} from './branch_tree.js';
  * @property {PastText[]} past texts that the document has had
  * @property {SeenView[]} seen views that were shown
  * @property {TreeNode} ahead the present branches; its root is the end of the text
- * @property {boolean} [veiled] whether the present branches are hidden: then no odds after the text are shown either
+ * @property {(text: string) => boolean} [hides] whether the branches after a text are hidden: then neither what was seen there
+ *   nor the odds of what was accepted there are shown
  */
 
 /**
@@ -18,7 +19,7 @@ import {addRest} from './branch_tree.js';
  * @param {Session} session
  * @returns {TreeNode} the empty text
  */
-export function sessionTree({text, spans, past, seen, ahead, veiled = false}) {
+export function sessionTree({text, spans, past, seen, ahead, hides = () => false}) {
   const nodes = nodesByText([text, ...past.map(one => one.text), ...seen.map(one => one.text)]);
   const root = linkByPrefix(nodes);
   for (const [full, node] of nodes) {
@@ -27,9 +28,9 @@ export function sessionTree({text, spans, past, seen, ahead, veiled = false}) {
     else if (touches(spans, full.length - node.text.length, full.length)) node.state = 'chosen';
   }
   for (const {text: full, base, p} of past) {
-    if (base !== undefined && typeof p === 'number' && !(veiled && base === text)) setOdds(nodes, full, base, {p, raw: true});
+    if (base !== undefined && typeof p === 'number' && !hides(base)) setOdds(nodes, full, base, {p, raw: true});
   }
-  for (const view of seen) if (view.text !== text) addSeen(/** @type {TreeNode} */ (nodes.get(view.text)), view);
+  for (const view of seen) if (view.text !== text && !hides(view.text)) addSeen(/** @type {TreeNode} */ (nodes.get(view.text)), view);
   const here = /** @type {TreeNode} */ (nodes.get(text));
   Object.assign(here, {here: true, goal: undefined, children: [...ahead.children, ...here.children], rest: ahead.rest});
   return root;

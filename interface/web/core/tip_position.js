@@ -9,8 +9,8 @@ const EDGE = 12;    // pixels to the window's edges that stay free
 export const meet = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
 
 /**
- * The left upper corner of a sentence: below its toolbar, above it, or below another toolbar that follows; the first of
- * these that covers no control and is in the window, or else the one that covers the fewest.
+ * The left upper corner of a sentence: below its toolbar, above it, below one that follows, or above one that precedes; the
+ * first of these that covers no control and is in the window, or else the one that covers the fewest.
  * @param {object} boxes
  * @param {Box} boxes.control
  * @param {Box} boxes.toolbar of the control
@@ -23,7 +23,9 @@ export const meet = (one, other) => one.left < other.right && other.left < one.r
 export function tipPosition({control, toolbar, toolbars, controls, size, page}) {
   const left = Math.max(EDGE, Math.min(control.left, toolbar.right - size.width, page.width - EDGE - size.width));
   const below = toolbars.filter(({top}) => top >= toolbar.bottom - 1).map(({bottom}) => bottom).sort((one, other) => one - other);
-  const tops = [toolbar.bottom + GAP, toolbar.top - GAP - size.height, ...below.map(bottom => bottom + GAP)];
+  const above = toolbars.filter(({bottom}) => bottom <= toolbar.top + 1).map(({top}) => top).sort((one, other) => other - one);
+  const over = [toolbar.top, ...above].map(top => top - GAP - size.height);
+  const tops = [toolbar.bottom + GAP, over[0], ...below.map(bottom => bottom + GAP), ...over.slice(1)];
   const rated = tops.map(top => {
     const own = {left, top, right: left + size.width, bottom: top + size.height};
     const outside = top < 0 || own.bottom > page.height ? controls.length + 1 : 0;

@@ -262,7 +262,6 @@ def test_a_word_a_change_and_the_dialogs_of_exports_and_of_the_replay(writing: V
     writing.control("steer-word").fill("sea")
     writing.wait_until_asked()
     writing.wait_until_settled()
-    page.locator("#coverage .word-odds").wait_for()
     check(writing, "towards a word")
     page.locator("#steer").select_option("avoid")
     writing.wait_until_settled()

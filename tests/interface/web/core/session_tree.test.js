@@ -9,8 +9,8 @@ import {likelyView, oddsOf, textOf, viewOf} from '../../../support/scripts/views
 
 const NOTHING = branchTree({rows: []}, {text: '', revision: 1});
 const near = (found, wanted) => assert.ok(Math.abs(found - wanted) < 1e-9, `${found}, and not ${wanted}`);
-const treeOf = ({text = '', spans = [], past = [], seen = [], ahead = NOTHING, veiled = false}) =>
-  sessionTree({text, spans, past: past.map(one => (typeof one === 'string' ? {text: one} : one)), seen, ahead, veiled});
+const treeOf = ({text = '', spans = [], past = [], seen = [], ahead = NOTHING, hides = undefined}) =>
+  sessionTree({text, spans, past: past.map(one => (typeof one === 'string' ? {text: one} : one)), seen, ahead, hides});
 
 // The full texts of all nodes that stood, from the root down.
 function fullTexts(node, before = '') {
@@ -97,9 +97,15 @@ test('no two nodes have one key', () => {
   });
 });
 
-test('while the rows are hidden no odds after the text are shown, and those before it are', () => {
+test('where rows are hidden, neither what was seen there nor odds are shown', () => {
   const past = [{text: 'Once upon', base: 'Once', p: 0.5}, {text: 'Once upon a', base: 'Once upon', p: 0.9}];
-  const odds = veiled => Object.fromEntries(fullTexts(treeOf({text: 'Once upon', past: ['Once', ...past], veiled})).map(([full, node]) => [full, node.odds?.p ?? null]));
-  assert.deepEqual(odds(false), {'': null, Once: null, 'Once upon': 0.5, 'Once upon a': 0.9});
-  assert.deepEqual(odds(true), {'': null, Once: null, 'Once upon': 0.5, 'Once upon a': null});
+  const seen = [...seenOf('Once upon a', viewOf([[' time', 0.5]]))];
+  const tree = hides => treeOf({text: 'Once upon', past: ['Once', ...past], seen, hides});
+  const odds = hides => Object.fromEntries(fullTexts(tree(hides)).map(([full, node]) => [full, node.odds?.p ?? null]));
+  const states = hides => allNodes(tree(hides)).map(({state}) => state);
+  assert.deepEqual(odds(), {'': null, Once: null, 'Once upon': 0.5, 'Once upon a': 0.9});
+  assert.ok(states().includes('seen'));
+  assert.deepEqual(odds(text => text !== 'Once'), {'': null, Once: null, 'Once upon': 0.5, 'Once upon a': null});
+  assert.deepEqual(odds(() => true), {'': null, Once: null, 'Once upon': null, 'Once upon a': null});
+  assert.ok(!states(() => true).some(state => ['seen', 'rest'].includes(state)));
 });

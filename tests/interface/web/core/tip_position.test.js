@@ -18,6 +18,11 @@ test('it stands above where a control is below, and below the next toolbar where
   assert.deepEqual(place({toolbars: [next], controls: [control, below, above]}), {left: 420, top: 204});
 });
 
+test('it stands above a toolbar that precedes where there is no other place', () => {
+  const before = box(400, 60, 900, 99), above = box(420, 65, 500, 95), low = box(400, 100, 900, 799);
+  assert.deepEqual(place({toolbar: low, toolbars: [before], controls: [control, above]}), {left: 420, top: 16});
+});
+
 test('it stays within the window and its toolbar', () => {
   assert.equal(place({control: box(860, 110, 890, 130)}).left, 600);
   assert.equal(place({toolbar: box(0, 100, 390, 160), control: box(300, 110, 380, 130), page: {width: 390, height: 800}}).left, 78);
