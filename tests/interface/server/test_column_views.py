@@ -178,7 +178,7 @@ def test_a_prefetched_click_in_any_column_shows_the_views_of_the_request_that_fo
         if piece["tokens"] <= len(branch["ids"])
     ]
     keys = {" ".join(map(str, branch["ids"][: piece["tokens"]])) for branch, piece in clicks}
-    assert len(keys) > 3
+    assert len(keys) > (0 if mode == "forks" else 3)
     assert keys <= set(ahead)
     for branch, piece in clicks[:1] + clicks[-1:]:
         ids = branch["ids"][: piece["tokens"]]
