@@ -281,7 +281,7 @@ def test_a_click_in_any_column_shows_the_next_views_of_all_without_the_server(co
     inserted = str(dotted.get_attribute("data-text"))
     before = [compare.rows(index) for index in range(2)]
     held: list[Any] = []
-    compare.page.route("**/component_server/", held.append)
+    compare.page.route("**/component_server/", lambda route: held.append(route))
     dotted.click()
     assert compare.visit.text == PROMPT + inserted
     for index in range(2):
@@ -350,9 +350,9 @@ def test_the_grey_text_shows_what_is_pointed_at_in_another_column(compare: Compa
     box, ghost = compare.page.locator("#document textarea"), compare.page.locator(".mirror .ghost")
     box.focus()
     press(compare, "Control+End")
-    expect(ghost).to_have_text("".join(compare.pieces(0, 0)))
-    compare.token(1, 0, 0).hover()
-    pointed = compare.pieces(1, 0)[0]
+    expect(ghost).to_have_text("".join(compare.pieces(1, 0)))  # that column was written in last
+    compare.token(0, 1, 0).hover()
+    pointed = compare.pieces(0, 1)[0]
     expect(ghost).to_have_text(pointed)
     press(compare, "Tab")
     assert compare.visit.text == PROMPT + pointed
