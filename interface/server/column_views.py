@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import BranchRequest
 from interface.server.column_request import Column, lookaheads_of
+from interface.server.prefetched_views import AHEAD_BYTES, AHEAD_KEPT, AHEAD_NODES, inserted
 
 if TYPE_CHECKING:
     from interface.server.page_session import PageSession
@@ -87,7 +88,6 @@ class ColumnViews:
         Like `PageSession.ahead_steps`, but `ahead` has a key and the views with the columns, as `answer_steps` yields
         them. There are none while a column has no view.
         """
-        from interface.server.page_session import AHEAD_BYTES, AHEAD_KEPT, AHEAD_NODES, inserted
         from lookahead_core.document.joint_prefetch import prefetch_joint_views
         from lookahead_core.serving.json_view import lookahead_as_json
 

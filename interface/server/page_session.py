@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from interface.server.branch_request import MOST_ROW_TOKENS, MOST_ROWS, BranchRequest, MessageContext, SourceTooLong
 from interface.server.column_views import ColumnViews
+from interface.server.prefetched_views import AHEAD_BYTES, AHEAD_KEPT, AHEAD_NODES, inserted
 from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
 
 PAINT_INTERVAL = 0.03
 """Least seconds between two views of one request, except before the final one: a page paints no faster."""
-AHEAD_BYTES = 64 * 1024
-"""The most bytes of JSON of all prefetched views of one request."""
-AHEAD_KEPT = 16
-"""Tokens with log-probabilities that a prefetched view holds for each node, and entries of its list of other tokens."""
-AHEAD_NODES = 512
-"""The most tokens that are evaluated to prefetch views for one request."""
 AHEAD_FIRSTS = 300
 """Nodes that the prefetched views after the first words of all branches may have together."""
 
@@ -291,16 +286,6 @@ def ahead_depth(options: Mapping[str, Any]) -> int:
     """
     k, depth = options["k"], options["depth"]
     return min(depth, 1 + AHEAD_FIRSTS // k**2) if options["mode"] in ("likely", "sampled") else depth
-
-
-def inserted(results: Sequence[Lookahead], token_ids: Sequence[int]) -> str:
-    """Return the text that accepting `token_ids` inserts.
-
-    They must be the first tokens of one of the results' branches, up to the end of a piece.
-    """
-    branches = (branch for result in results for branch in result.branches)
-    branch = next(one for one in branches if one.token_ids[: len(token_ids)] == tuple(token_ids))
-    return "".join(piece.text for piece in branch.pieces if piece.tokens <= len(token_ids))
 
 
 def _note(request: BranchRequest, result: Lookahead) -> str | None:
