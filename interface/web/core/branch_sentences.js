@@ -151,7 +151,7 @@ export function likeliestLabels(others) {
  * @param {Pick<DrawnView, 'given'> & Drawn} drawn
  */
 const unfinishedClause = ({given, rows}) =>
-  (rows.some(({pieces: [first]}) => continuedLetters(given, first?.text)) ? `, after your whole text, whose last word may go on: ${quotedText(given)}` : '');
+  (rows.some(({pieces: [first]}) => continuedLetters(given, first?.text)) ? ', after your whole text, whose last word may go on' : '');
 
 const WORDS_REFUSED = 'The odds of words are known at temperature 1 and top-p 1 only.';
 const LEAST_ERROR = 0.1;   // per cent
@@ -168,8 +168,8 @@ export const formatError = error => `±${Math.max(LEAST_ERROR, Math.ceil(error *
  */
 function shareSentence(drawn) {
   const {firsts, wanted, wordError = null} = drawn;
-  const what = wordError !== null ? `the row’s next word, known to ${formatError(wordError)}` : firsts ? 'the row’s first token' : 'what sets the row apart';
-  return `Each share is the chance of ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
+  const what = wordError !== null ? `its next word, known to ${formatError(wordError)}` : firsts ? 'its first token' : 'what sets it apart';
+  return `Each share is the chance of the row’s beginning: ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
 }
 
 /**

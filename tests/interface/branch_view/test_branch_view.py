@@ -756,13 +756,28 @@ def test_a_figure_that_is_only_a_bound_says_so(bench: Bench) -> None:
 
 def test_captions_say_which_figure_it_is(bench: Bench) -> None:
     bench.show(likely())
-    assert "the chance of the row’s first token, as the model gives it" in bench.note
+    assert "the chance of the row’s beginning: its first token, as the model gives it" in bench.note
     bench.set(**ASKED | {"temperature": 0.7, "top_p": 0.9})
     assert "at temperature 0.7, top-p 0.9" in bench.note
     tree = view_of([path_of((1, two), 4) for two in (1, 2)], mode="forks") | {"given": "lighth"}
     bench.set(**ASKED)
     bench.show(tree)
-    assert "the chance of what sets the row apart, as the model gives it" in bench.note
+    assert "the chance of the row’s beginning: what sets it apart, as the model gives it" in bench.note
+
+
+def test_coverage_and_share_are_explained_on_hover_and_focus(bench: Bench) -> None:
+    bench.show(likely())
+    total, box = bench.page.locator("#coverage .sum"), bench.page.locator("#box")
+    shown = "sum => getComputedStyle(sum, '::after').content"
+    box.hover()
+    assert total.evaluate(shown) == "none"
+    total.hover()
+    assert "Coverage: the chance" in total.evaluate(shown) and "Share, the figure of each row" in total.evaluate(shown)
+    box.hover()
+    box.focus()
+    bench.press("Tab")
+    assert "Coverage: the chance" in total.evaluate(shown)
+    expect(total).to_have_accessible_description(re.compile("the chance of the row’s beginning"))
 
 
 def test_the_bar_of_a_share_has_the_scale_of_the_coverage(bench: Bench) -> None:
@@ -929,7 +944,7 @@ def test_there_is_one_tab_stop_and_arrows_move_it(bench: Bench) -> None:
     bench.page.locator("#rest .more").click()
     assert bench.page.locator("#branches [tabindex='0']").count() == 1
     bench.page.locator("#box").focus()
-    bench.press("Tab")
+    bench.press("Tab", "Tab")
     assert bench.focused() == ["0", "0", None]
     bench.press("ArrowDown", "ArrowRight", "ArrowRight")
     assert bench.focused() == ["1", "2", None]
@@ -954,7 +969,7 @@ def test_rows_that_scroll_are_no_tab_stops(bench: Bench) -> None:
     bench.show(likely(3, 40))
     bench.token(1, 0).hover()
     bench.page.locator("#box").focus()
-    bench.press("Tab")
+    bench.press("Tab", "Tab")
     assert bench.focused() == ["0", "0", None]
     bench.press("Tab", "Tab")
     assert not bench.page.evaluate("root.contains(document.activeElement)")

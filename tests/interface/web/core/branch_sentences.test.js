@@ -135,7 +135,7 @@ test('the coverage sentence says how many branches there are and what they hold'
   const ofWhat = (given, banned, next = ' sea') => words.coverageCaption({given, wanted: {banned}, without: [], rows: [{pieces: [{text: next}]}]});
   assert.equal(ofWhat(''), 'of what the model thinks could come next');
   for (const whole of [' and', ' ']) assert.equal(ofWhat(whole), 'of what the model thinks could come next', 'no row continues the word');
-  assert.equal(ofWhat(' lig', 0, 'ht'), 'of what the model thinks could come next, after your whole text, whose last word may go on: “lig”');
+  assert.equal(ofWhat(' lig', 0, 'ht'), 'of what the model thinks could come next, after your whole text, whose last word may go on');
   assert.equal(ofWhat('', 1), 'of what the model thinks could come next, without 1 banned token');
 });
 
@@ -196,15 +196,15 @@ const CLICK = 'Click any word to write up to it.';
 
 test('the summary says which odds the shares are', () => {
   const caption = more => words.summarySentence({state: 'settled'}, drawn(more));
-  assert.equal(caption(), `Each share is the chance of the row’s first token, as the model gives it. ${CLICK}`);
-  assert.equal(caption({firsts: false}), `Each share is the chance of what sets the row apart, as the model gives it. ${CLICK}`);
-  const first = 'Each share is the chance of the row’s first token, as the model gives it';
-  assert.equal(caption({given: 'lig', rows: [{pieces: [{text: 'ht'}]}]}), `${first}, after your whole text, whose last word may go on: “lig”. ${CLICK}`);
+  assert.equal(caption(), `Each share is the chance of the row’s beginning: its first token, as the model gives it. ${CLICK}`);
+  assert.equal(caption({firsts: false}), `Each share is the chance of the row’s beginning: what sets it apart, as the model gives it. ${CLICK}`);
+  const first = 'Each share is the chance of the row’s beginning: its first token, as the model gives it';
+  assert.equal(caption({given: 'lig', rows: [{pieces: [{text: 'ht'}]}]}), `${first}, after your whole text, whose last word may go on. ${CLICK}`);
   assert.equal(caption({given: 'and', rows: [{pieces: [{text: ' a'}]}]}), `${first}. ${CLICK}`);
 });
 
 test('the caption names temperature and top-p', () => {
-  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('Each share is the chance of the row’s first token, ', '').replace(` ${CLICK}`, '');
+  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('Each share is the chance of the row’s beginning: its first token, ', '').replace(` ${CLICK}`, '');
   assert.equal(caption({temperature: 1, top_p: 1}), 'as the model gives it.');
   assert.equal(caption({temperature: 0.7}), 'at temperature 0.7.');
   assert.equal(caption({temperature: 0.7, top_p: 0.9}), 'at temperature 0.7, top-p 0.9.');

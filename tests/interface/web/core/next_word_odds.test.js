@@ -86,7 +86,7 @@ test('a view has the odds of words or of tokens, and only the mode likely has wo
 
 test('a share is said to be of a word, and how well it is known', () => {
   const drawn = shapeRows(wordView(), {odds: 'words'});
-  assert.match(summarySentence({state: 'settled'}, drawn), /^Each share is the chance of the row’s next word, known to ±0\.1\u00a0%, as the model gives it\./);
+  assert.match(summarySentence({state: 'settled'}, drawn), /^Each share is the chance of the row’s beginning: its next word, known to ±0\.1\u00a0%, as the model gives it\./);
   const label = (word, letters) => shareLabel({share: {p: 0.12}, apart: 1, pieces: [], next_word: word}, letters).replaceAll('\u00a0', ' ');
   assert.equal(label({text: ' careful', tokens: 1, share: 0.12, error: 0}), '12 % chance of this next word, “careful”');
   assert.equal(label({text: 'mbed', tokens: 1, share: 0.12, error: 0}, 'cli'), '12 % chance of this next word, “climbed”');
