@@ -23,9 +23,14 @@ from lookahead_core.engines.joint_cache import joint_cache, joint_masks
 from lookahead_core.engines.masks import MaskPlan, unpack
 from lookahead_core.engines.model_copy import copy_sharing_parameters
 from lookahead_core.engines.pass_costs import PassCosts
+from lookahead_core.engines.prediction_rows import token_logprobs
 from lookahead_core.errors import CacheFull
 from lookahead_core.settings import MEBIBYTE
 from lookahead_core.tree import Node, TokenTree
+
+HEAD_ROWS = 64
+"""Rows of logits of which one number each is needed that are in memory at once. The memory of so few is used again;
+for those of a whole pass, the system would give fresh memory, which takes longer than computing them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ class CachedEngine:
             return NodeScores.joined(list(self._score_in_passes(nodes, hidden=hidden)))
 
     def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
-        """See `NextTokenEngine.next_logprobs`; a compiled output matrix computes them without rows of logits."""
+        """See `NextTokenEngine.next_logprobs`; a compiled output matrix computes HEAD_ROWS rows of logits at a time."""
         head = self.model_copy.get_output_embeddings()
         if not isinstance(head, CompiledHead):
             return self.score(nodes).next_logprobs(nodes, token_ids)
@@ -91,8 +96,11 @@ class CachedEngine:
         with self._lock, torch.inference_mode():
             for part in self._score_in_passes(nodes, hidden=True, logits=False):
                 assert part.hidden is not None
-                values = head.next_logprobs(part.hidden, [wanted[node] for node in part.nodes])
-                found.update(zip(part.nodes, values.tolist(), strict=True))
+                for first in range(0, len(part.nodes), HEAD_ROWS):
+                    some = part.nodes[first : first + HEAD_ROWS]
+                    logits = head(part.hidden[first : first + HEAD_ROWS])
+                    values = token_logprobs(logits, [wanted[node] for node in some])
+                    found.update(zip(some, values, strict=True))
         return [found[node] for node in nodes]
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import torch
 
 from lookahead_core.engines.pass_costs import PassCosts
-from lookahead_core.engines.prediction_rows import LogitRows
+from lookahead_core.engines.prediction_rows import LogitRows, token_logprobs
 from lookahead_core.errors import ModelError
 from lookahead_core.tree import Node, TokenTree
 
@@ -17,10 +17,6 @@ PREFILL_CHUNK = 512
 """Tokens per pass while a long text is prefilled. Between chunks a caller can show progress, or stop."""
 MAX_LAST_CHUNK = 768
 """Tokens in the last chunk at most: a short remainder in a pass of its own would cost more than its share."""
-SLICE = 8
-"""Rows of logits that are normalised at once, so that they stay in the processor's cache."""
-MIN_PRECISE = -60.0
-"""Log-probability, in nats, down to which the probability itself is a precise float32 number."""
 
 
 class Engine(Protocol):
@@ -201,17 +197,7 @@ class NodeScores:
 
         Rows are normalised a few at a time, and none is stored.
         """
-        logits = self.logits_of(nodes)
-        ids = torch.tensor(token_ids, dtype=torch.int64, device=logits.device)[:, None]
-        # All slices share a buffer: logsumexp allocates, and takes four times as long.
-        buffer, own = torch.empty_like(logits[:SLICE]), logits.new_empty(len(logits))
-        for first in range(0, len(logits), SLICE):
-            rows = logits[first : first + SLICE]
-            probabilities = torch.softmax(rows, -1, out=buffer[: len(rows)])
-            own[first : first + SLICE] = probabilities.gather(1, ids[first : first + SLICE])[:, 0].log()
-        imprecise = (own < MIN_PRECISE).nonzero()[:, 0]
-        own[imprecise] = logits[imprecise].gather(1, ids[imprecise])[:, 0] - logits[imprecise].logsumexp(-1)
-        return own.tolist()
+        return token_logprobs(self.logits_of(nodes), token_ids)
 
     def store_predictions(self, nodes: Iterable[Node]) -> None:
         """Set `prediction` of each of these nodes, and mark the nodes as visible in their tree.

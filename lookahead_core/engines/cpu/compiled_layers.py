@@ -115,21 +115,20 @@ def _openmp() -> Any:
 
 @dataclass(frozen=True)
 class CompiledFunctions:
-    """The memory addresses of the functions `layers`, `product` and `log_sum_exp` of `llvm_ir_of`, for one shape.
+    """The memory addresses of two functions, `layers` and `product` of `llvm_ir_of`, compiled for one shape.
 
     `held` is an object that keeps their machine code in memory.
     """
 
     layers: int
     product: int
-    log_sum_exp: int
     held: Any
 
     def run(self, function: int, arguments: np.ndarray[Any, Any], threads: int) -> None:
-        """Run the function at one of these addresses on this many OpenMP threads, and wait for its end.
+        """Run the function at an address, `layers` or `product`, on this many OpenMP threads, and wait for its end.
 
-        `arguments` is an int64 array: the values of the fields of PASS for `layers`, of PRODUCT for `product`, of
-        LOG_SUM_EXP for `log_sum_exp`. They are not checked. Other Python threads can run meanwhile.
+        `arguments` is an int64 array: the values of the fields of PASS for `layers`, of PRODUCT for `product`. They are
+        not checked. Other Python threads can run meanwhile.
         """
         _openmp().GOMP_parallel(function, arguments.ctypes.data, threads, 0)
 
@@ -161,8 +160,8 @@ def functions_for(shape: LayerShape) -> CompiledFunctions:
     builder.getModulePassManager().run(module, builder)
     engine = binding.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    names = "layers", "product", "log_sum_exp"
-    return CompiledFunctions(**{name: engine.get_function_address(name) for name in names}, held=engine)
+    layers, product = (engine.get_function_address(name) for name in ("layers", "product"))
+    return CompiledFunctions(layers, product, held=engine)
 
 
 def paired(weight: torch.Tensor, lanes: int) -> torch.Tensor:

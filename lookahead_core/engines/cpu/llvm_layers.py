@@ -11,10 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lookahead_core.engines.cpu.llvm_builder import F32, I64, PTR, FunctionBuilder, constant
+from lookahead_core.engines.cpu.llvm_builder import F32, I32, I64, PTR, VOID, FunctionBuilder, as_i64, constant
 from lookahead_core.engines.cpu.llvm_kernels import ATTEND, KernelBuilder, LayerShape
-from lookahead_core.engines.cpu.llvm_log_sum_exp import write_log_sum_exp
-from lookahead_core.engines.cpu.llvm_threads import ThreadTeam
 
 COUNTS = ("rows", "layer_count", "tree_count", "score_width")
 ADDRESSES = ("layers", "trees", "caches", "rope", "residual", "qkv", "attended", "gate_up_out", "normed", "scores")
@@ -31,14 +29,13 @@ PRODUCT = dict.fromkeys(("x", "weights", "y"), PTR) | dict.fromkeys(("rows", "de
 
 
 def llvm_ir_of(shape: LayerShape) -> str:
-    """Return the text of an LLVM IR module for layers of a shape, with three external functions.
+    """Return the text of an LLVM IR module for layers of a shape, with the external functions `layers` and `product`.
 
-    `layers` computes all decoder layers of a pass (arguments: PASS), `product` one matmul (arguments: PRODUCT), and
-    `log_sum_exp` the normalizers of a matmul's rows (arguments: LOG_SUM_EXP). The shape must be one that `fits`.
+    `layers` computes all decoder layers of a pass (arguments: PASS), `product` one matmul (arguments: PRODUCT). The
+    shape must be one that `fits`.
     """
     kernels = KernelBuilder(shape)
     _write_product(kernels)
-    write_log_sum_exp(kernels)
     LayersBuilder(kernels).write()
     return str(kernels.module)
 
@@ -70,6 +67,45 @@ def row_widths(shape: LayerShape) -> dict[str, int]:
         "normed": shape.hidden,
         "residual": shape.hidden,
     }
+
+
+class ThreadTeam:
+    """Emits, into the function of `code`, how the threads of an OpenMP team that all run it divide its work.
+
+    `thread` and `threads` are IR values (i64): the running thread's number, from 0, and the number of threads.
+    """
+
+    def __init__(self, code: FunctionBuilder) -> None:
+        names = ("omp_get_thread_num", "omp_get_num_threads")
+        self.code = code
+        self.thread, self.threads = (code.at.zext(code.at.call(code.declare(name, I32, []), []), I64) for name in names)
+        self._turn = code.variable(I64(0))
+
+    def split(self, count: Any) -> tuple[Any, Any]:
+        """Emit this thread's share of `count` items; return its first and one past its last, as IR values (i64).
+
+        `count` is an int or an IR value (i64). A share may be empty.
+        """
+        at = self.code.at
+        first, end = (at.mul(as_i64(count), thread) for thread in (self.thread, at.add(self.thread, I64(1))))
+        return at.udiv(first, self.threads), at.udiv(end, self.threads)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Context manager: the code emitted in its body runs on one thread, the next one each time, round robin.
+
+        All uses in a function share one sequence of turns. All threads must reach each of them equally often.
+        """
+        at = self.code.at
+        thread = self._turn.get()
+        following = at.add(thread, I64(1))
+        self._turn.set(at.select(at.icmp_signed("==", following, self.threads), I64(0), following))
+        with at.if_then(at.icmp_signed("==", thread, self.thread)):
+            yield
+
+    def barrier(self) -> None:
+        """Emit a barrier: each thread waits there until all have arrived."""
+        self.code.at.call(self.code.declare("GOMP_barrier", VOID, []), [])
 
 
 def _write_product(kernels: KernelBuilder) -> None:
