@@ -45,7 +45,7 @@ export function offerSentence({tokens, most}, ratios) {
 export function readingOf(answer) {
   const [read, total] = Array.isArray(answer?.reading) ? answer.reading : [];
   if (![read, total].every(Number.isFinite) || total <= 0) return null;
-  return {share: Math.min(1, Math.max(0, read / total)), sentence: `${counted(read)} of ${counted(total)} tokens read`};
+  return {share: Math.min(1, Math.max(0, read / total)), sentence: `${formatNumber(read)} of ${formatNumber(total)} tokens read`};
 }
 
 /** @param {ShortSource} short */
