@@ -215,7 +215,7 @@ test('the caption names temperature and top-p', () => {
 
 test('rows that are only to be read invite no click', () => {
   const sentence = words.summarySentence({state: 'settled'}, drawn(), 0, true);
-  assert.equal(sentence, 'Each share is the chance of the row’s first token, as the model gives it.');
+  assert.equal(sentence, 'Each share is the chance of the row’s beginning: its first token, as the model gives it.');
 });
 
 test('settings of odds are named where they are not those of the model', () => {
