@@ -53,6 +53,7 @@ def test_the_code_in_the_readme_runs(
     assert names["document"].text == "After careful thought"
 
 
+@pytest.mark.slow
 def test_the_code_on_the_librarys_page_runs(default_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     names = run_code("docs/library.md", default_model, monkeypatch)
     assert names["stream"].passes is not None and names["beams"].branches

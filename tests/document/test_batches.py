@@ -11,6 +11,7 @@ from lookahead_core import Document, LookaheadError, Model, Settings, load_model
 from lookahead_core.document.batch import beam_search_batch, lookahead_batch, stream_batch
 from tests.conftest import tiny_llama
 from tests.support.families import CACHED, FAMILIES, make, plain_rows
+from tests.support.parameters import mostly_slow
 
 LENGTHS = (1, 5, 13, 40)
 QUICK = ("gpt2", "llama", "mistral", "bloom", "llama_dynamic_rope")
@@ -59,7 +60,7 @@ def joining(family: str) -> bool:
     return family not in ("gptj", "gemma2", "falcon")
 
 
-@pytest.mark.parametrize("family", [family for family in CACHED if joining(family)])
+@pytest.mark.parametrize("family", mostly_slow([family for family in CACHED if joining(family)], 6))
 def test_documents_of_one_batch_share_each_pass_and_no_odds(family: str) -> None:
     """One row of tokens, each document over its own cache: law 1 for every row of it."""
     hf_model = make(family)

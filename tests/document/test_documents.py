@@ -13,6 +13,7 @@ from lookahead_core import CacheFull, Document, LookaheadError, Model, TextError
 from lookahead_core.settings import Settings
 from tests.conftest import tiny_llama
 from tests.support.families import FAMILIES, make, plain_rows, plain_rows_by_length
+from tests.support.parameters import mostly_slow
 
 
 def continuations(hf_model: Any, ids: list[int], k: int, depth: int, stop: frozenset[int]) -> list[list[int]]:
@@ -26,7 +27,7 @@ def continuations(hf_model: Any, ids: list[int], k: int, depth: int, stop: froze
     return runs
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", mostly_slow(FAMILIES, 10))
 def test_lookahead_is_the_k_greedy_continuations_that_k_separate_runs_give(family: str) -> None:
     hf_model = make(family)
     hf_model.generation_config.eos_token_id = [5, 17]

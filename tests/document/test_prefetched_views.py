@@ -37,7 +37,7 @@ def settled(document: Document, text: str, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("text", mostly_slow(TEXTS, 2))
+@pytest.mark.parametrize("text", mostly_slow(TEXTS, 1))
 def test_a_prefetched_view_equals_the_one_after_accepting_which_then_costs_no_pass(
     tiny_model: Model, text: str, mode: str
 ) -> None:
@@ -97,7 +97,7 @@ def test_what_is_likely_to_be_clicked_is_read_first_and_each_click_once(tiny_mod
     assert found == clicks_of(result)
 
 
-@pytest.mark.parametrize("most", [1, 7, 30, 31, 32, 60, 90])
+@pytest.mark.parametrize("most", mostly_slow([7, 31, 60, 1, 30, 32, 90], 3))
 @pytest.mark.parametrize("banned", [(), (5,)])
 def test_views_are_whole_up_to_the_budget_and_none_is_begun_beyond_it(
     tiny_model: Model, most: int, banned: tuple[int, ...]

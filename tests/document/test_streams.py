@@ -22,6 +22,7 @@ from lookahead_core.strategies.continuation import model_scores
 from tests.conftest import tiny_llama
 from tests.strategies.test_sampling import reference_noise
 from tests.support.families import make, plain_rows
+from tests.support.parameters import mostly_slow
 from tests.support.scripted_model import parrot
 from tests.support.spelling import tokens_as_bytes
 
@@ -133,7 +134,7 @@ def test_what_is_known_is_not_computed_again(tiny_model: Model) -> None:
     assert ([step.token_id for step in again], again.cost.passes) == (drawn, 0)
 
 
-@pytest.mark.parametrize("speculate", [None, True, False, "rejection"])
+@pytest.mark.parametrize("speculate", mostly_slow([None, True, False, "rejection"], 1))
 def test_four_thousand_draws_of_one_token_after_the_same_text_take_one_pass(
     tiny_model: Model, speculate: bool | str | None
 ) -> None:

@@ -27,6 +27,7 @@ from tests.support.families import (
     plain_rows,
     plain_rows_by_length,
 )
+from tests.support.parameters import mostly_slow
 
 LIMITS = (8, 64)
 PROMPT = {8: 24, 64: 72}
@@ -88,7 +89,7 @@ def test_every_prediction_equals_a_plain_forward_over_its_path(family: str, limi
         assert_rows_equal_plain(hf_model, nodes, rows)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", mostly_slow(FAMILIES, 10))
 def test_grouping_and_order_of_evaluation_change_nothing(family: str) -> None:
     hf_model = make(family)
     engine = load_model(hf_model, tokenizer=None).engine
@@ -115,7 +116,7 @@ def test_paths_padded_right_in_one_batch_equal_single_runs(family: str) -> None:
     assert_rows_equal_plain(hf_model, nodes, engine.evaluate(nodes).clone())
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", mostly_slow(FAMILIES, 10))
 def test_a_path_is_run_once_for_all_requested_nodes_on_it(family: str) -> None:
     hf_model = make(family)
     engine, tree = UncachedEngine(hf_model), TokenTree()
@@ -128,7 +129,7 @@ def test_a_path_is_run_once_for_all_requested_nodes_on_it(family: str) -> None:
     assert engine.passes <= (30 if one_run_per_length else 1)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", mostly_slow(FAMILIES, 10))
 def test_predictions_hold_after_accepts_and_rewinds(family: str) -> None:
     hf_model = make(family)
     model = load_model(hf_model, tokenizer=None)

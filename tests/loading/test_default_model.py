@@ -55,6 +55,7 @@ def test_cached_equals_uncached_at_every_step_to_depth_100(default_model: Model)
         require_equal_rows(document, list(branch.token_ids), logits[len(document.token_ids) - 1 : -1])
 
 
+@pytest.mark.slow
 def test_the_two_engines_show_the_same_branches(default_model: Model) -> None:
     uncached = load_model(default_model.hf_model, tokenizer=default_model.tokenizer, engine="uncached")
     assert isinstance(uncached.engine, UncachedEngine)

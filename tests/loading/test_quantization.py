@@ -24,6 +24,7 @@ from lookahead_core.loading.quantization import QUANTIZE, quantization_config
 from lookahead_core.tree import Node, TokenTree
 from tests.loading.test_sources import tiny_llama, write_gguf
 from tests.support.families import make, plain_rows
+from tests.support.parameters import mostly_slow
 
 VOCABULARY = 400
 LAW = {"float32": 1e-5, "bfloat16": 3e-2}
@@ -149,14 +150,17 @@ def makes(kind: str, quantize: str, folder: Path, dtype: torch.dtype) -> Any:
 # Rounded activations (eight bits on a GPU) jump where a float moves over an edge, so they are as coarse as bfloat16.
 @pytest.mark.parametrize(
     ("kind", "quantize", "dtype"),
-    [
-        ("torchao", "4bit", torch.float32),
-        ("torchao", "8bit", torch.float32),
-        ("torchao", "4bit", torch.bfloat16),
-        ("torchao", "8bit", torch.bfloat16),
-        ("bitsandbytes", "4bit", torch.bfloat16),
-        ("bitsandbytes", "8bit", torch.bfloat16),
-    ],
+    mostly_slow(
+        [
+            ("torchao", "8bit", torch.bfloat16),
+            ("torchao", "4bit", torch.float32),
+            ("torchao", "8bit", torch.float32),
+            ("torchao", "4bit", torch.bfloat16),
+            ("bitsandbytes", "4bit", torch.bfloat16),
+            ("bitsandbytes", "8bit", torch.bfloat16),
+        ],
+        2,
+    ),
 )
 def test_a_quantized_row_does_not_depend_on_the_other_rows_of_its_pass(
     folder: Path, kind: str, quantize: str, dtype: torch.dtype
@@ -350,7 +354,7 @@ def test_a_model_in_hand_is_neither_rounded_nor_moved(given: dict[str, Any]) -> 
         load_model(llama(), tokenizer=None, **given)
 
 
-@pytest.mark.parametrize("quantize", [None, *QUANTIZE])
+@pytest.mark.parametrize("quantize", mostly_slow([None, *QUANTIZE], 1))
 @pytest.mark.parametrize("device_map", ["auto", "sequential", "cpu", torch.device("cpu"), {"": "cpu"}])
 def test_a_device_map_goes_to_transformers(
     folder: Path, device_map: Any, quantize: str | None, monkeypatch: pytest.MonkeyPatch

@@ -24,6 +24,7 @@ from lookahead_core.tree import Node
 from tests.conftest import tiny_llama
 from tests.strategies.test_sampling import reference_noise
 from tests.support.drafting import Endless, Random, Repeating, Scripted
+from tests.support.parameters import mostly_slow
 
 LETTERS = 5
 PLACES = range(8_000)
@@ -247,7 +248,7 @@ def test_under_rejection_texts_keep_their_probabilities(team: str, runs: int) ->
         require_odds(texts(model, team, runs), exact(model), runs)
 
 
-@pytest.mark.parametrize(("weights", "runs"), [(0, 1_500), pytest.param(1, 15_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("weights", "runs"), mostly_slow([(0, 1_500), (1, 15_000)], 0))
 def test_under_rejection_texts_keep_their_probabilities_with_a_sampling_draft_model(weights: int, runs: int) -> None:
     model, little = small_model(), small_model(weights)
     with torch.no_grad():

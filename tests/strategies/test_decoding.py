@@ -16,6 +16,7 @@ from transformers import LogitsProcessor, LogitsProcessorList
 
 from lookahead_core import Document, Model, load_model
 from tests.support.families import FAMILIES, VOCABULARY, make, plain_rows
+from tests.support.parameters import mostly_slow
 from tests.support.scripted_model import bigrams
 
 GROWING = ("llama_dynamic_rope", "phi3_longrope")
@@ -62,7 +63,7 @@ SEARCHES: list[dict[str, Any]] = [
 ]
 
 
-QUICK = ("gpt2", "llama", "gemma2", "mamba")
+QUICK = ("llama", "mamba")
 """The families that the default run tries; the continuous integration tries all."""
 
 
@@ -184,7 +185,7 @@ def test_greedy_streams_and_beams_equal_generate(family: str) -> None:
 
 
 @pytest.mark.parametrize("options", SEARCHES, ids=str)
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
+@pytest.mark.parametrize("seed", mostly_slow(range(6), 1))
 def test_searches_that_could_end_early_end_where_generate_ends(seed: int, options: dict[str, Any]) -> None:
     ours, theirs = both("llama", seed, MANY_ENDS)
     given = {"max_new_tokens": 25, **options}
@@ -265,7 +266,7 @@ def test_if_generate_differs_from_a_plain_forward_the_plain_forward_applies(fami
 
 
 @pytest.mark.parametrize("options", ALONE, ids=str)
-@pytest.mark.parametrize("family", ["llama", "gpt2", "bloom"])
+@pytest.mark.parametrize("family", mostly_slow(["llama", "gpt2", "bloom"], 1))
 def test_each_rule_alone_equals_generate(family: str, options: dict[str, Any]) -> None:
     assert_same_text(family, **options)
     assert_same_beams(family, num_beams=4, **options)

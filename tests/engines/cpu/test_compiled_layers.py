@@ -32,6 +32,7 @@ from lookahead_core.tree import Node, TokenTree
 from tests.engines.cpu.test_llama_layers import LLAMA_SHAPED, random_model
 from tests.engines.test_engine_laws import assert_rows_equal_plain, evaluate_in_passes, random_tree
 from tests.support.families import GROUPED
+from tests.support.parameters import mostly_slow
 
 pytestmark = pytest.mark.skipif(
     registers() is None or not packs(torch.float32), reason="nothing is compiled for this processor"
@@ -72,7 +73,7 @@ def engine_of(hf_model: Any) -> CachedEngine:
     return engine
 
 
-@pytest.mark.parametrize("family", LLAMA_SHAPED)
+@pytest.mark.parametrize("family", mostly_slow(LLAMA_SHAPED, 2))
 def test_through_compiled_layers_every_prediction_equals_a_plain_forward(family: str, kind: str) -> None:
     hf_model = random_model(family, saved_in_bfloat16=True)
     engine = engine_of(hf_model)
@@ -109,7 +110,7 @@ def test_a_text_has_the_same_bits_however_many_of_its_tokens_share_a_pass(dtype:
 
 
 @both_types
-@pytest.mark.parametrize("family", LLAMA_SHAPED)
+@pytest.mark.parametrize("family", mostly_slow(LLAMA_SHAPED, 2))
 def test_a_path_has_the_same_bits_whatever_branches_lie_between_its_tokens(
     family: str, dtype: torch.dtype, kind: str
 ) -> None:
@@ -304,7 +305,7 @@ def test_where_nothing_can_be_compiled_packed_matrices_are_used(missing: str, mo
 
 
 @both_types
-@pytest.mark.parametrize("name", WEIGHTS)
+@pytest.mark.parametrize("name", mostly_slow(WEIGHTS, 4))
 def test_wrong_weights_are_found_by_comparison_with_the_float32_reference(name: str, dtype: torch.dtype) -> None:
     layers, shape = shaped(random_model("llama", saved_in_bfloat16=True).to(dtype))
     compiled = CompiledLayers(layers[:1], shape)

@@ -49,7 +49,7 @@ def compiled_engine(hf_model: Any) -> CachedEngine:
 
 
 @compiling
-@pytest.mark.parametrize("family", LLAMA_SHAPED)
+@pytest.mark.parametrize("family", mostly_slow(LLAMA_SHAPED, 2))
 @pytest.mark.parametrize("limit", mostly_slow([8, 64], 1))
 def test_with_compiled_layers_every_prediction_equals_a_plain_forward(family: str, limit: int) -> None:
     hf_model = random_model(family, limit)

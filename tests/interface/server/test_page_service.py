@@ -23,6 +23,7 @@ from interface.server.page_session import PageSession
 from lookahead_core import Calls, Document, Model, ModelError, load_model
 from lookahead_core.text.codec import special_ids
 from tests.conftest import tiny_llama
+from tests.support.parameters import mostly_slow
 from tests.support.requests_to_pages import PAGE, all_news
 from tests.support.scripted_model import parrot
 from tests.support.witness import EngineWithHook
@@ -353,7 +354,7 @@ HOSTILE: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("wrong", HOSTILE, ids=lambda wrong: f"{wrong!r:.40}")
+@pytest.mark.parametrize("wrong", mostly_slow(HOSTILE, 24), ids=lambda wrong: f"{wrong!r:.40}")
 def test_hostile_input_gets_a_sentence_and_stops_nobody(service: PageService, wrong: dict[str, Any]) -> None:
     (news,) = asyncio.run(Page(service).ask("Hello", **wrong))
     assert news["state"] == "error"

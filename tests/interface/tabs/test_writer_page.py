@@ -81,6 +81,7 @@ def slide(visit: Visit, name: str, value: str) -> None:
     visit.control(name).fill(value)
 
 
+@pytest.mark.slow
 def test_a_click_inserts_exactly_the_tokens_up_to_it_and_new_branches_follow(page: Any, real_page: str) -> None:
     with browsers.visit_again(page, real_page, odds="words") as opened:
         opened.wait_for_status("ready")
