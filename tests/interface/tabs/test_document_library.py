@@ -388,7 +388,7 @@ def test_an_export_holds_everything_and_opens_again_as_a_new_document(tab: Tab) 
     assert tab.text == "The 🙂 went"
     assert tab.find("#documents .name").inner_text() == "My / story?"
     assert tab.get("paper.instruction()") == "Be brief."
-    assert tab.get("applied.at(-1)") == {"k": 5, "depth": 5, "seed": 7}
+    assert tab.get("applied.at(-1)") == {"odds": "tokens", "k": 5, "depth": 5, "seed": 7}
     assert tab.get("paper.draft.spans") == [[6, 11]]
     tab.find("#undo").click()
     assert tab.text == "The 🙂"
@@ -457,7 +457,7 @@ def test_settings_are_kept_with_the_document_and_setting_them_again_changes_noth
     tab.get("paper.settingsChanged()")
     tab.save()
     tab.reload()
-    assert tab.get("applied") == [{"k": 9, "depth": 5, "seed": 7}]
+    assert tab.get("applied") == [{"odds": "tokens", "k": 9, "depth": 5, "seed": 7}]
 
 
 def test_a_file_dropped_on_the_text_opens(tab: Tab) -> None:
@@ -494,7 +494,7 @@ def test_a_link_brings_text_settings_and_a_sentence_about_its_model(tab: Tab) ->
     other = tab.beside(address)
     assert other.text == text
     assert other.get("location.hash") == ""
-    assert other.get("applied.at(-1)") == {"k": 5, "depth": 5, "seed": 7}
+    assert other.get("applied.at(-1)") == {"odds": "tokens", "k": 5, "depth": 5, "seed": 7}
     assert "made with the model that is here, Here-135M" in other.said
     assert other.find("#offer-dialog .offered").inner_text() == "Be brief."
     assert other.get("paper.instruction()") is None, "it is shown before it is used"

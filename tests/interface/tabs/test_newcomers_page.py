@@ -70,7 +70,9 @@ def test_a_word_shows_one_large_sentence_beside_its_line_and_figures_on_demand(v
             about.wait_for(state="visible")
             headline = about.locator(".headline")
             browsers.expect(headline).to_contain_text("The model expected ")
-            assert float(headline.evaluate("one => parseFloat(getComputedStyle(one).fontSize)")) >= 19
+            # The card may just be painted anew, so the size is that of the headline that stays.
+            large = "one => one && parseFloat(getComputedStyle(one).fontSize) >= 19"
+            page.wait_for_function(f"() => ({large})(document.querySelector('#highlights-about .headline'))")
             assert "%" not in about.inner_text() and "entropy" not in about.inner_text()
             assert not page.evaluate(COVERED, [about.element_handle(), words.nth(place).element_handle()])
             assert not about.evaluate(OUTSIDE)
