@@ -109,14 +109,19 @@ NOTE_REFUSALS = """() => {
 def test_rows_of_another_text_refuse_the_key_and_insert_nothing_later(slow: Slow) -> None:
     slow.visit.fill(TEXT)
     slow.visit.wait_until_settled()
-    slow.going.clear()
+    # Requests are held until the key has been pressed, so the rows are still those of the earlier text.
+    held: list[Any] = []
+    released: list[bool] = []
+    slow.visit.page.route("**/component_server/", lambda route: route.continue_() if released else held.append(route))
     # A refusal is shown for a moment only, so the page itself notes it.
     slow.visit.page.evaluate(NOTE_REFUSALS)
     slow.visit.type(" x", delay=0)
     slow.press("Alt+Shift+2")
     slow.visit.page.wait_for_function("refusal => window.refusals.some(note => note.includes(refusal))", arg=REFUSAL)
     assert slow.awaited.count() == 0
-    slow.going.set()
+    released.append(True)
+    for route in held:
+        route.continue_()
     slow.visit.wait_until_settled()
     assert slow.visit.text == TEXT + " x"
 
