@@ -5,14 +5,13 @@ All of it runs in the scheduler's thread, like the page session that it belongs 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import BranchRequest
 from interface.server.column_request import Column, lookaheads_of
-from interface.server.prefetched_views import AHEAD_BYTES, AHEAD_KEPT, AHEAD_NODES, inserted
+from interface.server.prefetched_views import AHEAD_BYTES, AHEAD_NODES, inserted, views_of
 
 if TYPE_CHECKING:
     from interface.server.page_session import PageSession
@@ -89,7 +88,6 @@ class ColumnViews:
         them. There are none while a column has no view.
         """
         from lookahead_core.document.joint_prefetch import prefetch_joint_views
-        from lookahead_core.serving.json_view import lookahead_as_json
 
         distinct, indexes = lookaheads_of(request.columns, sampled=request.options["mode"] == "sampled")
         shown = {column: (session, result) for column, session, result in self._shown}
@@ -108,11 +106,7 @@ class ColumnViews:
                 continue
             text = request.text + inserted(results, prepared.token_ids)
             closed = [session.closed(one, text) for session, one in zip(sessions, prepared.results, strict=True)]
-            for kept in (AHEAD_KEPT, AHEAD_KEPT // 4, 0):
-                views = [lookahead_as_json(result, kept=kept, rest=kept) for result in closed]
-                size = len(json.dumps(views, separators=(",", ":")))
-                if size <= AHEAD_BYTES // request.options["k"]:
-                    break
+            views, size = views_of(closed, AHEAD_BYTES // request.options["k"])
             sent += size
             if sent > AHEAD_BYTES:
                 return

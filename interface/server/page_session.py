@@ -5,7 +5,6 @@ All of it runs in the scheduler's thread, one pass at a time.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from interface.server.branch_request import MOST_ROW_TOKENS, MOST_ROWS, BranchRequest, MessageContext, SourceTooLong
 from interface.server.column_views import ColumnViews
-from interface.server.prefetched_views import AHEAD_BYTES, AHEAD_KEPT, AHEAD_NODES, inserted
+from interface.server.prefetched_views import AHEAD_BYTES, AHEAD_NODES, inserted, views_of
 from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
@@ -122,12 +121,11 @@ class PageSession:
         those of `ColumnViews.ahead_steps`.
         """
         from lookahead_core.document.prefetch import prefetch_views
-        from lookahead_core.serving.json_view import lookahead_as_json
 
-        document, shown, options = self.document, self._shown, request.options
         if request.columns:
             yield from self._columns.ahead_steps(request)
             return
+        document, shown, options = self.document, self._shown, request.options
         assert document is not None
         assert shown is not None
         began, sent = document.tree.work.tokens, 0
@@ -137,11 +135,7 @@ class PageSession:
                 yield {}
                 continue
             result = self.closed(prepared.result, document.text + inserted([shown], prepared.token_ids))
-            for kept in (AHEAD_KEPT, AHEAD_KEPT // 4, 0):
-                view = lookahead_as_json(result, kept=kept, rest=kept)
-                size = len(json.dumps(view, separators=(",", ":")))
-                if size <= AHEAD_BYTES // options["k"]:
-                    break
+            (view,), size = views_of([result], AHEAD_BYTES // options["k"])
             sent += size
             if sent > AHEAD_BYTES:
                 return

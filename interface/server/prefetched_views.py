@@ -1,9 +1,10 @@
-"""The limits of prefetched views, and the text that a click before one of them inserts."""
+"""The limits of prefetched views, and what the views after rows and after columns have in common."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lookahead_core import Lookahead
@@ -14,6 +15,22 @@ AHEAD_KEPT = 16
 """Tokens with log-probabilities that a prefetched view holds for each node, and entries of its list of other tokens."""
 AHEAD_NODES = 512
 """The most tokens that are evaluated to prefetch views for one request."""
+
+
+def views_of(results: Sequence[Lookahead], most_bytes: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the JSON views of the lookaheads after one click, and their size in bytes.
+
+    They have AHEAD_KEPT log-probabilities for each node, or fewer if they would take more than `most_bytes`. Views
+    without any log-probabilities may still take more.
+    """
+    from lookahead_core.serving.json_view import lookahead_as_json
+
+    for kept in (AHEAD_KEPT, AHEAD_KEPT // 4, 0):
+        views = [lookahead_as_json(result, kept=kept, rest=kept) for result in results]
+        size = sum(len(json.dumps(view, separators=(",", ":"))) for view in views)
+        if size <= most_bytes:
+            break
+    return views, size
 
 
 def inserted(results: Sequence[Lookahead], token_ids: Sequence[int]) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lookahead_core.document.document import Document
 from lookahead_core.document.joint_lookahead import steps_below
+from lookahead_core.document.prefetch import possible_clicks
 from lookahead_core.document.results import Lookahead
 from lookahead_core.errors import LookaheadError
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
@@ -38,12 +38,12 @@ def prefetch_joint_views(
     if len({document.reopens for document in documents}) > 1:
         return
     limit, views = _tokens_read(documents) + most_nodes, [document.tree.view for document in documents]
-    for token_ids, healed in _clicks([result for _, result, _ in lookaheads]):
+    for click in possible_clicks([result for _, result, _ in lookaheads]):
         if _tokens_read(documents) >= limit:
             return
         if [document.tree.view for document in documents] != views:
             raise LookaheadError("The text has changed while views after it were prefetched; look ahead again.")
-        ends = [document.after_tokens(token_ids, healed) for document in documents]
+        ends = [document.after_tokens(click.token_ids, click.branch.healed) for document in documents]
         found = [end for end in ends if end is not None]
         if len(found) < len(documents):
             continue
@@ -53,24 +53,9 @@ def prefetch_joint_views(
             yield None
             last = step
         if last is not None:
-            yield PrefetchedViews(token_ids, [result for result in last.results if result is not None])
+            yield PrefetchedViews(click.token_ids, [result for result in last.results if result is not None])
 
 
 def _tokens_read(documents: Sequence[Document]) -> int:
     """Return how many tokens went through the model for the trees of these documents."""
     return sum({id(document.tree): document.tree.work.tokens for document in documents}.values())
-
-
-def _clicks(results: Sequence[Lookahead]) -> list[tuple[tuple[int, ...], bool]]:
-    """Return the token ids of each piece's end, and whether the first replaces the typed token; the best ones first.
-
-    First pieces come first, then all others; each of the two from the likeliest in any result to the least likely.
-    """
-    ranks: dict[tuple[tuple[int, ...], bool], tuple[bool, float]] = {}
-    for result in results:
-        for branch in result.branches:
-            for index, piece in enumerate(branch.pieces):
-                click = branch.token_ids[: piece.tokens], branch.healed
-                rank = index > 0, -math.fsum(branch.logprobs[: piece.tokens])
-                ranks[click] = min(rank, ranks.get(click, rank))
-    return sorted(ranks, key=lambda click: ranks[click])

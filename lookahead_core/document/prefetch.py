@@ -35,11 +35,16 @@ class PrefetchedView:
 
 
 @dataclass(frozen=True, slots=True)
-class _Click:
+class Click:
     """A possible click on a piece of a branch, which would accept the branch's first `tokens` tokens."""
 
     branch: Branch
     tokens: int
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """The tokens that it would accept."""
+        return self.branch.token_ids[: self.tokens]
 
 
 @takes_options(LookaheadOptions)
@@ -57,7 +62,7 @@ def prefetch_views(
     checked_options, work = LookaheadOptions.of(options), document.tree.work
     limit, together = work.tokens + most_nodes, checked_options.is_greedy_to_depth
     nodes_per_view = WORD_NODES if checked_options.odds == "words" else checked_options.k
-    for clicks in _grouped(_clicks(result), max(1, WIDTH // nodes_per_view)):
+    for clicks in _grouped(possible_clicks([result]), max(1, WIDTH // nodes_per_view)):
         if work.tokens >= limit:
             return
         if together:
@@ -68,7 +73,7 @@ def prefetch_views(
             yield from _prepared(document, click, options, limit)
 
 
-def _grow_together(document: Document, clicks: Sequence[_Click], options: LookaheadOptions) -> Iterator[None]:
+def _grow_together(document: Document, clicks: Sequence[Click], options: LookaheadOptions) -> Iterator[None]:
     """Evaluate all nodes that the views after these clicks need, in shared forward passes; yield after each pass.
 
     `options.is_greedy_to_depth` must be true. Clicks that would move the context window are left out.
@@ -81,7 +86,7 @@ def _grow_together(document: Document, clicks: Sequence[_Click], options: Lookah
 
 
 def _prepared(
-    document: Document, click: _Click, options: LookaheadKeywords, limit: int
+    document: Document, click: Click, options: LookaheadKeywords, limit: int
 ) -> Iterator[PrefetchedView | None]:
     """Yield None after each step of the lookahead that follows a click, and its `PrefetchedView` at the end.
 
@@ -97,23 +102,25 @@ def _prepared(
         yield None
         last, over = step, work.tokens >= limit and work.tokens > began
     if last is not None:
-        yield PrefetchedView(click.branch.token_ids[: click.tokens], last.result)
+        yield PrefetchedView(click.token_ids, last.result)
 
 
-def _clicks(result: Lookahead) -> list[_Click]:
-    """Return a click for each piece of each branch; of clicks that accept the same token ids only the first branch's.
+def possible_clicks(results: Sequence[Lookahead]) -> list[Click]:
+    """Return a click for each piece of each branch of these results; of clicks that accept the same tokens only one.
 
-    Clicks on first pieces come first, then all others; each of the two from the likeliest path to the least likely.
+    Clicks on first pieces come first, then all others; each of the two from the likeliest path in any result to the
+    least likely.
     """
-    found: dict[tuple[int, ...], tuple[bool, float, _Click]] = {}
-    for branch in result.branches:
+    found: dict[tuple[tuple[int, ...], bool], tuple[tuple[bool, float], Click]] = {}
+    for branch in (branch for result in results for branch in result.branches):
         for index, piece in enumerate(branch.pieces):
-            path = branch.token_ids[: piece.tokens]
-            logprob = math.fsum(branch.logprobs[: piece.tokens])
-            found.setdefault(path, (index > 0, -logprob, _Click(branch, piece.tokens)))
-    return [click for _, _, click in sorted(found.values(), key=lambda entry: entry[:2])]
+            click = Click(branch, piece.tokens)
+            key, rank = (click.token_ids, branch.healed), (index > 0, -math.fsum(branch.logprobs[: piece.tokens]))
+            if key not in found or rank < found[key][0]:
+                found[key] = rank, click
+    return [click for _, click in sorted(found.values(), key=lambda entry: entry[0])]
 
 
-def _grouped(clicks: Sequence[_Click], size: int) -> Iterator[Sequence[_Click]]:
+def _grouped(clicks: Sequence[Click], size: int) -> Iterator[Sequence[Click]]:
     for start in range(0, len(clicks), size):
         yield clicks[start : start + size]

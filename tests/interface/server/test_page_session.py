@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from interface.server import page_session
+from interface.server import prefetched_views as ahead_limits
 from interface.server.branch_request import BranchRequest
 from interface.server.page_session import PageSession
 from lookahead_core import Document, LookaheadError, Model, load_model
@@ -112,7 +113,7 @@ def size(view: Any) -> int:
 def test_a_prefetched_view_holds_sixteen_probabilities_and_tokens_where_there_is_room(tiny_model: Model) -> None:
     _, facts = prefetched_views(tiny_model, k=3, depth=3)
     assert len(facts) >= 6
-    assert all(len(fact["ahead"][1]["rest"]) == page_session.AHEAD_KEPT == 16 for fact in facts)
+    assert all(len(fact["ahead"][1]["rest"]) == ahead_limits.AHEAD_KEPT == 16 for fact in facts)
 
 
 def test_prefetched_views_shrink_before_they_are_left_out(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
