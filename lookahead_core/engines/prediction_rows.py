@@ -20,7 +20,7 @@ BLOCK = 64
 SLICE = 8
 """Rows of logits that are normalised at once, so that they stay in the processor's cache."""
 MIN_PRECISE = -60.0
-"""Log-probability, in nats, down to which the probability itself is a precise float32 number."""
+"""Log-probabilities below this, in nats, are computed from logits: the probability may be too small for float32."""
 
 
 class LogitRows:

@@ -140,7 +140,7 @@ class LookaheadOptions:
 
     @property
     def word(self) -> str:
-        """The word of `towards` or `avoid`, of which one at most is set; else empty."""
+        """The word of the option `towards` or `avoid`; empty if neither is set. Both cannot be."""
         return self.towards or self.avoid
 
     def check_vocabulary(self, vocabulary: int) -> None:

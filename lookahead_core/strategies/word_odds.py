@@ -13,6 +13,6 @@ class WordOdds:
     within: int
     """Maximum number of tokens up to the word's last letter; one token more may show that the word ends there."""
     low: float
-    """The probability of the paths that were found to reach it, 0 to 1."""
+    """Lower bound of the probability: the sum over the paths to the word that were found, 0 to 1."""
     high: float
     """`low` plus the probability of all paths that were not searched."""

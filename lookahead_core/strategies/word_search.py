@@ -28,7 +28,7 @@ ROUNDS = 2
 PIECES_OF_TOKEN = 0.05
 """Assumed probability, for the rank, that a beginning of the word becomes the word, if one token spells the word."""
 LEAST_CHANCE = 1e-6
-"""Minimum of the estimated probability, for the rank, that the word begins at a token: no path has the rank 0."""
+"""Lower limit of the estimated probability that the word begins at a token, so that no path has rank 0."""
 LEAST_HEALED = -14.0
 """Minimum log-probability of a token that replaces a re-opened one, about one in a million; others are left out."""
 

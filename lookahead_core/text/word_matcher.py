@@ -21,7 +21,7 @@ class WordState:
     partial: bytes = b""
     """The bytes of an incomplete character at the end."""
     found: bool = False
-    """Whether the text holds the word and it is known that the word ends there. This state never changes again."""
+    """Whether the text contains the word, and its end is known. Once true, it stays true."""
 
 
 class WordMatcher:

@@ -44,11 +44,8 @@ class Shortening:
         async def stop_shortening(payload: Any) -> None:
             await self.stop_shortening(payload)
 
-        return [
-            shorten,
-            shortening_progress,
-            stop_shortening,
-        ]  # Gradio sets attributes on them, which methods cannot have
+        # Gradio sets attributes on them, which methods cannot have.
+        return [shorten, shortening_progress, stop_shortening]
 
     async def shorten(self, payload: Any) -> dict[str, Any]:
         """Return the payload's `source`, shortened by its `ratio`, one of RATIOS; `page` is the page's id.

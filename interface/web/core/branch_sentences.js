@@ -234,8 +234,7 @@ function samplingClause(settings) {
  * @param {RowSettings & {banned?: number}} settings
  */
 export function settingsClause(settings) {
-  const {temperature = 1, top_p: topP = 1} = settings, plain = temperature === 1 && topP >= 1;
-  return `${plain ? '' : samplingClause(settings)}${withoutBanned({wanted: settings, without: []})}`.replace(/^, /, '');
+  return `${isReheated(settings) ? samplingClause(settings) : ''}${withoutBanned({wanted: settings, without: []})}`.replace(/^, /, '');
 }
 
 /**
