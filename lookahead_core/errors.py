@@ -29,6 +29,10 @@ class CacheFull(NoRoom):
     """The KV cache has no room for a forward pass, even after all was freed that is not in use."""
 
 
+class WorkerLost(NoRoom):
+    """The worker process that computed a request has ended in the middle of it; another one takes the next request."""
+
+
 class TextError(LookaheadError):
     """The text cannot be encoded or decoded: it holds half of a surrogate pair, or the model has no tokenizer."""
 

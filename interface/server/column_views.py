@@ -79,7 +79,9 @@ class ColumnViews:
         options = {**request.options, "heal": True, "stop_at_repetition": True}
         steps = lookahead_batch_steps([documents[column.instruction] for column in growing], each=each, **options)
         # The first step has nothing to paint: it comes before the first pass.
-        yield from self._paint_steps((step for step in steps if step.begun or step.tokens_to_read), view)
+        yield from self._paint_steps(
+            (step for step in steps if step.begun or step.tokens_to_read or step.waiting), view
+        )
 
     def ahead_steps(self, request: BranchRequest) -> Iterator[View]:
         """Prefetch the views of all columns after possible clicks in any of them: a generator of passes and views.

@@ -41,6 +41,9 @@ class Step(Protocol):
     @property
     def tokens_to_read(self) -> int: ...
 
+    @property
+    def waiting(self) -> str: ...
+
 
 S = TypeVar("S", bound=Step)
 
@@ -256,9 +259,12 @@ def paint_steps(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]
     value has the state "thinking" and `reading`; afterwards "thinking" and the `view` of its step, or it is `{}`, since
     views are made at most every PAINT_INTERVAL seconds. The last value has the state "settled" and the final `view`.
     """
-    step, next_paint = None, 0.0
+    step, next_paint, waiting = None, 0.0, ""
     for step in steps:
-        if step.tokens_to_read:
+        if step.waiting and not step.tokens_to_read:
+            yield {} if step.waiting == waiting else {"state": "thinking", "note": step.waiting}
+            waiting = step.waiting
+        elif step.tokens_to_read:
             yield {"state": "thinking", "reading": [step.tokens_read, step.tokens_read + step.tokens_to_read]}
         elif (began := time.perf_counter()) >= next_paint:
             made = view(step)

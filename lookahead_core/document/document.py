@@ -17,6 +17,7 @@ from lookahead_core.document.generation_start import GenerationStart, while_text
 from lookahead_core.document.result_context import ResultContext, make_lookahead
 from lookahead_core.document.results import Beams, BeamStep, Branch, Lookahead, LookaheadStep, NextWord
 from lookahead_core.document.stream import Stream, stream_steps
+from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.engines.engine import Engine
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
@@ -363,8 +364,24 @@ class Document:
         if context is not None and depth + self.passage.start_count >= context:
             raise ValueError(f"depth is {depth}, and this model sees only {context} tokens in all.")
 
+    @property
+    def reserved(self) -> int:
+        """Number of tokens kept free in the model's context: the most that were ever grown here."""
+        return self._reserved
+
+    def resume(self, passage: Passage, reserved: int) -> None:
+        """Take over the tokens and the `reserved` of another document of the same model, and begin a new view."""
+        self.passage, self._reserved = passage, reserved
+        self._update_head()
+        self.new_view()
+
     def _steps(self, options: LookaheadOptions) -> Iterator[LookaheadStep]:
-        yield from self.begin_lookahead(options)(self.model.engine)
+        if dispatcher_of(self.model.engine) is None:
+            yield from self.begin_lookahead(options)(self.model.engine)
+        else:
+            from lookahead_core.document.joint_lookahead import dispatched_steps  # imported late: it imports this file
+
+            yield from dispatched_steps(self, options)
 
     def begin_lookahead(self, options: LookaheadOptions) -> Callable[[Engine], Iterator[LookaheadStep]]:
         """Begin a new view, and return a function that takes an engine and yields the steps of a lookahead with it.

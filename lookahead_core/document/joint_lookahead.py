@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lookahead_core.document.cost_meter import CostMeter
 from lookahead_core.document.document import Document
 from lookahead_core.document.results import Cost, Lookahead, LookaheadStep
 from lookahead_core.engines.deferred import DeferredEngine, PassNeeded
+from lookahead_core.engines.dispatch import DispatchedLookahead, dispatcher_of
 from lookahead_core.engines.engine import prefill_in_chunks
 from lookahead_core.errors import LookaheadError
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
@@ -24,6 +26,8 @@ class LookaheadBatchStep:
     """Number of tokens prefilled so far, of all texts together."""
     tokens_to_read: int
     """Number of tokens that still need prefill, of all texts together."""
+    waiting: str
+    """A sentence if the step has nothing new, since the lookaheads wait for a worker (`engines.dispatch`); else empty."""
     _members: Sequence[tuple[LookaheadStep | None, Cost, LookaheadOptions]] = field(repr=False)
 
     @property
@@ -102,34 +106,93 @@ def joint_lookahead_steps(lookaheads: Sequence[tuple[Document, LookaheadOptions]
     members = [made[index] for index in range(len(lookaheads))]
     for member in members:
         member.watch()  # after all were made: a document in two lookaheads has begun two views
+    if members and (dispatcher := dispatcher_of(members[0].document.model.engine)) is not None:
+        return _dispatched(members, functools.partial(dispatcher.begin, lookaheads))
     return _steps(members)
+
+
+def dispatched_steps(document: Document, options: LookaheadOptions) -> Iterator[LookaheadStep]:
+    """Yield the steps of one document's lookahead, which a worker computes: the engine must have a dispatcher."""
+    for step in joint_lookahead_steps([(document, options)]):
+        if step.begun or step.tokens_to_read or step.waiting:
+            yield LookaheadStep(
+                step.tokens_read, step.tokens_to_read, functools.partial(_only_result, step), step.waiting
+            )
+
+
+def _only_result(step: LookaheadBatchStep) -> Lookahead:
+    ((latest, cost, options),) = step._members
+    return (
+        Lookahead((), 0.0, cost, options=options)
+        if latest is None
+        else replace(latest.result, cost=cost, options=options)
+    )
 
 
 def steps_below(
     lookaheads: Sequence[tuple[Document, LookaheadOptions, tuple[Node, TextEnd]]],
+    dispatched: DispatchedLookahead | None = None,
 ) -> Iterator[LookaheadBatchStep]:
     """Yield the steps that `joint_lookahead_steps` would yield if each document's text ended at a node below its head.
 
     The texts stay as they are, and no new view begins; `heal` has no effect. Each document must be listed once. With
-    each node comes the `TextEnd` there.
+    each node comes the `TextEnd` there. With `dispatched`, predictions come from a worker's lookahead that runs already,
+    and no pass is made: the steps end without a result if it ends before all are known.
     """
-    return _steps([_Member(*lookahead) for lookahead in lookaheads])
+    members = [_Member(*lookahead) for lookahead in lookaheads]
+    return _steps(members) if dispatched is None else _dispatched(members, lambda: dispatched, may_compute=False)
+
+
+def _dispatched(
+    members: Sequence[_Member], begin: Callable[[], DispatchedLookahead], *, may_compute: bool = True
+) -> Iterator[LookaheadBatchStep]:
+    """Yield the steps of `joint_lookahead_steps` for its members, whose predictions a worker computes.
+
+    `begin` is called when the first prediction is missing. If the worker has ended and predictions are still missing,
+    they are computed pass by pass; without `may_compute` the steps end there. The worker stops if the generator is
+    closed or raises.
+    """
+    dispatched: DispatchedLookahead | None = None
+    running = list(members)
+    try:
+        while running:
+            for member in running:
+                member.run()
+            read = (dispatched.tokens_read, 0) if dispatched else (0, 0)
+            yield LookaheadBatchStep(*read, "", [member.state() for member in members])
+            _check(members)
+            running = [member for member in running if member.engine.pending]
+            if not running:
+                return
+            dispatched = dispatched or begin()
+            while not dispatched.over and not dispatched.advance():
+                read = dispatched.tokens_read, dispatched.tokens_to_read
+                yield LookaheadBatchStep(*read, dispatched.waiting, [member.state() for member in members])
+                _check(members)
+            if dispatched.over and may_compute:
+                _make_pass(running)
+            elif dispatched.over:
+                return
+    except BaseException:
+        if dispatched is not None:
+            dispatched.close()
+        raise
 
 
 def _steps(members: Sequence[_Member]) -> Iterator[LookaheadBatchStep]:
-    """Yield the steps of `joint_lookahead_steps` for its members."""
+    """Yield the steps of `joint_lookahead_steps` for its members, pass by pass."""
     distinct = list({id(member.document): member for member in members}.values())
     unread = sum(member.tokens_to_read() for member in distinct)
     for member in distinct:
         for _ in prefill_in_chunks(member.document.model.engine, member.head):
             left = sum(each.tokens_to_read() for each in distinct)
-            yield LookaheadBatchStep(unread - left, left, [each.state() for each in members])
+            yield LookaheadBatchStep(unread - left, left, "", [each.state() for each in members])
             _check(members)
     running = list(members)
     while running:
         for member in running:
             member.run()
-        yield LookaheadBatchStep(unread, 0, [member.state() for member in members])
+        yield LookaheadBatchStep(unread, 0, "", [member.state() for member in members])
         _check(running)
         running = [member for member in running if member.engine.pending]
         if running:

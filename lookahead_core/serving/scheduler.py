@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from lookahead_core.engines.dispatch import LookaheadDispatcher, dispatcher_of
 from lookahead_core.engines.engine import Engine, NodeScores, next_logprobs
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import NoRoom
@@ -148,6 +149,11 @@ class Scheduler:
     def passes(self) -> int:
         """The engine's number of forward passes so far, of all clients."""
         return self.engine.passes
+
+    @property
+    def dispatcher(self) -> LookaheadDispatcher | None:
+        """The engine's dispatcher of whole lookaheads, see `dispatcher_of`; None if it computes in this process."""
+        return dispatcher_of(self.engine)
 
     async def turn(self, function: Callable[..., T], *arguments: Any) -> T:
         """Call a function in the scheduler's thread as a request of its own; return its result or raise its error.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,6 +70,12 @@ class Passage:
         self.start_ids = start_ids if opening is None else opening
         """The ids that an empty text starts from."""
         self._before_text = codec.start_ids if opening is None else opening
+
+    def with_codec(self, codec: TextCodec) -> Passage:
+        """Return a copy with another codec of the same tokenizer; changes to one do not change the other."""
+        made = copy.copy(self)
+        made.codec, made.tokens = codec, list(self.tokens)
+        return made
 
     @property
     def token_ids(self) -> list[int]:

@@ -1,0 +1,64 @@
+"""The protocols of engines that dispatch whole lookaheads to a worker process, in which the model computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from lookahead_core.engines.engine import Engine
+from lookahead_core.tree import TokenTree
+
+
+class DispatchedLookahead(Protocol):
+    """A lookahead that a worker computes: its predictions are inserted into trees of this process as they come.
+
+    It may compute further predictions after those of the lookahead, for the clicks that may follow.
+    """
+
+    tokens_read: int
+    """Number of the texts' tokens prefilled by the worker so far."""
+    tokens_to_read: int
+    """Number of the texts' tokens that the worker still has to prefill."""
+    waiting: str
+    """A sentence: whether the worker has not begun yet, or computes."""
+    over: bool
+    """Whether no more predictions will come."""
+
+    def advance(self) -> bool:
+        """Wait a moment for predictions, insert those that have come, and return whether any have.
+
+        Raises the worker's error, and WorkerLost or another NoRoom if there is no worker.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop the worker's computation at its next step; no more predictions are inserted."""
+        ...
+
+
+class LookaheadDispatcher(Protocol):
+    """What `dispatcher_of` returns: begins lookaheads in a worker."""
+
+    def begin(self, lookaheads: Sequence[tuple[Any, Any]]) -> DispatchedLookahead:
+        """Begin one lookahead for each pair of document and `LookaheadOptions`, in a task of one call.
+
+        An older one for the first document's tree is closed.
+        """
+        ...
+
+    def running(self, tree: TokenTree) -> DispatchedLookahead | None:
+        """Return the newest lookahead that was begun for a tree, over or not; None if there is none or it is closed."""
+        ...
+
+    def prepare(self, tree: TokenTree, *, caller: Any = None, prefetch: Any = None) -> None:
+        """Set for whom tasks of a tree are dispatched, and what its next lookahead prefetches in the same task.
+
+        `caller` is passed on with each task, and `prefetch` is a `PrefetchRequest`, or None to prefetch nothing.
+        """
+        ...
+
+
+def dispatcher_of(engine: Engine) -> LookaheadDispatcher | None:
+    """Return the engine's dispatcher; None if the engine computes in this process."""
+    found: LookaheadDispatcher | None = getattr(engine, "dispatcher", None)
+    return found

@@ -1,0 +1,270 @@
+"""The engine of a process that must not compute: it dispatches tasks to a worker, and keeps trees and predictions."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import queue
+import threading
+import uuid
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from lookahead_core.document.document import Document
+from lookahead_core.document.document_state import DocumentState
+from lookahead_core.document.tree_facts import FactsWriter
+from lookahead_core.engines import engine as base
+from lookahead_core.engines.engine import NodeScores, group_by_tree
+from lookahead_core.engines.pass_costs import PassCosts
+from lookahead_core.errors import WorkerLost
+from lookahead_core.serving.worker_tasks import (
+    Failed,
+    LookaheadTask,
+    NodePaths,
+    PrefetchRequest,
+    Progress,
+    Rows,
+    RowsTask,
+    Task,
+    as_tensor,
+    seconds_for,
+)
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
+from lookahead_core.tree import Node, TokenTree
+
+Dispatch = Callable[[bytes, float, Any], Iterator[bytes]]
+"""A function from a pickled task, its estimated seconds and its caller to the pickled answers of a worker.
+
+It raises WorkerLost if the worker ends before it has answered, and another NoRoom if there is no worker.
+"""
+WAIT = 0.02
+"""Seconds that one step waits for a worker's answer: other clients of a scheduler wait as long at most."""
+PREFETCH_SECONDS = 4.0
+"""Seconds after which a task prefetches nothing further."""
+ATTEMPTS = 3
+"""How often a task is dispatched if its workers end before it is done."""
+WAITING, COMPUTING = "Waiting for a free GPU.", "The GPU computes."
+"""The values of `DispatchedLookahead.waiting`."""
+_END: Any = object()
+
+
+class TaskAnswers:
+    """The answers of one dispatched task, which a thread of its own fetches."""
+
+    def __init__(self, dispatch: Dispatch, task: Task, caller: Any) -> None:
+        self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._closed = threading.Event()
+        self.ended = threading.Event()
+        """Set when the worker is done with the task."""
+        run = (dispatch, pickle.dumps(task, pickle.HIGHEST_PROTOCOL), seconds_for(task), caller)
+        threading.Thread(target=self._run, args=run, name="task", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop the worker after its next answer, and return at once."""
+        self._closed.set()
+
+    def next(self, seconds: float | None) -> Any:
+        """Return the next answer; None after this many seconds without one, `_END` after the last. Raises its error."""
+        try:
+            answer = self._answers.get(timeout=seconds)
+        except queue.Empty:
+            return None
+        if isinstance(answer, Failed):
+            raise answer.error()
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def _run(self, dispatch: Dispatch, task: bytes, seconds: float, caller: Any) -> None:
+        answers: Any = ()
+        try:
+            answers = dispatch(task, seconds, caller)
+            for answer in answers:
+                if self._closed.is_set():
+                    break
+                self._answers.put(pickle.loads(answer))
+        except Exception as error:
+            self._answers.put(error)
+        finally:
+            with contextlib.suppress(Exception):
+                answers.close()
+            self.ended.set()
+            self._answers.put(_END)
+
+
+class TaskLookahead:
+    """A `DispatchedLookahead`: one task, dispatched when the document's older one has ended."""
+
+    def __init__(
+        self, start: Callable[[], TaskAnswers], writers: dict[str, FactsWriter], older: TaskAnswers | None
+    ) -> None:
+        """`start` dispatches the task; `writers` insert its facts by the tree's key."""
+        self.answers: TaskAnswers | None = None
+        self._start = start
+        self._writers = writers
+        self._older = older
+        self._attempts = 0
+        self._usage: dict[str, tuple[int, int]] = {}
+        self.tokens_read = self.tokens_to_read = 0
+        self.waiting = WAITING
+        self.over = False
+
+    def advance(self) -> bool:
+        """See `DispatchedLookahead.advance`; a task whose worker has ended is dispatched again."""
+        if self.answers is None:
+            if self._older is not None and not self._older.ended.wait(WAIT):
+                return False
+            self._attempts += 1
+            self.answers = self._start()
+        try:
+            answer = self.answers.next(WAIT)
+        except WorkerLost:
+            if self._attempts == ATTEMPTS:
+                raise
+            self.answers = None
+            return False
+        if answer is None:
+            return False
+        if answer is _END:
+            self.over = True
+            return False
+        self.waiting = COMPUTING
+        return self._insert(answer)
+
+    def usage(self, key: str) -> tuple[int, int]:
+        """Return slots and bytes of the worker's cache for a tree, as last known."""
+        return self._usage.get(key, (0, 0))
+
+    def close(self) -> None:
+        self.over = True
+        if self.answers is not None:
+            self.answers.close()
+
+    def _insert(self, progress: Progress) -> bool:
+        self.tokens_read, self.tokens_to_read = progress.tokens_read, progress.tokens_to_read
+        self._usage |= {facts.key: facts.usage for facts in progress.facts}
+        return any([self._writers[facts.key].write(facts) for facts in progress.facts])
+
+
+class DispatchingEngine:
+    """An `Engine` whose forward passes workers make; it is its own `LookaheadDispatcher`.
+
+    A lookahead is one task, with its prefetch. All other work is dispatched pass by pass: right, but with the costs of
+    a task for each pass.
+    """
+
+    def __init__(self, dispatch: Dispatch) -> None:
+        self._dispatch = dispatch
+        self._keys: weakref.WeakKeyDictionary[TokenTree, str] = weakref.WeakKeyDictionary()
+        self._prepared: weakref.WeakKeyDictionary[TokenTree, tuple[Any, PrefetchRequest | None]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._running: weakref.WeakKeyDictionary[TokenTree, TaskLookahead] = weakref.WeakKeyDictionary()
+        self.batch_invariant_rows = None
+        self.pass_costs = PassCosts()
+        self.passes = 0
+
+    @property
+    def dispatcher(self) -> DispatchingEngine:
+        return self
+
+    def prepare(self, tree: TokenTree, *, caller: Any = None, prefetch: Any = None) -> None:
+        self._prepared[tree] = caller, prefetch
+
+    def begin(self, lookaheads: Sequence[tuple[Document, LookaheadOptions]]) -> TaskLookahead:
+        documents = [document for document, _ in lookaheads]
+        caller, prefetch = self._prepared.get(documents[0].tree, (None, None))
+        older = self._running.get(documents[0].tree)
+        if older is not None:
+            older.close()
+        states = tuple(
+            (DocumentState.of(document, self._key(document.tree)), options) for document, options in lookaheads
+        )
+        task = LookaheadTask(states, prefetch, PREFETCH_SECONDS)
+        writers = {self._key(document.tree): FactsWriter(document.tree) for document in documents}
+        started = TaskLookahead(
+            lambda: TaskAnswers(self._dispatch, task, caller), writers, older.answers if older else None
+        )
+        for document in documents:
+            self._running[document.tree] = started
+        return started
+
+    def running(self, tree: TokenTree) -> TaskLookahead | None:
+        return self._running.get(tree)
+
+    def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
+        with torch.inference_mode():
+            return base.evaluate([self.score(nodes)], nodes)
+
+    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
+        order = self._ordered(nodes)
+        parts: list[Rows] = self._answers(RowsTask(self._paths(order), hidden), order)
+        self.passes += 1
+        found = [order[index] for part in parts for index in part.indices]
+        states = [part.hidden for part in parts if part.hidden is not None]
+        with torch.inference_mode():
+            logits = torch.cat([as_tensor(part.logits) for part in parts])
+            return NodeScores(found, logits, torch.cat(states) if states else None)
+
+    def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
+        """See `NextTokenEngine.next_logprobs`; only these numbers come back."""
+        wanted = dict(zip(nodes, token_ids, strict=True))
+        order = self._ordered(nodes)
+        task = RowsTask(self._paths(order), token_ids=tuple(wanted[node] for node in order))
+        (values,) = self._answers(task, order)
+        self.passes += 1
+        found = dict(zip(order, values, strict=True))
+        return [found[node] for node in nodes]
+
+    def nodes_to_prefill(self, node: Node) -> list[Node]:
+        """Return no nodes: the worker prefills."""
+        return []
+
+    def prefill(self, nodes: Sequence[Node]) -> None:
+        """Do nothing: the worker prefills."""
+
+    def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
+        return base.roll_out(self, nodes, depth, stop)
+
+    def free(self, nodes: Sequence[Node]) -> None:
+        """Do nothing: the worker's trees are a cache of their own."""
+
+    def compact(self, tree: TokenTree) -> None:
+        """Do nothing: there is no cache in this process."""
+
+    def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
+        """Return slots and bytes of the cache that the worker of the last lookahead had for the tree."""
+        running = self._running.get(tree)
+        return (0, 0) if running is None else running.usage(self._key(tree))
+
+    def _key(self, tree: TokenTree) -> str:
+        return self._keys.setdefault(tree, uuid.uuid4().hex)
+
+    @staticmethod
+    def _ordered(nodes: Sequence[Node]) -> list[Node]:
+        """Return the nodes without repetitions, those of each tree together."""
+        return [node for members in group_by_tree(list(dict.fromkeys(nodes))).values() for node in members]
+
+    def _paths(self, nodes: Sequence[Node]) -> tuple[NodePaths, ...]:
+        for node in nodes:
+            node.tree.mark_visible(node)
+        return tuple(NodePaths.of(self._key(tree), members) for tree, members in group_by_tree(nodes).items())
+
+    def _answers(self, task: RowsTask, nodes: Sequence[Node]) -> list[Any]:
+        """Return all answers of a task for these nodes, and count its pass. It is dispatched again if a worker ends."""
+        caller, _ = self._prepared.get(nodes[0].tree, (None, None))
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                answers = TaskAnswers(self._dispatch, task, caller)
+                found = list(iter(lambda answers=answers: answers.next(None), _END))
+                break
+            except WorkerLost:
+                if attempt == ATTEMPTS:
+                    raise
+        for tree, members in group_by_tree(nodes).items():
+            tree.work.passes += 1
+            tree.work.tokens += len(members)
+        return found
