@@ -27,7 +27,7 @@ class LookaheadBatchStep:
     tokens_to_read: int
     """Number of tokens that still need prefill, of all texts together."""
     waiting: str
-    """A sentence if the step has nothing new, since the lookaheads wait for a worker (`engines.dispatch`); else empty."""
+    """A sentence if the step has nothing new, as the lookaheads wait for a worker (`engines.dispatch`); else empty."""
     _members: Sequence[tuple[LookaheadStep | None, Cost, LookaheadOptions]] = field(repr=False)
 
     @property
@@ -122,11 +122,8 @@ def dispatched_steps(document: Document, options: LookaheadOptions) -> Iterator[
 
 def _only_result(step: LookaheadBatchStep) -> Lookahead:
     ((latest, cost, options),) = step._members
-    return (
-        Lookahead((), 0.0, cost, options=options)
-        if latest is None
-        else replace(latest.result, cost=cost, options=options)
-    )
+    found = Lookahead((), 0.0, cost) if latest is None else latest.result
+    return replace(found, cost=cost, options=options)
 
 
 def steps_below(
@@ -136,8 +133,8 @@ def steps_below(
     """Yield the steps that `joint_lookahead_steps` would yield if each document's text ended at a node below its head.
 
     The texts stay as they are, and no new view begins; `heal` has no effect. Each document must be listed once. With
-    each node comes the `TextEnd` there. With `dispatched`, predictions come from a worker's lookahead that runs already,
-    and no pass is made: the steps end without a result if it ends before all are known.
+    each node comes the `TextEnd` there. With `dispatched`, predictions come from a worker's lookahead that runs
+    already, and no pass is made: PassNeeded is raised if it ends before all are known.
     """
     members = [_Member(*lookahead) for lookahead in lookaheads]
     return _steps(members) if dispatched is None else _dispatched(members, lambda: dispatched, may_compute=False)
@@ -149,7 +146,7 @@ def _dispatched(
     """Yield the steps of `joint_lookahead_steps` for its members, whose predictions a worker computes.
 
     `begin` is called when the first prediction is missing. If the worker has ended and predictions are still missing,
-    they are computed pass by pass; without `may_compute` the steps end there. The worker stops if the generator is
+    they are computed pass by pass; without `may_compute` PassNeeded is raised. The worker stops if the generator is
     closed or raises.
     """
     dispatched: DispatchedLookahead | None = None
@@ -172,7 +169,7 @@ def _dispatched(
             if dispatched.over and may_compute:
                 _make_pass(running)
             elif dispatched.over:
-                return
+                raise PassNeeded
     except BaseException:
         if dispatched is not None:
             dispatched.close()

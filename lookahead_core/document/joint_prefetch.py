@@ -9,6 +9,7 @@ from lookahead_core.document.document import Document
 from lookahead_core.document.joint_lookahead import steps_below
 from lookahead_core.document.prefetch import possible_clicks
 from lookahead_core.document.results import Lookahead
+from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.errors import LookaheadError
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
@@ -35,7 +36,9 @@ def prefetch_joint_views(
     a new view of a document begins meanwhile.
     """
     documents = [document for document, _, _ in lookaheads]
-    if len({document.reopens for document in documents}) > 1:
+    # A worker prefetches for single documents only; pass by pass, each would be a task of its own.
+    dispatched = any(dispatcher_of(document.model.engine) is not None for document in documents)
+    if dispatched or len({document.reopens for document in documents}) > 1:
         return
     limit, views = _tokens_read(documents) + most_nodes, [document.tree.view for document in documents]
     for click in possible_clicks([result for _, result, _ in lookaheads]):

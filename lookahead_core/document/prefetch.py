@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lookahead_core.document.document import Document
+from lookahead_core.document.joint_lookahead import steps_below
 from lookahead_core.document.results import Branch, Lookahead
+from lookahead_core.engines.deferred import PassNeeded
+from lookahead_core.engines.dispatch import DispatchedLookahead, dispatcher_of
 from lookahead_core.strategies.grow_many import grow_together
 from lookahead_core.strategies.grow_next_words import grow_words_together
 from lookahead_core.strategies.keywords import takes_options
@@ -60,6 +63,9 @@ def prefetch_views(
     and may do so if a new view begins meanwhile. The options are those of `Document.lookahead`; `heal` has no effect.
     """
     checked_options, work = LookaheadOptions.of(options), document.tree.work
+    if (dispatcher := dispatcher_of(document.model.engine)) is not None:
+        yield from _dispatched(document, result, checked_options, dispatcher.running(document.tree))
+        return
     limit, together = work.tokens + most_nodes, checked_options.is_greedy_to_depth
     nodes_per_view = WORD_NODES if checked_options.odds == "words" else checked_options.k
     for clicks in _grouped(possible_clicks([result]), max(1, WIDTH // nodes_per_view)):
@@ -71,6 +77,27 @@ def prefetch_views(
             if work.tokens >= limit and not together:
                 return
             yield from _prepared(document, click, options, limit)
+
+
+def _dispatched(
+    document: Document, result: Lookahead, options: LookaheadOptions, dispatched: DispatchedLookahead | None
+) -> Iterator[PrefetchedView | None]:
+    """Yield what `prefetch_views` does, as far as the worker that computed `result` also computes these views.
+
+    No pass is made here, and no task begun. Nothing is yielded if `dispatched` is None.
+    """
+    for click in possible_clicks([result]) if dispatched is not None else ():
+        end = document.after(click.branch, click.tokens)
+        if end is None:
+            continue
+        last = None
+        try:
+            for last in steps_below([(document, options, end)], dispatched):  # noqa: B007
+                yield None
+        except PassNeeded:
+            continue
+        if last is not None and (found := last.results[0]) is not None:
+            yield PrefetchedView(click.token_ids, found)
 
 
 def _grow_together(document: Document, clicks: Sequence[Click], options: LookaheadOptions) -> Iterator[None]:

@@ -291,7 +291,7 @@ class LookaheadStep:
     """Number of the text's tokens still to be prefilled before there are branches."""
     _build: Callable[[], Lookahead] = field(repr=False)
     waiting: str = ""
-    """A sentence if the step has nothing new, since the lookahead waits for a worker (`engines.dispatch`); else empty."""
+    """A sentence if the step has nothing new, as the lookahead waits for a worker (`engines.dispatch`); else empty."""
 
     @property
     def result(self) -> Lookahead:

@@ -16,6 +16,8 @@ class TreeFacts:
 
     key: str
     """The name of the tree."""
+    trunk: int
+    """The hash of the trunk's token ids: the facts fit only a tree with an equal trunk."""
     nodes: tuple[tuple[int, int], ...]
     """Nodes with their first facts, parents first: the parent's number and the token id. Each has the next number."""
     predictions: tuple[tuple[int, Prediction], ...]
@@ -37,6 +39,7 @@ class FactsReader:
         """Begin at the parent of the tree's head, with which token healing begins: nodes above it are not read."""
         self._key = key
         self._tree = tree
+        self._trunk = hash(tuple(tree.token_ids(tree.head)))
         self._top = tree.head.parent or tree.head
         self._numbers = {node: node.depth for node in (tree.root, *tree.path(tree.head))}
         self._predicted: set[Node] = set()
@@ -60,7 +63,7 @@ class FactsReader:
         work, before = self._tree.work, self._work
         self._work = (work.passes, work.tokens)
         passes, tokens = work.passes - before[0], work.tokens - before[1]
-        return TreeFacts(self._key, tuple(nodes), tuple(predictions), tuple(memos), passes, tokens, usage)
+        return TreeFacts(self._key, self._trunk, tuple(nodes), tuple(predictions), tuple(memos), passes, tokens, usage)
 
     def _visible(self) -> Iterator[Node]:
         """Yield the top node, and all nodes below it that the current view shows, each after its parent."""
@@ -83,14 +86,18 @@ class FactsWriter:
     """Inserts the facts of a tree, as a `FactsReader` of an equal tree in another process returns them."""
 
     def __init__(self, tree: TokenTree) -> None:
-        """The tree's trunk must be equal to that of the reader's tree when the reader was made."""
         self._tree = tree
+        self._trunk = hash(tuple(tree.token_ids(tree.head)))
         self._view = tree.view
         self._nodes = [tree.root, *tree.path(tree.head)]
 
     def write(self, facts: TreeFacts) -> bool:
-        """Insert facts and return whether there were any; nothing if another view of the tree has begun meanwhile."""
-        if self._tree.view != self._view:
+        """Insert facts and return whether there were any.
+
+        Nothing happens if another view of the tree has begun meanwhile, or if they are those of another text: its trunk
+        must be equal to that of the reader's tree when the reader was made.
+        """
+        if self._tree.view != self._view or facts.trunk != self._trunk:
             return False
         for parent, token_id in facts.nodes:
             self._nodes.append(self._tree.expand(self._nodes[parent], token_id))

@@ -107,13 +107,14 @@ class TaskLookahead:
         self._writers = writers
         self._older = older
         self._attempts = 0
+        self._ahead = False
         self._usage: dict[str, tuple[int, int]] = {}
         self.tokens_read = self.tokens_to_read = 0
         self.waiting = WAITING
         self.over = False
 
     def advance(self) -> bool:
-        """See `DispatchedLookahead.advance`; a task whose worker has ended is dispatched again."""
+        """See `DispatchedLookahead.advance`. If the worker ends within the lookahead, the task is dispatched again."""
         if self.answers is None:
             if self._older is not None and not self._older.ended.wait(WAIT):
                 return False
@@ -122,9 +123,12 @@ class TaskLookahead:
         try:
             answer = self.answers.next(WAIT)
         except WorkerLost:
-            if self._attempts == ATTEMPTS:
+            if self._ahead:
+                self.over = True
+            elif self._attempts == ATTEMPTS:
                 raise
-            self.answers = None
+            else:
+                self.answers = None
             return False
         if answer is None:
             return False
@@ -144,6 +148,7 @@ class TaskLookahead:
             self.answers.close()
 
     def _insert(self, progress: Progress) -> bool:
+        self._ahead = progress.ahead
         self.tokens_read, self.tokens_to_read = progress.tokens_read, progress.tokens_to_read
         self._usage |= {facts.key: facts.usage for facts in progress.facts}
         return any([self._writers[facts.key].write(facts) for facts in progress.facts])
@@ -188,6 +193,8 @@ class DispatchingEngine:
         started = TaskLookahead(
             lambda: TaskAnswers(self._dispatch, task, caller), writers, older.answers if older else None
         )
+        # One text for each tree: facts of another text on the same tree would have no numbers.
+        started.over = len({id(document) for document in documents}) > len(writers)
         for document in documents:
             self._running[document.tree] = started
         return started

@@ -54,11 +54,13 @@ class Progress:
     tokens_read: int
     tokens_to_read: int
     facts: tuple[TreeFacts, ...]
+    ahead: bool = False
+    """Whether the lookaheads are done, and this is prefetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a `RowsTask` yields: logits of some of the nodes, and the cost so far of each tree."""
+    """What a `RowsTask` yields: the logits after some of its nodes."""
 
     indices: tuple[int, ...]
     """The positions of these nodes among all nodes of the task."""
@@ -113,10 +115,10 @@ class LookaheadTask:
         ahead = prefetch_views(document, last.result, most_nodes=self.prefetch.most_nodes, **fields)
         while time.monotonic() < until:
             step = next(ahead, self)
+            if step is None or step is self:
+                yield Progress(0, 0, facts(), ahead=True)
             if step is self:
                 return
-            if step is None:
-                yield Progress(0, 0, facts())
 
 
 @dataclass(frozen=True, slots=True)

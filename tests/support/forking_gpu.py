@@ -1,0 +1,130 @@
+"""A stand-in for the decorator of shared GPUs: forked workers that get pickled arguments and may be gone at any call."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import pickle
+import random
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lookahead_core.errors import WorkerLost
+
+PATIENCE = 120
+"""Seconds until a worker without an answer is given up: only a test that fails waits as long."""
+_context = multiprocessing.get_context("fork")
+
+
+class ForkingGpu:
+    """Decorates generator functions as shared GPUs do: one worker for each function, forked at its first call.
+
+    Arguments and results are pickled. Before a call, the worker is killed with the probability `kills`, and a new one
+    is forked. With `ends_after`, the next call's worker ends itself after so many results. `refusal` is raised instead
+    of a call. Closing the generator is noticed after its next result.
+    """
+
+    def __init__(self, *, kills: float = 0.0, seed: int = 0) -> None:
+        self.kills = kills
+        self.refusal: Exception | None = None
+        self.ends_after: int | None = None
+        self.calls: list[tuple[Any, ...]] = []
+        """The arguments of all calls, as the worker got them."""
+        self.forks = 0
+        self.stopped = 0
+        """Calls that were closed before their end."""
+        self._random = random.Random(seed)
+        self._workers: list[Any] = []
+
+    def __call__(self, function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+        lock, kept = threading.Lock(), list[Any]()
+
+        @functools.wraps(function)
+        def call(*arguments: Any) -> Iterator[Any]:
+            if self.refusal is not None:
+                raise self.refusal
+            with lock:
+                if kept and (self._random.random() < self.kills or not kept[0].process.is_alive()):
+                    kept.pop().kill()
+                if not kept:
+                    kept.append(_Worker(function))
+                    self._workers += kept
+                    self.forks += 1
+                ends_after, self.ends_after = self.ends_after, None
+                self.calls.append(arguments)
+                yield from self._results(kept[0], pickle.dumps((arguments, ends_after)))
+
+        return call
+
+    def _results(self, worker: _Worker, sent: bytes) -> Iterator[Any]:
+        worker.pipe.send_bytes(sent)
+        worker.stop.clear()
+        ended = False
+        try:
+            while True:
+                kind, value = worker.receive()
+                if kind != "result":
+                    ended = True
+                    if kind == "error":
+                        raise RuntimeError(value)  # as there, of other errors only the class's name comes back
+                    return
+                yield value
+        except (EOFError, OSError):
+            ended = True
+            raise WorkerLost("The worker has ended.") from None
+        finally:
+            if not ended:
+                self.stopped += 1
+                worker.stop.set()
+                while worker.receive()[0] == "result":
+                    pass
+
+    def close(self) -> None:
+        """Kill all workers."""
+        for worker in self._workers:
+            worker.kill()
+
+
+class _Worker:
+    def __init__(self, function: Callable[..., Iterator[Any]]) -> None:
+        self.pipe, other = _context.Pipe()
+        self.stop = _context.Event()
+        self.process = _context.Process(target=_serve, args=(function, self.pipe, other, self.stop), daemon=True)
+        self.process.start()
+        other.close()
+
+    def receive(self) -> Any:
+        assert self.pipe.poll(PATIENCE), "the worker does not answer"
+        return pickle.loads(self.pipe.recv_bytes())
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+
+
+def _serve(function: Callable[..., Iterator[Any]], parents: Any, pipe: Any, stop: Any) -> None:
+    """The worker: answer calls until the parent's end of the pipe is closed."""
+    import torch
+
+    parents.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)  # the threads of the parent are not in a forked process
+    while True:
+        try:
+            arguments, ends_after = pickle.loads(pipe.recv_bytes())
+        except EOFError:
+            return
+        try:
+            for number, result in enumerate(function(*arguments)):
+                if number == ends_after:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if stop.is_set():
+                    break
+                pipe.send_bytes(pickle.dumps(("result", result)))
+        except Exception as error:
+            pipe.send_bytes(pickle.dumps(("error", type(error).__name__)))
+        else:
+            pipe.send_bytes(pickle.dumps(("end", None)))
