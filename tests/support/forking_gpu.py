@@ -1,4 +1,4 @@
-"""A stand-in for the decorator of shared GPUs: forked workers that get pickled arguments and may be gone at any call."""
+"""A stand-in for the decorator of shared GPUs: forked workers, pickled arguments, and workers killed between calls."""
 
 from __future__ import annotations
 
