@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +46,10 @@ environment:
   LOOKAHEAD_AUTH, LOOKAHEAD_ROOT_PATH and LOOKAHEAD_MCP (true or false) set --auth, --root-path and --mcp. Only
   a variable keeps passwords out of the list of processes.
 """
+NO_SHARED_GPU = (
+    "This Space has shared GPUs (SPACES_ZERO_GPU is set), but the package spaces cannot be imported: {}. "
+    "Choose other hardware, or a version of torch that shared GPUs have."
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -144,15 +147,38 @@ def accounts_of(auth: str) -> list[tuple[str, str]] | None:
     return [(name, password) for name, password in accounts] or None
 
 
-def model_loader(settings: Settings, revision: str | None) -> Callable[..., Model]:
-    """The function that loads the model in the loader's thread. It imports torch there, so the page opens sooner."""
+def model_loader(settings: Settings, revision: str | None, decorate: Any = None) -> Callable[..., Model]:
+    """The function that loads the model in the loader's thread. It imports torch there, so the page opens sooner.
+
+    `decorate` is the decorator of shared GPUs, if these are to compute; see `shared_gpu.load`.
+    """
 
     def load(report: Callable[[str, float | None], None]) -> Model:
         from lookahead_core import load_model
 
+        if decorate is not None:
+            from interface.server import shared_gpu
+
+            return shared_gpu.load(settings, revision, report, decorate)
         return load_model(revision=revision, settings=settings, report=report)
 
     return load
+
+
+def gpu_decorator() -> Any:
+    """The decorator for functions on shared GPUs (`spaces.GPU`); None where the environment does not ask for them.
+
+    Must be called before torch and gradio are imported. Ends the program with a sentence if the package `spaces`
+    cannot be imported.
+    """
+    if os.environ.get("SPACES_ZERO_GPU", "").lower() not in ("1", "t", "true"):
+        return None
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the workers are forked
+    try:
+        import spaces
+    except Exception as error:
+        sys.exit(NO_SHARED_GPU.format(str(error) or type(error).__name__))
+    return spaces.GPU
 
 
 def __getattr__(name: str) -> object:
@@ -178,14 +204,15 @@ def main() -> None:
     from lookahead_core.import_logs import quiet_import_logs
 
     quiet_import_logs()
-    with suppress(ImportError):
-        import spaces  # noqa: F401  # must be imported before torch on Hugging Face ZeroGPU
+    decorate = gpu_decorator()
     from interface import ModelLoader, answer_unreadable_requests, build, launch_options
 
-    loader = ModelLoader(model_loader(settings, arguments.revision))
+    loader = ModelLoader(model_loader(settings, arguments.revision, decorate))
     page = build(loader, settings.address or None)
     address = {"server_name": arguments.host, "server_port": arguments.port, "share": arguments.share}
     access = {"auth": accounts_of(settings.auth), "root_path": settings.root_path or None}
+    if decorate is not None:
+        loader.run()  # before the launch, which packs the weights for the workers
     os.environ["GRADIO_DEBUG"] = "0"  # else `launch` would block
     try:
         page.launch(**address, **access, mcp_server=settings.mcp, prevent_thread_lock=True, **launch_options(loader))
@@ -194,7 +221,8 @@ def main() -> None:
         ports += f" of {arguments.host}" if arguments.host else ""
         sys.exit(f"The server cannot listen on {ports}: it is in use or not allowed. Choose another one.")
     answer_unreadable_requests(page.server)
-    loader.start()  # after the launch: Gradio gives up a server that does not answer within five seconds
+    if decorate is None:
+        loader.start()  # after the launch: Gradio gives up a server that does not answer within five seconds
     page.block_thread()
 
 

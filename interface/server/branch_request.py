@@ -112,6 +112,8 @@ class BranchRequest:
     """The person's edits of rows, in order."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Checked keyword arguments for `Document.lookahead`, `k` and `depth` among them."""
+    visitor: Any = None
+    """For whom tasks on shared GPUs are dispatched: a `shared_gpu.Visitor`; None on other hardware."""
 
     @classmethod
     def from_json(cls, payload: object) -> BranchRequest:

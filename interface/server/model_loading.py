@@ -121,9 +121,15 @@ def _with_scheduler(model: Model) -> Model:
 def _warm_up(model: Model) -> None:
     """Run a small lookahead and wait for its end, so that no visitor waits for work that only the first one does.
 
-    To make an index of the vocabulary is such work. Raises TextError if the model has no tokenizer.
+    To make an index of the vocabulary is such work, and all of it where workers compute. Raises TextError if the model
+    has no tokenizer.
     """
     from lookahead_core import Document  # imported late, since it imports torch
+    from lookahead_core.engines.dispatch import dispatcher_of
 
     model.codec.require_tokenizer()
-    Document(model, "The first w").lookahead(k=2, depth=2, heal=True)
+    document = Document(model, "The first w")
+    if dispatcher_of(model.engine) is None:
+        document.lookahead(k=2, depth=2, heal=True)
+    else:
+        document.reopened_token()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import MOST_NUMBER, BranchRequest, page_id, whole
@@ -15,6 +16,8 @@ from interface.server.model_loading import ModelLoader
 from interface.server.page_session import PageSession
 from interface.server.request_progress import News, RequestProgress
 from interface.server.session_lifetime import MOST_PAGES, OpenPages
+from interface.server.shared_gpu import Visitor
+from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.errors import LookaheadError, NoRoom
 
 if TYPE_CHECKING:
@@ -67,6 +70,8 @@ class PageService:
             loading = self.loader.loading.as_json()
             return _request_id(payload) | {"state": "waiting", "over": True, "loading": loading}
         request = self._parse(payload)
+        if dispatcher_of(self.loader.scheduler) is not None:
+            request = replace(request, visitor=Visitor.of(payload))
         try:
             return await self._progress_of(request).news(0)
         except NoRoom as error:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from interface.server.branch_request import MOST_ROW_TOKENS, MOST_ROWS, BranchRequest, MessageContext, SourceTooLong
 from interface.server.column_views import ColumnViews
 from interface.server.prefetched_views import AHEAD_BYTES, AHEAD_NODES, inserted, views_of
+from lookahead_core.engines.dispatch import WAITING, dispatcher_of
 from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 PAINT_INTERVAL = 0.03
 """Least seconds between two views of one request, except before the final one: a page paints no faster."""
+QUEUE_NOTE_AFTER = 1.0
+"""Seconds without a GPU after which the page says that it waits for one."""
 AHEAD_FIRSTS = 300
 """Nodes that the prefetched views after the first words of all branches may have together."""
 
@@ -79,6 +82,7 @@ class PageSession:
             yield {"state": "empty"}
             return
         document = self._document_for(request)
+        self._prepare_dispatch(document, request)
         # Healing re-opens a typed token; it counts for the depth of a branch, and the page does not show it.
         options = {**request.options, "depth": request.options["depth"] + bool(document.reopens)}
         if "towards" in options:
@@ -87,6 +91,16 @@ class PageSession:
             options["speculate"] = True  # a rewriting often repeats its source, which suffix drafts find
         steps = document.lookahead_steps(**options, heal=True, stop_at_repetition=True)
         yield from self._views(self._edited(document, steps, request), request)
+
+    def _prepare_dispatch(self, document: Document, request: BranchRequest) -> None:
+        """Tell the engine's dispatcher, if it has one, for whom a request is, and what to prefetch in the same task."""
+        from lookahead_core.serving.worker_tasks import PrefetchRequest
+        from lookahead_core.strategies.lookahead_options import LookaheadOptions
+
+        if (dispatcher := dispatcher_of(self.model.engine)) is not None:
+            ahead = LookaheadOptions.of(_ahead_options(request.options))
+            prefetch = PrefetchRequest(ahead, AHEAD_NODES) if request.ahead else None
+            dispatcher.prepare(document.tree, caller=request.visitor, prefetch=prefetch)
 
     def _edited(
         self, document: Document, steps: Iterator[LookaheadStep], request: BranchRequest
@@ -132,7 +146,7 @@ class PageSession:
         assert document is not None
         assert shown is not None
         began, sent = document.tree.work.tokens, 0
-        shallow = {**options, "depth": ahead_depth(options), "stop_at_repetition": True}
+        shallow = _ahead_options(options)
         for prepared in prefetch_views(document, shown, most_nodes=AHEAD_NODES, **shallow):
             if prepared is None:
                 yield {}
@@ -259,11 +273,13 @@ def paint_steps(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]
     value has the state "thinking" and `reading`; afterwards "thinking" and the `view` of its step, or it is `{}`, since
     views are made at most every PAINT_INTERVAL seconds. The last value has the state "settled" and the final `view`.
     """
-    step, next_paint, waiting = None, 0.0, ""
+    step, next_paint, waiting_since, noted = None, 0.0, 0.0, False
     for step in steps:
         if step.waiting and not step.tokens_to_read:
-            yield {} if step.waiting == waiting else {"state": "thinking", "note": step.waiting}
-            waiting = step.waiting
+            waiting_since = waiting_since or time.perf_counter()
+            queued = step.waiting == WAITING and time.perf_counter() - waiting_since > QUEUE_NOTE_AFTER
+            yield {"state": "thinking", "note": WAITING if queued else None} if queued != noted else {}
+            noted = queued
         elif step.tokens_to_read:
             yield {"state": "thinking", "reading": [step.tokens_read, step.tokens_read + step.tokens_to_read]}
         elif (began := time.perf_counter()) >= next_paint:
@@ -275,6 +291,11 @@ def paint_steps(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]
             yield {}
     assert step is not None
     yield {"state": "settled", "view": view(step)}
+
+
+def _ahead_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of prefetched views for a request's options."""
+    return {**options, "depth": ahead_depth(options), "stop_at_repetition": True}
 
 
 def ahead_depth(options: Mapping[str, Any]) -> int:

@@ -14,6 +14,7 @@ from lookahead_core.document.branch_edit import BranchEdit, edit_steps
 from lookahead_core.document.cost_meter import CostMeter
 from lookahead_core.document.drafting import DocumentDrafting
 from lookahead_core.document.generation_start import GenerationStart, while_text_stays
+from lookahead_core.document.joint_lookahead import dispatched_steps
 from lookahead_core.document.result_context import ResultContext, make_lookahead
 from lookahead_core.document.results import Beams, BeamStep, Branch, Lookahead, LookaheadStep, NextWord
 from lookahead_core.document.stream import Stream, stream_steps
@@ -379,8 +380,6 @@ class Document:
         if dispatcher_of(self.model.engine) is None:
             yield from self.begin_lookahead(options)(self.model.engine)
         else:
-            from lookahead_core.document.joint_lookahead import dispatched_steps  # imported late: it imports this file
-
             yield from dispatched_steps(self, options)
 
     def begin_lookahead(self, options: LookaheadOptions) -> Callable[[Engine], Iterator[LookaheadStep]]:

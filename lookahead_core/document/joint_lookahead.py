@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from lookahead_core.document.cost_meter import CostMeter
-from lookahead_core.document.document import Document
 from lookahead_core.document.results import Cost, Lookahead, LookaheadStep
 from lookahead_core.engines.deferred import DeferredEngine, PassNeeded
 from lookahead_core.engines.dispatch import DispatchedLookahead, dispatcher_of
@@ -16,6 +16,9 @@ from lookahead_core.errors import LookaheadError
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node
+
+if TYPE_CHECKING:
+    from lookahead_core.document.document import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from lookahead_core.engines.engine import Engine
-from lookahead_core.tree import TokenTree
+if TYPE_CHECKING:
+    from lookahead_core.tree import TokenTree
+
+
+WAITING, COMPUTING = "Waiting for a free GPU.", "The GPU computes."
+"""The values of `DispatchedLookahead.waiting`."""
 
 
 class DispatchedLookahead(Protocol):
@@ -20,7 +24,7 @@ class DispatchedLookahead(Protocol):
     tokens_to_read: int
     """Number of the texts' tokens that the worker still has to prefill."""
     waiting: str
-    """A sentence: whether the worker has not begun yet, or computes."""
+    """WAITING or COMPUTING: whether the worker has not begun yet, or computes."""
     over: bool
     """Whether no more predictions will come."""
 
@@ -58,7 +62,7 @@ class LookaheadDispatcher(Protocol):
         ...
 
 
-def dispatcher_of(engine: Engine) -> LookaheadDispatcher | None:
-    """Return the engine's dispatcher; None if the engine computes in this process."""
+def dispatcher_of(engine: Any) -> LookaheadDispatcher | None:
+    """Return the dispatcher of an `Engine`; None if the engine computes in this process."""
     found: LookaheadDispatcher | None = getattr(engine, "dispatcher", None)
     return found

@@ -195,10 +195,20 @@ def _choose_engine(hf_model: Any, engine: str, settings: Settings) -> tuple[Cach
         if engine == "cached":
             raise ModelError(f'This model cannot use the cached engine: {found.reason}; leave engine at "auto".')
         return _uncached(hf_model), found.reason
-    cached = CachedEngine(hf_model, cache_bytes=settings.cache_bytes, attention=found.attention)
+    return engine_like(hf_model, found.attention, settings), ""
+
+
+def engine_like(hf_model: Any, attention: str | None, settings: Settings) -> CachedEngine | UncachedEngine:
+    """Return a cached engine with this attention, or with None an uncached engine; the choice is not checked.
+
+    Also for a model whose engine was chosen before, such as one whose weights have been moved since.
+    """
+    if attention is None:
+        return _uncached(hf_model)
+    cached = CachedEngine(hf_model, cache_bytes=settings.cache_bytes, attention=attention)
     cached.computation = prepare(cached.model_copy, compute=settings.compute)
     cached.measure_slot_bytes()
-    return cached, ""
+    return cached
 
 
 def _uncached(hf_model: Any) -> UncachedEngine:

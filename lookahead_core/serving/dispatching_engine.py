@@ -17,6 +17,7 @@ from lookahead_core.document.document import Document
 from lookahead_core.document.document_state import DocumentState
 from lookahead_core.document.tree_facts import FactsWriter
 from lookahead_core.engines import engine as base
+from lookahead_core.engines.dispatch import COMPUTING, WAITING
 from lookahead_core.engines.engine import NodeScores, group_by_tree
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import WorkerLost
@@ -46,8 +47,6 @@ PREFETCH_SECONDS = 4.0
 """Seconds after which a task prefetches nothing further."""
 ATTEMPTS = 3
 """How often a task is dispatched if its workers end before it is done."""
-WAITING, COMPUTING = "Waiting for a free GPU.", "The GPU computes."
-"""The values of `DispatchedLookahead.waiting`."""
 _END: Any = object()
 
 
