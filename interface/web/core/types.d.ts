@@ -153,8 +153,8 @@ export interface BranchRequest extends PromptFields, Partial<ViewOptionsOfReques
 
 export type ViewOptionsOfRequest = Omit<ViewOptions, 'banned'>;
 
-/** A request as it is sent: `page` names the page, `number` grows with each request. */
-export interface SentRequest extends BranchRequest { page: string; number: number }
+/** A request as it is sent: `page` names the page, `number` grows with each request, `visitor` are headers for shared GPUs. */
+export interface SentRequest extends BranchRequest { page: string; number: number; visitor?: Record<string, string> }
 
 /** How far the model is loaded. */
 export interface LoadingStatus { state: string; sentence: string; fraction?: number | null }

@@ -1,5 +1,7 @@
 // Requests to the server. Only the newest one counts; its news are fetched as they come.
 /** @import {BranchRequest, GuessAnswer, News, SentRequest, Server} from '../core/types.d.ts' */
+import {visitorHeaders} from './visitor_headers.js';
+
 const GAP = 40;                                  // milliseconds between two requests while somebody types
 const LONG = 20000, LONG_GAP = 250;              // characters of a long text, which is sent less often, and its gap
 const RETRIES = [500, 1000, 2000, 4000, 8000];   // milliseconds until a failed request is repeated, times 0.5 to 1.5
@@ -91,8 +93,9 @@ export class ServerRequests {
   async #send() {
     const number = this.#number, fields = this.makeRequest();
     if (!fields) return;
-    const request = {...fields, page: this.page, number};
     this.#sent = performance.now();
+    const headers = visitorHeaders(), visitor = headers && await headers;
+    const request = {...fields, page: this.page, number, ...(visitor && {visitor})};
     try {
       let news = await withTimeout(this.server.ask(request));
       while (this.#take(news, request)) {

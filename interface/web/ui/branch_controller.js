@@ -256,7 +256,7 @@ export class BranchController {
     // The shown view may reach deeper than the first ones of a new request.
     if (!settled && shown && !(view && showsMore(view, shown))) return;
     if (view) known.take(revision, text, view, settled);
-    const changes = Boolean(view || reading) || this.branches.branchView.state() !== state;
+    const changes = Boolean(view || reading || (note && !settled)) || this.branches.branchView.state() !== state;
     if (changes) this.show({revision, state, view, reading, note, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
     this.ghost.refresh();
     if (settled && changes) this.#settled();
