@@ -94,9 +94,9 @@ export class ServerRequests {
     const number = this.#number, fields = this.makeRequest();
     if (!fields) return;
     this.#sent = performance.now();
-    const headers = visitorHeaders(), visitor = headers && await headers;
-    const request = {...fields, page: this.page, number, ...(visitor && {visitor})};
     try {
+      const headers = visitorHeaders(), visitor = headers && await headers;
+      const request = {...fields, page: this.page, number, ...(visitor && {visitor})};
       let news = await withTimeout(this.server.ask(request));
       while (this.#take(news, request)) {
         news = await withTimeout(this.server.more({page: this.page, number, seen: news.seen}));
