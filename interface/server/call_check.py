@@ -21,9 +21,10 @@ class _NeedsModel(Exception):
 
 
 class _NoEngine:
-    """A stand-in for an engine: to read any attribute or method raises _NeedsModel, except `passes`, which is 0."""
+    """A stand-in for an engine: to read any attribute or method raises _NeedsModel, except those below."""
 
     passes = 0
+    dispatcher = None
 
     def __getattr__(self, name: str) -> NoReturn:
         raise _NeedsModel

@@ -82,7 +82,7 @@ class PageSession:
             yield {"state": "empty"}
             return
         document = self._document_for(request)
-        self._prepare_dispatch(document, request)
+        self._prepare_dispatch(document, request, _ahead_options(request.options) if request.ahead else None)
         # Healing re-opens a typed token; it counts for the depth of a branch, and the page does not show it.
         options = {**request.options, "depth": request.options["depth"] + bool(document.reopens)}
         if "towards" in options:
@@ -92,15 +92,20 @@ class PageSession:
         steps = document.lookahead_steps(**options, heal=True, stop_at_repetition=True)
         yield from self._views(self._edited(document, steps, request), request)
 
-    def _prepare_dispatch(self, document: Document, request: BranchRequest) -> None:
-        """Tell the engine's dispatcher, if it has one, for whom a request is, and what to prefetch in the same task."""
+    def _prepare_dispatch(
+        self, document: Document, request: BranchRequest, ahead: Mapping[str, Any] | None = None
+    ) -> None:
+        """Set for whom the engine's dispatcher, if it has one, dispatches tasks of a document.
+
+        With `ahead`, the options of prefetched views, its next lookahead prefetches them in the same task.
+        """
+        if (dispatcher := dispatcher_of(self.model.engine)) is None:
+            return
         from lookahead_core.serving.worker_tasks import PrefetchRequest
         from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
-        if (dispatcher := dispatcher_of(self.model.engine)) is not None:
-            ahead = LookaheadOptions.of(_ahead_options(request.options))
-            prefetch = PrefetchRequest(ahead, AHEAD_NODES) if request.ahead else None
-            dispatcher.prepare(document.tree, caller=request.visitor, prefetch=prefetch)
+        prefetch = None if ahead is None else PrefetchRequest(LookaheadOptions.of(ahead), AHEAD_NODES)
+        dispatcher.prepare(document.tree, caller=request.visitor, prefetch=prefetch)
 
     def _edited(
         self, document: Document, steps: Iterator[LookaheadStep], request: BranchRequest
@@ -197,6 +202,7 @@ class PageSession:
             self._message = request.message
         self._shown = None
         self.document.follow(request.text, request.accepted)
+        self._prepare_dispatch(self.document, request)
         return self.document
 
     def _open_document(self, request: BranchRequest) -> Document:

@@ -90,6 +90,14 @@ def test_a_bad_variable_is_one_sentence_that_names_it(environment: dict[str, str
     assert len(ended.stderr.strip().splitlines()) == 1
 
 
+def test_shared_gpus_without_their_package_are_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "spaces.py").write_text("raise RuntimeError('no GPU here')")
+    ended = run_app(SPACES_ZERO_GPU="true", PYTHONPATH=str(tmp_path))
+    assert ended.returncode == 1
+    assert len(ended.stderr.strip().splitlines()) == 1
+    assert "spaces cannot be imported: no GPU here" in ended.stderr
+
+
 @pytest.mark.slow
 def test_a_taken_port_is_a_sentence() -> None:
     with socket.socket() as holder:

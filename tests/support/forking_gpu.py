@@ -48,6 +48,7 @@ class ForkingGpu:
                 raise self.refusal
             with lock:
                 if kept and (self._random.random() < self.kills or not kept[0].process.is_alive()):
+                    self._workers.remove(kept[0])
                     kept.pop().kill()
                 if not kept:
                     kept.append(_Worker(function))
@@ -84,8 +85,8 @@ class ForkingGpu:
 
     def close(self) -> None:
         """Kill all workers."""
-        for worker in self._workers:
-            worker.kill()
+        while self._workers:
+            self._workers.pop().kill()
 
 
 class _Worker:
@@ -103,6 +104,7 @@ class _Worker:
     def kill(self) -> None:
         self.process.kill()
         self.process.join()
+        self.pipe.close()
 
 
 def _serve(function: Callable[..., Iterator[Any]], parents: Any, pipe: Any, stop: Any) -> None:
