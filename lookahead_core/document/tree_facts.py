@@ -55,8 +55,8 @@ class FactsReader:
             if node.prediction is not None and node not in self._predicted:
                 self._predicted.add(node)
                 predictions.append((self._number(node, nodes), node.prediction))
-            known = self._memoized.setdefault(node, set()) if node.memo else set()
             for key, value in (node.memo or {}).items():
+                known = self._memoized.setdefault(node, set())
                 if key not in known:
                     known.add(key)
                     memos.append((self._number(node, nodes), key, value))

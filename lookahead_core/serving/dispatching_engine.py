@@ -77,6 +77,11 @@ class TaskAnswers:
             raise answer
         return answer
 
+    def rest(self) -> Iterator[Any]:
+        """Yield all further answers; raises like `next`."""
+        while (answer := self.next(None)) is not _END:
+            yield answer
+
     def _run(self, dispatch: Dispatch, task: bytes, seconds: float, caller: Any) -> None:
         answers: Any = ()
         try:
@@ -265,7 +270,7 @@ class DispatchingEngine:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 answers = TaskAnswers(self._dispatch, task, caller)
-                found = list(iter(lambda answers=answers: answers.next(None), _END))
+                found = list(answers.rest())
                 break
             except WorkerLost:
                 if attempt == ATTEMPTS:

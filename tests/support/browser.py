@@ -126,7 +126,13 @@ def _wait_until_up(running: App, seconds: float = 120.0) -> None:
 
 @contextmanager
 def page_of(load: Callable[[Any], Model], **options: Any) -> Iterator[str]:
-    """The page in this process, around a model loaded by this function; gives its address. Options are `launch`'s."""
+    """The page in this process, around a model loaded by this function; gives its address. Options are `launch`'s.
+
+    With TEST_WORKERS in the environment, the model is on a stand-in for shared GPUs.
+    """
+    gpus: list[Any] = []
+    if "TEST_WORKERS" in os.environ:
+        load = _on_workers(load, gpus)
     loader = ModelLoader(load)
     page = build(loader)
     _, url, _ = page.launch(
@@ -140,6 +146,23 @@ def page_of(load: Callable[[Any], Model], **options: Any) -> Iterator[str]:
         page.close()
         if loader.model is not None:
             loader.scheduler.close()  # who shares the model need not share it with what is still prefetched
+        for gpu in gpus:
+            gpu.close()
+
+
+def _on_workers(load: Callable[[Any], Model], gpus: list[Any]) -> Callable[[Any], Model]:
+    """The same model on a stand-in for shared GPUs, which is added to `gpus`, so that all tests can be run on it.
+
+    TEST_WORKERS is the share of its calls before which it kills the worker, 0 to 1.
+    """
+    from tests.support.forking_gpu import on_workers
+
+    def loaded(report: Any) -> Model:
+        model, gpu = on_workers(load(report), kills=float(os.environ["TEST_WORKERS"]))
+        gpus.append(gpu)
+        return model
+
+    return loaded
 
 
 def model_arguments() -> list[str]:

@@ -10,9 +10,13 @@ import random
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
+from lookahead_core import Model
 from lookahead_core.errors import WorkerLost
+from lookahead_core.serving.dispatching_engine import DispatchingEngine
+from lookahead_core.serving.worker_tasks import Worker
 
 PATIENCE = 120
 """Seconds until a worker without an answer is given up: only a test that fails waits as long."""
@@ -87,6 +91,15 @@ class ForkingGpu:
         """Kill all workers."""
         while self._workers:
             self._workers.pop().kill()
+
+
+def on_workers(model: Model, **options: Any) -> tuple[Model, ForkingGpu]:
+    """The model with an engine that dispatches to forked workers, and the decorator, made with `options`."""
+    from interface.server.shared_gpu import dispatch_with
+
+    gpu = ForkingGpu(**options)
+    engine = DispatchingEngine(dispatch_with(lambda duration: gpu, Worker(lambda: model)))
+    return replace(model, engine=engine), gpu
 
 
 class _Worker:
