@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,8 +14,10 @@ import pytest
 from gradio.context import LocalContext
 from starlette.datastructures import Headers
 
+from interface.server.page_session import paint_steps
 from interface.server.shared_gpu import MOST_SECONDS, MOST_TOKEN, Visitor, dispatch_with, duration, load, refusal
 from lookahead_core import Document, Model, Settings
+from lookahead_core.engines.dispatch import COMPUTING, WAITING
 from lookahead_core.errors import NoRoom, WorkerLost
 from lookahead_core.loading import load_model as models
 from lookahead_core.serving.dispatching_engine import DispatchingEngine
@@ -113,6 +116,27 @@ def test_an_aborted_call_counts_as_a_worker_that_is_gone() -> None:
 def test_a_call_asks_for_whole_seconds_within_the_limit() -> None:
     for seconds in (0.1, 5, 30.5, 1e9):
         assert duration(b"", seconds) == min(MOST_SECONDS, math.ceil(seconds))
+
+
+@dataclass
+class FakeStep:
+    """A step of a lookahead."""
+
+    waiting: str = ""
+    tokens_read: int = 0
+    tokens_to_read: int = 0
+
+
+def test_a_request_that_waits_long_for_a_gpu_says_so_until_it_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [FakeStep(WAITING), FakeStep(WAITING), FakeStep(COMPUTING), FakeStep(), FakeStep(COMPUTING), FakeStep()]
+    quick = list(paint_steps(iter(steps), lambda step: "view"))
+    assert not any("note" in answer for answer in quick)
+    monkeypatch.setattr("interface.server.page_session.QUEUE_NOTE_AFTER", -1.0)
+    answers = list(paint_steps(iter(steps), lambda step: "view"))
+    thinking = {"state": "thinking"}
+    assert answers[:3] == [{**thinking, "note": WAITING}, {}, {**thinking, "note": None}]
+    assert answers[3]["view"] == "view"
+    assert answers[-1] == {"state": "settled", "view": "view"}
 
 
 def test_a_model_is_loaded_for_workers_which_make_its_engine_anew(

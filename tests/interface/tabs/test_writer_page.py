@@ -98,6 +98,19 @@ def test_python_app_py_starts_this_page(page: Any, tmp_path: Path) -> None:
         assert "warning" not in running.said.lower(), "torch and torchao warn at their import"
 
 
+@pytest.mark.slow
+def test_python_app_py_starts_this_page_on_shared_gpus(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
+    monkeypatch.setenv("PYTHONPATH", str(Path(browsers.__file__).parent / "shared_gpu_package"))
+    with browsers.app(tmp_path / "log", *browsers.model_arguments()) as running:
+        running.wait_for("Ready")
+        with browsers.visit_again(page, running.url) as opened:
+            opened.wait_for_status("ready")
+            click_inserts_and_branches_follow(opened)
+
+
 def click_inserts_and_branches_follow(visit: Visit) -> None:
     visit.type(PROMPT)
     before = visit.wait_until_settled()
