@@ -5,7 +5,8 @@ All of it runs in the scheduler's thread, like the page session that it belongs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,9 @@ class ColumnViews:
         sessions = self._sessions_for(requests, owner)
         documents = {instruction: sessions[instruction].open(own) for instruction, own in requests.items()}
         each = [_own_options(column, documents[column.instruction], request) for column in growing]
+        if growing == list(distinct):
+            ahead = functools.partial(_all_ahead_options, distinct, request)
+            owner.prepare_dispatch(documents[distinct[0].instruction], request, ahead)
 
         def view(step: LookaheadBatchStep) -> View:
             found = {
@@ -98,7 +102,7 @@ class ColumnViews:
         sessions = [shown[column][0] for column in distinct]
         results = [shown[column][1] for column in distinct]
         documents = [session.document for session in sessions if session.document is not None]
-        options = [_ahead_options(column, request) for column in distinct]
+        options = _all_ahead_options(distinct, request)
         began, sent = sum(document.tree.work.tokens for document in documents), 0
         for prepared in prefetch_joint_views(
             list(zip(documents, results, options, strict=True)), most_nodes=AHEAD_NODES
@@ -140,6 +144,11 @@ def _own_options(column: Column, document: Document, request: BranchRequest) -> 
     # Healing re-opens a typed token; it counts for the depth of a branch, and the page does not show it.
     own: dict[str, Any] = {"depth": request.options["depth"] + bool(document.reopens)}
     return own if column.temperature is None else {**own, "temperature": column.temperature}
+
+
+def _all_ahead_options(columns: Sequence[Column], request: BranchRequest) -> list[LookaheadOptions]:
+    """Return the options of the prefetched views of each column."""
+    return [_ahead_options(column, request) for column in columns]
 
 
 def _ahead_options(column: Column, request: BranchRequest) -> LookaheadOptions:

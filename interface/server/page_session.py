@@ -20,6 +20,7 @@ from lookahead_core.errors import LookaheadError
 if TYPE_CHECKING:
     from lookahead_core import Document, Lookahead, Model
     from lookahead_core.document.results import LookaheadStep
+    from lookahead_core.strategies.lookahead_options import LookaheadOptions
     from lookahead_core.text.chat import Conversation
 
 PAINT_INTERVAL = 0.03
@@ -82,7 +83,7 @@ class PageSession:
             yield {"state": "empty"}
             return
         document = self._document_for(request)
-        self._prepare_dispatch(document, request, _ahead_options(request.options) if request.ahead else None)
+        self.prepare_dispatch(document, request, lambda: [_checked_ahead_options(request.options)])
         # Healing re-opens a typed token; it counts for the depth of a branch, and the page does not show it.
         options = {**request.options, "depth": request.options["depth"] + bool(document.reopens)}
         if "towards" in options:
@@ -92,19 +93,20 @@ class PageSession:
         steps = document.lookahead_steps(**options, heal=True, stop_at_repetition=True)
         yield from self._views(self._edited(document, steps, request), request)
 
-    def _prepare_dispatch(
-        self, document: Document, request: BranchRequest, ahead: Mapping[str, Any] | None = None
+    def prepare_dispatch(
+        self, document: Document, request: BranchRequest, ahead: Callable[[], Sequence[LookaheadOptions]] = tuple
     ) -> None:
         """Set for whom the engine's dispatcher, if it has one, dispatches tasks of a document.
 
-        With `ahead`, the options of prefetched views, its next lookahead prefetches them in the same task.
+        `ahead` returns the options of the views that follow each lookahead of its next task. If the request wants them,
+        they are prefetched in the same task.
         """
         if (dispatcher := dispatcher_of(self.model.engine)) is None:
             return
         from lookahead_core.serving.worker_tasks import PrefetchRequest
-        from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
-        prefetch = None if ahead is None else PrefetchRequest(LookaheadOptions.of(ahead), AHEAD_NODES)
+        options = tuple(ahead()) if request.ahead else ()
+        prefetch = PrefetchRequest(options, AHEAD_NODES) if options else None
         dispatcher.prepare(document.tree, caller=request.visitor, prefetch=prefetch)
 
     def _edited(
@@ -202,7 +204,7 @@ class PageSession:
             self._message = request.message
         self._shown = None
         self.document.follow(request.text, request.accepted)
-        self._prepare_dispatch(self.document, request)
+        self.prepare_dispatch(self.document, request)
         return self.document
 
     def _open_document(self, request: BranchRequest) -> Document:
@@ -302,6 +304,12 @@ def paint_steps(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]
 def _ahead_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of prefetched views for a request's options."""
     return {**options, "depth": ahead_depth(options), "stop_at_repetition": True}
+
+
+def _checked_ahead_options(options: Mapping[str, Any]) -> LookaheadOptions:
+    from lookahead_core.strategies.lookahead_options import LookaheadOptions
+
+    return LookaheadOptions.of(_ahead_options(options))
 
 
 def ahead_depth(options: Mapping[str, Any]) -> int:

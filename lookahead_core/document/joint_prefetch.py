@@ -9,6 +9,7 @@ from lookahead_core.document.document import Document
 from lookahead_core.document.joint_lookahead import steps_below
 from lookahead_core.document.prefetch import possible_clicks
 from lookahead_core.document.results import Lookahead
+from lookahead_core.engines.deferred import PassNeeded
 from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.errors import LookaheadError
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
@@ -32,17 +33,21 @@ def prefetch_joint_views(
     A click accepts a branch of any result up to the end of one of its pieces, in all documents; clicks on first pieces
     come first, each group from the likeliest down. Yields None after each forward pass, which all documents share, and
     a `PrefetchedViews` for each click; one that would move a context window has none. Ends soon after `most_nodes`
-    tokens went through the model, and at once if the documents re-open different typed tokens. Raises LookaheadError if
-    a new view of a document begins meanwhile.
+    tokens went through the model, and at once if the documents re-open different typed tokens. If a worker computed
+    these lookaheads, there are the views that it also computes. Raises LookaheadError if a new view of a document begins
+    meanwhile.
     """
     documents = [document for document, _, _ in lookaheads]
-    # A worker prefetches for single documents only; pass by pass, each would be a task of its own.
-    dispatched = any(dispatcher_of(document.model.engine) is not None for document in documents)
-    if dispatched or len({document.reopens for document in documents}) > 1:
+    if not documents or len({document.reopens for document in documents}) > 1:
         return
+    dispatched = None
+    if (dispatcher := dispatcher_of(documents[0].model.engine)) is not None:
+        dispatched = dispatcher.running(documents[0].tree)
+        if dispatched is None:
+            return
     limit, views = _tokens_read(documents) + most_nodes, [document.tree.view for document in documents]
     for click in possible_clicks([result for _, result, _ in lookaheads]):
-        if _tokens_read(documents) >= limit:
+        if dispatched is None and _tokens_read(documents) >= limit:
             return
         if [document.tree.view for document in documents] != views:
             raise LookaheadError("The text has changed while views after it were prefetched; look ahead again.")
@@ -52,9 +57,11 @@ def prefetch_joint_views(
             continue
         below = [(document, options, end) for (document, _, options), end in zip(lookaheads, found, strict=True)]
         last = None
-        for step in steps_below(below):
-            yield None
-            last = step
+        try:
+            for last in steps_below(below, dispatched):  # noqa: B007
+                yield None
+        except PassNeeded:
+            continue
         if last is not None:
             yield PrefetchedViews(click.token_ids, [result for result in last.results if result is not None])
 

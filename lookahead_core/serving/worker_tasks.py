@@ -18,8 +18,9 @@ import torch
 from lookahead_core.document.document import MOST_NODES, Document
 from lookahead_core.document.document_state import DocumentState
 from lookahead_core.document.joint_lookahead import joint_lookahead_steps
+from lookahead_core.document.joint_prefetch import prefetch_joint_views
 from lookahead_core.document.prefetch import prefetch_views
-from lookahead_core.document.results import LookaheadStep
+from lookahead_core.document.results import Lookahead, LookaheadStep
 from lookahead_core.document.tree_facts import FactsReader, TreeFacts
 from lookahead_core.engines.engine import Engine, next_logprobs
 from lookahead_core.errors import CacheFull, LookaheadError, ModelError, NoRoom, TextError
@@ -72,15 +73,16 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class PrefetchRequest:
-    """What to prefetch after a lookahead: the arguments of `prefetch_views`."""
+    """What to prefetch after the lookaheads of a task: the arguments of `prefetch_views` or `prefetch_joint_views`."""
 
-    options: LookaheadOptions
+    options: tuple[LookaheadOptions, ...]
+    """Those of the views that follow each lookahead."""
     most_nodes: int = 512
 
 
 @dataclass(frozen=True, slots=True)
 class LookaheadTask:
-    """Lookaheads of one or several documents, and the views after likely clicks on a single one."""
+    """Lookaheads of one or several documents, and the views after likely clicks on them."""
 
     lookaheads: tuple[tuple[DocumentState, LookaheadOptions], ...]
     prefetch: PrefetchRequest | None
@@ -108,17 +110,28 @@ class LookaheadTask:
         last = None
         for last in steps:
             yield Progress(last.tokens_read, last.tokens_to_read, facts())
-        if self.prefetch is None or not isinstance(last, LookaheadStep):
+        if self.prefetch is None or last is None:
             return
-        fields = {each.name: getattr(self.prefetch.options, each.name) for each in dataclasses.fields(LookaheadOptions)}
-        document = next(iter(documents.values()))
-        ahead = prefetch_views(document, last.result, most_nodes=self.prefetch.most_nodes, **fields)
+        results = [last.result] if isinstance(last, LookaheadStep) else last.results
+        ahead = _prefetch([documents[state.key] for state, _ in self.lookaheads], results, self.prefetch)
         while time.monotonic() < until:
             step = next(ahead, self)
             if step is None or step is self:
                 yield Progress(0, 0, facts(), ahead=True)
             if step is self:
                 return
+
+
+def _prefetch(
+    documents: Sequence[Document], results: Sequence[Lookahead], prefetch: PrefetchRequest
+) -> Iterator[object | None]:
+    """Return the generator that prefetches the views after these results; it yields None after each pass."""
+    if len(documents) == 1:
+        (options,) = prefetch.options
+        fields: dict[str, Any] = {each.name: getattr(options, each.name) for each in dataclasses.fields(options)}
+        return prefetch_views(documents[0], results[0], most_nodes=prefetch.most_nodes, **fields)
+    lookaheads = list(zip(documents, results, prefetch.options, strict=True))
+    return prefetch_joint_views(lookaheads, most_nodes=prefetch.most_nodes)
 
 
 @dataclass(frozen=True, slots=True)

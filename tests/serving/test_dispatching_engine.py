@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from lookahead_core import Document, Lookahead, LookaheadError, Model, lookahead_batch
+from lookahead_core.document.joint_prefetch import prefetch_joint_views
 from lookahead_core.document.prefetch import prefetch_views
 from lookahead_core.errors import CacheFull, NoRoom, WorkerLost
 from lookahead_core.serving.dispatching_engine import ATTEMPTS, DispatchingEngine
@@ -188,13 +189,31 @@ def test_the_views_behind_clicks_come_with_the_same_call(
     local = Document(tiny_model, TEXT)
     expected = ahead(local, local.lookahead(**options))
     document = Document(shared.model, TEXT)
-    shared.engine.prepare(document.tree, prefetch=PrefetchRequest(LookaheadOptions.of(options), 120))
+    shared.engine.prepare(document.tree, prefetch=PrefetchRequest((LookaheadOptions.of(options),), 120))
     found = ahead(document, document.lookahead(**options))
     assert len(shared.gpu.calls) == 1
     assert expected
     assert found.keys() >= expected.keys()
     for click, view in expected.items():
         assert _texts(found[click]) == _texts(view)
+
+
+def test_views_behind_clicks_on_several_documents_come_with_the_same_call(shared: Shared, tiny_model: Model) -> None:
+    each = [{}, {"mode": "sampled", "seed": 2}]
+    options = [LookaheadOptions.of({"k": 2, "depth": 3, **own}) for own in each]
+
+    def ahead(documents: list[Document]) -> dict[tuple[int, ...], Any]:
+        results = lookahead_batch(documents, each=each, k=2, depth=3)
+        views = prefetch_joint_views(list(zip(documents, results, options, strict=True)), most_nodes=60)
+        return {view.token_ids: [_texts(facts(one)) for one in view.results] for view in views if view is not None}
+
+    expected = ahead([Document(tiny_model, TEXT), Document(tiny_model, TEXT)])
+    documents = [Document(shared.model, TEXT), Document(shared.model, TEXT)]
+    shared.engine.prepare(documents[0].tree, prefetch=PrefetchRequest(tuple(options), 60))
+    found = ahead(documents)
+    assert len(shared.gpu.calls) == 1
+    assert expected and found.keys() >= expected.keys()
+    assert all(found[click] == views for click, views in expected.items())
 
 
 def _texts(view: dict[str, Any]) -> list[Any]:
