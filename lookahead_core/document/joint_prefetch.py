@@ -33,8 +33,8 @@ def prefetch_joint_views(
     A click accepts a branch of any result up to the end of one of its pieces, in all documents; clicks on first pieces
     come first, each group from the likeliest down. Yields None after each forward pass, which all documents share, and
     a `PrefetchedViews` for each click; one that would move a context window has none. Ends soon after `most_nodes`
-    tokens went through the model, and at once if the documents re-open different typed tokens. If a worker computed
-    these lookaheads, there are the views that it also computes. Raises LookaheadError if a new view of a document begins
+    tokens went through the model, and at once if the documents re-open different typed tokens. Where workers compute,
+    there are the views that one computes in the same task. Raises LookaheadError if a new view of a document begins
     meanwhile.
     """
     documents = [document for document, _, _ in lookaheads]
@@ -42,7 +42,7 @@ def prefetch_joint_views(
         return
     dispatched = None
     if (dispatcher := dispatcher_of(documents[0].model.engine)) is not None:
-        dispatched = dispatcher.running(documents[0].tree)
+        dispatched = dispatcher.prefetching([(document, result.options) for document, result, _ in lookaheads])
         if dispatched is None:
             return
     limit, views = _tokens_read(documents) + most_nodes, [document.tree.view for document in documents]

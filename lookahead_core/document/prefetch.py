@@ -64,7 +64,8 @@ def prefetch_views(
     """
     checked_options, work = LookaheadOptions.of(options), document.tree.work
     if (dispatcher := dispatcher_of(document.model.engine)) is not None:
-        yield from _dispatched(document, result, checked_options, dispatcher.running(document.tree))
+        dispatched = dispatcher.prefetching([(document, result.options)])
+        yield from _dispatched(document, result, checked_options, dispatched)
         return
     limit, together = work.tokens + most_nodes, checked_options.is_greedy_to_depth
     nodes_per_view = WORD_NODES if checked_options.odds == "words" else checked_options.k
@@ -82,9 +83,9 @@ def prefetch_views(
 def _dispatched(
     document: Document, result: Lookahead, options: LookaheadOptions, dispatched: DispatchedLookahead | None
 ) -> Iterator[PrefetchedView | None]:
-    """Yield what `prefetch_views` does, as far as the worker that computed `result` also computes these views.
+    """Yield what `prefetch_views` does, as far as the worker of a lookahead also computes these views.
 
-    No pass is made here, and no task begun. Nothing is yielded if `dispatched` is None.
+    No pass is made here. Nothing is yielded if `dispatched` is None.
     """
     for click in possible_clicks([result]) if dispatched is not None else ():
         end = document.after(click.branch, click.tokens)

@@ -50,8 +50,12 @@ class LookaheadDispatcher(Protocol):
         """
         ...
 
-    def running(self, tree: TokenTree) -> DispatchedLookahead | None:
-        """Return the newest lookahead that was begun for a tree, over or not; None if there is none or it is closed."""
+    def prefetching(self, lookaheads: Sequence[tuple[Any, Any]]) -> DispatchedLookahead | None:
+        """Return the lookahead whose task also computes the views that follow these, or begin one if there is none.
+
+        That is the one that was begun in the current view of the first document, over or not. There is none if the view
+        was known without a task. None if no prefetch was prepared, see `prepare`.
+        """
         ...
 
     def prepare(self, tree: TokenTree, *, caller: Any = None, prefetch: Any = None) -> None:

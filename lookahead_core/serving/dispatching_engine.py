@@ -116,6 +116,8 @@ class TaskLookahead:
         self.tokens_read = self.tokens_to_read = 0
         self.waiting = WAITING
         self.over = False
+        self.view = -1
+        """The view of the first document's tree in which it was begun."""
 
     def advance(self) -> bool:
         """See `DispatchedLookahead.advance`. If the worker ends within the lookahead, the task is dispatched again."""
@@ -197,14 +199,19 @@ class DispatchingEngine:
         started = TaskLookahead(
             lambda: TaskAnswers(self._dispatch, task, caller), writers, older.answers if older else None
         )
+        started.view = documents[0].tree.view
         # One text for each tree: facts of another text on the same tree would have no numbers.
         started.over = len({id(document) for document in documents}) > len(writers)
         for document in documents:
             self._running[document.tree] = started
         return started
 
-    def running(self, tree: TokenTree) -> TaskLookahead | None:
-        return self._running.get(tree)
+    def prefetching(self, lookaheads: Sequence[tuple[Document, LookaheadOptions]]) -> TaskLookahead | None:
+        tree = lookaheads[0][0].tree
+        if self._prepared.get(tree, (None, None))[1] is None:
+            return None
+        running = self._running.get(tree)
+        return running if running is not None and running.view == tree.view else self.begin(lookaheads)
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with torch.inference_mode():

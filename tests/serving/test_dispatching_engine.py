@@ -220,6 +220,20 @@ def _texts(view: dict[str, Any]) -> list[Any]:
     return [[piece["text"] for piece in branch["pieces"]] for branch in view["branches"]]
 
 
+def test_views_behind_clicks_on_a_known_lookahead_take_one_more_call(shared: Shared) -> None:
+    document = Document(shared.model, TEXT)
+    options = LookaheadOptions(k=3, depth=3)
+    shared.engine.prepare(document.tree, prefetch=PrefetchRequest((options,), 200))
+    result = document.lookahead(k=3, depth=3)
+    list(prefetch_views(document, result, k=3, depth=3))
+    document.accept(result.branches[0], 1)
+    calls = len(shared.gpu.calls)
+    result = document.lookahead(k=3, depth=3)
+    assert len(shared.gpu.calls) == calls, "it was prefetched"
+    assert [view for view in prefetch_views(document, result, k=3, depth=3) if view is not None]
+    assert len(shared.gpu.calls) == calls + 1
+
+
 def test_without_a_request_nothing_is_prefetched(shared: Shared) -> None:
     document = Document(shared.model, TEXT)
     result = document.lookahead()
