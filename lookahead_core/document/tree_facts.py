@@ -90,6 +90,11 @@ class FactsWriter:
         self._trunk = hash(tuple(tree.token_ids(tree.head)))
         self._view = tree.view
         self._nodes = [tree.root, *tree.path(tree.head)]
+        self._trunk_size = len(self._nodes)
+
+    def restart(self) -> None:
+        """Forget the numbers of nodes below the trunk: a new reader's facts follow. What was inserted stays."""
+        del self._nodes[self._trunk_size :]
 
     def write(self, facts: TreeFacts) -> bool:
         """Insert facts and return whether there were any.

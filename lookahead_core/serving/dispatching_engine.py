@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import pickle
 import queue
 import threading
 import uuid
-import weakref
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -103,29 +104,33 @@ class TaskLookahead:
     """A `DispatchedLookahead`: one task, dispatched when the document's older one has ended."""
 
     def __init__(
-        self, start: Callable[[], TaskAnswers], writers: dict[str, FactsWriter], older: TaskAnswers | None
+        self, start: Callable[[], TaskAnswers], writers: dict[str, FactsWriter], older: TaskAnswers | None, view: int
     ) -> None:
-        """`start` dispatches the task; `writers` insert its facts by the tree's key."""
-        self.answers: TaskAnswers | None = None
+        """`start` dispatches the task, when `older` has ended; `writers` insert its facts by the tree's key."""
+        self.answers = older
+        """Those of this task, or of the older one while it is awaited; None if there is neither."""
         self._start = start
+        self._started = False
         self._writers = writers
-        self._older = older
         self._attempts = 0
         self._ahead = False
         self._usage: dict[str, tuple[int, int]] = {}
         self.tokens_read = self.tokens_to_read = 0
         self.waiting = WAITING
         self.over = False
-        self.view = -1
+        self.view = view
         """The view of the first document's tree in which it was begun."""
 
     def advance(self) -> bool:
         """See `DispatchedLookahead.advance`. If the worker ends within the lookahead, the task is dispatched again."""
-        if self.answers is None:
-            if self._older is not None and not self._older.ended.wait(WAIT):
+        if not self._started:
+            if self.answers is not None and not self.answers.ended.wait(WAIT):
                 return False
             self._attempts += 1
-            self.answers = self._start()
+            self.answers, self._started = self._start(), True
+            for writer in self._writers.values():
+                writer.restart()
+        assert self.answers is not None
         try:
             answer = self.answers.next(WAIT)
         except WorkerLost:
@@ -134,7 +139,7 @@ class TaskLookahead:
             elif self._attempts == ATTEMPTS:
                 raise
             else:
-                self.answers = None
+                self._started = False
             return False
         if answer is None:
             return False
@@ -160,6 +165,29 @@ class TaskLookahead:
         return any([self._writers[facts.key].write(facts) for facts in progress.facts])
 
 
+@dataclass(eq=False, slots=True)
+class TreeDispatch:
+    """What the engine keeps for a tree, as the tree's `cache`."""
+
+    key: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """The tree's name in workers."""
+    caller: Any = None
+    prefetch: PrefetchRequest | None = None
+    running: TaskLookahead | None = None
+    """The newest lookahead that was begun."""
+
+    def check(self) -> None:
+        """Do nothing: there are no slots. `Document.check` calls it."""
+
+
+def _state(tree: TokenTree) -> TreeDispatch:
+    """Return what the engine keeps for a tree; it is created there on first use."""
+    state = tree.cache
+    if not isinstance(state, TreeDispatch):
+        state = tree.cache = TreeDispatch()
+    return state
+
+
 class DispatchingEngine:
     """An `Engine` whose forward passes workers make; it is its own `LookaheadDispatcher`.
 
@@ -169,11 +197,6 @@ class DispatchingEngine:
 
     def __init__(self, dispatch: Dispatch) -> None:
         self._dispatch = dispatch
-        self._keys: weakref.WeakKeyDictionary[TokenTree, str] = weakref.WeakKeyDictionary()
-        self._prepared: weakref.WeakKeyDictionary[TokenTree, tuple[Any, PrefetchRequest | None]] = (
-            weakref.WeakKeyDictionary()
-        )
-        self._running: weakref.WeakKeyDictionary[TokenTree, TaskLookahead] = weakref.WeakKeyDictionary()
         self.batch_invariant_rows = None
         self.pass_costs = PassCosts()
         self.passes = 0
@@ -183,34 +206,35 @@ class DispatchingEngine:
         return self
 
     def prepare(self, tree: TokenTree, *, caller: Any = None, prefetch: Any = None) -> None:
-        self._prepared[tree] = caller, prefetch
+        state = _state(tree)
+        state.caller, state.prefetch = caller, prefetch
 
     def begin(self, lookaheads: Sequence[tuple[Document, LookaheadOptions]]) -> TaskLookahead:
         documents = [document for document, _ in lookaheads]
-        caller, prefetch = self._prepared.get(documents[0].tree, (None, None))
-        older = self._running.get(documents[0].tree)
+        trees = list(dict.fromkeys(document.tree for document in documents))
+        first = _state(trees[0])
+        older = first.running
         if older is not None:
             older.close()
-        states = tuple(
-            (DocumentState.of(document, self._key(document.tree)), options) for document, options in lookaheads
+        sent = tuple(
+            (DocumentState.of(document, _state(document.tree).key), options) for document, options in lookaheads
         )
-        task = LookaheadTask(states, prefetch, PREFETCH_SECONDS)
-        writers = {self._key(document.tree): FactsWriter(document.tree) for document in documents}
-        started = TaskLookahead(
-            lambda: TaskAnswers(self._dispatch, task, caller), writers, older.answers if older else None
-        )
-        started.view = documents[0].tree.view
+        task = LookaheadTask(sent, first.prefetch, PREFETCH_SECONDS)
+        start = functools.partial(TaskAnswers, self._dispatch, task, first.caller)
+        writers = {_state(tree).key: FactsWriter(tree) for tree in trees}
+        started = TaskLookahead(start, writers, None if older is None else older.answers, trees[0].view)
         # One text for each tree: facts of another text on the same tree would have no numbers.
-        started.over = len({id(document) for document in documents}) > len(writers)
-        for document in documents:
-            self._running[document.tree] = started
+        started.over = len({id(document) for document in documents}) > len(trees)
+        for tree in trees:
+            _state(tree).running = started
         return started
 
     def prefetching(self, lookaheads: Sequence[tuple[Document, LookaheadOptions]]) -> TaskLookahead | None:
         tree = lookaheads[0][0].tree
-        if self._prepared.get(tree, (None, None))[1] is None:
+        state = _state(tree)
+        if state.prefetch is None:
             return None
-        running = self._running.get(tree)
+        running = state.running
         return running if running is not None and running.view == tree.view else self.begin(lookaheads)
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
@@ -255,11 +279,8 @@ class DispatchingEngine:
 
     def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
         """Return slots and bytes of the cache that the worker of the last lookahead had for the tree."""
-        running = self._running.get(tree)
-        return (0, 0) if running is None else running.usage(self._key(tree))
-
-    def _key(self, tree: TokenTree) -> str:
-        return self._keys.setdefault(tree, uuid.uuid4().hex)
+        state = _state(tree)
+        return (0, 0) if state.running is None else state.running.usage(state.key)
 
     @staticmethod
     def _ordered(nodes: Sequence[Node]) -> list[Node]:
@@ -269,11 +290,11 @@ class DispatchingEngine:
     def _paths(self, nodes: Sequence[Node]) -> tuple[NodePaths, ...]:
         for node in nodes:
             node.tree.mark_visible(node)
-        return tuple(NodePaths.of(self._key(tree), members) for tree, members in group_by_tree(nodes).items())
+        return tuple(NodePaths.of(_state(tree).key, members) for tree, members in group_by_tree(nodes).items())
 
     def _answers(self, task: RowsTask, nodes: Sequence[Node]) -> list[Any]:
         """Return all answers of a task for these nodes, and count its pass. It is dispatched again if a worker ends."""
-        caller, _ = self._prepared.get(nodes[0].tree, (None, None))
+        caller = _state(nodes[0].tree).caller
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 answers = TaskAnswers(self._dispatch, task, caller)
