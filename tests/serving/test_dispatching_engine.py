@@ -241,26 +241,36 @@ def test_without_a_request_nothing_is_prefetched(shared: Shared) -> None:
     assert len(shared.gpu.calls) == 1
 
 
-def test_an_abandoned_lookahead_stops_its_worker(shared: Shared) -> None:
-    document = Document(shared.model, TEXT)
+@pytest.fixture
+def paced(tiny_model: Model) -> Iterator[Shared]:
+    """A model whose workers send results when they are let."""
+    made = make_shared(tiny_model, paced=True)
+    yield made
+    made.gpu.close()
+
+
+def test_an_abandoned_lookahead_stops_its_worker(paced: Shared) -> None:
+    document = Document(paced.model, TEXT)
     steps = document.lookahead_steps(k=5, depth=60)
+    paced.gpu.let(1)
     while next(steps).waiting:
         pass
     steps.close()
+    paced.gpu.let(1000)
     assert document.lookahead(k=2, depth=2).branches
-    assert shared.gpu.stopped == 1
+    assert (paced.gpu.stopped, len(paced.gpu.calls)) == (1, 2)
 
 
-def test_tasks_of_one_tree_follow_each_other(shared: Shared) -> None:
-    document = Document(shared.model, TEXT)
+def test_the_tasks_of_one_text_follow_each_other_and_those_left_behind_never_begin(paced: Shared) -> None:
+    document = Document(paced.model, TEXT)
     for text in ("One", "One two", "One two three"):
         document.text = text
         steps = document.lookahead_steps(k=2, depth=40)
-        next(steps)
-        next(steps)
+        assert next(steps).waiting
         steps.close()
+    paced.gpu.let(1000)
     document.lookahead(k=2, depth=3)
-    assert len(shared.gpu.calls) <= 3
+    assert len(paced.gpu.calls) == 2, "the first one, and the last one after it"
 
 
 def test_the_caller_is_passed_on_with_each_task(tiny_model: Model) -> None:
@@ -311,15 +321,18 @@ def test_several_documents_share_one_call(shared: Shared, tiny_model: Model) -> 
     assert len(shared.gpu.calls) == 1
 
 
-def test_behind_a_scheduler_other_clients_have_turns_while_one_waits(shared: Shared) -> None:
-    scheduler = Scheduler(shared.engine)
-    model = replace(shared.model, engine=scheduler)
-    ended, order = threading.Event(), list[str]()
+def test_behind_a_scheduler_other_clients_have_turns_while_one_waits(paced: Shared) -> None:
+    scheduler = Scheduler(paced.engine)
+    model = replace(paced.model, engine=scheduler)
+    ended, others, results = threading.Event(), threading.Event(), list[Lookahead]()
     steps = Document(model, TEXT).lookahead_steps(k=3, depth=20)
-    scheduler.submit(steps, "one", on_step=lambda step: order.append("one"), on_end=lambda error: ended.set())
-    scheduler.submit(iter(range(3)), "two", on_step=lambda step: order.append("two"), on_end=lambda error: None)
+    scheduler.submit(steps, "one", on_step=lambda step: results.append(step.result), on_end=lambda error: ended.set())
+    scheduler.submit(iter(range(3)), "two", on_step=lambda step: None, on_end=lambda error: others.set())
+    assert others.wait(120)
+    assert not ended.is_set()
+    paced.gpu.let(1000)
     assert ended.wait(120)
-    assert order.index("two") < len(order) - 1 - order[::-1].index("one")
+    assert len(results[-1].branches) == 3
     scheduler.close()
 
 

@@ -28,10 +28,11 @@ class ForkingGpu:
 
     Arguments and results are pickled. Before a call, the worker is killed with the probability `kills`, and a new one
     is forked. With `ends_after`, the next call's worker ends itself after so many results. `refusal` is raised instead
-    of a call. Closing the generator is noticed after its next result.
+    of a call. Closing the generator is noticed after its next result. With `paced`, a worker sends as many results as
+    `let` allows.
     """
 
-    def __init__(self, *, kills: float = 0.0, seed: int = 0) -> None:
+    def __init__(self, *, kills: float = 0.0, seed: int = 0, paced: bool = False) -> None:
         self.kills = kills
         self.refusal: Exception | None = None
         self.ends_after: int | None = None
@@ -40,8 +41,14 @@ class ForkingGpu:
         self.forks = 0
         self.stopped = 0
         """Calls that were closed before their end."""
+        self._pace = _context.Semaphore(0) if paced else None
         self._random = random.Random(seed)
         self._workers: list[Any] = []
+
+    def let(self, results: int) -> None:
+        """Let the worker send so many more results."""
+        for _ in range(results):
+            self._pace.release()  # type: ignore[union-attr]
 
     def __call__(self, function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
         lock, kept = threading.Lock(), list[Any]()
@@ -55,7 +62,7 @@ class ForkingGpu:
                     self._workers.remove(kept[0])
                     kept.pop().kill()
                 if not kept:
-                    kept.append(_Worker(function))
+                    kept.append(_Worker(function, self._pace))
                     self._workers += kept
                     self.forks += 1
                 ends_after, self.ends_after = self.ends_after, None
@@ -103,10 +110,11 @@ def on_workers(model: Model, **options: Any) -> tuple[Model, ForkingGpu]:
 
 
 class _Worker:
-    def __init__(self, function: Callable[..., Iterator[Any]]) -> None:
+    def __init__(self, function: Callable[..., Iterator[Any]], pace: Any) -> None:
         self.pipe, other = _context.Pipe()
         self.stop = _context.Event()
-        self.process = _context.Process(target=_serve, args=(function, self.pipe, other, self.stop), daemon=True)
+        arguments = function, self.pipe, other, self.stop, pace
+        self.process = _context.Process(target=_serve, args=arguments, daemon=True)
         self.process.start()
         other.close()
 
@@ -120,7 +128,7 @@ class _Worker:
         self.pipe.close()
 
 
-def _serve(function: Callable[..., Iterator[Any]], parents: Any, pipe: Any, stop: Any) -> None:
+def _serve(function: Callable[..., Iterator[Any]], parents: Any, pipe: Any, stop: Any, pace: Any) -> None:
     """The worker: answer calls until the parent's end of the pipe is closed."""
     import torch
 
@@ -136,6 +144,8 @@ def _serve(function: Callable[..., Iterator[Any]], parents: Any, pipe: Any, stop
             for number, result in enumerate(function(*arguments)):
                 if number == ends_after:
                     os.kill(os.getpid(), signal.SIGKILL)
+                if pace is not None:
+                    pace.acquire()
                 if stop.is_set():
                     break
                 pipe.send_bytes(pickle.dumps(("result", result)))
