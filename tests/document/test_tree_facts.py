@@ -60,7 +60,6 @@ def test_a_tree_that_gets_all_facts_knows_what_the_first_one_knows(seed: int) ->
     dice, tree, other = random.Random(seed), tree_of(TRUNK), tree_of(TRUNK)
     reader, writer = FactsReader("tree", tree), FactsWriter(other)
     for _ in range(4):
-        before = set(known(tree))
         learn(tree, dice)
         facts = sent(reader.read((3, 7)))
         assert writer.write(facts) == bool(facts.predictions or facts.memos)
@@ -70,7 +69,6 @@ def test_a_tree_that_gets_all_facts_knows_what_the_first_one_knows(seed: int) ->
         assert {path: set(each[1]) for path, each in known(other).items()} == {
             path: set(each[1]) for path, each in known(tree).items()
         }
-        assert len(facts.nodes) + len(before) <= len(known(tree)) + len(TRUNK) + other.size
         other.check()
     assert other.work.passes == tree.work.passes
     assert facts.usage == (3, 7)
