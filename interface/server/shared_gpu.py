@@ -108,13 +108,9 @@ def refusal(title: str, message: str) -> NoRoom:
     if "timeout" in title or "No GPU was available" in message:
         return NoRoom("All shared GPUs are busy: none was free within a minute. Try again soon.")
     if "quota" in title and again:
-        return NoRoom(
-            f"Your minutes on the shared GPUs are used up; there are new ones in {again[1]}. Your text stays."
-        )
+        return NoRoom(f"Your minutes on the shared GPUs are used up; the next ones come in {again[1]}.")
     if "quota" in title:
-        return NoRoom(
-            "The minutes on the shared GPUs are used up: sign in to Hugging Face for your own, or wait a day."
-        )
+        return NoRoom("The minutes on the shared GPUs are used up: sign in to Hugging Face for your own, or wait.")
     return NoRoom("The shared GPUs do not answer; try again soon.")
 
 

@@ -86,6 +86,7 @@ class _Member:
 
         `engine.pending` then has the nodes of that pass; it is empty if the lookahead has reached its end.
         """
+        self.engine.pending = []
         try:
             for step in self._begin(self.engine):
                 self.step = step
