@@ -1,7 +1,7 @@
 // "Guess first": the rows are hidden until the next word is guessed, and each guess is scored.
 /** @import {DrawnRow, GuessAnswer, GuessScore, StoredSettings} from '../../web/core/types.d.ts' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
-import {NO_GUESSES, addGuess, guessSentence, rowOfGuess, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
+import {NO_GUESSES, addGuess, guessSentence, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {find, setText} from '../../web/ui/elements.js';
 import {orNull} from '../../web/net/tab_storage.js';
@@ -86,7 +86,10 @@ export class GuessFirst extends EventTarget {
     toggle.addEventListener('change', () => {
       this.#say('');
       this.#changed();
+      if (toggle.checked) this.focus();
     });
+    // What is said of the guess before does not stand beside the next one.
+    this.field.addEventListener('input', () => this.#say(''));
     form.addEventListener('submit', event => {
       event.preventDefault();
       this.#guess();
@@ -97,7 +100,7 @@ export class GuessFirst extends EventTarget {
     });
     find(form, '#guess-reset').addEventListener('click', () => this.#keep(NO_GUESSES));
     onDetail(draft, 'change', ({kind}) => {
-      if (kind !== 'caret' && kind !== 'accept') this.#say('');
+      if (kind !== 'caret') this.#say('');
       queueMicrotask(() => this.#paint());   // the controller hides the rows first
     });
   }
@@ -130,7 +133,7 @@ export class GuessFirst extends EventTarget {
     this.#keep(addGuess(this.#score, known));
     this.#end(now);
     await this.#waitUntil(() => this.rows().length > 0 || !this.#isNow(now));
-    if (this.#isNow(now)) this.#say(guessSentence(guess, {probability: known, texts, words, error}, rowOfGuess(this.rows(), texts), under));
+    if (this.#isNow(now)) this.#say(guessSentence(guess, {probability: known, texts, words, error}, rowPhrase(this.rows(), texts, guess), under));
   }
 
   /**

@@ -180,14 +180,28 @@ function shareSentence(drawn) {
 const hintSentence = ({count, wanted, wordError = null}) => fewerSentence(count, wanted) ||
   (wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? WORDS_REFUSED : HINT);
 
+const FORKS_PART = 'Forks: rows part where a second token has 15 % or more; their first tokens may be the same.';
 /**
- * Why there are fewer rows than were asked for, in a mode that chooses among branches; else empty.
+ * Why a mode finds fewer rows than were asked for.
+ * @type {Record<string, string>}
+ */
+const FEWER = {
+  forks: 'no more such tokens were found',
+  surprising: 'no other beginning with 1 % or more was found',
+  diverse: 'this choice of “Show” found no more',
+  best_first: 'this choice of “Show” found no more',
+};
+
+/**
+ * Why there are fewer rows than were asked for, in a mode that chooses among branches, and where the rows of forks part; else
+ * empty.
  * @param {number} count of rows
  * @param {RowSettings} settings
  */
-function fewerSentence(count, {mode = 'likely', k = 0}) {
-  if (count >= k || !['forks', 'surprising', 'diverse', 'best_first'].includes(mode)) return '';
-  return `${formatNumber(count)} of ${formatCount(k, 'row')}: this choice of “Show” found no more.`;
+function fewerSentence(count, {mode = 'likely', k = 0, towards = ''}) {
+  if (towards) return '';
+  const fewer = count < k && mode in FEWER ? `${formatNumber(count)} of ${formatCount(k, 'row')}: ${FEWER[mode]}.` : '';
+  return [mode === 'forks' ? FORKS_PART : '', fewer].filter(Boolean).join(' ');
 }
 
 /**
@@ -316,11 +330,12 @@ export function summarySentence({state, note, reading}, drawn, seenFrom, readOnl
  * @returns {[figure: string, explanation: string][]}
  */
 export function costFigures({cost, alone}, ahead) {
+  const {passes, tokens, seconds} = cost;
   return [
-    [formatCount(cost.passes, 'pass', 'passes'), cost.passes ? 'for this view' : 'for this view: all of it was known'],
-    [formatCount(cost.tokens, 'token'), alone ? `read, where one request a branch reads ${formatNumber(alone)}` : 'read'],
-    [cost.seconds < 1 ? `${formatNumber(cost.seconds * 1000)} ms` : `${cost.seconds.toFixed(1)} s`, 'in all'],
-    ...(ahead ? [/** @type {[string, string]} */ ([formatCount(ahead, 'token'), 'prefetched so far'])] : []),
+    [formatCount(passes, 'pass', 'passes'), passes ? 'through the model, for all rows together' : 'through the model: these rows were computed before'],
+    [formatCount(tokens, 'token'), `read${alone ? `; with a request of its own for each row it would be ${formatNumber(alone)}` : ''}`],
+    [seconds < 1 ? `${formatNumber(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`, 'in all'],
+    ...(ahead ? [/** @type {[string, string]} */ ([formatCount(ahead, 'token'), 'computed in advance, so that a click on a token with a dot is answered at once'])] : []),
   ];
 }
 

@@ -19,6 +19,23 @@ export const bitsOf = probability => Math.max(0, -Math.log2(probability));
  */
 export const rowOfGuess = (rows, texts) => rows.findIndex(row => texts.includes(textUpTo(row, nextWordEnd(row))));
 
+const WORD_GOES_ON = /^[\p{L}\p{M}\p{N}]/u;
+
+/**
+ * The first row whose next word is longer than the guess and begins with it: its index, and that word as the guess with what
+ * follows it. Null if there is none.
+ * @param {Pick<DrawnRow, 'pieces'>[]} rows
+ * @param {string[]} texts the guess as it may continue the text
+ * @param {string} guess
+ */
+export function rowBegunByGuess(rows, texts, guess) {
+  for (const [row, one] of rows.entries()) {
+    const next = textUpTo(one, nextWordEnd(one)), begun = texts.find(text => next.startsWith(text) && WORD_GOES_ON.test(next.slice(text.length)));
+    if (begun !== undefined) return {row, word: guess + next.slice(begun.length)};
+  }
+  return null;
+}
+
 /**
  * The score after one more guess.
  * @param {GuessScore} score
@@ -31,16 +48,30 @@ export const addGuess = ({bits, guesses}, probability) => ({bits: bits + bitsOf(
 const formatBits = bits => `${bits.toFixed(1)} ${bits.toFixed(1) === '1.0' ? 'bit' : 'bits'}`;
 
 /**
+ * Which row a guess is, as a phrase; or whose beginning, or that it is none.
+ * @param {Pick<DrawnRow, 'pieces' | 'ended'>[]} rows
+ * @param {string[]} texts the guess as it may continue the text
+ * @param {string} guess
+ */
+export function rowPhrase(rows, texts, guess) {
+  const own = rowOfGuess(rows, texts), longer = own < 0 ? rowBegunByGuess(rows, texts, guess) : null;
+  if (longer) return `not a row of its own: only as the beginning of ${quotedText(longer.word)}, row ${longer.row + 1}`;
+  if (own < 0) return 'not among the rows';
+  const isWhole = rows[own].ended || rows[own].pieces.some(piece => piece.ends >= 1);
+  return `row ${own + 1}${isWhole ? '' : ', where the word may go on'}`;
+}
+
+/**
  * The score of one guess.
  * @param {string} guess
  * @param {GuessOdds} odds
- * @param {number} row its index among the rows, or -1
+ * @param {string} among the rows: see `rowPhrase`
  * @param {string} [under] the settings of the odds, where they are not the model's own
  */
-export function guessSentence(guess, {probability, words}, row, under = '') {
+export function guessSentence(guess, {probability, words}, among, under = '') {
   const what = `chance of ${words ? 'this word' : 'these characters'}${under && ` ${under}`}`;
-  const among = row < 0 ? 'not among the rows' : `row ${row + 1}`;
-  return `${quotedText(guess)}: ${formatPercent({p: probability})} ${what} · ${formatBits(bitsOf(probability))} of surprise · ${among}`;
+  return `${quotedText(guess)}: ${formatPercent({p: probability})} ${what} · ${formatBits(bitsOf(probability))} of surprise ` +
+    `(fewer bits: closer to what the model expects) · ${among}`;
 }
 
 /**
@@ -49,7 +80,7 @@ export function guessSentence(guess, {probability, words}, row, under = '') {
  */
 export function scoreSentence({bits, guesses}) {
   if (!guesses) return 'No guess yet.';
-  return `${guesses} ${guesses === 1 ? 'guess' : 'guesses'} · ${formatBits(bits)} in all · ${formatBits(bits / guesses)} a guess`;
+  return `${guesses} ${guesses === 1 ? 'guess' : 'guesses'} · ${formatBits(bits)} in all · ${formatBits(bits / guesses)} a guess (fewer is better)`;
 }
 
 /**

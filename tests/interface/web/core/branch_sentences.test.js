@@ -255,10 +255,12 @@ const cost = {passes: 4, tokens: 19, seconds: 0.0614};
 
 test('the meter shows passes, tokens and time', () => {
   assert.deepEqual(words.costFigures({cost, alone: 1611}, 0), [
-    ['4 passes', 'for this view'], ['19 tokens', 'read, where one request a branch reads 1,611'], ['61 ms', 'in all'],
+    ['4 passes', 'through the model, for all rows together'],
+    ['19 tokens', 'read; with a request of its own for each row it would be 1,611'], ['61 ms', 'in all'],
   ]);
   assert.deepEqual(words.costFigures({cost: {passes: 0, tokens: 1, seconds: 1.26}, alone: 0}, 30), [
-    ['0 passes', 'for this view: all of it was known'], ['1 token', 'read'], ['1.3 s', 'in all'], ['30 tokens', 'prefetched so far'],
+    ['0 passes', 'through the model: these rows were computed before'], ['1 token', 'read'], ['1.3 s', 'in all'],
+    ['30 tokens', 'computed in advance, so that a click on a token with a dot is answered at once'],
   ]);
   assert.equal(words.costFigures({cost: {...cost, passes: 1, seconds: 1}}, 0)[0][0], '1 pass');
   assert.equal(words.costFigures({cost: {...cost, seconds: 1}}, 0)[2][0], '1.0 s');
@@ -293,8 +295,18 @@ test('what Tab does is said with the way to leave the text box by keys', () =>
 
 test('a mode that found fewer rows than asked for says so', () => {
   const caption = (count, mode) => words.summarySentence({state: 'settled'}, drawn({count, wanted: {k: 5, mode}}));
-  assert.ok(caption(4, 'forks').endsWith(' 4 of 5 rows: this choice of “Show” found no more.'));
-  for (const [count, mode] of [[5, 'forks'], [4, 'likely'], [4, 'sampled']]) assert.ok(caption(count, mode).endsWith(CLICK), mode);
+  assert.ok(caption(4, 'forks').endsWith(' 4 of 5 rows: no more such tokens were found.'));
+  assert.ok(caption(4, 'surprising').endsWith(' 4 of 5 rows: no other beginning with 1 % or more was found.'));
+  for (const mode of ['diverse', 'best_first']) assert.ok(caption(4, mode).endsWith(' 4 of 5 rows: this choice of “Show” found no more.'), mode);
+  for (const [count, mode] of [[4, 'likely'], [4, 'sampled'], [5, 'surprising'], [9, 'every_level']]) assert.ok(caption(count, mode).endsWith(CLICK), mode);
+});
+
+test('beside forks stands why their first tokens may be the same', () => {
+  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}}));
+  const why = 'Forks: rows part where a second token has 15 % or more; their first tokens may be the same.';
+  assert.ok(caption({mode: 'forks'}).endsWith(` ${why}`));
+  assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CLICK), 'rows to a word are no forks');
+  assert.ok(caption({mode: 'likely'}).endsWith(CLICK));
 });
 
 test('the list of other words shows parts of words as parts, and what it leaves out', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {NO_GUESSES, addGuess, bitsOf, guessSentence, rowOfGuess, scoreFrom, scoreSentence} from '../../../../interface/web/core/guess_score.js';
+import {NO_GUESSES, addGuess, bitsOf, guessSentence, rowOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../../../interface/web/core/guess_score.js';
 
 test('one half is one bit, and certainty none', () => {
   assert.deepEqual([1, 0.5, 0.25, 1 / 1024].map(bitsOf), [0, 1, 2, 10]);
@@ -22,19 +22,38 @@ test('a guess is among the rows where one begins with it as a word', () => {
   assert.equal(rowOfGuess([row()], ['']), 0, 'an ending inserts nothing');
 });
 
+test('a guess that a longer word of a row begins with is said to be that', () => {
+  const rows = [row([' dark', 1]), row([' shadow', 0], ['y', 1], [' figure', 1]), row([' shad', 0])], of = guess => rowPhrase(rows, [` ${guess}`, guess], guess);
+  assert.equal(of('shadow'), 'not a row of its own: only as the beginning of “shadowy”, row 2');
+  assert.equal(of('shadowy'), 'row 2');
+  assert.equal(of('shad'), 'row 3, where the word may go on', 'the row stops within its word');
+  assert.equal(of('shadowy fig'), 'not among the rows', 'the next word of the row has ended before');
+  assert.equal(of('sun'), 'not among the rows');
+  const ended = [{...row([' shad', 0]), ended: true}];
+  assert.equal(rowPhrase(ended, [' shad'], 'shad'), 'row 1', 'the text ends there');
+});
+
+test('a word that goes on with a sign is no longer word', () => {
+  assert.equal(rowPhrase([row([' sea-', 0], ['side', 1])], [' sea', 'sea'], 'sea'), 'not among the rows');
+  assert.equal(rowPhrase([row([' seá', 1])], [' se', 'se'], 'se'), 'not a row of its own: only as the beginning of “seá”, row 1');
+});
+
+test('a longer word is the guess and what follows it, also where the text has begun the word', () =>
+  assert.equal(rowPhrase([row(['dowy', 1])], [' shadow', 'shadow', 'dow'], 'shadow'), 'not a row of its own: only as the beginning of “shadowy”, row 1'));
+
 test('guesses add up', () => {
   const score = [0.5, 0.125].reduce(addGuess, NO_GUESSES);
   assert.deepEqual(score, {bits: 4, guesses: 2});
-  assert.equal(scoreSentence(score), '2 guesses · 4.0 bits in all · 2.0 bits a guess');
-  assert.equal(scoreSentence(addGuess(NO_GUESSES, 0.5)), '1 guess · 1.0 bit in all · 1.0 bit a guess');
+  assert.equal(scoreSentence(score), '2 guesses · 4.0 bits in all · 2.0 bits a guess (fewer is better)');
+  assert.equal(scoreSentence(addGuess(NO_GUESSES, 0.5)), '1 guess · 1.0 bit in all · 1.0 bit a guess (fewer is better)');
   assert.equal(scoreSentence(NO_GUESSES), 'No guess yet.');
 });
 
 test('the sentence of a guess has its odds, its bits and its row', () => {
-  const odds = {probability: 0.03125, words: true};
-  assert.equal(guessSentence('sea', odds, 1), '“sea”: 3.1\u00a0% chance of this word · 5.0 bits of surprise · row 2');
-  assert.equal(guessSentence('sea', odds, 0, 'at temperature 0.7'), '“sea”: 3.1\u00a0% chance of this word at temperature 0.7 · 5.0 bits of surprise · row 1');
-  assert.equal(guessSentence('sea', {...odds, words: false}, -1), '“sea”: 3.1\u00a0% chance of these characters · 5.0 bits of surprise · not among the rows');
+  const odds = {probability: 0.03125, words: true}, bits = '5.0 bits of surprise (fewer bits: closer to what the model expects)';
+  assert.equal(guessSentence('sea', odds, 'row 2'), `“sea”: 3.1\u00a0% chance of this word · ${bits} · row 2`);
+  assert.equal(guessSentence('sea', odds, 'row 1', 'at temperature 0.7'), `“sea”: 3.1\u00a0% chance of this word at temperature 0.7 · ${bits} · row 1`);
+  assert.equal(guessSentence('sea', {...odds, words: false}, 'not among the rows'), `“sea”: 3.1\u00a0% chance of these characters · ${bits} · not among the rows`);
 });
 
 test('a stored score is taken if it is one', () => {
