@@ -165,6 +165,7 @@ export class BranchView {
 
   #paintStatus() {
     const {root, state} = this, old = isShownViewOld(state), note = noteOf(state);
+    this.#keepNoteHeight();
     setAttribute(root, 'data-revision', state.rowsRevision);
     setAttribute(root, 'data-ahead-ready', state.ahead.ready);
     setAttribute(root, 'data-state', state.status.state);
@@ -181,6 +182,12 @@ export class BranchView {
     setText(this.announcement, state.announcement);
     setText(this.tabAnnouncement, state.tabAnnouncement);
     this.#dispatchPointed();
+  }
+
+  /** While something is pointed at, the note is no lower than it was before: its sentence may be shorter. */
+  #keepNoteHeight() {
+    const {note, state: {pointed}} = this, isKept = note.style.minHeight !== '';
+    if (Boolean(pointed) !== isKept) note.style.minHeight = pointed ? `${note.offsetHeight}px` : '';
   }
 
   #dispatchPointed() {

@@ -14,18 +14,24 @@ FOLDER = Path(__file__).parent / "ui"
 SHEET = FOLDER / "sheet.css"
 CONTROLS = FOLDER / "controls.css"
 MOMENTS = FOLDER / "moments.css"
-FOOTER_NOTE = """<p class="colophon">Your text is sent to this server for computing, kept in memory for a while
-and not saved. Branches are what a language model finds likely, not what is true.</p>"""
+PRIVACY = (
+    "Your text is kept in this browser. It is sent to this server for computing, which keeps it in memory for a while "
+    "and never writes it to disk."
+)
+"""What is stored of a text, in the footer of each tab and in the dialog *Help*."""
+FALLIBILITY = "Branches are what a language model finds likely, not what is true."
+FOOTER_NOTE = f'<p class="colophon">{PRIVACY} {FALLIBILITY}</p>'
 
 
 def static_html(template: Path, *styles: Path, prefix: str = "") -> gr.HTML:
     """Add a component of fixed markup and of style sheets, both read from files, and return it.
 
     It is added to the current `gr.Blocks` context. Each `{prefix}` in the markup is replaced by `prefix`, so that ids
-    differ between tabs.
+    differ between tabs; `{privacy}` and `{fallibility}` are replaced by the sentences of the footer.
     """
     style = "\n".join(file.read_text(encoding="utf-8") for file in styles)
     markup = template.read_text(encoding="utf-8").replace("{prefix}", prefix)
+    markup = markup.replace("{privacy}", PRIVACY).replace("{fallibility}", FALLIBILITY)
     return gr.HTML(html_template=markup, css_template=style, apply_default_css=False)
 
 

@@ -1,18 +1,20 @@
 // The example of a first visit: stored branches of a text that is not the person's, until something is written.
 /** @import {ShowDetail, View} from '../../web/core/types.d.ts' */
-const BEGIN = 'Click any word to begin with it, or write something of your own.';
+const BEGIN = 'Click a word to begin with it, or write your own text: then Show and more or longer branches take effect.';
 const PLACEHOLDER = 'Once upon a time …';
 
 /** @typedef {{text: string, model: string, view: View}} StoredExample */
 
 export class FirstVisitExample {
   /**
-   * @param {HTMLTextAreaElement} box
+   * @param {{box: HTMLTextAreaElement, hint: HTMLElement}} elements the text box, and the sentence beside settings that have no
+   *   effect on the example
    * @param {StoredExample | null} stored null where there is no example
    * @param {(detail: ShowDetail) => void} show draws it in the branch view
    */
-  constructor(box, stored, show) {
+  constructor({box, hint}, stored, show) {
     this.box = box;
+    this.hint = hint;
     this.stored = stored;
     this.showBranches = show;
   }
@@ -25,12 +27,14 @@ export class FirstVisitExample {
     if (!this.stored) return;
     const {text, model, view} = this.stored;
     this.box.placeholder = `${text} …`;
-    this.showBranches({revision, state: 'empty', view, stored: true, note: `After “${text}”, as ${model} saw it. ${BEGIN}`});
+    this.hint.hidden = false;
+    this.showBranches({revision, state: 'empty', view, stored: true, note: `Recorded: how ${model} continues the grey text. ${BEGIN}`});
   }
 
   end() {
     if (!this.stored) return;
     this.stored = null;
+    this.hint.hidden = true;
     this.box.placeholder = PLACEHOLDER;
   }
 }

@@ -9,9 +9,17 @@ export class Instruction extends EventTarget {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
-  /** @param {{toggle: HTMLElement, off: HTMLElement, field: HTMLTextAreaElement, area: HTMLElement}} parts */
-  constructor({toggle, off, field, area}) {
+  /**
+   * @param {object} parts
+   * @param {HTMLElement} parts.toggle
+   * @param {HTMLElement} parts.off
+   * @param {HTMLTextAreaElement} parts.field
+   * @param {HTMLElement} parts.area shown with an instruction
+   * @param {HTMLElement} parts.hint shown without one: it says that the text is continued and not obeyed
+   */
+  constructor({toggle, off, field, area, hint}) {
     super();
+    this.hint = hint;
     this.toggle = toggle;
     this.off = off;
     this.field = field;
@@ -52,6 +60,7 @@ export class Instruction extends EventTarget {
     this.toggle.setAttribute('aria-pressed', String(this.on));
     this.off.setAttribute('aria-pressed', String(!this.on));
     this.area.hidden = !this.on;
+    this.hint.hidden = this.on;
   }
 
   #announce() {

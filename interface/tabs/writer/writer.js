@@ -56,7 +56,7 @@ class WriterTab {
     find(sheet, '.skip').addEventListener('click', () => {
       if (!branches.branchView.focus() && !this.#focusColumns()) this.sheet.notice('There are no branches yet: write something first.');
     });
-    this.example = new FirstVisitExample(this.draft.box, example ?? null, detail => this.controller.show(detail));
+    this.example = new FirstVisitExample({box: this.draft.box, hint: find(controls, '.example-hint')}, example ?? null, detail => this.controller.show(detail));
     this.tree.start(this.draft, {
       exampleText: () => this.example.text, hidesRows: text => this.guesses.hidesRows(text), fileName: ending => this.sheet.fileName(ending), notice: sentence => this.sheet.notice(sentence),
     });

@@ -7,7 +7,7 @@ import {Instruction} from './instruction.js';
 import {Notice} from '../../web/ui/notice.js';
 import {TextOwner} from '../../web/ui/text_owner.js';
 import {TextMirror} from '../../web/ui/text_mirror.js';
-import {closeOnClick, find, findAll} from '../../web/ui/elements.js';
+import {closeOnClick, find, findAll, setAttribute} from '../../web/ui/elements.js';
 import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {fileName} from './document_files.js';
@@ -66,9 +66,7 @@ function connectFiles(sheet, {keeper}) {
     await importAll(input.files);
     input.value = '';
   });
-  find(sheet, '#export').addEventListener('click', () => keeper.exportJson());
-  find(sheet, '#export-text').addEventListener('click', () => keeper.exportText());
-  connectFormats(find(sheet, '#formats-dialog', HTMLDialogElement), find(sheet, '#export-more'), keeper);
+  connectFormats(find(sheet, '#formats-dialog', HTMLDialogElement), find(sheet, '#export'), keeper);
   /** @param {DragEvent} event */
   const bringsFiles = event => event.dataTransfer?.types.includes('Files');
   sheet.addEventListener('dragover', event => {
@@ -134,11 +132,14 @@ export function mountSheet({element, hooks: given = {}}) {
   const notice = new Notice(find(sheet, '#notice'));
   const mirror = new TextMirror(draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count')});
   const instruction = new Instruction({
-    toggle: find(sheet, '#instruction-toggle'), off: find(sheet, '#as-is'),
+    toggle: find(sheet, '#instruction-toggle'), off: find(sheet, '#as-is'), hint: find(sheet, '#continues'),
     field: find(sheet, '#instruction', HTMLTextAreaElement), area: find(sheet, '.instruction-area'),
   });
   instruction.addEventListener('changing', () => dispatch(draft, 'instructing'));
-  onDetail(instruction, 'change', detail => dispatch(draft, 'instruction', detail));
+  onDetail(instruction, 'change', detail => {
+    setAttribute(draft.box, 'aria-describedby', instruction.on ? null : 'continues');
+    dispatch(draft, 'instruction', detail);
+  });
   const offer = offerDialog(find(sheet, '#offer-dialog', HTMLDialogElement));
   const play = replayDialog(find(sheet, '#replay-dialog', HTMLDialogElement), {keeper: () => keeper, share: () => share({play: true})});
   /** @type {DocumentKeeper} */

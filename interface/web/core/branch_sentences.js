@@ -146,12 +146,17 @@ export function likeliestLabels(others) {
 /** @typedef {{rows: {pieces: Pick<RowPiece, 'text'>[]}[]}} Drawn */
 
 /**
+ * Whether a row continues the last word of the text.
+ * @param {Pick<DrawnView, 'given'> & Drawn} drawn
+ */
+const continuesWord = ({given, rows}) => rows.some(({pieces: [first]}) => continuedLetters(given, first?.text) !== '');
+
+/**
  * What is added where the text ends inside a word: odds are those after the whole text, the letters of that word included.
  * Empty if no row continues the word.
  * @param {Pick<DrawnView, 'given'> & Drawn} drawn
  */
-const unfinishedClause = ({given, rows}) =>
-  (rows.some(({pieces: [first]}) => continuedLetters(given, first?.text)) ? ', after your whole text, whose last word may go on' : '');
+const unfinishedClause = drawn => (continuesWord(drawn) ? ', after your whole text, whose last word may go on' : '');
 
 const WORDS_REFUSED = 'The odds of words are known at temperature 1 and top-p 1 only.';
 const LEAST_ERROR = 0.1;   // per cent
@@ -252,10 +257,12 @@ export function settingsClause(settings) {
 }
 
 /**
- * The end of the sentence "These 5 hold 71 % …".
+ * The end of the sentence "These 5 hold 71 % …". It is one line, so that nothing moves where a word begins or ends; the
+ * sentence on shares says it at length.
  * @param {Pick<DrawnView, 'given' | 'wanted' | 'without'> & Drawn} drawn
  */
-export const coverageCaption = drawn => `of what the model thinks could come next${unfinishedClause(drawn)}${withoutBanned(drawn)}`;
+export const coverageCaption = drawn =>
+  `of what the model thinks could come next${continuesWord(drawn) ? ', with the word you began' : ''}${withoutBanned(drawn)}`;
 
 /**
  * The beginning of that sentence.

@@ -1053,7 +1053,7 @@ def test_each_state_of_the_branch_view_has_a_sentence(bench: Bench) -> None:
     assert bench.note == "The model has gone." and bench.count == 5
     bench.show(likely() | {"seen_from": 1234}, stored=True)
     assert "character 1,235" in bench.note
-    assert "stored branches" in bench.page.locator("#coverage").inner_text()
+    assert "Recorded example" in bench.page.locator("#coverage").inner_text()
     bench.show(None, state="empty")
     assert bench.count == 0 and bench.page.locator("#rest, #coverage, #meter").locator("visible=true").count() == 0
     assert "Write something" in bench.page.locator("#branches").inner_text()

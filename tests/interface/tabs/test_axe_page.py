@@ -280,7 +280,7 @@ def test_a_word_a_change_and_the_dialogs_of_exports_and_of_the_replay(writing: V
     writing.wait_until_settled()
     if page.locator("#more").is_visible():
         page.locator("#more").click()
-    page.locator("#export-more").click()
+    page.locator("#export").click()
     check(writing, "the formats of exports")
     page.keyboard.press("Escape")
     page.locator("#history").click()

@@ -193,8 +193,9 @@ def test_the_name_of_a_document_is_text_everywhere(hostile: Visit) -> None:
         hostile.page.locator(".shelf .open .name").first.get_by_text(payload, exact=True).wait_for()
         hostile.page.keyboard.press("Escape")
         assert hostile.page.locator("#documents .name").text_content() == payload
+        hostile.page.locator("#export").click()
         with hostile.page.expect_download() as download:
-            hostile.page.locator("#export").click()
+            hostile.page.locator("#formats-dialog [data-format=all]").click()
         assert not set(download.value.suggested_filename) & set('<>/"\u202e')
         hostile.page.locator("#documents").click()
         hostile.page.locator(".shelf li").first.get_by_text("Delete").click()
@@ -384,6 +385,7 @@ def test_the_page_id_is_in_no_link_and_no_file(talking: Visit) -> None:
     settled(talking)
     page = sent[0]
     assert not any(page in url for url in talking.requests)
+    talking.page.locator("#export").click()
     with talking.page.expect_download() as download:
-        talking.page.locator("#export").click()
+        talking.page.locator("#formats-dialog [data-format=all]").click()
     assert page not in Path(download.value.path()).read_text(encoding="utf-8")

@@ -140,8 +140,9 @@ def bring(visit: Visit, name: str, content: bytes) -> None:
 
 
 def export(visit: Visit) -> dict[str, Any]:
+    visit.page.locator("#export").click()
     with visit.page.expect_download() as download:
-        visit.page.locator("#export").click()
+        visit.page.locator("#formats-dialog [data-format=all]").click()
     return dict(json.loads(Path(download.value.path()).read_text(encoding="utf-8")))
 
 

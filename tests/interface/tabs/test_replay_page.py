@@ -47,7 +47,7 @@ def saved(visit: Visit, selector: str) -> str:
 
 
 def exported(visit: Visit, kind: str) -> str:
-    visit.page.locator("#export-more").click()
+    visit.page.locator("#export").click()
     return saved(visit, f"#formats-dialog [data-format='{kind}']")
 
 

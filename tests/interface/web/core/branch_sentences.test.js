@@ -135,7 +135,7 @@ test('the coverage sentence says how many branches there are and what they hold'
   const ofWhat = (given, banned, next = ' sea') => words.coverageCaption({given, wanted: {banned}, without: [], rows: [{pieces: [{text: next}]}]});
   assert.equal(ofWhat(''), 'of what the model thinks could come next');
   for (const whole of [' and', ' ']) assert.equal(ofWhat(whole), 'of what the model thinks could come next', 'no row continues the word');
-  assert.equal(ofWhat(' lig', 0, 'ht'), 'of what the model thinks could come next, after your whole text, whose last word may go on');
+  assert.equal(ofWhat(' lig', 0, 'ht'), 'of what the model thinks could come next, with the word you began');
   assert.equal(ofWhat('', 1), 'of what the model thinks could come next, without 1 banned token');
 });
 
