@@ -2,7 +2,7 @@
 /** @import {BranchViewState} from '../web/core/branch_view_state.js' */
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
 import {
-  PARTIAL_TOKEN_SIGN, SHARE_MEANING, continuedLetters, formatPercent, pieceFigure, shareLabel, spokenText, stopPhrase,
+  PARTIAL_TOKEN_SIGN, SHARE_MEANING, continuedLetters, endSentence, formatPercent, pieceFigure, shareLabel, spokenText, stopPhrase,
   stopSentence, visibleText,
 } from '../web/core/branch_sentences.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
@@ -119,9 +119,13 @@ const makeSign = count => make('span', {
 });
 
 /** @param {Odds} odds of the end token */
-const makeEnd = odds => make('span', {
-  className: 'end', text: `end ${formatPercent(odds)}`, title: 'Here the model would stop. An ending inserts nothing.',
-});
+function makeEnd(odds) {
+  const chip = make('span', {className: 'end', text: `end ${formatPercent(odds)}`});
+  chip.dataset.tip = endSentence(odds);
+  chip.setAttribute('role', 'note');
+  chip.setAttribute('aria-label', endSentence(odds));
+  return chip;
+}
 
 /**
  * Mark the rows that can no longer be accepted.

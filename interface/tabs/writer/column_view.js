@@ -8,7 +8,8 @@ import {formatPercent, quotedText} from '../../web/core/branch_sentences.js';
 import {mount} from '../../branch_view/branch_view.js';
 
 const SETTLES = 300;   // milliseconds without a key
-const HEAT_TIP = 'The temperature of this column. Empty: the one under “More settings”.';
+/** @param {number} temperature of columns that have none of their own */
+const heatTip = temperature => `The temperature of this column. While the field is empty, it is the one under “More settings”, now ${temperature}.`;
 const TEXT_TIP = 'What this column’s text follows. Empty: the text goes on as it is.';
 
 /** Events: `writing` while its instruction is written, `change` when it is another column, `remove`. */
@@ -25,10 +26,11 @@ export class ColumnView extends EventTarget {
   constructor(column, parts) {
     super();
     this.field = make('textarea', {className: 'column-instruction', rows: 2, maxLength: MOST_INSTRUCTION, dir: 'auto', value: column.instruction, placeholder: 'No instruction: the text as it is'});
-    this.heat = make('input', {type: 'number', min: '0', max: '2', step: '0.1', placeholder: 'as set', value: column.temperature ?? ''});
+    this.heat = make('input', {type: 'number', min: '0', max: '2', step: '0.1', value: column.temperature ?? ''});
+    this.heatLabel = make('label', {}, 'Temperature', this.heat);
     this.removal = make('button', {className: 'remove', text: '×'});
     this.elsewhere = make('ul', {className: 'elsewhere'});
-    const head = make('div', {className: 'column-head'}, tipped(make('label', {className: 'said'}, this.field), TEXT_TIP), tipped(make('label', {}, 'Temperature', this.heat), HEAT_TIP), this.removal);
+    const head = make('div', {className: 'column-head'}, tipped(make('label', {className: 'said'}, this.field), TEXT_TIP), this.heatLabel, this.removal);
     this.body = make('div', {className: 'column-body'}, ...parts.map(part => part.cloneNode(true)));
     this.element = make('section', {className: 'compared'}, head, this.body, this.elsewhere);
     for (const node of findAll(this.body, '[id], [aria-controls]')) for (const name of ['id', 'aria-controls', 'data-view']) node.removeAttribute(name);
@@ -61,7 +63,12 @@ export class ColumnView extends EventTarget {
   send(name, detail) { dispatch(this.root, name, detail); }
 
   /** @param {RowSettings} settings of the page */
-  draw(settings) { this.send('settings', settingsOfColumn(settings, this.column)); }
+  draw(settings) {
+    const {temperature = 1} = settings;
+    this.heat.placeholder = String(temperature);
+    tipped(this.heatLabel, heatTip(temperature));
+    this.send('settings', settingsOfColumn(settings, this.column));
+  }
 
   /**
    * Mark the rows that begin like rows of other columns, and say what the others' first choices are here.

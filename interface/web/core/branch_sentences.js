@@ -383,6 +383,13 @@ export const stopSentence = ({repeats, limit}) =>
   (repeats ? 'The row ends here: from here on it would repeat itself, or it repeats your text.'
     : limit ? `The row stops at the limit of ${formatCount(limit, 'token')}, without the end that you asked for.` : '');
 
+/**
+ * What the sign of an ending means.
+ * @param {Odds} odds of the end token
+ */
+export const endSentence = odds =>
+  `End: after this row the model would end the text, with a chance of ${formatPercent(odds)}. There is nothing to click: an ending inserts nothing.`;
+
 export const SHARE_MEANING = 'This is how likely the model finds it, not how good it is.';
 
 /**

@@ -37,6 +37,7 @@ function stripElement({share, chosen}) {
 /** The mirror of a draft's text box. */
 export class TextMirror {
   #ghost = '';
+  #isNew = false;        // whether the ghost text has not been visible yet
   #breaksWord = false;   // whether the ghost text would continue the last word on the next line
   #frame = 0;   // the animation frame that will paint, or 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -66,6 +67,7 @@ export class TextMirror {
    * @param {string | null} text
    */
   ghost(text) {
+    this.#isNew = this.#isNew || (text ?? '') !== this.#ghost;
     this.#ghost = text ?? '';
     this.#breaksWord = false;
     this.#paintSoon();
@@ -109,6 +111,20 @@ export class TextMirror {
     const shown = this.ghostShown ? this.#ghost : '';
     if (!shown) ghost.textContent = '';
     this.box.dataset.ghost = shown ? 'shown' : '';
+    this.#scroll();
+    if (shown && this.#isNew) this.#reveal(end, ghost);
+  }
+
+  /**
+   * Scroll a new ghost text into view, if the caret is in view: the browser knows nothing of the lines behind the caret.
+   * @param {Element} end of the text, where the caret is
+   * @param {Element} ghost
+   */
+  #reveal(end, ghost) {
+    this.#isNew = false;
+    const {bottom} = this.box.getBoundingClientRect();
+    if (end.getBoundingClientRect().bottom > bottom || ghost.getBoundingClientRect().bottom <= bottom) return;
+    this.box.scrollTop = this.box.scrollHeight;
     this.#scroll();
   }
 

@@ -4,6 +4,7 @@ import {make} from './elements.js';
 import {tipPosition} from '../core/tip_position.js';
 
 const TOOLBARS = '.controls, .column-head, .compare-foot';
+const SIGNS = '.end';   // explained where they stand
 const CONTROLS = ':is(.controls, .column-head, .compare-foot) :is(button, input, select, textarea, summary, label), [role=tab]';
 
 /** @param {EventTarget | null} target */
@@ -39,7 +40,7 @@ export class Tips {
 
   /** @param {HTMLElement | null} owner */
   #show(owner) {
-    const sentence = owner?.dataset.tip ?? '', toolbar = owner?.closest(TOOLBARS);
+    const sentence = owner?.dataset.tip ?? '', toolbar = owner?.closest(`${TOOLBARS}, ${SIGNS}`);
     if (owner === this.#owner && sentence === this.element.textContent) return;
     this.#owner = owner;
     this.element.textContent = sentence;

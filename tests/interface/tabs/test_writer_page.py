@@ -391,7 +391,7 @@ def test_a_partly_typed_word_or_spaces_stay_and_the_probabilities_say_so(default
     default_visit.type(text)
     default_visit.wait_until_settled()
     told = default_visit.page.locator("#coverage").inner_text()
-    assert ("after your whole text, whose last word may go on" in told) == (not text.endswith(" "))
+    assert ("with the word you began" in told) == (not text.endswith(" "))
     inserted = accept(default_visit, 0, 0)
     assert default_visit.text == text + inserted
     assert not (text.endswith(" ") and inserted.startswith(" "))

@@ -102,6 +102,9 @@ test('words are said as they are shown, without the white space around them', ()
   assert.deepEqual([' sea', '.\n', '', '🙂'].map(words.spokenText), [' sea', 'full stop, line break', '', '🙂']);
 });
 
+test('an ending is explained with its odds', () =>
+  assert.equal(said(words.endSentence({p: 0.12})), 'End: after this row the model would end the text, with a chance of 12 %. There is nothing to click: an ending inserts nothing.'));
+
 test('a row that continues a word has the letters typed of it', () => {
   const letters = words.continuedLetters;
   assert.deepEqual([letters(' the', 'm'), letters('the', 'm'), letters(' a-b2', '3'), letters('né', 'e')], ['the', 'the', 'b2', 'né']);

@@ -1,0 +1,230 @@
+"""What a newcomer meets in the Write tab: nothing jumps, and each choice and figure is explained where it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.browser import Visit, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+TOP = "element => element.getBoundingClientRect().top + scrollY"
+LONG = " ".join(f"The keeper saw ship {number} and slept." for number in range(120))
+GHOST_LINES = """() => {
+  const bottom = document.querySelector('#document textarea').getBoundingClientRect().bottom;
+  const bottoms = [...document.querySelector('.mirror .ghost').getClientRects()].map(line => line.bottom);
+  return [...new Set(bottoms.map(Math.round))].map(line => line <= bottom + 1);
+}"""
+
+
+@pytest.fixture
+def visit(tiny: Visit) -> Visit:
+    return tiny
+
+
+def top(visit: Visit, selector: str) -> float:
+    return float(visit.page.locator(selector).first.evaluate(TOP))
+
+
+def choose_view(visit: Visit, name: str) -> None:
+    visit.page.locator(f"#controls .views input[value={name}]").check(force=True)
+
+
+def resize(visit: Visit, width: int) -> None:
+    visit.page.set_viewport_size({"width": width, "height": 844})
+
+
+@pytest.fixture(autouse=True)
+def _usual_size(tiny: Visit) -> Any:
+    yield
+    tiny.page.set_viewport_size({"width": 1280, "height": 720})
+
+
+def test_the_controls_stay_where_they_are_in_every_view_and_before_a_guess(visit: Visit) -> None:
+    visit.type("The old keeper ")
+    visit.wait_until_settled()
+    before = top(visit, "#k")
+    for view in ("compare", "tree", "rows"):
+        choose_view(visit, view)
+        visit.wait_until_asked()
+        assert top(visit, "#k") == before, view
+    visit.wait_until_settled()
+    visit.control("guess-first").check()
+    assert top(visit, "#k") == before
+    visit.page.locator("#guess-skip").click()
+    assert visit.rows > 0
+    assert top(visit, "#k") == before
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_rows_stay_where_they_are_at_the_first_key_and_within_a_word(visit: Visit, width: int) -> None:
+    resize(visit, width)
+    expect(visit.page.locator(".cover .stored")).to_be_visible()
+    before = top(visit, "#branches .rows")
+    for letters in ("T", "he", " ", "kee"):
+        visit.type(letters)
+        visit.wait_until_settled()
+        assert top(visit, "#branches .rows") == before, letters
+    expect(visit.page.locator(".cover .stored")).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_line_under_the_rows_is_no_lower_while_a_word_is_pointed_at(visit: Visit, width: int) -> None:
+    resize(visit, width)
+    note = visit.page.locator("#branches .note")
+    before = note.bounding_box()["height"]
+    example = note.locator(".words").inner_text()
+    visit.token(0, 0).hover()
+    expect(note.locator(".words")).to_contain_text("whole row")
+    assert note.bounding_box()["height"] >= before
+    visit.page.mouse.move(0, 0)
+    expect(note.locator(".words")).to_have_text(example)
+    assert note.bounding_box()["height"] == before
+
+
+def test_beside_settings_without_effect_on_the_example_stands_that_they_need_a_text(visit: Visit) -> None:
+    visit.page.locator("#controls summary").click()
+    hint = visit.page.locator("#controls .example-hint")
+    expect(hint).to_be_visible()
+    assert hint.inner_text() == "Show, Odds of and Towards a word: once you write."
+    note = visit.page.locator("#branches .note .words")
+    expect(note).to_contain_text("then Show and more or longer branches take effect")
+    before = top(visit, "#mode")
+    visit.type("T")
+    expect(hint).to_be_hidden()
+    assert top(visit, "#mode") == before
+
+
+def test_one_export_button_opens_the_dialog_with_all_formats(visit: Visit) -> None:
+    page = visit.page
+    visit.fill("The old lighthouse keeper climbed the stairs for the last time, and then he slept.")
+    assert page.locator(".sheet .bar button").filter(has_text="Export").count() == 1
+    assert page.get_by_role("button", name="Export as plain text").count() == 0
+    for kind, ending in {"all": ".json", "text": ".txt", "replay-html": ".replay.html"}.items():
+        page.locator("#export").click()
+        expect(page.locator("#formats-dialog")).to_be_visible()
+        with page.expect_download() as download:
+            page.locator(f"#formats-dialog [data-format='{kind}']").click()
+        name = download.value.suggested_filename
+        assert name.startswith("The old lighthouse keeper") and "…" not in name, name
+        assert name.rpartition(".")[2] == ending.rpartition(".")[2]
+        expect(page.locator("#formats-dialog")).to_be_hidden()
+
+
+def test_footer_and_help_say_the_same_about_what_is_stored(visit: Visit) -> None:
+    page = visit.page
+    page.locator("#help").click()
+    said = page.locator("#help-dialog .privacy").inner_text()
+    assert "in memory" in said and "disk" in said
+    page.keyboard.press("Escape")
+    footers = page.locator(".colophon").all_text_contents()
+    assert len(footers) == 5
+    assert all(footer.startswith(said) for footer in footers)
+
+
+def test_beside_the_text_stands_that_it_is_continued_and_where_instructions_go(visit: Visit) -> None:
+    page = visit.page
+    hint, box = page.locator("#continues"), page.locator("#document textarea")
+    expect(hint).to_be_visible()
+    assert "does not obey" in hint.inner_text() and "with an instruction" in hint.inner_text()
+    assert box.get_attribute("aria-describedby") == "continues"
+    page.locator("#instruction-toggle").click()
+    expect(hint).to_be_hidden()
+    assert box.get_attribute("aria-describedby") is None
+    page.locator("#as-is").click()
+    expect(hint).to_be_visible()
+    assert box.get_attribute("aria-describedby") == "continues"
+
+
+def test_the_sign_of_an_ending_is_explained_and_looks_like_no_button(visit: Visit) -> None:
+    visit.type("The")
+    visit.wait_until_settled()
+    page = visit.page
+    page.evaluate("""() => {
+      const sign = Object.assign(document.createElement('span'), {className: 'end', textContent: 'end 12 %'});
+      sign.dataset.tip = 'What it means.';
+      document.querySelector('#branches .rows .tokens').prepend(sign);
+    }""")
+    sign = page.locator("#branches .end").first
+    assert sign.evaluate("one => getComputedStyle(one).borderTopStyle") == "none"
+    sign.hover()
+    expect(page.locator(".tip")).to_be_visible()
+    expect(page.locator(".tip")).to_have_text("What it means.")
+
+
+def test_the_second_line_of_the_grey_text_is_visible_behind_a_long_text(visit: Visit) -> None:
+    visit.control("depth").fill("30")
+    visit.fill(LONG)
+    visit.type(".")
+    visit.wait_until_settled()
+    visit.page.wait_for_selector("#document textarea[data-ghost=shown]")
+    visit.page.wait_for_function(f"() => ({GHOST_LINES})().length >= 2")
+    visit.page.wait_for_function(f"() => ({GHOST_LINES})().slice(0, 2).every(Boolean)", timeout=10_000)
+
+
+def test_a_text_that_was_scrolled_away_from_its_end_stays_there(visit: Visit) -> None:
+    visit.control("depth").fill("30")
+    visit.fill(LONG)
+    visit.wait_until_settled()
+    box = visit.page.locator("#document textarea")
+    box.evaluate("box => { box.scrollTop = 0; }")
+    visit.control("length").select_option("word")
+    visit.control("length").select_option("tokens")
+    visit.wait_until_settled()
+    visit.wait_until_asked()
+    assert box.evaluate("box => box.scrollTop") == 0
+
+
+def test_an_empty_temperature_of_a_column_shows_the_one_in_force(visit: Visit) -> None:
+    visit.type("The old keeper")
+    choose_view(visit, "compare")
+    heat = visit.page.locator("#compare .column-head input").first
+    expect(heat).to_have_attribute("placeholder", "1")
+    assert "More settings”, now 1." in heat.get_attribute("aria-description")
+    visit.control("temperature").fill("0.7")
+    expect(heat).to_have_attribute("placeholder", "0.7")
+    assert "More settings”, now 0.7." in heat.get_attribute("aria-description")
+
+
+def test_a_guess_takes_the_focus_and_the_result_before_it_goes(visit: Visit) -> None:
+    page = visit.page
+    visit.type("Once upon a")
+    visit.wait_until_settled()
+    said, field = page.locator(".guess-said"), page.locator("#guess")
+    visit.control("guess-first").check()
+    expect(field).to_be_focused()
+    page.keyboard.type("time")
+    page.keyboard.press("Enter")
+    expect(said).to_contain_text("fewer bits: closer to what the model expects")
+    page.keyboard.press("Alt+Digit1")
+    expect(field).to_be_visible()
+    expect(said).to_be_empty()
+    visit.page.locator("#guess-done").click()
+    expect(said).to_have_text("Type the word that you expect next.")
+    field.press_sequentially("k")
+    expect(said).to_be_empty()
+
+
+def test_a_guess_that_a_longer_word_begins_with_is_said_to_be_that(visit: Visit) -> None:
+    visit.control("length").select_option("word")
+    visit.type("Once upon a ")
+    visit.wait_until_settled()
+    words = ["".join(visit.pieces(row)).strip() for row in range(visit.rows)]
+    word = next(word for word in words if len(word) > 1 and word.isalpha() and word[:-1] not in words)
+    visit.control("guess-first").check()
+    visit.page.locator("#guess").fill(word[:-1])
+    visit.page.locator("#guess-done").click()
+    expect(visit.page.locator(".guess-said")).to_contain_text("only as the beginning of “")
+
+
+def test_the_choice_of_forks_says_where_rows_part(visit: Visit) -> None:
+    visit.type("The old keeper ")
+    visit.control("mode").select_option("forks")
+    visit.wait_until_settled()
+    why = "Forks: rows part where a second token has 15 % or more; their first tokens may be the same."
+    expect(visit.page.locator("#branches .note .words")).to_contain_text(why)
+    if visit.rows < 5:
+        expect(visit.page.locator("#branches .note .words")).to_contain_text(f"{visit.rows} of 5 rows:")
+    assert "their first tokens may be the same" in visit.page.locator(".shows").get_attribute("data-tip")
