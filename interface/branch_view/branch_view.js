@@ -187,7 +187,7 @@ export class BranchView {
   /** While something is pointed at, the note is no lower than it was before: its sentence may be shorter. */
   #keepNoteHeight() {
     const {note, state: {pointed}} = this, isKept = note.style.minHeight !== '';
-    if (Boolean(pointed) !== isKept) note.style.minHeight = pointed ? `${note.offsetHeight}px` : '';
+    if (Boolean(pointed) !== isKept) note.style.minHeight = pointed ? `${note.getBoundingClientRect().height}px` : '';
   }
 
   #dispatchPointed() {
