@@ -147,10 +147,13 @@ def accounts_of(auth: str) -> list[tuple[str, str]] | None:
     return [(name, password) for name, password in accounts] or None
 
 
-def model_loader(settings: Settings, revision: str | None, decorate: Any = None) -> Callable[..., Model]:
+def model_loader(
+    settings: Settings, revision: str | None, decorate: Any = None, page: Callable[[], Any] = lambda: None
+) -> Callable[..., Model]:
     """The function that loads the model in the loader's thread. It imports torch there, so the page opens sooner.
 
-    `decorate` is the decorator of shared GPUs, if these are to compute; see `shared_gpu.load`.
+    `decorate` is the decorator of shared GPUs, if these are to compute, and `page` returns the page; see
+    `shared_gpu.load`.
     """
 
     def load(report: Callable[[str, float | None], None]) -> Model:
@@ -159,7 +162,7 @@ def model_loader(settings: Settings, revision: str | None, decorate: Any = None)
         if decorate is not None:
             from interface.server import shared_gpu
 
-            return shared_gpu.load(settings, revision, report, decorate)
+            return shared_gpu.load(settings, revision, report, decorate, page)
         return load_model(revision=revision, settings=settings, report=report)
 
     return load
@@ -207,7 +210,7 @@ def main() -> None:
     decorate = gpu_decorator()
     from interface import ModelLoader, answer_unreadable_requests, build, launch_options
 
-    loader = ModelLoader(model_loader(settings, arguments.revision, decorate))
+    loader = ModelLoader(model_loader(settings, arguments.revision, decorate, lambda: page))
     page = build(loader, settings.address or None)
     address = {"server_name": arguments.host, "server_port": arguments.port, "share": arguments.share}
     access = {"auth": accounts_of(settings.auth), "root_path": settings.root_path or None}

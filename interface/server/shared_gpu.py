@@ -35,8 +35,6 @@ class Visitor:
 
     token: str | None
     """The value of the header TOKEN; None counts for the Space's own, small quota."""
-    blocks: Any = None
-    """The Gradio page that the visitor has open."""
 
     @classmethod
     def of(cls, payload: object) -> Visitor:
@@ -53,13 +51,14 @@ class Visitor:
             headers = getattr(LocalContext.request.get(None), "headers", None)
             token = None if headers is None else headers.get(TOKEN)
         valid = isinstance(token, str) and 0 < len(token) <= MOST_TOKEN and token.isascii() and token.isprintable()
-        return cls(token if valid else None, LocalContext.blocks.get(None))
+        return cls(token if valid else None)
 
 
-def dispatch_with(decorate: Decorator, worker: Worker) -> Dispatch:
+def dispatch_with(decorate: Decorator, worker: Worker, page: Callable[[], Any] = lambda: None) -> Dispatch:
     """Return the function that runs tasks of a `DispatchingEngine` in workers: the one that `decorate` has decorated.
 
-    A task's caller is a `Visitor` or None. The function must run in a thread of its own, whose context it changes.
+    A task's caller is a `Visitor` or None. `page` returns the `gr.Blocks` that is served: a forked worker closes its
+    connections, which would not end otherwise. The function must run in a thread of its own, whose context it changes.
     """
 
     def compute(task: bytes, seconds: float) -> Iterator[bytes]:
@@ -71,13 +70,13 @@ def dispatch_with(decorate: Decorator, worker: Worker) -> Dispatch:
         import gradio as gr
         from gradio.context import LocalContext
 
+        LocalContext.blocks.set(page())
         if isinstance(caller, Visitor):
             from starlette.datastructures import Headers
 
             headers = {"x-gradio-user": "app"} | ({TOKEN: caller.token} if caller.token else {})
             request: Any = SimpleNamespace(headers=Headers(headers))
             LocalContext.request.set(request)
-            LocalContext.blocks.set(caller.blocks)
         try:
             yield from decorated(task, seconds)
         except gr.Error as error:
@@ -114,11 +113,13 @@ def refusal(title: str, message: str) -> NoRoom:
     return NoRoom("The shared GPUs do not answer; try again soon.")
 
 
-def load(settings: Settings, revision: str | None, report: Any, decorate: Decorator) -> Model:
+def load(
+    settings: Settings, revision: str | None, report: Any, decorate: Decorator, page: Callable[[], Any] = lambda: None
+) -> Model:
     """Load the model for shared GPUs, and return it with an engine that dispatches all passes.
 
-    To be called in the main process before `launch`, which packs weights on a GPU for the workers. Nothing is computed
-    on a GPU here. Raises the errors of `load_model`.
+    `decorate` and `page` are arguments of `dispatch_with`. To be called in the main process before `launch`, which packs
+    weights on a GPU for the workers. Nothing is computed on a GPU here. Raises the errors of `load_model`.
     """
     import torch
 
@@ -133,7 +134,7 @@ def load(settings: Settings, revision: str | None, report: Any, decorate: Decora
     loaded = load_model(revision=revision, settings=on_cpu, report=report)
     loaded.hf_model.to(device)
     remake = computing_again(loaded, settings)
-    return replace(loaded, engine=DispatchingEngine(dispatch_with(decorate, Worker(remake))))
+    return replace(loaded, engine=DispatchingEngine(dispatch_with(decorate, Worker(remake), page)))
 
 
 def computing_again(loaded: Model, settings: Settings) -> Callable[[], Model]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import multiprocessing
 import os
@@ -128,11 +129,20 @@ class _Worker:
         self.pipe.close()
 
 
+def _close_sockets(kept: int) -> None:
+    """Close the sockets that the parent has open: a connection ends when no process has it open any more."""
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if int(name) != kept and os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+                os.close(int(name))
+
+
 def _serve(function: Callable[..., Iterator[Any]], parents: Any, pipe: Any, stop: Any, pace: Any) -> None:
     """The worker: answer calls until the parent's end of the pipe is closed."""
     import torch
 
     parents.close()
+    _close_sockets(pipe.fileno())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)  # the threads of the parent are not in a forked process
     while True:
