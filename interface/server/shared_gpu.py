@@ -118,8 +118,8 @@ def load(
 ) -> Model:
     """Load the model for shared GPUs, and return it with an engine that dispatches all passes.
 
-    `decorate` and `page` are arguments of `dispatch_with`. To be called in the main process before `launch`, which packs
-    weights on a GPU for the workers. Nothing is computed on a GPU here. Raises the errors of `load_model`.
+    `decorate` and `page` are arguments of `dispatch_with`. To be called in the main process before `launch`, which
+    packs weights on a GPU for the workers. Nothing is computed on a GPU here. Raises the errors of `load_model`.
     """
     import torch
 

@@ -64,6 +64,22 @@ def test_the_visitors_token_and_the_duration_reach_the_platform() -> None:
     assert seen == [("abc", 8), (None, MOST_SECONDS), (None, 8)]
 
 
+def test_the_platform_finds_the_page_whose_connections_a_worker_closes() -> None:
+    pages: list[Any] = []
+
+    def decorate(*, duration: Any) -> Any:
+        def call(task: bytes, seconds: float) -> Iterator[bytes]:
+            pages.append(LocalContext.blocks.get(None))
+            yield task
+
+        return lambda function: call
+
+    dispatch = dispatch_with(decorate, EchoWorker(), lambda: "the page")  # type: ignore[arg-type]
+    run(dispatch, Visitor("abc"))
+    run(dispatch)
+    assert pages == ["the page", "the page"]
+
+
 def test_a_visitor_is_known_by_the_pages_headers_or_by_those_of_the_request() -> None:
     def visitor(payload: object, **headers: str) -> Visitor:
         token = LocalContext.request.set(SimpleNamespace(headers=Headers(headers)))  # type: ignore[arg-type]
