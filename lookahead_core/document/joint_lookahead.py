@@ -166,14 +166,15 @@ def _dispatched(
             if not running:
                 return
             dispatched = dispatched or begin()
-            while not dispatched.over and not dispatched.advance():
+            inserted = False
+            while not dispatched.over and not (inserted := dispatched.advance()):
                 read = dispatched.tokens_read, dispatched.tokens_to_read
                 yield LookaheadBatchStep(*read, dispatched.waiting, [member.state() for member in members])
                 _check(members)
-            if dispatched.over and may_compute:
-                _make_pass(running)
-            elif dispatched.over:
+            if not inserted and not may_compute:
                 raise PassNeeded
+            if not inserted:
+                _make_pass(running)
     except BaseException:
         if dispatched is not None:
             dispatched.close()

@@ -131,8 +131,17 @@ class TaskLookahead:
             for writer in self._writers.values():
                 writer.restart()
         assert self.answers is not None
+        inserted = False
         try:
-            answer = self.answers.next(WAIT)
+            # What has come already is inserted together: the strategy is repeated after it.
+            while (answer := self.answers.next(0 if inserted else WAIT)) is not None:
+                if answer is _END:
+                    self.over = True
+                    break
+                self.waiting = COMPUTING
+                inserted |= self._insert(answer)
+                if not inserted:
+                    break
         except WorkerLost:
             if self._ahead:
                 self.over = True
@@ -140,14 +149,7 @@ class TaskLookahead:
                 raise
             else:
                 self._started = False
-            return False
-        if answer is None:
-            return False
-        if answer is _END:
-            self.over = True
-            return False
-        self.waiting = COMPUTING
-        return self._insert(answer)
+        return inserted
 
     def usage(self, key: str) -> tuple[int, int]:
         """Return slots and bytes of the worker's cache for a tree, as last known."""

@@ -73,10 +73,10 @@ class ForkingGpu:
         return call
 
     def _results(self, worker: _Worker, sent: bytes) -> Iterator[Any]:
-        worker.pipe.send_bytes(sent)
         worker.stop.clear()
         ended = False
         try:
+            worker.pipe.send_bytes(sent)
             while True:
                 kind, value = worker.receive()
                 if kind != "result":
@@ -87,6 +87,7 @@ class ForkingGpu:
                 yield value
         except (EOFError, OSError):
             ended = True
+            worker.process.join()
             raise WorkerLost("The worker has ended.") from None
         finally:
             if not ended:
