@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from functools import cached_property
@@ -25,7 +24,7 @@ NAMES = (
 SECONDS = 60.0
 """Seconds of model time of one call, all its steps together, after which it is ended; waiting does not count."""
 AT_ONCE = 8
-"""Calls that may run at once: a page's pass waits for at most one pass of each."""
+"""Calls that may run at once: a page's pass is shared with those of calls, or waits for at most one pass of each."""
 MOST_CHECKED = 64
 """Calls that may wait to be checked; each holds its arguments in memory."""
 CAPS = {
@@ -133,17 +132,15 @@ class CallRunner:
         Raises TooMuch in place of a step before the result if all steps so far have taken more than the allowed
         seconds of model time.
         """
-        spent, began = 0.0, time.perf_counter()
+        scheduler = self.loader.scheduler
         # Closing returns the call's tree to the pool at once, in the scheduler's thread.
         with closing(self._calls.steps(name, arguments)) as steps:
             for fact in steps:
-                spent += time.perf_counter() - began
-                if not isinstance(fact, dict) and spent > self._seconds:
+                if not isinstance(fact, dict) and scheduler.job_seconds > self._seconds:
                     raise TooMuch(
                         f"This call has used the model for {self._seconds:g} seconds, which is the limit: ask for less."
                     )
                 yield fact
-                began = time.perf_counter()
 
     async def _run(
         self, steps: Iterator[dict[str, Any] | Reading | None], on_reading: Callable[[Reading], None] | None

@@ -1,6 +1,6 @@
 """The session of one page: its document, the views that answer its requests, and views prefetched for likely clicks.
 
-All of it runs in the scheduler's thread, one pass at a time.
+All of it runs in the scheduler's thread, and is suspended there for each forward pass.
 """
 
 from __future__ import annotations

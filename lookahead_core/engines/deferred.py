@@ -68,7 +68,7 @@ class DeferredEngine:
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
         parts = self._find(nodes, hidden=hidden)
         with torch.inference_mode():
-            return NodeScores.joined([_part(scores, members, hidden=hidden) for scores, members in parts])
+            return NodeScores.joined([scores.part(members, hidden=hidden) for scores, members in parts])
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
         """Return no nodes: the caller has prefilled long texts before, and shorter ones are computed with the pass."""
@@ -106,9 +106,3 @@ class DeferredEngine:
         if self.pending:
             raise PassNeeded
         return list(parts.values())
-
-
-def _part(scores: NodeScores, nodes: Sequence[Node], *, hidden: bool) -> NodeScores:
-    """Return the part of some scores that belongs to `nodes`; with `hidden` also the hidden states, if known."""
-    vectors = [state for node in nodes if hidden and (state := scores.hidden_state(node)) is not None]
-    return NodeScores(nodes, scores.logits_of(nodes), torch.stack(vectors) if vectors else None)

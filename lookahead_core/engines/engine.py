@@ -137,6 +137,10 @@ class NodeScores:
         self.nodes = list(nodes)
         self.logits = logits
         self.hidden = hidden
+        self.shared = False
+        """Whether the pass that computed the scores served other requests of a scheduler too."""
+        self.waited = 0.0
+        """Seconds that the caller of `Engine.score` waited beside the pass, while a scheduler did other work."""
         self._rows = LogitRows(logits)
         self._row_of = {node: row for row, node in enumerate(self.nodes)}
         self._logprobs: dict[Node, torch.Tensor] = {}
@@ -152,6 +156,15 @@ class NodeScores:
         vectors = [part.hidden for part in parts if part.hidden is not None]
         hidden = torch.cat(vectors) if len(vectors) == len(parts) else None
         return cls([node for part in parts for node in part.nodes], torch.cat([part.logits for part in parts]), hidden)
+
+    def part(self, nodes: Sequence[Node], *, hidden: bool) -> NodeScores:
+        """Return the scores of some of the nodes as an object of its own, with hidden states if `hidden` and present.
+
+        Its rows are in the order of `nodes`, which must be without repetitions, and are copied.
+        """
+        rows = [self._row_of[node] for node in nodes]
+        vectors = self.hidden[rows] if hidden and self.hidden is not None else None
+        return NodeScores(nodes, self.logits[rows], vectors)
 
     @functools.cached_property
     def best_tokens(self) -> list[int]:

@@ -1,6 +1,7 @@
-"""The scheduler: runs the requests of many clients in one thread, one forward pass at a time.
+"""The scheduler: runs the requests of many clients in one thread, and makes the forward passes that they need, jointly.
 
-It has the engine protocol itself, around the real engine, so that other threads can use the model between these passes.
+It has the engine protocol itself, around the real engine: a job that calls it for a pass is suspended until the pass is
+made, together with those of other jobs, and other threads can use the model between these passes.
 """
 
 from __future__ import annotations
@@ -8,47 +9,41 @@ from __future__ import annotations
 import asyncio
 import atexit
 import functools
-import logging
+import itertools
 import threading
+import time
 import weakref
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
 
 from lookahead_core.engines.dispatch import LookaheadDispatcher, dispatcher_of
+from lookahead_core.engines import engine as base
 from lookahead_core.engines.engine import Engine, NodeScores, next_logprobs
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import NoRoom
+from lookahead_core.serving.job import Job, PassRequest
+from lookahead_core.serving.shared_passes import READ_CHUNK, make_pass, make_passes, row_count
 from lookahead_core.tree import Node, TokenTree
 
 T = TypeVar("T")
 MAX_WAITING = 256
 """Maximum number of clients with a request, and of clients with a prefetch."""
 ENDING = "The server is ending; start it again to go on."
-_EXHAUSTED: Any = object()
 SCHEDULERS: weakref.WeakSet[Scheduler] = weakref.WeakSet()
 """All schedulers of this process; they are closed when the interpreter exits."""
 
 
-@dataclass(eq=False, slots=True)
-class _Job:
-    """A client's steps, each of about one forward pass, and the callbacks for each step and for the end."""
-
-    steps: Iterator[Any]
-    on_step: Callable[[Any], None]
-    on_end: Callable[[Exception | None], None]
-
-
 class Scheduler:
-    """Runs the steps of all clients in one thread: requests in turn, one step each; prefetches if no request waits.
+    """Runs the steps of all clients in one thread, in rounds; prefetches if no request waits.
 
-    It also has the methods of `Engine`, so that a model's engine can be one. A client has at most one request and one
-    prefetch. A newer request replaces the older one and drops the client's prefetch. A job that is dropped stops after
-    its running step, and its generator is closed in the same thread, since closing it may change a document. Everything
-    that touches a document should run here.
+    In a round each request runs until it needs a forward pass, or to the end of a step without one; then passes are
+    made, each for as many requests as fit into it. It also has the methods of `Engine`, so that a model's engine can be
+    one. A client has at most one request and one prefetch. A newer request replaces the older one and drops the
+    client's prefetch. A job that is dropped stops after the running pass, and its generator is closed in the same
+    thread, since closing it may change a document. Everything that touches a document should run here.
     """
 
     def __init__(self, engine: Engine, *, idle: float = 30.0) -> None:
@@ -56,9 +51,10 @@ class Scheduler:
         self.engine = engine
         self._idle = idle
         self._change = threading.Condition()
-        self._requests: dict[Hashable, _Job] = {}
-        self._prefetches: dict[Hashable, _Job] = {}
-        self._dropped: list[_Job] = []
+        self._requests: dict[Hashable, Job] = {}
+        self._prefetches: dict[Hashable, Job] = {}
+        self._dropped: list[Job] = []
+        self._numbers = itertools.count()
         self._thread: threading.Thread | None = None
         self.closed = False
         """Whether `close` was called."""
@@ -87,16 +83,15 @@ class Scheduler:
             queue = self._prefetches if prefetch else self._requests
             if len(queue) >= MAX_WAITING and client not in queue:
                 raise NoRoom("Too many people are asking at once, and there is no turn left; try again soon.")
-            if client in queue:
-                self._dropped.append(queue[client])
-            queue[client] = _Job(steps, on_step, on_end)
+            self._mark_dropped(queue.get(client))
+            queue[client] = Job(client, next(self._numbers), steps, on_step, on_end)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="scheduler", daemon=True)
                 self._thread.start()
             self._change.notify()
 
     def stop(self, client: Hashable) -> None:
-        """Drop the client's request and prefetch, and return at once: a running step is finished, no other begins.
+        """Drop the client's request and prefetch, and return at once: a running pass is finished, and nothing after it.
 
         Their `on_end` is not called. Nothing happens if the client has neither.
         """
@@ -105,7 +100,7 @@ class Scheduler:
             self._drop(self._prefetches, client)
 
     def close(self) -> None:
-        """Finish the running step, end all jobs by calling their `on_end` with a NoRoom error, and take no more.
+        """Finish the running pass, end all jobs by calling their `on_end` with a NoRoom error, and take no more.
 
         Returns when the thread has ended, or at once if it is called in that thread. The interpreter must not exit in
         the middle of a forward pass: a handler at exit calls this for all schedulers.
@@ -162,23 +157,49 @@ class Scheduler:
         """
         return await asyncio.wrap_future(self._submit_call(function, *arguments))
 
+    @property
+    def job_seconds(self) -> float:
+        """The seconds of the job that reads this, see `Job.seconds`; 0.0 outside of jobs."""
+        job = Job.current()
+        return 0.0 if job is None else job.seconds
+
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         """Return the engine's log-probabilities, of shape (nodes, vocabulary), and store a prediction on each node.
 
-        Waits until the scheduler's thread has done it as a request of its own; in that thread it is done at once.
-        Raises the engine's errors, and NoRoom like `submit`.
+        In a job's steps the pass may be shared with other jobs. In another thread this is a request of its own, for
+        which the caller waits. Raises the engine's errors, and NoRoom like `submit`.
         """
-        return self._call(self.engine.evaluate, nodes)
+        if threading.current_thread() is not self._thread:
+            return self._call(self.evaluate, nodes)
+        scores = self.score(nodes)
+        with torch.inference_mode():
+            return base.evaluate([scores], nodes)
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
-        """Return the logits of nodes, with `hidden` also hidden states; computed in the scheduler's thread.
+        """Return the logits of nodes, with `hidden` also hidden states; computed like those of `evaluate`.
 
-        No predictions are stored, and the result's rows may be in another order than `nodes`.
+        No predictions are stored, and the result's rows may be in another order than `nodes`. While other jobs need
+        scores, all but the last READ_CHUNK tokens of a text that is not in the cache are prefilled before, in chunks.
         """
-        return self._call(functools.partial(self.engine.score, hidden=hidden), nodes)
+        if threading.current_thread() is not self._thread:
+            return self._call(functools.partial(self.score, hidden=hidden), nodes)
+        job, started = Job.current(), time.perf_counter()
+        if job is None:
+            return self.engine.score(nodes, hidden=hidden)
+        # Two long texts may free each other's slots between chunks. The number of chunks is bounded, so that this ends.
+        chunks = row_count(self.engine, nodes) // READ_CHUNK
+        request = PassRequest(nodes, hidden=hidden, chunks=chunks)
+        job.wait_for(request)
+        assert request.scores is not None
+        request.scores.shared = request.shared
+        request.scores.waited = time.perf_counter() - started - request.seconds
+        return request.scores
 
     def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
-        """Return the natural log-probability of `token_ids[i]` after `nodes[i]`; done in the scheduler's thread."""
+        """Return the natural log-probability of `token_ids[i]` after `nodes[i]`; done in the scheduler's thread.
+
+        The pass is not shared.
+        """
         return self._call(next_logprobs, self.engine, nodes, token_ids)
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
@@ -191,17 +212,23 @@ class Scheduler:
     def prefill(self, nodes: Sequence[Node]) -> None:
         """Compute keys and values of nodes and their ancestors into the engine's cache, as far as they are missing.
 
-        Done in the scheduler's thread.
+        Done in the scheduler's thread, and in chunks of READ_CHUNK tokens while other jobs need scores.
         """
-        self._call(self.engine.prefill, nodes)
+        if threading.current_thread() is not self._thread:
+            return self._call(self.prefill, nodes)
+        job = Job.current()
+        if job is None:
+            self.engine.prefill(nodes)
+        elif nodes:
+            job.wait_for(PassRequest(nodes, prefill=True))
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
         """Grow each node greedily until its end is at `depth`, counted from the root, or has a token id in `stop`.
 
-        A generator that yields after each pass the new ends of all branches that grew. Each step is a request of its
-        own in the scheduler's thread; if it is taken in that thread, it is done at once, without a request.
+        A generator that yields after each pass the new ends of all branches that grew. Outside of the scheduler's
+        thread, each step is a request of its own.
         """
-        steps = self.engine.roll_out(nodes, depth, stop)
+        steps = base.roll_out(self, nodes, depth, stop)
         while (frontier := self._call(next, steps, None)) is not None:
             yield frontier
 
@@ -241,38 +268,60 @@ class Scheduler:
         self.submit(steps(), result, on_step=result.set_result, on_end=on_end)
         return result
 
-    def _drop(self, queue: dict[Hashable, _Job], client: Hashable) -> None:
-        if client in queue:
-            self._dropped.append(queue.pop(client))
+    def _drop(self, queue: dict[Hashable, Job], client: Hashable) -> None:
+        self._mark_dropped(queue.pop(client, None))
+
+    def _mark_dropped(self, job: Job | None) -> None:
+        """Have a job that was taken out of its queue closed before the next round; nothing for None."""
+        if job is not None:
+            job.dropped = True
+            self._dropped.append(job)
 
     def _work(self) -> None:
-        """Run steps, one job after the other, until there is no more work: the scheduler's thread."""
-        while (turn := self._next_turn()) is not None:
-            queue, client, job = turn
-            ended, error = _step(job)
-            with self._change:
-                current = queue.get(client) is job
-                if current:
-                    del queue[client]
-                    if not ended:
-                        queue[client] = job  # at the end of the queue
-            if ended:
-                _close(job)
-            if ended and current:
-                _end(job, error)
+        """Make rounds until there is no more work: the scheduler's thread."""
+        while (round_ := self._next_round()) is not None:
+            queue, jobs = round_
+            for job in jobs:
+                if queue is self._prefetches and self._requests:
+                    break
+                if not job.waits and not job.dropped:
+                    self._run(queue, job)
+            self._make_passes()
 
-    def _clear(self) -> list[_Job]:
-        """Empty both queues, requests and prefetches; return their jobs. The caller must hold the lock."""
-        jobs = [*self._requests.values(), *self._prefetches.values()]
-        self._requests.clear()
-        self._prefetches.clear()
-        return jobs
+    def _run(self, queue: dict[Hashable, Job], job: Job) -> None:
+        """Run a job until it needs a pass or has ended a step, and put it at the end of its queue, or end it.
 
-    def _next_turn(self) -> tuple[dict[Hashable, _Job], Hashable, _Job] | None:
-        """Wait for the next job; return its queue, its client and itself. Dropped jobs are closed here.
+        A job that ends its step with a pass of the last round begins the next one, so that its next pass is one of this
+        round's too.
+        """
+        had_pass = job.request is not None
+        ended, error = job.run()
+        if had_pass and not ended and job.request is None and not job.dropped:
+            ended, error = job.run()
+        with self._change:
+            current = not job.dropped
+            if current:
+                del queue[job.client]
+                if not ended:
+                    queue[job.client] = job
+        if ended and current:
+            job.end(error)
 
-        Requests come in turn, a prefetch only if there is no request. If the scheduler is closed, all jobs are closed
-        and end with NoRoom. None after that, or after the idle time without a job; then the thread is to end.
+    def _make_passes(self) -> None:
+        """Make the passes for which jobs are suspended; none for prefetches while there is a request, but free ones."""
+        with self._change:
+            requests = [job for job in self._requests.values() if job.waits]
+            prefetches = [job for job in self._prefetches.values() if job.waits]
+            if self._requests and not requests:
+                return
+        make_passes(self.engine, requests, prefetches)
+
+    def _next_round(self) -> tuple[dict[Hashable, Job], list[Job]] | None:
+        """Wait for work; return the queue whose jobs are next, and these jobs in order.
+
+        Requests come first, prefetches only if there is no request. Dropped jobs are closed here. If the scheduler is
+        closed, all jobs are closed and end with NoRoom. None after that, or after the idle time without a job; then the
+        thread is to end.
         """
         while True:
             with self._change:
@@ -282,48 +331,23 @@ class Scheduler:
                 dropped, self._dropped = self._dropped, []
                 ended = self._clear() if self.closed else []
                 queue = self._requests or self._prefetches
-                if not queue and not dropped and not ended:
+                jobs = list(queue.values())
+                if not jobs and not dropped and not ended:
                     self._thread = None
                     return None
-                client = next(iter(queue), None)
-                job = queue.get(client)
-            for each in (*dropped, *ended):
-                _close(each)
-            for each in ended:
-                _end(each, NoRoom(ENDING))
-            if job is not None:
-                return queue, client, job
+            for job in (*dropped, *ended):
+                job.close(lambda job: make_pass(self.engine, [job]))
+            for job in ended:
+                job.end(NoRoom(ENDING))
+            if jobs:
+                return queue, jobs
 
-
-def _step(job: _Job) -> tuple[bool, Exception | None]:
-    """Run one step and pass its result to `on_step`; return whether the job has ended, and its error if one was raised.
-
-    An error of `on_step` counts as one of the step.
-    """
-    try:
-        result = next(job.steps, _EXHAUSTED)
-        if result is not _EXHAUSTED:
-            job.on_step(result)
-    except Exception as error:
-        return True, error
-    return result is _EXHAUSTED, None
-
-
-def _close(job: _Job) -> None:
-    """Close the job's steps if they are a generator; log an error, which must not end the thread for other clients."""
-    try:
-        if isinstance(job.steps, Generator):
-            job.steps.close()
-    except Exception:
-        logging.getLogger(__name__).exception("The steps of a request could not be closed.")
-
-
-def _end(job: _Job, error: Exception | None) -> None:
-    """Call the job's `on_end`; log an error, which must not end the thread for other clients."""
-    try:
-        job.on_end(error)
-    except Exception:
-        logging.getLogger(__name__).exception("The client could not be told that its request has ended.")
+    def _clear(self) -> list[Job]:
+        """Empty both queues, requests and prefetches; return their jobs. The caller must hold the lock."""
+        jobs = [*self._requests.values(), *self._prefetches.values()]
+        self._requests.clear()
+        self._prefetches.clear()
+        return jobs
 
 
 @atexit.register

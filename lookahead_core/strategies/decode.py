@@ -53,9 +53,10 @@ def advance_in_one_pass(continuations: Sequence[Continuation], engine: Engine) -
 def _evaluate_and_accept(continuations: Sequence[Continuation], engine: Engine) -> list[Node]:
     """Evaluate the continuations' nodes and drafts, let each continuation accept drafts, and record the pass.
 
-    Its cost is recorded in `engine.pass_costs`, unless it prefilled more than one token of a text. Returns the rejected
-    draft nodes that were in the tree before, without a prediction and without a cache slot: they stay in the tree, and
-    the caller frees the slots that the pass gave them. Other rejected nodes are left to `_remove`.
+    Its cost is recorded in `engine.pass_costs`, unless it prefilled more than one token of a text or was shared, see
+    `NodeScores.shared`. Returns the rejected draft nodes that were in the tree before, without a prediction and without
+    a cache slot: they stay in the tree, and the caller frees the slots that the pass gave them. Other rejected nodes
+    are left to `_remove`.
     """
     started = time.perf_counter()
     # A pass that prefills a prompt says nothing about the cost of a pass.
@@ -73,7 +74,7 @@ def _evaluate_and_accept(continuations: Sequence[Continuation], engine: Engine) 
     pass_started = time.perf_counter()
     scores = _score(engine, continuations, list(dict.fromkeys(nodes)))
     accepted = {id(one): one.accepted_greedily(scores) for one in continuations if one.is_greedy}
-    seconds = time.perf_counter() - pass_started
+    seconds = time.perf_counter() - pass_started - scores.waited
     if greedy := [node for path in accepted.values() for node in path]:
         scores.store_predictions(greedy)
     for continuation in continuations:
@@ -81,9 +82,9 @@ def _evaluate_and_accept(continuations: Sequence[Continuation], engine: Engine) 
             accepted[id(continuation)] = continuation.choose_and_accept(scores)
     for continuation in continuations:
         continuation.note_pass(accepted[id(continuation)], scores, seconds)
-    if is_decoding_pass:
+    if is_decoding_pass and not scores.shared:
         # Drafting and predictions are part of a pass's cost: fewer passes need them less often.
-        engine.pass_costs.record(len(scores.nodes), time.perf_counter() - started)
+        engine.pass_costs.record(len(scores.nodes), time.perf_counter() - started - scores.waited)
     return [node for node in reused if node.prediction is None]
 
 

@@ -304,7 +304,7 @@ def test_everything_that_an_engine_does_is_done_in_the_schedulers_thread(tiny_mo
     assert leaf.depth == head.depth + 3
     scheduler.free([leaf])
     scheduler.compact(document.tree)
-    names = {"prefill", "nodes_to_prefill", "score", "evaluate", "free", "compact"}
+    names = {"prefill", "nodes_to_prefill", "score", "free", "compact"}
     assert names <= {name for name, _ in engine.asked}
     assert {thread for name, thread in engine.asked if name in names} == {"scheduler"}
     for name in ("pass_costs", "passes", "batch_invariant_rows"):
@@ -332,11 +332,11 @@ def test_an_unused_scheduler_can_be_closed_and_one_can_be_closed_from_within(
 def test_an_error_of_the_engine_is_raised_where_the_scheduler_was_called(
     tiny_model: Model, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(nodes: Sequence[Any]) -> torch.Tensor:
+    def fail(nodes: Sequence[Any], hidden: bool = False) -> torch.Tensor:
         raise AttributeError("an error of the engine")
 
     document = Document(replace(tiny_model, engine=scheduler), "The")
-    monkeypatch.setattr(scheduler.engine, "evaluate", fail)
+    monkeypatch.setattr(scheduler.engine, "score", fail)
     with pytest.raises(AttributeError, match="an error of the engine"):
         document.predict()
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from lookahead_core import Document, Model, load_model
+from lookahead_core.engines.engine import NodeScores
 from lookahead_core.tree import Node
 from tests.support.scripted_model import parrot
 
@@ -84,6 +85,10 @@ class EngineWithHook:
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         self.before()
         return self.engine.evaluate(nodes)
+
+    def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
+        self.before()
+        return self.engine.score(nodes, hidden=hidden)
 
     def prefill(self, nodes: Sequence[Node]) -> None:
         self.before()

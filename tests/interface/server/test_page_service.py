@@ -537,15 +537,15 @@ def test_an_error_of_the_model_is_a_general_sentence_without_details(
 ) -> None:
     engine = service.loader.scheduler.engine
     calls: list[int] = []
-    plain = engine.evaluate
+    plain = engine.score
 
-    def fail(nodes: Any) -> Any:
+    def fail(nodes: Any, hidden: bool = False) -> Any:
         calls.append(len(nodes))
         if len(calls) == 3:
             raise RuntimeError("inner workings")
-        return plain(nodes)
+        return plain(nodes, hidden=hidden)
 
-    monkeypatch.setattr(engine, "evaluate", fail)
+    monkeypatch.setattr(engine, "score", fail)
     page = Page(service)
     news = asyncio.run(page.ask("The sea and", depth=8))
     assert (news[-1]["state"], news[-1]["sentence"]) == ("error", UNEXPECTED)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from lookahead_core.tree import Node
 from tests.support import browser as browsers
 from tests.support.browser import Visit
 from tests.support.witness import REFUSAL, EngineWithHook, rows_of, talker
@@ -21,19 +20,10 @@ WAITS = "Branch 2 is inserted as soon as it is complete"
 
 
 class EngineWithFirstRows(EngineWithHook):
-    """Calls `before` where rows begin to grow, and not for their first tokens."""
+    """Calls `before` before passes in which all five rows grow, and not before those of their first tokens."""
 
-    def evaluate(self, nodes: Any) -> Any:
-        return self.engine.evaluate(nodes)
-
-    def prefill(self, nodes: Any) -> None:
-        self.engine.prefill(nodes)
-
-    def roll_out(self, nodes: Any, depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
-        for level, frontier in enumerate(self.engine.roll_out(nodes, depth, stop)):
-            if level:
-                self.before()
-            yield frontier
+    def score(self, nodes: Any, *, hidden: bool = False) -> Any:
+        return super().score(nodes, hidden=hidden) if len(nodes) >= 5 else self.engine.score(nodes, hidden=hidden)
 
 
 @dataclass

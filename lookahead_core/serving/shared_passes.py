@@ -1,0 +1,147 @@
+"""Forward passes that serve several suspended jobs of the scheduler."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from lookahead_core.engines.engine import Engine
+from lookahead_core.serving.job import Job, PassRequest
+from lookahead_core.tree import Node
+
+MAX_ROWS = 64
+"""Nodes of different jobs in one pass at most. Larger passes cost in proportion to their nodes, so that nothing is
+saved, and a job that comes meanwhile would wait longer. A request with more nodes has a pass of its own."""
+READ_CHUNK = 64
+"""Tokens in a pass that prefills a text while other jobs need scores: they wait for one such pass at a time."""
+READ_TURN = 1.0
+"""Seconds of passes in which one job prefills its text before it is another one's turn: of two long texts the first
+should not end as late as the second, and a short text should not wait for the end of a very long one."""
+FREE = 1.02
+"""A pass takes up nodes of prefetches if its estimated cost is at most this times the cost without them."""
+
+
+def make_passes(engine: Engine, requests: Sequence[Job], prefetches: Sequence[Job]) -> None:
+    """Make the passes for which these jobs are suspended: all passes for scores of requests, and a part of one text.
+
+    That is a chunk of READ_CHUNK tokens if others need scores. Prefetches wait if there are requests, except those that
+    a pass takes up at no cost, see FREE; if there are none, one pass is made for them. Jobs that are dropped meanwhile
+    are left out.
+    """
+    waiting = requests or prefetches
+    reading = [job for job in waiting if reads(engine, job.pending)]
+    groups = list(grouped(engine, [job for job in waiting if job not in reading]))
+    if not requests:
+        groups = groups[:1]
+    elif groups:
+        groups[-1] += _free(engine, groups[-1], prefetches)
+    for group in groups:
+        if jobs := [job for job in group if not job.dropped]:
+            make_pass(engine, jobs)
+    if reading:
+        reader = min(reading, key=lambda job: (job.pass_seconds // READ_TURN, job.number))
+        if groups and not reader.dropped:
+            read_chunk(engine, reader)
+        elif not reader.dropped:
+            make_pass(engine, [reader])
+
+
+def row_count(engine: Engine, nodes: Sequence[Node]) -> int:
+    """Return how many nodes a pass for the scores of `nodes` computes: they, and their ancestors outside the cache."""
+    computed: set[Node] = set()
+    for node in sorted(nodes, key=lambda node: -node.depth):
+        if node not in computed:
+            computed.update([node, *engine.nodes_to_prefill(node)])
+    return len(computed)
+
+
+def reads(engine: Engine, request: PassRequest) -> bool:
+    """Whether a request prefills a text: only that, or before its scores more than READ_CHUNK tokens."""
+    return request.prefill or (request.chunks > 0 and len(engine.nodes_to_prefill(request.nodes[0])) > READ_CHUNK)
+
+
+def grouped(engine: Engine, jobs: Sequence[Job]) -> Iterator[list[Job]]:
+    """Yield the jobs, which wait for scores, in order, in groups whose requests together have at most MAX_ROWS rows.
+
+    A job with more rows is a group of its own. In engines whose rows' bits depend on the size of a pass beyond
+    `batch_invariant_rows`, that number is the limit if it is lower.
+    """
+    most = min(MAX_ROWS, engine.batch_invariant_rows or MAX_ROWS)
+    group: list[Job] = []
+    rows = 0
+    for job in jobs:
+        more = row_count(engine, job.pending.nodes)
+        if group and rows + more > most:
+            yield group
+            group, rows = [], 0
+        group.append(job)
+        rows += more
+    if group:
+        yield group
+
+
+def _free(engine: Engine, group: Sequence[Job], prefetches: Sequence[Job]) -> list[Job]:
+    """Return those prefetches whose nodes the pass of a group can take up at no cost, see FREE."""
+    rows = sum(row_count(engine, job.pending.nodes) for job in group)
+    allowed = FREE * engine.pass_costs.cost(rows)
+    free = []
+    for job in prefetches:
+        more = rows + row_count(engine, job.pending.nodes)
+        if not job.pending.prefill and more <= MAX_ROWS and engine.pass_costs.cost(more) <= allowed:
+            free.append(job)
+            rows = more
+    return free
+
+
+def make_pass(engine: Engine, jobs: Sequence[Job]) -> None:
+    """Answer the requests of these jobs by one pass, and add to each job its share of the seconds, by its rows.
+
+    If the pass raises an error, each request has a pass of its own, and only those that raise again get an error: an
+    engine may have room for each of them, but not for all at once. A request with `prefill` must be alone.
+    """
+    requests = [job.pending for job in jobs]
+    rows = [row_count(engine, request.nodes) for request in requests]
+    started = time.perf_counter()
+    try:
+        _compute(engine, requests)
+    except Exception as error:
+        if len(requests) > 1:
+            for job in jobs:
+                make_pass(engine, [job])
+            return
+        requests[0].error = error
+    seconds = time.perf_counter() - started
+    for job, request, count in zip(jobs, requests, rows, strict=True):
+        job.pass_seconds += seconds * count / sum(rows)
+        request.seconds, request.shared, request.done = seconds, len(requests) > 1, True
+
+
+def read_chunk(engine: Engine, job: Job) -> None:
+    """Prefill READ_CHUNK tokens of a text for a job whose request `reads`, which goes on waiting for all others."""
+    request, started = job.pending, time.perf_counter()
+    nodes = request.nodes if request.prefill else engine.nodes_to_prefill(request.nodes[0])
+    try:
+        engine.prefill(nodes[:READ_CHUNK])
+    except Exception as error:
+        request.error = error
+    job.pass_seconds += time.perf_counter() - started
+    request.chunks -= 1
+    if request.prefill:
+        request.nodes = nodes[READ_CHUNK:]
+    request.done = request.error is not None or not request.nodes
+
+
+def _compute(engine: Engine, requests: Sequence[PassRequest]) -> None:
+    """Make the pass, and set `scores` of each request; raises the engine's error."""
+    if requests[0].prefill:
+        engine.prefill(requests[0].nodes)
+        return
+    hidden = any(request.hidden for request in requests)
+    nodes = list(dict.fromkeys(node for request in requests for node in request.nodes))
+    scores = engine.score(nodes, hidden=hidden)
+    for request in requests:
+        own = list(dict.fromkeys(request.nodes))
+        with torch.inference_mode():
+            request.scores = scores if len(requests) == 1 else scores.part(own, hidden=request.hidden)
