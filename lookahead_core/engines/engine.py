@@ -138,7 +138,7 @@ class NodeScores:
         self.logits = logits
         self.hidden = hidden
         self.shared = False
-        """Whether the pass that computed the scores served other requests of a scheduler too."""
+        """Whether the pass that computed the scores computed others too, so that its duration is not their cost."""
         self.waited = 0.0
         """Seconds that the caller of `Engine.score` waited beside the pass, while a scheduler did other work."""
         self._rows = LogitRows(logits)
@@ -155,16 +155,20 @@ class NodeScores:
             return parts[0]
         vectors = [part.hidden for part in parts if part.hidden is not None]
         hidden = torch.cat(vectors) if len(vectors) == len(parts) else None
-        return cls([node for part in parts for node in part.nodes], torch.cat([part.logits for part in parts]), hidden)
+        whole = cls([node for part in parts for node in part.nodes], torch.cat([part.logits for part in parts]), hidden)
+        whole.shared = any(part.shared for part in parts)
+        return whole
 
     def part(self, nodes: Sequence[Node], *, hidden: bool) -> NodeScores:
         """Return the scores of some of the nodes as an object of its own, with hidden states if `hidden` and present.
 
-        Its rows are in the order of `nodes`, which must be without repetitions, and are copied.
+        Its rows are in the order of `nodes`, which must be without repetitions.
         """
         rows = [self._row_of[node] for node in nodes]
         vectors = self.hidden[rows] if hidden and self.hidden is not None else None
-        return NodeScores(nodes, self.logits[rows], vectors)
+        part = NodeScores(nodes, self.logits_of(nodes), vectors)
+        part.shared = True
+        return part
 
     @functools.cached_property
     def best_tokens(self) -> list[int]:

@@ -38,8 +38,6 @@ class PassRequest:
     error: Exception | None = None
     seconds: float = 0.0
     """The duration of the pass, when it was made."""
-    shared: bool = False
-    """Whether the pass served other jobs too."""
 
     @property
     def frontier(self) -> Sequence[Node]:

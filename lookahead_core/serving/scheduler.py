@@ -191,7 +191,6 @@ class Scheduler:
         request = PassRequest(nodes, hidden=hidden, chunks=chunks)
         job.wait_for(request)
         assert request.scores is not None
-        request.scores.shared = request.shared
         request.scores.waited = time.perf_counter() - started - request.seconds
         return request.scores
 
@@ -279,14 +278,22 @@ class Scheduler:
 
     def _work(self) -> None:
         """Make rounds until there is no more work: the scheduler's thread."""
-        while (round_ := self._next_round()) is not None:
-            queue, jobs = round_
-            for job in jobs:
-                if queue is self._prefetches and self._requests:
-                    break
-                if not job.waits and not job.dropped:
-                    self._run(queue, job)
-            self._make_passes()
+        while self._make_round():
+            pass  # no job and so no document is referred to while the thread waits for work
+
+    def _make_round(self) -> bool:
+        """Wait for jobs, run each until it needs a pass, and make passes; False if the thread is to end."""
+        found = self._next_round()
+        if found is None:
+            return False
+        queue, jobs = found
+        for job in jobs:
+            if queue is self._prefetches and self._requests:
+                break
+            if not job.waits and not job.dropped:
+                self._run(queue, job)
+        self._make_passes()
+        return True
 
     def _run(self, queue: dict[Hashable, Job], job: Job) -> None:
         """Run a job until it needs a pass or has ended a step, and put it at the end of its queue, or end it.

@@ -115,7 +115,7 @@ def make_pass(engine: Engine, jobs: Sequence[Job]) -> None:
     seconds = time.perf_counter() - started
     for job, request, count in zip(jobs, requests, rows, strict=True):
         job.pass_seconds += seconds * count / sum(rows)
-        request.seconds, request.shared, request.done = seconds, len(requests) > 1, True
+        request.seconds, request.done = seconds, True
 
 
 def read_chunk(engine: Engine, job: Job) -> None:
