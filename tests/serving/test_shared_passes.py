@@ -200,7 +200,7 @@ def test_a_short_text_does_not_wait_for_the_end_of_a_very_long_one(
     shared: Model, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_passes, "READ_TURN", 1e-9)
-    texts = {"long": "sea " * 260, "short": "The keeper saw it. " * 8, "typing": "A boat"}
+    texts = {"long": "sea " * 420, "short": "The keeper saw it. " * 8, "typing": "A boat"}
     documents = {name: Document(shared, text) for name, text in texts.items()}
     missing = {name: len(recorder.nodes_to_prefill(document.head)) for name, document in documents.items()}
     assert READ_CHUNK < missing["short"] < missing["long"] / 3, missing
@@ -211,7 +211,7 @@ def test_a_short_text_does_not_wait_for_the_end_of_a_very_long_one(
         if name == "short":
             left.append(len(recorder.nodes_to_prefill(documents["long"].head)))
 
-    depths = {"long": 2, "short": 2, "typing": 20}
+    depths = {"long": 2, "short": 2, "typing": 30}
     for answers in together(shared, {name: steps(name, depth) for name, depth in depths.items()}):
         assert answers.last().result.branches
     assert 0 < left[0] < missing["long"], "both were read in turns"
@@ -220,11 +220,15 @@ def test_a_short_text_does_not_wait_for_the_end_of_a_very_long_one(
 def test_texts_are_read_one_after_the_other_in_large_passes_if_nobody_needs_scores(
     shared: Model, recorder: Recorder
 ) -> None:
-    texts = [f"{index} " + "sea " * 120 for index in range(3)]
-    for answers in together(shared, lookaheads(shared, texts)):
-        assert answers.last().result.branches
-    assert len(recorder.scored[0]) == 1 and not recorder.prefilled[:1], "the first text has one pass"
-    assert all(size <= READ_CHUNK for size in recorder.prefilled)
+    documents = [Document(shared, f"{index} " + "sea " * 120) for index in range(3)]
+
+    def steps(document: Document) -> Iterator[Any]:
+        yield shared.engine.evaluate([document.head])
+
+    for answers in together(shared, {document: steps(document) for document in documents}):
+        assert answers.last().shape[0] == 1
+    assert not recorder.prefilled, "each text has one pass"
+    assert [[node.tree for node in nodes] for nodes in recorder.scored] == [[document.tree] for document in documents]
 
 
 def suspended(nodes: Sequence[Node], **options: Any) -> Job:
