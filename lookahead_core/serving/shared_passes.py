@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.engines.engine import Engine
 from lookahead_core.serving.job import Job, PassRequest
 from lookahead_core.tree import Node
@@ -62,13 +63,22 @@ def reads(engine: Engine, request: PassRequest) -> bool:
     return request.prefill or (request.chunks > 0 and len(engine.nodes_to_prefill(request.nodes[0])) > READ_CHUNK)
 
 
-def grouped(engine: Engine, jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    """Yield the jobs, which wait for scores, in order, in groups whose requests together have at most MAX_ROWS rows.
+def most_rows(engine: Engine) -> int:
+    """Return the most rows of a pass that several jobs share: MAX_ROWS, or `batch_invariant_rows` if that is lower.
 
-    A job with more rows is a group of its own. In engines whose rows' bits depend on the size of a pass beyond
-    `batch_invariant_rows`, that number is the limit if it is lower.
+    0 for an engine with a dispatcher, whose tasks are each dispatched for one visitor.
     """
-    most = min(MAX_ROWS, engine.batch_invariant_rows or MAX_ROWS)
+    if dispatcher_of(engine) is not None:
+        return 0
+    return min(MAX_ROWS, engine.batch_invariant_rows or MAX_ROWS)
+
+
+def grouped(engine: Engine, jobs: Sequence[Job]) -> Iterator[list[Job]]:
+    """Yield the jobs, which wait for scores, in order, in groups whose requests have at most `most_rows` together.
+
+    A job with more rows is a group of its own.
+    """
+    most = most_rows(engine)
     group: list[Job] = []
     rows = 0
     for job in jobs:
@@ -89,7 +99,7 @@ def _free(engine: Engine, group: Sequence[Job], prefetches: Sequence[Job]) -> li
     free = []
     for job in prefetches:
         more = rows + row_count(engine, job.pending.nodes)
-        if not job.pending.prefill and more <= MAX_ROWS and engine.pass_costs.cost(more) <= allowed:
+        if not job.pending.prefill and more <= most_rows(engine) and engine.pass_costs.cost(more) <= allowed:
             free.append(job)
             rows = more
     return free

@@ -263,6 +263,21 @@ def test_a_pass_takes_up_prefetches_that_add_nothing_to_its_cost(
         job.close(lambda job: make_pass(recorder, [job]))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("limit", "value"), [("dispatcher", object()), ("batch_invariant_rows", 9)])
+def test_jobs_share_no_pass_that_is_dispatched_for_one_of_them_or_that_would_change_bits(
+    tiny_model: Model, recorder: Recorder, limit: str, value: object
+) -> None:
+    heads = [Document(tiny_model, text).head for text in TEXTS]
+    tiny_model.engine.evaluate(heads)
+    setattr(recorder, limit, value)
+    jobs = [suspended([head.tree.expand(head, token) for token in range(5)]) for head in heads]
+    make_passes(recorder, jobs[:2], jobs[2:])  # type: ignore[arg-type]
+    assert [job.waits for job in jobs] == [False, False, True, True]
+    assert [len(nodes) for nodes in recorder.scored] == [5, 5]
+    for job in jobs:
+        job.close(lambda job: make_pass(recorder, [job]))  # type: ignore[arg-type]
+
+
 def test_prefetches_make_one_pass_at_a_time(tiny_model: Model, recorder: Recorder) -> None:
     heads = [Document(tiny_model, text).head for text in TEXTS]
     tiny_model.engine.evaluate(heads)
