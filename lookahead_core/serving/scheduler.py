@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from lookahead_core.engines.dispatch import LookaheadDispatcher, dispatcher_of
 from lookahead_core.engines import engine as base
+from lookahead_core.engines.dispatch import LookaheadDispatcher, dispatcher_of
 from lookahead_core.engines.engine import Engine, NodeScores, next_logprobs
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import NoRoom
