@@ -15,7 +15,7 @@ const WORD_RESTS = 400;  // milliseconds after the last key in its field
 const MODES = {
   likely: 'Most likely: the likeliest next tokens, each continued by its likeliest way on.',
   every_level: 'Every level: the branches split at each token of the first levels.',
-  forks: 'Forks: rows part where the model hesitates between likely tokens (15 % or more each), at the beginning or within the row, so their first tokens may be the same. There may be fewer rows.',
+  forks: 'Forks: rows part where a second token has 15 % or more; their first tokens may be the same.',
   best_first: 'Best first: the likeliest whole branches that a limited search finds.',
   sampled: 'Sampled: branches drawn at random with the model’s odds, as a chat draws its answers.',
   diverse: 'Diverse: likely branches that share few words and little meaning.',
