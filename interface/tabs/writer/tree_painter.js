@@ -1,13 +1,11 @@
 // A laid out tree as SVG elements. Elements of nodes are used again, so that the focus stays; every text is set as text.
 /** @import {LaidLink, LaidNode, TreeLayout} from '../../web/core/types.d.ts' */
-import {FIGURE_GAP, FIGURE_SIZE, LABEL_INSET, LABEL_SIZE} from '../../web/core/tree_layout.js';
+import {FIGURE_SIZE, LABEL_SIZE} from '../../web/core/tree_layout.js';
 import {find, setAttribute, setText} from '../../web/ui/elements.js';
-import {linkShape, pixels, riverRectangles} from '../../web/core/tree_shapes.js';
+import {linkShape, pixels, riverRectangles, textPositions} from '../../web/core/tree_shapes.js';
 import {nodeName} from '../../web/core/tree_sentences.js';
 
 const NAMESPACE = 'http://www.w3.org/2000/svg';
-const HIT_HEIGHT = 24;   // pixels of a node that a pointer finds
-
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes */
 
 /** @type {(name: string, attributes?: Attributes, ...children: Element[]) => SVGElement} */
@@ -84,18 +82,23 @@ const streamOf = ({node}, {x, y, width, height, bar}) => makeSvg('rect', {
 });
 
 const makeNode = () => makeSvg('g', {class: 'node', role: 'treeitem', tabindex: -1}, makeSvg('rect', {class: 'hit'}),
-  makeSvg('text', {'aria-hidden': 'true', 'font-size': LABEL_SIZE}, makeSvg('tspan', {class: 'node-label'}), makeSvg('tspan', {class: 'node-odds', dx: FIGURE_GAP, 'font-size': FIGURE_SIZE})));
+  makeSvg('text', {'aria-hidden': 'true', 'font-size': LABEL_SIZE}, makeSvg('tspan', {class: 'node-label'}), makeSvg('tspan', {class: 'node-odds', 'font-size': FIGURE_SIZE})));
 
 /** @type {(element: SVGElement, laid: LaidNode) => void} */
 function paintNode(element, laid) {
-  const {node, depth, x, y, width, label, figure} = laid, {state, here, inert, key, text, odds} = node;
+  const {node, depth, x, y, width, height, label, figure} = laid, at = textPositions(laid), {state, here, inert, key, text, odds} = node;
   setAttributes(element, {
     'data-key': key, 'data-state': state, 'data-here': here, 'data-inert': inert, 'data-text': text, 'data-p': odds?.p,
     'data-clicks': Boolean(node.piece || node.goal !== undefined), 'aria-level': depth + 1, 'aria-label': nodeName(node),
     'aria-current': here,
   });
-  setAttributes(find(element, '.hit', SVGElement), {x: pixels(x), y: pixels(y - HIT_HEIGHT / 2), width: pixels(width), height: HIT_HEIGHT});
-  setAttributes(find(element, 'text', SVGElement), {x: pixels(x + LABEL_INSET), y: pixels(y + LABEL_SIZE / 3)});
-  setText(find(element, '.node-label', SVGElement), label);
-  setText(find(element, '.node-odds', SVGElement), figure);
+  setAttributes(find(element, '.hit', SVGElement), {x: pixels(x), y: pixels(y - height / 2), width: pixels(width), height: pixels(height)});
+  setLine(find(element, '.node-label', SVGElement), label, at.x, at.label);
+  setLine(find(element, '.node-odds', SVGElement), figure, at.x, at.figure);
+}
+
+/** @type {(line: SVGElement, text: string, x: number, y: number) => void} */
+function setLine(line, text, x, y) {
+  setAttributes(line, {x: pixels(x), y: pixels(y)});
+  setText(line, text);
 }

@@ -2,6 +2,7 @@
 /** @import {BranchViewElement, Choice, ChoiceSource, LaidNode, StoredSettings, TreeNode} from '../../web/core/types.d.ts' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
+import {OVERVIEW, READABLE} from '../../web/core/tree_scale.js';
 import {SeenViews} from '../../web/core/seen_views.js';
 import {TreeInput} from './tree_input.js';
 import {TreePainter} from './tree_painter.js';
@@ -110,6 +111,7 @@ export class TreeView extends EventTarget {
     branches.addEventListener('enter', event => { if (!panel.hidden && this.input.focusFirst()) event.preventDefault(); });
     panel.addEventListener('change', () => {
       this.#centred = '';
+      this.viewport.release();
       this.#changed();
     });
     /** @type {(selector: string, run: () => void) => void} */
@@ -164,7 +166,7 @@ export class TreeView extends EventTarget {
     const layout = layoutTree(this.#tree(draft), {river: this.#river}), {svg, painter, viewport, input} = this;
     const focused = input.hasFocus;
     painter.paint(layout);
-    viewport.resize(layout.width, layout.height);
+    viewport.resize(layout, this.session.checked ? OVERVIEW : READABLE);
     const sentence = this.#sentence(layout.nodes), here = hereIn(layout.nodes);
     setAttribute(svg, 'aria-label', `${this.session.checked ? 'The session' : 'The branches'} as a ${this.#river ? 'river' : 'tree'}: ${sentence}`);
     setText(find(this.panel, '.tree-says'), sentence);

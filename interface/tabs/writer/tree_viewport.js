@@ -1,17 +1,21 @@
 // Pan and zoom of a drawing: it is scrolled by the browser, dragged by a mouse, and zoomed by its size.
+/** @import {Size} from '../../web/core/tree_scale.js' */
+import {READABLE, fittingScale} from '../../web/core/tree_scale.js';
+
 const LEAST = 0.1;
 const MOST = 4;
 const STEP = 1.25;       // of a key or a button
 const WHEEL = 0.0025;    // of the logarithm of the scale, a pixel of the wheel
-const READABLE = 0.8;    // the least scale at which a drawing is shown at first
 const STILL = 5;         // pixels that a pointer may move and still click
 const LINE = 16;         // pixels of a line, for wheels that count lines
 
 export class TreeViewport {
   scale = 1;
-  #width = 1;
-  #height = 1;
+  /** @type {Size | null} */
+  #drawing = null;
+  #least = READABLE;
   #chosen = false;    // whether a person has chosen the scale
+  #fits = false;      // whether all is to be seen, however small
   /** @type {{x: number, y: number, left: number, top: number, moved: boolean} | null} */
   #drag = null;
 
@@ -26,6 +30,7 @@ export class TreeViewport {
     scroll.addEventListener('pointerdown', event => this.#onDown(event));
     scroll.addEventListener('pointermove', event => this.#onMove(event));
     for (const name of ['pointerup', 'pointercancel']) scroll.addEventListener(name, () => this.#onUp());
+    new ResizeObserver(() => this.#follow()).observe(scroll);
     // A drag ends with a click, which is none.
     scroll.addEventListener('click', event => {
       if (this.#drag?.moved) event.stopPropagation();
@@ -34,23 +39,28 @@ export class TreeViewport {
   }
 
   /**
-   * Take the size of a drawing. Its scale stays as a person has chosen it; else it is as large as all of it fits, within
-   * what can be read.
-   * @param {number} width
-   * @param {number} height
+   * Take the size of a drawing. Its scale stays as a person has chosen it; else it is as large as all of it fits, but at least
+   * `least`.
+   * @param {Size} drawing
+   * @param {number} least
    */
-  resize(width, height) {
-    [this.#width, this.#height] = [width, height];
-    if (!this.#chosen) this.scale = Math.min(1, Math.max(READABLE, this.#fittingScale));
+  resize(drawing, least) {
+    this.#drawing = drawing;
+    this.#least = this.#fits ? LEAST : least;
+    this.#follow();
     this.#apply();
   }
 
-  /** Show all of the drawing. */
+  /** Show all of the drawing, also of what it becomes. */
   fit() {
-    this.#chosen = true;
-    this.scale = Math.min(1, Math.max(LEAST, this.#fittingScale));
-    this.#apply();
+    this.#fits = true;
+    this.#chosen = false;
+    this.#least = LEAST;
+    this.#follow();
   }
+
+  /** The drawing shows other things: a scale that was chosen for the one before counts no longer. */
+  release() { this.#fits = this.#chosen = false; }
 
   /** @param {'in' | 'out'} direction */
   step(direction) {
@@ -68,11 +78,18 @@ export class TreeViewport {
     this.scroll.scrollTo(x * this.scale - clientWidth / 3, y * this.scale - clientHeight / 2);
   }
 
-  get #fittingScale() { return Math.min(this.scroll.clientWidth / this.#width, this.scroll.clientHeight / this.#height); }
+  /** Fit the drawing into its area, unless a person has chosen a scale. */
+  #follow() {
+    const {clientWidth: width, clientHeight: height} = this.scroll;
+    if (this.#chosen || !this.#drawing || !width) return;
+    this.scale = fittingScale(this.#drawing, {width, height}, this.#least);
+    this.#apply();
+  }
 
   #apply() {
-    this.svg.style.width = `${this.#width * this.scale}px`;
-    this.svg.style.height = `${this.#height * this.scale}px`;
+    const {width, height} = this.#drawing ?? {width: 1, height: 1};
+    this.svg.style.width = `${width * this.scale}px`;
+    this.svg.style.height = `${height * this.scale}px`;
   }
 
   /**
@@ -85,6 +102,7 @@ export class TreeViewport {
     const scale = Math.min(MOST, Math.max(LEAST, this.scale * factor)), ratio = scale / this.scale;
     const left = (this.scroll.scrollLeft + x) * ratio - x, top = (this.scroll.scrollTop + y) * ratio - y;
     this.#chosen = true;
+    this.#fits = false;
     this.scale = scale;
     this.#apply();
     this.scroll.scrollTo(left, top);

@@ -5,20 +5,20 @@ import {labelWidth} from './label_width.js';
 import {nodeLabel} from './tree_sentences.js';
 
 export const LABEL_SIZE = 15;    // pixels of the labels' font
-export const FIGURE_SIZE = 12;   // of the odds beside them
-export const FIGURE_GAP = 6;     // pixels between a label and its odds
+export const FIGURE_SIZE = 13;   // of the odds below them
 export const LABEL_INSET = 2;    // from a node's left edge
-const HEIGHT = 28;               // of a node's row
-const COLUMN_GAP = 32;           // between two columns, where the links are
-const SIBLING_GAP = 4;           // between two rivers, one above the other
-const MARGIN = 16;
-const FULL_RIVER = 112;          // the width of a river of probability 1
+const TEXT_ROOM = 17;            // above a node's line or river for its label, and as much below for its odds
+const COLUMN_GAP = 24;           // between two columns, where the links are
+const SIBLING_GAP = 4;           // between two nodes, one above the other
+const MARGIN = 12;
+const FULL_RIVER = 80;           // the width of a river of probability 1
 
 /** @typedef {{top: number[], bottom: number[]}} Contour the edges of a subtree in each column, from its root's on */
 
 /**
  * Lay out a tree, or a river: then the width of each node is its probability, and the widths of a node's children add up to
- * the node's with everything else. Where a text has stood, the river is as wide as at the start again.
+ * the node's with everything else. Where a text has stood, the river is as wide as at the start again. The label of a node
+ * stands above its line or river, and its odds below.
  * @param {TreeNode} root
  * @param {{river?: boolean}} [options]
  * @returns {TreeLayout}
@@ -62,8 +62,8 @@ function measuredNodes(root, full) {
 function measuredNode({node, parent, flow}, full) {
   const out = node.reached && node.children.length ? full : flow;
   const label = nodeLabel(node), figure = node.odds ? formatPercent(node.odds) : '';
-  const width = 2 * LABEL_INSET + labelWidth(label, LABEL_SIZE) + (figure ? FIGURE_GAP + labelWidth(figure, FIGURE_SIZE) : 0);
-  const depth = parent ? parent.depth + 1 : 0, height = Math.max(HEIGHT, flow, out);
+  const width = 2 * LABEL_INSET + Math.max(labelWidth(label, LABEL_SIZE), labelWidth(figure, FIGURE_SIZE));
+  const depth = parent ? parent.depth + 1 : 0, height = Math.max(flow, out) + 2 * TEXT_ROOM;
   return {node, parent, depth, x: 0, right: 0, y: 0, label, figure, width, height, flow, out};
 }
 

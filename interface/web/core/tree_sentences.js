@@ -65,8 +65,9 @@ export function nodeSentence(node) {
 export function drawingSentence(nodes) {
   const count = (/** @type {TreeState} */ state) => nodes.filter(({node}) => node.state === state).length;
   const branches = nodes.filter(({node}) => node.state === 'end' || (node.state === 'ahead' && !node.children.length)).length;
-  const ahead = branches ? `${formatCount(branches, 'branch', 'branches')} of ${formatCount(count('ahead'), 'token')}` : 'No branches yet';
+  const tokens = formatCount(count('ahead'), 'token') + (branches > 1 ? ' together' : '');
+  const ahead = branches ? `${formatCount(branches, 'branch', 'branches')}, ${tokens}` : 'No branches yet';
   const past = [['chosen', count('chosen')], ['left behind', count('left')], ['seen and not taken', count('seen')]]
     .filter(([, number]) => number).map(([name, number]) => `${number} ${name}`);
-  return `${[ahead, ...past].join(', ')}.`;
+  return `${[ahead, past.join(', ')].filter(Boolean).join('; ')}.`;
 }

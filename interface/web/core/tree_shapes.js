@@ -1,6 +1,9 @@
 // The shapes that a laid out tree is drawn with, on the page and in files.
 /** @import {LaidLink, LaidNode, TreeState} from './types.d.ts' */
+import {LABEL_INSET, LABEL_SIZE} from './tree_layout.js';
 
+const LABEL_GAP = 4;        // pixels between a label's base line and the river below it
+const FIGURE_DROP = 13;     // from a river to the base line of the odds below it
 const UNKNOWN_WEIGHT = 2;   // of a line to a text whose odds are not known
 
 /** @typedef {{d: string, state: TreeState, filled: boolean, weight: number}} LinkShape a line of this weight, or a filled river */
@@ -34,13 +37,25 @@ function line(x0, edge, y0, x1, y1) {
 }
 
 /**
- * The rectangles of a node in a river: the river through its column, and a bar where the odds begin anew.
+ * The rectangles of a node in a river: the river through its column, and a bar where the odds begin anew. That of everything
+ * else is at least as long as its label.
  * @param {LaidNode} node
  * @returns {{x: number, y: number, width: number, height: number, bar: boolean}[]}
  */
-export function riverRectangles({node, x, right, y, flow, out}) {
+export function riverRectangles({node, x, right, y, flow, out, width}) {
   const inner = node.children.length > 0, through = inner ? out : flow;
-  const own = {x, y: y - through / 2, width: right - x, height: through, bar: false};
+  const length = node.state === 'rest' ? Math.max(right - x, width) : right - x;
+  const own = {x, y: y - through / 2, width: length, height: through, bar: false};
   const bar = {x: x - 3, y: y - out / 2, width: 3, height: out, bar: true};
   return node.reached && inner ? [own, bar] : [own];
+}
+
+/**
+ * Where the texts of a node begin: their left edge, and the base lines of the label and of the odds. They stand above and
+ * below the node's line or river; a label without odds, in a tree, beside its line.
+ * @param {Pick<LaidNode, 'x' | 'y' | 'flow' | 'out' | 'figure'>} node
+ */
+export function textPositions({x, y, flow, out, figure}) {
+  const half = Math.max(flow, out) / 2, beside = !half && !figure;
+  return {x: x + LABEL_INSET, label: beside ? y + LABEL_SIZE / 3 : y - half - LABEL_GAP, figure: y + half + FIGURE_DROP};
 }

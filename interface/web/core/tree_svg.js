@@ -1,8 +1,8 @@
 // A laid out tree as the text of an SVG file. The same layout and colours give the same bytes.
 /** @import {LaidLink, LaidNode, TreeColours, TreeLayout, TreeState} from './types.d.ts' */
-import {FIGURE_GAP, FIGURE_SIZE, LABEL_INSET, LABEL_SIZE} from './tree_layout.js';
+import {FIGURE_SIZE, LABEL_SIZE} from './tree_layout.js';
 import {escapeMarkup} from './markup.js';
-import {linkShape, pixels, riverRectangles} from './tree_shapes.js';
+import {linkShape, pixels, riverRectangles, textPositions} from './tree_shapes.js';
 
 const SERIF = "Georgia, 'Noto Serif', 'DejaVu Serif', serif";
 const FIGURE_STYLE = `font-family="system-ui, sans-serif" font-size="${FIGURE_SIZE}" font-weight="400"`;
@@ -57,11 +57,11 @@ const riverElements = (laid, colours) => riverRectangles(laid).map(({x, y, width
 export const opacityOf = state => (state === 'rest' || state === 'seen' ? 0.6 : state === 'ahead' ? 0.35 : 0.2);
 
 /** @type {(laid: LaidNode, colours: TreeColours) => string} */
-function nodeElement({node: {state, here}, x, y, label, figure}, colours) {
+function nodeElement(laid, colours) {
+  const {node: {state, here}, label, figure} = laid, at = textPositions(laid), x = pixels(at.x);
   const font = `font-family="${SERIF}" font-size="${LABEL_SIZE}" fill="${colours[INKS[state]]}"${here ? ' font-weight="700"' : ''}`;
   const halo = `stroke="${colours.paper}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"`;
   const style = (state === 'left' ? ' font-style="italic"' : '') + (state === 'chosen' ? ' text-decoration="underline"' : '');
-  const odds = figure && `<tspan dx="${FIGURE_GAP}" ${FIGURE_STYLE} fill="${colours.soft}">${escapeXml(figure)}</tspan>`;
-  const start = `x="${pixels(x + LABEL_INSET)}" y="${pixels(y + LABEL_SIZE / 3)}"`;
-  return `<text ${start} ${font} ${halo} xml:space="preserve"><tspan${style}>${escapeXml(label)}</tspan>${odds}</text>`;
+  const odds = figure && `<tspan x="${x}" y="${pixels(at.figure)}" ${FIGURE_STYLE} fill="${colours.soft}">${escapeXml(figure)}</tspan>`;
+  return `<text x="${x}" y="${pixels(at.label)}" ${font} ${halo} xml:space="preserve"><tspan${style}>${escapeXml(label)}</tspan>${odds}</text>`;
 }

@@ -49,9 +49,9 @@ test('a sentence says what a click does, and never that it does what it does not
 
 test('the sentence of a drawing counts what it shows', () => {
   const nodes = [['ahead', 3], ['left', 1], ['seen', 2], ['typed', 4]].flatMap(([state, count]) => Array.from({length: count}, () => ({node: node(state, 'x')})));
-  assert.equal(drawingSentence(nodes), '3 branches of 3 tokens, 1 left behind, 2 seen and not taken.');
-  assert.equal(drawingSentence(nodes.slice(0, 1)), '1 branch of 1 token.');
+  assert.equal(drawingSentence(nodes), '3 branches, 3 tokens together; 1 left behind, 2 seen and not taken.');
+  assert.equal(drawingSentence(nodes.slice(0, 1)), '1 branch, 1 token.');
   const inner = {node: node('ahead', 'x', {children: [node('end', '')]})}, end = {node: node('end', '')};
-  assert.equal(drawingSentence([inner, end, ...nodes.slice(0, 1)]), '2 branches of 2 tokens.');
+  assert.equal(drawingSentence([inner, end, ...nodes.slice(0, 1)]), '2 branches, 2 tokens together.');
   assert.equal(drawingSentence(nodes.slice(6)), 'No branches yet.');
 });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {layoutTree} from '../../../../interface/web/core/tree_layout.js';
-import {linkShape, pixels, riverRectangles} from '../../../../interface/web/core/tree_shapes.js';
+import {linkShape, pixels, riverRectangles, textPositions} from '../../../../interface/web/core/tree_shapes.js';
+import {labelWidth} from '../../../../interface/web/core/label_width.js';
 import {withDice} from '../../../support/scripts/dice.js';
 import {randomTree} from '../../../support/scripts/trees.js';
 
@@ -48,7 +49,7 @@ test('a river fills its column, and a bar stands where the odds begin anew', () 
     for (const laid of layoutTree(randomTree(dice), {river: true}).nodes) {
       const [own, bar] = riverRectangles(laid), inner = laid.node.children.length > 0;
       near(own.height, inner ? laid.out : laid.flow);
-      near(own.x + own.width, laid.right);
+      near(own.x + own.width, laid.node.state === 'rest' ? Math.max(laid.right, laid.x + laid.width) : laid.right);
       near(own.y + own.height / 2, laid.y);
       assert.equal(Boolean(bar), Boolean(inner && laid.node.reached));
       if (!bar) continue;
@@ -58,4 +59,48 @@ test('a river fills its column, and a bar stands where the odds begin anew', () 
       assert.ok(bar.bar && !own.bar);
     }
   });
+});
+
+// The boxes that the texts of a node fill, with the parts of letters below the base line.
+function textBoxes(laid) {
+  const {x, label, figure} = textPositions(laid), box = (text, size, base) => ({left: x, right: x + labelWidth(text, size), top: base - 0.8 * size, bottom: base + 0.2 * size});
+  return [box(laid.label, 15, label), ...(laid.figure ? [box(laid.figure, 13, figure)] : [])];
+}
+
+// The upper and lower edges of a link, point by point.
+function bandOf(link) {
+  const found = numbers(linkShape(link, true).d), [x0, top0, middle] = found, [x1, top1, bottom1, bottom0] = [found[6], found[7], found[8], found.at(-1)];
+  return Array.from({length: 21}, (_, step) => {
+    const t = step / 20, curve = (a, b, c, d) => (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t * t * c + t ** 3 * d;
+    return {x: curve(x0, middle, middle, x1), top: curve(top0, top0, top1, top1), bottom: curve(bottom0, bottom0, bottom1, bottom1)};
+  });
+}
+
+test('no river runs through a label or its odds', () => {
+  withDice(40, dice => {
+    const {nodes, links} = layoutTree(randomTree(dice), {river: true}), texts = nodes.flatMap(textBoxes);
+    const over = (box, {x, y, width, height}) => box.left < x + width && x < box.right && box.top < y + height - 0.01 && y + 0.01 < box.bottom;
+    for (const rectangle of nodes.flatMap(riverRectangles)) for (const box of texts) assert.ok(!rectangle.height || !over(box, rectangle), JSON.stringify([box, rectangle]));
+    for (const point of links.filter(({w1}) => w1).flatMap(bandOf)) {
+      for (const {left, right, top, bottom} of texts) assert.ok(point.x <= left || point.x >= right || point.top >= bottom || point.bottom <= top);
+    }
+  });
+});
+
+test('the texts of a node lie in its box, and the odds of everything else in its river', () => {
+  withDice(20, dice => {
+    for (const river of [false, true]) {
+      for (const laid of layoutTree(randomTree(dice), {river}).nodes) {
+        for (const {left, right, top, bottom} of textBoxes(laid)) {
+          assert.ok(left >= laid.x && right <= laid.x + laid.width && top >= laid.y - laid.height / 2 && bottom <= laid.y + laid.height / 2);
+          if (river && laid.node.state === 'rest') assert.ok(right <= laid.x + riverRectangles(laid)[0].width);
+        }
+      }
+    }
+  });
+});
+
+test('in a tree, a label without odds stands beside its line', () => {
+  const {label} = textPositions({x: 0, y: 100, flow: 0, out: 0, figure: ''});
+  assert.ok(label - 15 * 0.8 < 100 && label > 100);
 });

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+import {OVERVIEW, READABLE, fittingScale} from '../../../../interface/web/core/tree_scale.js';
+import {layoutTree} from '../../../../interface/web/core/tree_layout.js';
+import {Dice} from '../../../support/scripts/dice.js';
+
+test('all of a drawing is seen, unless it would be too small to read or larger than a class needs', () => {
+  const dice = new Dice(3), area = {width: 650, height: 330};
+  for (let turn = 0; turn < 300; turn += 1) {
+    const drawing = {width: 50 + dice.upTo(3000), height: 50 + dice.upTo(1500)}, scale = fittingScale(drawing, area, READABLE);
+    const fits = scale * drawing.width <= area.width + 1e-9 && scale * drawing.height <= area.height + 1e-9;
+    assert.ok(fits || scale === READABLE);
+    assert.ok(scale <= 1.6 && scale >= READABLE);
+    if (scale < 1.6 && fits) assert.ok(Math.max(scale * drawing.width / area.width, scale * drawing.height / area.height) > 0.999 || scale === READABLE);
+  }
+});
+
+test('a session may be drawn smaller than branches, and Fit smaller than both', () => {
+  const wide = {width: 3000, height: 100}, area = {width: 600, height: 300};
+  assert.deepEqual([fittingScale(wide, area, READABLE), fittingScale(wide, area, OVERVIEW), fittingScale(wide, area)], [0.8, 0.5, 0.2]);
+});
+
+// Five branches of five common words, as a drawn view of the page has them.
+function fiveBranches() {
+  const words = [' said', ' it', ' was', ' found', ' happy'], odds = {p: 0.077};
+  const chain = (row, index) => ({
+    key: `${row}/${index}`, text: words[index], state: 'ahead', odds, children: index < 4 ? [chain(row, index + 1)] : [], rest: null,
+  });
+  const rest = {key: 'rest', text: '', state: 'rest', odds: {p: 0.67}, children: [], rest: null};
+  return {key: 'here', text: ' and counted it. He', state: 'typed', odds: null, here: true, reached: true, rest: null, children: [...[0, 1, 2, 3, 4].map(row => chain(row, 0)), rest]};
+}
+
+test('five branches of five words are drawn with words of 18 pixels and odds of 15 in the panel of a small projector', () => {
+  const scale = fittingScale(layoutTree(fiveBranches()), {width: 655, height: 336}, READABLE);
+  assert.ok(15 * scale >= 18 && 13 * scale >= 15, String(scale));
+  const river = fittingScale(layoutTree(fiveBranches(), {river: true}), {width: 655, height: 336}, READABLE);
+  assert.ok(15 * river >= 16 && 13 * river >= 14, String(river));
+});
