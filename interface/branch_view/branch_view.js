@@ -10,6 +10,7 @@ import {
 import {Pointing} from './pointing.js';
 import {ROW_GONE} from '../web/core/branch_sentences.js';
 import {RowEditor} from './row_editor.js';
+import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole} from '../web/core/awaited_row.js';
 import {dispatch, onDetail} from '../web/ui/events.js';
 import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
@@ -70,9 +71,7 @@ export class BranchView {
     this.meter = find(root, '.meter');
     this.announcement = find(root, '.announcement');
     this.tabAnnouncement = find(root, '.tab-announcement');
-    this.rows.addEventListener('scroll', ({target}) => {
-      if (target instanceof HTMLElement) setAttribute(target, 'data-scrolled', target.scrollLeft !== 0);
-    }, {capture: true, passive: true});
+    this.scrolling = new RowScrolling(this.rows);
     this.editor = new RowEditor(root, (row, piece, typed) => this.#change(row, piece, typed));
     new Pointing(root, target => this.update({type: 'point', target}));
     listenToClicks(this);
@@ -136,6 +135,7 @@ export class BranchView {
     paintRows(this.rows, state.drawn.rows, state.shown?.before ?? '');
     paintCover(this.cover, state.drawn, Boolean(state.shown?.stored));
     paintRest(this.rest, state.drawn, state.othersOpen);
+    this.scrolling.mark();
     this.#markReadOnly();
     if (position && !focusPosition(root)) focusAt(root, position);
     keepTabStop(root);

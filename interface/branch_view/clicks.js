@@ -24,6 +24,7 @@ export function listenToClicks(view) {
   root.addEventListener('click', event => {
     const button = closestTo(event, 'button');
     if (button?.matches('.more')) view.update({type: 'toggleOthers'});
+    else if (button?.matches('.onward')) view.scrolling.readOn(button);
     else if (button?.matches('.ban')) view.ban(view.state.pointed);
     else if (button?.matches('.change')) view.edit(view.state.pointed);
     else accept(view, button, pressed, event);

@@ -10,6 +10,7 @@ import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
 
 const KEYS = 9;         // rows that a digit accepts
 const MOST_SIGNS = 3;   // signs for tokens without a whole character
+const READS_ON = 'This row is longer than what is seen of it: click here to read on, or scroll it sideways. By keyboard, → goes along it.';
 
 /** @param {HTMLElement} container @param {DrawnRow[]} rows @param {string} typed the end of the text before the rows */
 export function paintRows(container, rows, typed) {
@@ -28,6 +29,9 @@ function makeRow(container, index) {
   appendNew(share, 'span', 'figure');
   appendNew(appendNew(share, 'span', 'bar'), 'i', 'fill');
   Object.assign(appendNew(node, 'div', 'tokens'), {dir: 'auto', tabIndex: -1});
+  const onward = make('button', {className: 'onward', tabIndex: -1, ariaHidden: 'true'});
+  onward.dataset.tip = READS_ON;
+  node.append(onward);
   return node;
 }
 
