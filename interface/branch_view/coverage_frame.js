@@ -88,7 +88,7 @@ function paintOther(node, other, index) {
   setText(find(node, '.word'), otherLabel(other));
   setText(find(node, '.odds'), formatPercent(odds));
   setAttribute(node, 'aria-label', isChoosable(other) ? `${spokenLabel(other)}, ${formatPercent(odds)}` : null);
-  setAttribute(node, 'title', isChoosable(other) ? null : `${spokenLabel(other)}: it cannot be inserted`);
+  setAttribute(node, 'data-tip', isChoosable(other) ? null : `${spokenLabel(other)}: it cannot be inserted`);
 }
 
 /**

@@ -48,7 +48,7 @@ function paintRow(node, row, {index, typed}) {
   setAttribute(node, 'data-pinned', row.pinned);
   setAttribute(node, 'data-next-word', row.next_word?.text ?? null);
   setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && 'the rest of what you chose', label, stopPhrase(row)].filter(Boolean).join(', '));
-  setAttribute(find(node, '.share'), 'title', `${label}. ${SHARE_MEANING}`);
+  setAttribute(find(node, '.share'), 'data-tip', `${label}. ${SHARE_MEANING}`);
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
   setText(find(node, '.figure'), figure);
   find(node, '.fill').style.width = `${100 * row.share.p}%`;
@@ -102,30 +102,37 @@ function paintToken(button, {text, ids, odds, isWord, isEdited}, letters, figure
  */
 const underline = p => `--odds: ${Math.round(18 + 82 * Math.sqrt(p))}%; --weight: ${(1 + 4 * Math.sqrt(p)).toFixed(1)}px`;
 
+/**
+ * A sign that is no button, with the sentence that explains it.
+ * @type {(text: string, className: string, tip: string) => HTMLElement}
+ */
+function makeTipped(text, className, tip) {
+  const made = make('span', {className, text});
+  made.dataset.tip = tip;
+  return made;
+}
+
 /** @param {string} letters that stand in the text already */
-const makeTyped = letters => make('span', {className: 'typed', text: `${letters}·`, title: 'This stands in your text already: the row continues the word.'});
+const makeTyped = letters => makeTipped(`${letters}·`, 'typed', 'This stands in your text already: the row continues the word.');
 
 /** The sign of a row that has not reached the end that is asked for. */
-const makeOpen = () => make('span', {className: 'sign', text: '…', title: 'It goes on: its end is not known.'});
+const makeOpen = () => makeTipped('…', 'sign', 'It goes on: its end is not known.');
 
 /** @param {DrawnRow} row that repeats itself, or has reached its limit */
 function makeStop(row) {
-  const chip = make('span', {className: 'stopped', text: stopPhrase(row), title: stopSentence(row)});
+  const chip = makeTipped(stopPhrase(row), 'stopped', stopSentence(row));
   chip.setAttribute('role', 'note');
   chip.setAttribute('aria-label', stopSentence(row));
   return chip;
 }
 
 /** @param {number} count of tokens without a whole character */
-const makeSign = count => make('span', {
-  className: 'sign', text: PARTIAL_TOKEN_SIGN.repeat(Math.min(count, MOST_SIGNS)),
-  title: 'The model’s token here holds no whole character: there is nothing to insert.',
-});
+const makeSign = count =>
+  makeTipped(PARTIAL_TOKEN_SIGN.repeat(Math.min(count, MOST_SIGNS)), 'sign', 'The model’s token here holds no whole character: there is nothing to insert.');
 
 /** @param {Odds} odds of the end token */
 function makeEnd(odds) {
-  const chip = make('span', {className: 'end', text: `end ${formatPercent(odds)}`});
-  chip.dataset.tip = endSentence(odds);
+  const chip = makeTipped(`end ${formatPercent(odds)}`, 'end', endSentence(odds));
   chip.setAttribute('role', 'note');
   chip.setAttribute('aria-label', endSentence(odds));
   return chip;

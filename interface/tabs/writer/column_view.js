@@ -35,7 +35,7 @@ export class ColumnView extends EventTarget {
     this.element = make('section', {className: 'compared'}, head, this.body, this.elsewhere);
     for (const node of findAll(this.body, '[id], [aria-controls]')) for (const name of ['id', 'aria-controls', 'data-view']) node.removeAttribute(name);
     // What coverage is stands once, below all columns: it needs no tab stop in each of them.
-    find(this.body, '.sum').removeAttribute('tabindex');
+    for (const figure of findAll(this.body, '.cover [tabindex]')) figure.removeAttribute('tabindex');
     // The value is never set: the panel sends events.
     mount({element: this.body, props: {value: null}, watch: () => {}});
     this.root = /** @type {BranchViewElement} */ (find(this.body, '.branch-view'));

@@ -1,4 +1,5 @@
-// Where the sentence of a control is shown: beside its toolbar, so that it covers neither the control nor its neighbours.
+// Where the sentence of a control or a figure is shown: beside its toolbar, its rows or its summary, so that it covers neither
+// the control nor its neighbours.
 
 /** @typedef {{left: number, top: number, right: number, bottom: number}} Box in pixels of the window */
 
@@ -10,7 +11,8 @@ export const meet = (one, other) => one.left < other.right && other.left < one.r
 
 /**
  * The left upper corner of a sentence: below its toolbar, above it, below one that follows, or above one that precedes; the
- * first of these that covers no control and is in the window, or else the one that covers the fewest.
+ * first of these that covers no control and is in the window, or else the one that covers the fewest. Where none is in the
+ * window, because the toolbar is larger than that: below its control, or above it.
  * @param {object} boxes
  * @param {Box} boxes.control
  * @param {Box} boxes.toolbar of the control
@@ -26,10 +28,12 @@ export function tipPosition({control, toolbar, toolbars, controls, size, page}) 
   const above = toolbars.filter(({bottom}) => bottom <= toolbar.top + 1).map(({top}) => top).sort((one, other) => other - one);
   const over = [toolbar.top, ...above].map(top => top - GAP - size.height);
   const tops = [toolbar.bottom + GAP, over[0], ...below.map(bottom => bottom + GAP), ...over.slice(1)];
-  const rated = tops.map(top => {
+  const seen = (/** @type {number[]} */ all) => all.filter(top => top >= 0 && top + size.height <= page.height);
+  const near = [control.bottom + GAP, control.top - GAP - size.height];
+  const found = [seen(tops), seen(near), tops].find(all => all.length) ?? tops;
+  const rated = found.map(top => {
     const own = {left, top, right: left + size.width, bottom: top + size.height};
-    const outside = top < 0 || own.bottom > page.height ? controls.length + 1 : 0;
-    return {left, top, cost: outside + controls.filter(one => meet(one, own)).length};
+    return {left, top, cost: controls.filter(one => meet(one, own)).length};
   });
   const {top} = rated.reduce((best, one) => (one.cost < best.cost ? one : best));
   return {left, top};

@@ -1,11 +1,13 @@
-// The sentence of a control, while it is pointed at or has the focus: one element for the whole page. Screen readers have the
-// sentence as the control's description.
+// The sentence of a control or a figure, while it is pointed at, touched or has the focus: one element for the whole page.
+// Screen readers have the sentence as the control's description.
 import {make} from './elements.js';
 import {tipPosition} from '../core/tip_position.js';
 
 const TOOLBARS = '.controls, .column-head, .compare-foot';
-const SIGNS = '.end';   // explained where they stand
 const CONTROLS = ':is(.controls, .column-head, .compare-foot) :is(button, input, select, textarea, summary, label), [role=tab]';
+// What a figure is a part of: its sentence stands beside that, and over no row or button either.
+const FRAMES = `${TOOLBARS}, .cover, .rows`;
+const NEIGHBOURS = `${CONTROLS}, .branch, .more, .bar :is(button, .button)`;
 
 /** @param {EventTarget | null} target */
 const tipped = target => (target instanceof Element ? /** @type {HTMLElement | null} */ (target.closest('[data-tip]')) : null);
@@ -13,19 +15,27 @@ const tipped = target => (target instanceof Element ? /** @type {HTMLElement | n
 /** @param {Element} element */
 const isVisible = element => element.checkVisibility();
 
-/** Shows the sentence in `data-tip` of what is pointed at, or else of what has the focus. */
+/** Shows the sentence in `data-tip` of what is pointed at or touched, or else of what has the focus. */
 export class Tips {
   /** @type {HTMLElement | null} */
   #owner = null;
+  #touched = false;   // whether the sentence was asked for by a finger
 
   /** @param {HTMLElement} page */
   constructor(page) {
     this.element = make('div', {className: 'tip', hidden: true, ariaHidden: 'true'});
     page.append(this.element);
-    document.addEventListener('pointerover', ({target}) => this.#show(tipped(target) ?? this.#focused()));
-    document.addEventListener('focusin', () => this.#show(this.#focused()));
-    document.addEventListener('focusout', () => this.#show(null));
-    document.addEventListener('keydown', ({key}) => { if (key === 'Escape') this.#show(null); }, {capture: true});
+    document.addEventListener('pointerover', ({target, pointerType}) => {
+      this.#touched = pointerType === 'touch';
+      this.#show(tipped(target) ?? this.#focused());
+    });
+    // A tap moves the focus after it has shown a sentence, which stays until the next tap.
+    document.addEventListener('focusin', () => { if (!this.#touched) this.#show(this.#focused()); });
+    document.addEventListener('focusout', () => { if (!this.#touched) this.#show(null); });
+    document.addEventListener('keydown', ({key}) => {
+      this.#touched = false;
+      if (key === 'Escape') this.#show(null);
+    }, {capture: true});
     // Not over the rows that answer an input; a select has another sentence for each of its options.
     document.addEventListener('input', ({target}) => this.#show(target instanceof HTMLSelectElement ? tipped(target) : null));
     // Nor beside a control that has moved.
@@ -40,15 +50,16 @@ export class Tips {
 
   /** @param {HTMLElement | null} owner */
   #show(owner) {
-    const sentence = owner?.dataset.tip ?? '', toolbar = owner?.closest(`${TOOLBARS}, ${SIGNS}`);
+    const sentence = owner?.dataset.tip ?? '';
     if (owner === this.#owner && sentence === this.element.textContent) return;
     this.#owner = owner;
     this.element.textContent = sentence;
-    this.element.hidden = !sentence || !toolbar;
-    if (!owner || !toolbar || this.element.hidden) return;
+    this.element.hidden = !sentence;
+    if (!owner || this.element.hidden) return;
+    const frame = owner.closest(FRAMES) ?? owner, spared = frame.matches(TOOLBARS) ? CONTROLS : NEIGHBOURS;
     const boxes = (/** @type {string} */ selector) => [...document.querySelectorAll(selector)].filter(isVisible).map(one => one.getBoundingClientRect());
     const {left, top} = tipPosition({
-      control: owner.getBoundingClientRect(), toolbar: toolbar.getBoundingClientRect(), toolbars: boxes(TOOLBARS), controls: boxes(CONTROLS),
+      control: owner.getBoundingClientRect(), toolbar: frame.getBoundingClientRect(), toolbars: boxes(TOOLBARS), controls: boxes(spared),
       size: this.element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
     });
     Object.assign(this.element.style, {left: `${left}px`, top: `${top}px`});
