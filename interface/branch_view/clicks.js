@@ -22,9 +22,9 @@ export function listenToClicks(view) {
   });
   for (const part of [rows, rest, note]) part.addEventListener('mousedown', event => event.preventDefault());
   root.addEventListener('click', event => {
-    const button = closestTo(event, 'button');
-    if (button?.matches('.more')) view.update({type: 'toggleOthers'});
-    else if (button?.matches('.onward')) view.scrolling.readOn(button);
+    const button = closestTo(event, 'button'), sign = closestTo(event, '.onward');
+    if (sign) view.scrolling.readOn(sign);
+    else if (button?.matches('.more')) view.update({type: 'toggleOthers'});
     else if (button?.matches('.ban')) view.ban(view.state.pointed);
     else if (button?.matches('.change')) view.edit(view.state.pointed);
     else accept(view, button, pressed, event);

@@ -29,7 +29,7 @@ function makeRow(container, index) {
   appendNew(share, 'span', 'figure');
   appendNew(appendNew(share, 'span', 'bar'), 'i', 'fill');
   Object.assign(appendNew(node, 'div', 'tokens'), {dir: 'auto', tabIndex: -1});
-  const onward = make('button', {className: 'onward', tabIndex: -1, ariaHidden: 'true'});
+  const onward = make('span', {className: 'onward', ariaHidden: 'true'});
   onward.dataset.tip = READS_ON;
   node.append(onward);
   return node;

@@ -38,7 +38,7 @@ def static_html(template: Path, *styles: Path, prefix: str = "") -> gr.HTML:
 def branch_controls(prefix: str) -> gr.HTML:
     """Add the controls of branches to the current `gr.Blocks` context, and return them; their ids begin with `prefix`.
 
-    They are a multi-word switch, the number of branches, the depth, and buttons to stop and to pause.
+    They are the number of branches, their length, the depth, and buttons to stop and to pause.
     """
     return static_html(FOLDER / "controls.html", CONTROLS, prefix=prefix)
 

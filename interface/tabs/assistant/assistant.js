@@ -138,7 +138,7 @@ class AssistantTab {
     this.messages.show(messages);
     this.sheet.dataset.role = role;
     this.roleName.textContent = ROLE_NAMES[role];
-    this.roleVerb.textContent = messages.length ? 'writes now' : 'writes first';
+    this.roleVerb.textContent = messages.length ? 'the next message' : 'the first message';
     this.sendButton.setAttribute('aria-label', `Send to the ${OTHER_ROLE[role]}`);
   }
 }

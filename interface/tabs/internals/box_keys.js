@@ -6,6 +6,7 @@ import {findAll} from '../../web/ui/elements.js';
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
 /** @type {Record<string, number>} */
 const LINE_MOVES = {ArrowUp: -1, ArrowDown: 1};
+const MARGIN = 4;   // pixels around a box that stay visible
 
 /** @param {HTMLElement} element that holds the boxes */
 export function listenToBoxKeys(element) {
@@ -30,6 +31,18 @@ export function listenToBoxKeys(element) {
 export function moveTabStop(element, box) {
   for (const other of findAll(element, '[tabindex="0"]')) other.tabIndex = -1;
   box.tabIndex = 0;
+}
+
+/**
+ * Scroll the list so that all of a box is seen in it. The page itself does not move.
+ * @param {HTMLElement} list
+ * @param {HTMLElement} box
+ */
+export function scrollWholeInto(list, box) {
+  const outer = list.getBoundingClientRect(), inner = box.getBoundingClientRect();
+  const below = inner.bottom + MARGIN - outer.bottom, above = inner.top - MARGIN - outer.top;
+  if (below > 0) list.scrollTop += Math.min(below, above);
+  else if (above < 0) list.scrollTop += above;
 }
 
 /** @type {(all: HTMLElement[], box: HTMLElement, by: number) => HTMLElement} */

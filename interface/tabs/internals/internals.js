@@ -11,7 +11,7 @@ import {find, findAll} from '../../web/ui/elements.js';
 import {formatCount} from '../../web/core/branch_sentences.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {lineElements} from './token_boxes.js';
-import {listenToBoxKeys, moveTabStop} from './box_keys.js';
+import {listenToBoxKeys, moveTabStop, scrollWholeInto} from './box_keys.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {paintDetails} from './token_details.js';
 
@@ -189,6 +189,7 @@ class InternalsTab {
     this.lines.querySelector('[aria-current]')?.removeAttribute('aria-current');
     box.setAttribute('aria-current', 'true');
     moveTabStop(this.lines, box);
+    scrollWholeInto(this.lines, box);
     this.shownToken = Number(box.dataset.token);
     this.#paintDetails();
   }

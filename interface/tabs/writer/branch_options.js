@@ -3,6 +3,7 @@
 import {BanChips} from '../../web/ui/ban_chips.js';
 import {find, findAll} from '../../web/ui/elements.js';
 import {dispatch} from '../../web/ui/events.js';
+import {setTip} from '../../web/ui/tips.js';
 
 /** Settings and the ids of their elements. */
 const NUMBERS = /** @type {const} */ ({k: 'k', depth: 'depth', temperature: 'temperature', top_p: 'top-p'});
@@ -112,16 +113,6 @@ export class BranchOptions extends EventTarget {
     depth.disabled = !byTokens;
     depth.closest('label')?.classList.toggle('idle', !byTokens);
   }
-}
-
-/**
- * Give a control its sentence: shown on hover and focus, and read by screen readers.
- * @param {HTMLElement} label
- * @param {string} tip
- */
-export function setTip(label, tip) {
-  label.dataset.tip = tip;
-  label.querySelector('input, select')?.setAttribute('aria-description', tip);
 }
 
 const randomSeed = () => Math.floor(Math.random() * MOST_SEED);

@@ -15,7 +15,7 @@ import {find, findAll, setAttribute, setText} from '../../web/ui/elements.js';
 import {hereIn} from '../../web/core/tree_moves.js';
 import {layoutTree} from '../../web/core/tree_layout.js';
 import {sessionTree} from '../../web/core/session_tree.js';
-import {setTip} from './branch_options.js';
+import {setTip} from '../../web/ui/tips.js';
 
 const TYPING_RESTS = 150;   // milliseconds: a paint never comes between two keys
 const UNKNOWN = 'The text of that node is no longer known.';

@@ -1,7 +1,11 @@
-// The controls of the Rewrite and Type assistant tabs: how many branches, how deep, and whether a click takes one word.
+// The controls of the Rewrite and Type assistant tabs: how many branches, and how long.
 /** @import {RowSettings, ViewOptionsOfRequest} from '../core/types.d.ts' */
-import {find} from './elements.js';
+import {find, findAll} from './elements.js';
 import {dispatch} from './events.js';
+import {setTip} from './tips.js';
+
+const DEPTH = 'Depth: how many tokens long each branch is. A token is a word or a part of a word.';
+const NO_DEPTH = 'Depth has no effect now: Length is “to the end of the word”, so each branch is one word.';
 
 /** The settings of a tab's branches. Event: `change`, when one of them changes. */
 export class BranchSettings extends EventTarget {
@@ -13,6 +17,7 @@ export class BranchSettings extends EventTarget {
     this.element = element;
     this.#prefix = element.id.replace(/controls$/, '');
     element.addEventListener('input', () => this.#adjust());
+    for (const label of findAll(element, '[data-tip]')) setTip(label, label.dataset.tip ?? '');
   }
 
   /**
@@ -29,18 +34,20 @@ export class BranchSettings extends EventTarget {
    */
   get drawn() { return {...this.settings, oneWord: this.#oneWord}; }
 
-  get #oneWord() { return !this.#input('words').checked; }
+  get #oneWord() { return find(this.element, `#${this.#prefix}length`, HTMLSelectElement).value === 'word'; }
 
   /** @param {string} name */
   #input(name) { return find(this.element, `#${this.#prefix}${name}`, HTMLInputElement); }
 
   #adjust() {
-    const depth = this.#input('depth');
+    const depth = this.#input('depth'), label = /** @type {HTMLElement} */ (depth.closest('label'));
     for (const name of ['k', 'depth']) {
       find(this.element, `output[for=${this.#prefix}${name}]`, HTMLOutputElement).value = this.#input(name).value;
     }
     depth.disabled = this.#oneWord;
-    depth.closest('label')?.classList.toggle('idle', this.#oneWord);
+    label.classList.toggle('idle', this.#oneWord);
+    if (this.#oneWord) find(label, 'output', HTMLOutputElement).value = '1 word';
+    setTip(label, this.#oneWord ? NO_DEPTH : DEPTH);
     dispatch(this, 'change');
   }
 }

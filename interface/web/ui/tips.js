@@ -68,3 +68,13 @@ export class Tips {
 
 /** Whether something is written in a field. @param {Element} field */
 const isWritten = field => (field instanceof HTMLTextAreaElement || (field instanceof HTMLInputElement && field.type === 'text')) && field.value !== '';
+
+/**
+ * Give a control its sentence: shown on hover and focus, and read by screen readers.
+ * @param {HTMLElement} label
+ * @param {string} tip
+ */
+export function setTip(label, tip) {
+  label.dataset.tip = tip;
+  label.querySelector('input, select')?.setAttribute('aria-description', tip);
+}

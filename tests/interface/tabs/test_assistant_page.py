@@ -34,7 +34,7 @@ def in_the_template(model: Model, said: Said) -> list[int]:
     return list(model.tokenizer(whole.removesuffix("\ue000"), add_special_tokens=False).input_ids)
 
 
-def rows_of(model: Model, said: Said, k: int = 5, depth: int = 8) -> list[str]:
+def rows_of(model: Model, said: Said, k: int = 5, depth: int = 5) -> list[str]:
     """The likeliest ways to go on with the last message, each greedily, by plain forward passes."""
     ids = in_the_template(model, said)
     with torch.inference_mode():
@@ -119,8 +119,9 @@ class Talking:
     def click(self, branch: int = 0) -> str:
         """Take the first word of a row; what this inserts."""
         self.settle()
-        before, inserted = self.revision, self.rows()[branch]
-        self.page.locator(f"#chat-branches [data-branch='{branch}'] [data-token='0']").click()
+        token = self.page.locator(f"#chat-branches [data-branch='{branch}'] [data-token='0']")
+        before, inserted = self.revision, str(token.get_attribute("data-text"))
+        token.click()
         self.settle(before)
         return inserted
 
@@ -177,7 +178,6 @@ def test_either_side_is_written_by_clicks_from_its_first_word_on(
 def test_an_unfinished_turn_of_either_role_is_continued_and_not_answered(
     talking: Talking, small_model: Model, said: Said
 ) -> None:
-    talking.page.locator("#chat-words").set_checked(True)
     for _, content in said[:-1]:
         talking.send(content)
     talking.fill(said[-1][1])
@@ -189,14 +189,14 @@ def test_send_passes_the_turn_and_evaluates_the_new_tokens_only(talking: Talking
     long = len(in_the_template(small_model, [("user", talking.text)]))
     talking.send()
     # Five tokens of the template, and four rows below the first words.
-    assert talking.read() <= 5 + 5 * 8 < long / 2
+    assert talking.read() <= 5 + 5 * 5 < long / 2
     assert talking.role == "Assistant"
     for content in (ANSWER, QUESTION, "Yes."):
         talking.fill(content)
         talking.send()
-        assert talking.read() <= 5 + 5 * 8
+        assert talking.read() <= 5 + 5 * 5
     talking.edit(1)
-    assert talking.read() <= 5 * 8, "going back reads nothing again"
+    assert talking.read() <= 5 * 5, "going back reads nothing again"
 
 
 def test_going_back_to_an_earlier_message_rewinds_and_undo_restores_everything(talking: Talking) -> None:
@@ -263,7 +263,6 @@ def test_sending_nothing_gets_a_sentence(talking: Talking) -> None:
 
 
 def test_an_ending_chip_inserts_nothing_and_names_send(default_talking: Talking, default_model: Model) -> None:
-    default_talking.page.locator("#chat-words").set_checked(True)
     ids = in_the_template(default_model, [("user", QUESTION)])
     assert not default_model.end_token_ids.isdisjoint(greedy(default_model, ids, 1))
     default_talking.fill(QUESTION)
@@ -293,7 +292,6 @@ def test_after_a_typed_word_a_row_with_an_ending_shows_only_that(page: Any) -> N
 
 def test_the_template_never_appears_in_texts_or_buttons(default_talking: Talking, default_model: Model) -> None:
     special = [token for token in default_model.tokenizer.all_special_tokens if token.strip()]
-    default_talking.page.locator("#chat-words").set_checked(True)
     for text in ("Hi.", "Hello there.", "Bye."):
         default_talking.fill(text)
         default_talking.page.locator("#chat-rest .more").click()

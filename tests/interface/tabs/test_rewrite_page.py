@@ -94,7 +94,7 @@ class Rewriting:
         self.settle(before)
 
     def several_words(self, several: bool) -> None:
-        self.page.locator("#rewrite-words").set_checked(several)
+        self.page.locator("#rewrite-length").select_option("tokens" if several else "word")
 
     def token(self, branch: int, token: int = 0) -> Any:
         return self.page.locator(f"#rewrite-branches [data-branch='{branch}'] [data-token='{token}']")
@@ -208,11 +208,9 @@ def test_trailing_spaces_are_kept_and_not_doubled(rewriting: Rewriting) -> None:
     assert "  " not in rewriting.text
 
 
-def test_a_click_takes_one_word_unless_several_are_allowed_and_the_switch_sends_no_request(
-    rewriting: Rewriting,
-) -> None:
+def test_rows_are_branches_or_words_as_length_says_and_the_choice_sends_no_request(rewriting: Rewriting) -> None:
     rewriting.fill("source", SOURCE)
-    assert not rewriting.page.locator("#rewrite-words").is_checked()
+    rewriting.several_words(False)
     alone = rewriting.rows()
     assert all(len(row) == 1 and re.fullmatch(r"\s?\S+", row[0]) for row in alone), alone
     asked = len(rewriting.visit.asked)
@@ -254,7 +252,7 @@ def test_rows_are_the_models_predictions_after_the_template(
             assert default_rewriting.page.locator("#rewrite-ready").input_value() == ""
         default_rewriting.fill("source", source)
         document = Document(default_model, token_ids=conversation(default_model, instruction, source))
-        branches = sorted(document.lookahead(k=5, depth=8).branches, key=lambda one: -one.share)
+        branches = sorted(document.lookahead(k=5, depth=5).branches, key=lambda one: -one.share)
         texts = [branch.text for branch in branches]
         shown = ["".join(row) for row in default_rewriting.rows()]
         assert all(text.startswith(row) for text, row in zip(texts, shown, strict=True)), (texts, shown)
