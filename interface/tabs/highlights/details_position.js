@@ -1,4 +1,8 @@
-// Where the details of a word stand: under its lines or above them, so that they never cover the word.
+// Where the details of a word stand: beside its lines or beside the text, so that they never cover the word, nor the highlights
+// after it where there is room elsewhere.
+import {meet} from '../../web/core/tip_position.js';
+/** @import {Box} from '../../web/core/tip_position.js' */
+
 const MARGIN = 8;   // pixels
 
 /**
@@ -21,3 +25,35 @@ export function verticalPosition(lines, height, viewport) {
  * @param {number} viewport its width
  */
 export const horizontalPosition = (left, width, viewport) => Math.max(MARGIN, Math.min(left, viewport - width - MARGIN));
+
+/**
+ * The left upper corner of the details, and the height that they may have: under the word, under the text, above the word, or
+ * left or right of the text; the first of these that is in the window and covers the fewest highlights after the word. Where
+ * the details fit nowhere, they stand under the word or above it, and are cut.
+ * @param {object} boxes
+ * @param {Box[]} boxes.lines the rectangles of the word
+ * @param {Box} boxes.text the visible part of the text
+ * @param {Box[]} boxes.after the rectangles of the highlights after the word
+ * @param {{width: number, height: number}} boxes.size of the details
+ * @param {{width: number, height: number}} boxes.page size of the window
+ * @returns {{left: number, top: number, most: number}}
+ */
+export function detailsPosition({lines, text, after, size: {width, height}, page}) {
+  const first = Math.min(...lines.map(({top}) => top)), last = Math.max(...lines.map(({bottom}) => bottom));
+  const left = horizontalPosition(lines[lines.length - 1].left, width, page.width);
+  const level = Math.max(MARGIN, Math.min(first, page.height - MARGIN - height));
+  const corners = [
+    {left, top: last + MARGIN}, {left, top: text.bottom + MARGIN}, {left, top: first - MARGIN - height},
+    {left: text.left - MARGIN - width, top: level}, {left: text.right + MARGIN, top: level},
+  ];
+  const boxes = corners.map(corner => ({...corner, right: corner.left + width, bottom: corner.top + height}));
+  const possible = boxes.filter(box => isInside(box, page) && !lines.some(line => meet(line, box)))
+    .map(box => ({box, covered: after.filter(one => meet(one, box)).length}));
+  if (!possible.length) return {left, ...verticalPosition(lines, height, page.height)};
+  const {box} = possible.reduce((best, one) => (one.covered < best.covered ? one : best));
+  return {left: box.left, top: box.top, most: height};
+}
+
+/** @type {(box: Box, page: {width: number, height: number}) => boolean} */
+const isInside = ({left, top, right, bottom}, {width, height}) =>
+  left >= MARGIN && top >= MARGIN && right <= width - MARGIN && bottom <= height - MARGIN;

@@ -2,6 +2,7 @@
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {continuationLabel, formatNumber, formatPercent, quotedText, spokenLabel} from '../../web/core/branch_sentences.js';
 
+const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py
 const MOST_TIMES = 100_000;   // larger ratios are shown as more than this
 const NO_ODDS = 'No text comes before it, so the model has no odds for it.';
 
@@ -39,7 +40,7 @@ const nameOf = ({text, end}) => (end || !text?.trim() ? spokenLabel({text, end})
 export function thresholdSentence(words, count) {
   const marked = words.filter(({rank}) => rank < Infinity), shown = marked.filter(({rank}) => rank < count);
   if (!marked.length) return '';
-  const most = Math.max(...shown.map(({entries}) => Math.min(...entries.filter(({rank}) => (rank ?? 1) > 1).map(chanceOf))));
+  const most = Math.max(...shown.map(leastChance));
   const figure = formatPercent({p: most}), bound = figure.startsWith('<') ? `less than${figure.slice(1)}` : `at most ${figure}`;
   const each = shown.length && Number.isFinite(most) ? `: the model gave each ${bound}` : '';
   return `of ${formatNumber(marked.length)}, the most surprising first${each}`;
@@ -47,6 +48,15 @@ export function thresholdSentence(words, count) {
 
 /** @param {HighlightEntry} entry */
 const chanceOf = ({loss}) => (loss === null ? 0 : Math.exp(-loss));
+
+/** @param {MarkedWord} word */
+const leastChance = ({entries}) => Math.min(...entries.filter(({rank}) => (rank ?? 1) > 1).map(chanceOf));
+
+/**
+ * The figure beside a highlighted word: the chance that the model gave it; empty if it can never be highlighted.
+ * @param {MarkedWord} word
+ */
+export const chanceFigure = word => (word.rank < Infinity ? formatPercent({p: leastChance(word)}) : '');
 
 /**
  * One line: the rank of the word among the model's choices, its odds, loss and entropy. Of a character of several tokens
@@ -61,6 +71,20 @@ export function wordSummary({ids, place, loss, rank, entropy, seen_from: from, t
   if (ids.length === 1) return `${quotedText(token)}: ${choice}, ${share}${figure}${spread}${seen}`;
   return `${quotedText(token)}: ${share}${figure} · token ${place + 1} of its ${ids.length}: ${choice}${spread}${seen}`;
 }
+
+/**
+ * Whether an alternative fits, as a phrase beside it. What the server says of it stands where that is not known.
+ * @param {Pick<AlternativeFit, 'drops_in' | 'sentence'>} fit
+ */
+export const fitPhrase = ({drops_in: fits, sentence}) =>
+  (fits === true ? 'fits: your next words can stay' : fits === false ? 'your next words would have to change' : sentence);
+
+/**
+ * What it means that an alternative fits.
+ * @param {Pick<AlternativeFit, 'following'>} fit
+ */
+export const fitMeaning = ({following: words}) =>
+  `An alternative fits if your next words, ${quotedText(words)}, are at most ${FITTING_RATIO} times less likely after it than after your own word.`;
 
 /** @param {Pick<HighlightEntry, 'alternatives'>} entry */
 export const alternativesSentence = entry =>

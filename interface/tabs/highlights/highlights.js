@@ -16,7 +16,7 @@ import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {markedWords, relativeEntropies} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {paintWordDetails, placeBesideWord} from './word_details.js';
-import {thresholdSentence} from './highlight_sentences.js';
+import {chanceFigure, thresholdSentence} from './highlight_sentences.js';
 import {tokenTable} from './token_table.js';
 
 const TEXT_SETTLES = 400;     // milliseconds without a key before a text is analysed
@@ -107,7 +107,10 @@ class HighlightsTab {
     this.count.addEventListener('input', () => this.#mark());
     this.next.addEventListener('click', () => this.#goToNext());
     this.figures.addEventListener('toggle', () => this.#tabulate());
-    this.withFigures.addEventListener('change', () => this.details.toggleAttribute('data-figures', this.withFigures.checked));
+    this.withFigures.addEventListener('change', () => {
+      for (const part of [this.details, this.shown]) part.toggleAttribute('data-figures', this.withFigures.checked);
+      this.#followWord();
+    });
     this.branches.addEventListener('accept', event => {
       /** @type {CustomEvent} */ (event).detail.because = READ_ONLY;
       event.preventDefault();
@@ -265,7 +268,7 @@ class HighlightsTab {
     const {entry} = this.#wordOf(word);
     this.#paintDetails(word);
     this.details.showPopover();
-    placeBesideWord(this.details, word);
+    this.#followWord();
     word.setAttribute('aria-describedby', this.details.id);
     if (entry.alternatives.length && !this.#fits.has(entry.start)) {
       this.#pointing = setTimeout(() => { this.#checking = this.#check(word); }, POINTING_TIME);
@@ -285,7 +288,12 @@ class HighlightsTab {
     this.details.hidePopover();
   }
 
-  #followWord() { if (this.#pointed) placeBesideWord(this.details, this.#pointed); }
+  #followWord() {
+    const word = this.#pointed;
+    if (!word) return;
+    const after = findAll(this.shown, '[data-marked]').filter(one => word.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
+    placeBesideWord(this.details, word, {text: this.shown, after});
+  }
 
   /**
    * Ask which of a word's alternatives fit in its place.
@@ -303,7 +311,7 @@ class HighlightsTab {
     this.#fits.set(entry.start, fits);
     if (word !== this.#pointed) return;
     this.#paintDetails(word);
-    placeBesideWord(this.details, word);
+    this.#followWord();
   }
 
   /**
@@ -391,10 +399,11 @@ class HighlightsTab {
  */
 function wordNodes(words) {
   const bands = relativeEntropies(words);
-  return words.flatMap(({text}, index) => {
+  return words.flatMap((own, index) => {
+    const {text} = own;
     const [, before, inner, after] = /^(\s*)(.*?)(\s*)$/su.exec(text) ?? ['', '', text, ''], blank = !inner;
     const word = make('span', {text: blank ? text : inner, className: blank ? 'word blank' : 'word', tabIndex: index ? -1 : 0});
-    Object.assign(word.dataset, {word: index, fork: bands[index].toFixed(3)});
+    Object.assign(word.dataset, {word: index, fork: bands[index].toFixed(3), chance: chanceFigure(own)});
     if (blank) word.dataset.sign = visibleText(text);
     if (!VISIBLE.test(text)) word.ariaLabel = spokenText(text);
     word.setAttribute('role', 'button');

@@ -1,9 +1,9 @@
-// The details of a word: what the model expected, its alternatives and whether they fit; and, where figures are wanted, their
-// odds and those of the person's next words after each.
+// The details of a word: what the model expected, its alternatives and whether they fit before the next words; and, where
+// figures are wanted, their odds and those of the person's next words after each.
 /** @import {Alternative, AlternativeFit, HighlightEntry} from '../../web/core/types.d.ts' */
 import {continuationLabel, formatPercent} from '../../web/core/branch_sentences.js';
-import {followingSentence, headline, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
-import {horizontalPosition, verticalPosition} from './details_position.js';
+import {detailsPosition} from './details_position.js';
+import {fitMeaning, fitPhrase, followingSentence, headline, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
 import {make} from '../../web/ui/elements.js';
 
 /**
@@ -20,6 +20,7 @@ export function paintWordDetails(element, entry, fits, word = entry.token) {
   const title = make('div', {className: 'headline', text: headline(entry, word), dir: 'auto'});
   element.replaceChildren(title, make('p', {className: 'summary', text: wordSummary(entry)}), make('ol', {}, ...rows));
   if (known) {
+    element.append(make('p', {className: 'meaning', text: fitMeaning(known)}));
     const text = followingSentence({following: known.following, own: known.own ?? 0});
     element.append(make('p', {className: 'following', text}));
   }
@@ -31,7 +32,7 @@ export function paintWordDetails(element, entry, fits, word = entry.token) {
  * @param {boolean} written whether it is the person's own word
  */
 function alternativeRow(one, fit, written) {
-  const verdict = make('span', {className: 'verdict', text: written ? 'as written' : fit?.sentence ?? '…'});
+  const verdict = make('span', {className: 'verdict', text: written ? 'as written' : fit ? fitPhrase(fit) : '…'});
   const then = make('span', {className: 'after', text: fit && !written ? oddsAfterAlternative(fit) : ''});
   const made = make('li', {}, make('span', {className: 'text', text: continuationLabel(one)}),
     make('span', {className: 'odds', text: formatPercent({p: one.probability})}), verdict, then);
@@ -40,15 +41,19 @@ function alternativeRow(one, fit, written) {
 }
 
 /**
- * Place the details under a word, or above it where there is more room. They never cover it.
+ * Place the details beside a word or beside the text. They never cover the word, nor the highlights after it where there is
+ * room elsewhere.
  * @param {HTMLElement} element
  * @param {HTMLElement} word
+ * @param {{text: HTMLElement, after: HTMLElement[]}} around the text, and the highlights after the word
  */
-export function placeBesideWord(element, word) {
+export function placeBesideWord(element, word, {text, after}) {
   const lines = [...word.getClientRects()];
   if (!lines.length) return;
   element.style.maxHeight = '';
-  const {width, height} = element.getBoundingClientRect(), {top, most} = verticalPosition(lines, height, innerHeight);
-  const left = horizontalPosition(lines[lines.length - 1].left, width, innerWidth);
+  const {left, top, most} = detailsPosition({
+    lines, text: text.getBoundingClientRect(), after: after.flatMap(one => [...one.getClientRects()]),
+    size: element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
+  });
   Object.assign(element.style, {left: `${left}px`, top: `${top}px`, maxHeight: `${most}px`});
 }

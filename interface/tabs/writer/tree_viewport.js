@@ -30,7 +30,7 @@ export class TreeViewport {
     scroll.addEventListener('pointerdown', event => this.#onDown(event));
     scroll.addEventListener('pointermove', event => this.#onMove(event));
     for (const name of ['pointerup', 'pointercancel']) scroll.addEventListener(name, () => this.#onUp());
-    new ResizeObserver(() => this.#follow()).observe(scroll);
+    new ResizeObserver(() => requestAnimationFrame(() => this.#follow())).observe(scroll);
     // A drag ends with a click, which is none.
     scroll.addEventListener('click', event => {
       if (this.#drag?.moved) event.stopPropagation();

@@ -597,7 +597,7 @@ export interface Alternative { id: number; text: string | null; probability: num
 export interface AlternativeFit {
   id: number;
   sentence: string;
-  drops_in: boolean;
+  drops_in: boolean | null;
   logprob: number | null;
   own: number | null;
   following: string;

@@ -765,19 +765,52 @@ def test_captions_say_which_figure_it_is(bench: Bench) -> None:
     assert "the chance of the row’s beginning: what sets it apart, as the model gives it" in bench.note
 
 
-def test_coverage_and_share_are_explained_on_hover_and_focus(bench: Bench) -> None:
+def test_coverage_and_share_are_explained_by_one_caption_that_takes_the_focus(bench: Bench) -> None:
     bench.show(likely())
-    total, box = bench.page.locator("#coverage .sum"), bench.page.locator("#box")
-    shown = "sum => getComputedStyle(sum, '::after').content"
-    box.hover()
-    assert total.evaluate(shown) == "none"
-    total.hover()
-    assert "Coverage: the chance" in total.evaluate(shown) and "Share, the figure of each row" in total.evaluate(shown)
-    box.hover()
-    box.focus()
+    total = bench.page.locator("#coverage .sum")
+    bench.page.locator("#box").focus()
     bench.press("Tab")
-    assert "Coverage: the chance" in total.evaluate(shown)
+    expect(total).to_be_focused()
+    assert "Coverage: the chance" in str(total.get_attribute("data-tip"))
+    assert "Share, the figure of each row" in str(total.get_attribute("data-tip"))
     expect(total).to_have_accessible_description(re.compile("the chance of the row’s beginning"))
+    bench.press("Tab")
+    assert bench.focused() == ["0", "0", None], "no figure of a row is a tab stop"
+
+
+def test_no_explanation_of_a_figure_is_a_title_alone(bench: Bench) -> None:
+    paths = [path_of((first,), 4) for first in likeliest(row_after(()), 3)]
+    view = view_of(paths, k=3, depth=4, until="sentence")
+    view["branches"][0]["repeats"] = True
+    bench.show(view)
+    titled = bench.page.locator("#coverage [title], .rows [title]")
+    assert titled.count() == 0
+    assert "not how good it is" in str(bench.row(0).locator(".share").get_attribute("data-tip"))
+    assert "would repeat itself" in str(bench.row(0).locator(".stopped").get_attribute("data-tip"))
+
+
+def test_a_row_that_is_longer_than_its_room_says_so_and_reads_on_and_back(bench: Bench) -> None:
+    bench.show(likely(3, 40))
+    row, sign = bench.row(1), bench.row(1).locator(".onward")
+    expect(row).to_have_attribute("data-reads", "on")
+    expect(sign).to_be_visible()
+    assert sign.evaluate("one => one.closest('[aria-hidden=true]') !== null && one.tabIndex === -1")
+    position = "() => document.querySelector('[data-branch=\"1\"] .tokens').scrollLeft"
+    sign.click()
+    bench.page.wait_for_function(f"({position})() > 0")
+    for _ in range(60):
+        if row.get_attribute("data-reads") == "back":
+            break
+        sign.click()
+        bench.page.wait_for_timeout(200)
+    expect(row).to_have_attribute("data-reads", "back")
+    sign.click()
+    bench.page.wait_for_function(f"({position})() === 0")
+    expect(row).to_have_attribute("data-reads", "on")
+    assert bench.told("accept") == []
+    bench.show(likely(3, 1))
+    expect(bench.row(1)).not_to_have_attribute("data-reads", re.compile(""))
+    expect(bench.row(1).locator(".onward")).to_be_hidden()
 
 
 def test_the_bar_of_a_share_has_the_scale_of_the_coverage(bench: Bench) -> None:

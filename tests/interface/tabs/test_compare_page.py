@@ -12,6 +12,7 @@ from tests.support.browser import PATIENCE, Visit, expect
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PROMPT = "The old lighthouse keeper"
+PERCENT = browsers.importing("async p => (await import('/lookahead/web/core/branch_sentences.js')).formatPercent({p})")
 
 
 @pytest.fixture
@@ -263,6 +264,30 @@ def test_nothing_of_the_columns_is_wider_than_the_window(compare: Compare, width
     lefts = {round(compare.column(index).bounding_box()["x"]) for index in range(3)}
     assert len(lefts) == (1 if width == 390 else 2)
     compare.page.set_viewport_size({"width": 1280, "height": 720})
+
+
+def test_each_column_shows_its_coverage_and_how_to_read_on_in_long_rows(compare: Compare) -> None:
+    compare.page.set_viewport_size({"width": 1280, "height": 720})
+    compare.page.locator("#depth").fill("20")
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    for index in range(2):
+        shown = compare.column(index).locator(".cover .sum")
+        expect(shown).to_be_visible()
+        shares = (
+            compare.branches(index).locator(".branch").evaluate_all("all => all.map(one => Number(one.dataset.share))")
+        )
+        coverage = float(compare.column(index).locator(".cover").get_attribute("data-coverage"))
+        assert coverage == pytest.approx(sum(shares), abs=1e-6)
+        said = compare.page.evaluate(PERCENT, coverage)
+        assert shown.inner_text().split("\n")[0].endswith(said) or said in shown.inner_text()
+        long = compare.branches(index).locator(".branch[data-reads=on]")
+        expect(long.first.locator(".onward")).to_be_visible()
+        long.first.locator(".onward").click()
+        expect(compare.branches(index).locator(".tokens[data-scrolled]")).to_have_count(1)
+    assert compare.visit.text == PROMPT
+    expect(compare.page.locator(".compare-foot .legend")).to_contain_text("“These 5 hold” is a column’s coverage")
 
 
 def test_a_click_in_any_column_shows_the_next_views_of_all_without_the_server(compare: Compare) -> None:

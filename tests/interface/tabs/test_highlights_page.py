@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,14 +15,23 @@ from interface import ModelLoader
 from interface.tabs.highlights.text_analysis import MOST_TEXT, HighlightsRequest, HighlightsService
 from lookahead_core import Document, Model
 from lookahead_core.analysis.highlights import highlights
-from lookahead_core.analysis.replacements import drop_in
+from lookahead_core.analysis.replacements import MAX_LIKELIHOOD_RATIO, drop_in
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, Visit, importing
+from tests.support.browser import PATIENCE, Visit, expect, importing
 from tests.support.requests_to_pages import PAGE, ask
 from tests.support.scripted_model import parrot
 
 TEXT = "After careful consideration of the risks, the old keeper climbed the stairs again and again."
+PHRASES = {True: "fits: your next words can stay", False: "your next words would have to change"}
 MARKUP = "the <b>sea</b> & ${sky} `grey` <img src=x onerror=alert(1)>"
+
+
+SENTENCES = Path(__file__).parents[3] / "interface" / "tabs" / "highlights" / "highlight_sentences.js"
+
+
+def test_the_card_says_the_ratio_that_the_library_uses() -> None:
+    found = re.search(r"const FITTING_RATIO = (\d+);", SENTENCES.read_text(encoding="utf-8"))
+    assert found and float(found[1]) == MAX_LIKELIHOOD_RATIO
 
 
 def in_a_browser(test: Any) -> Any:
@@ -196,10 +207,50 @@ def test_hover_and_focus_show_alternatives_with_probabilities_and_fits(visit: Vi
         assert rows.count() == 5
         for row, fit in zip(rows.all(), fits, strict=True):
             assert (fit.alternative.text or "").strip() in row.inner_text()
-            assert fit.verdict in row.inner_text() and "%" in row.inner_text()
+            assert PHRASES.get(fit.drops_in, fit.verdict) in row.inner_text() and "%" in row.inner_text()
         assert word.nth(index).get_attribute("aria-describedby") == "highlights-about"
         hide()
         about.wait_for(state="hidden")
+
+
+COVERED_AFTER = """word => {
+  const card = document.querySelector('#highlights-about').getBoundingClientRect();
+  const meets = ({left, top, right, bottom}) =>
+    left < card.right && card.left < right && top < card.bottom && card.top < bottom;
+  return [...document.querySelectorAll('#highlights [data-marked]')]
+    .filter(one => word.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING)
+    .filter(one => [...one.getClientRects()].some(meets)).length;
+}"""
+
+
+@in_a_browser
+def test_the_card_covers_none_of_the_next_highlights_and_says_what_fits_means(visit: Visit) -> None:
+    visit.page.get_by_role("button", name="Try an example").locator("visible=true").click()
+    words, about = visit.page.locator("#highlights [data-marked]"), visit.page.locator("#highlights-about")
+    expect(words).to_have_count(10)
+    for index in range(10):
+        words.nth(index).focus()
+        expect(about.locator(".meaning")).to_contain_text("An alternative fits if your next words")
+        assert words.nth(index).evaluate(COVERED_AFTER) == 0
+    verdicts = about.locator(".verdict").all_inner_texts()
+    assert not any("drops in" in text or "rewritten" in text for text in verdicts)
+
+
+@in_a_browser
+def test_show_figures_shows_the_chance_of_each_highlighted_word_at_once(tiny: Visit) -> None:
+    tiny.analyse(TEXT)
+    word = tiny.page.locator("#highlights [data-marked]").first
+    figure = "one => getComputedStyle(one, '::after').content"
+    assert word.evaluate(figure) == "none"
+    text = tiny.page.locator("#highlights").text_content()
+    tiny.page.locator("#highlights-with-figures").check()
+    assert "%" in word.evaluate(figure)
+    unmarked = tiny.page.locator("#highlights .word:not([data-marked])")
+    assert unmarked.first.evaluate(figure) == "none"
+    assert tiny.page.locator("#highlights").text_content() == text
+    expect(word).to_have_accessible_name(word.inner_text().strip())
+    tiny.page.locator("#highlights-with-figures").uncheck()
+    assert word.evaluate(figure) == "none"
 
 
 @in_a_browser

@@ -10,7 +10,7 @@ import pytest
 
 from lookahead_core import Document, Model
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, importing
+from tests.support.browser import PATIENCE, expect, importing
 from tests.support.families import greedy
 from tests.support.workbench import workbench
 
@@ -223,6 +223,40 @@ def test_rows_are_branches_or_words_as_length_says_and_the_choice_sends_no_reque
     assert rewriting.click(1, 3) == "".join(rows[1][:4]) == rewriting.text
     rewriting.several_words(False)
     assert all(len(row) <= 1 for row in rewriting.rows())
+
+
+WORDING = """prefix => {
+  const label = id => document.querySelector(`#${prefix}${id}`).closest('label');
+  const words = (id, selector) => label(id).querySelector(selector).textContent;
+  const chosen = label('length').querySelector('select').selectedOptions[0].textContent;
+  return [...['k', 'depth'].map(id => [words(id, 'span'), words(id, 'output')]), [words('length', 'span'), chosen]];
+}"""
+
+
+@pytest.mark.parametrize("tab", ["Rewrite", "Type assistant"])
+def test_settings_have_the_words_and_the_values_of_the_write_tab(rewriting: Rewriting, tab: str) -> None:
+    rewriting.visit.open_tab(tab)
+    prefix = {"Rewrite": "rewrite-", "Type assistant": "chat-"}[tab]
+    rewriting.page.wait_for_selector(f"#{prefix}length")
+    assert rewriting.page.evaluate(WORDING, prefix) == rewriting.page.evaluate(WORDING, "")
+    options = rewriting.page.locator(f"#{prefix}length option").all_text_contents()
+    assert set(options) <= set(rewriting.page.locator("#length option").all_text_contents())
+
+
+def test_a_grey_depth_says_why(rewriting: Rewriting) -> None:
+    depth = rewriting.page.locator("#rewrite-depth")
+    label = rewriting.page.locator("label", has=depth)
+    expect(depth).to_be_enabled()
+    rewriting.several_words(False)
+    expect(depth).to_be_disabled()
+    expect(label.locator("output")).to_have_text("1 word")
+    label.hover()
+    expect(rewriting.page.locator(".tip")).to_contain_text("Length is “to the end of the word”")
+    expect(depth).to_have_attribute("aria-description", re.compile("has no effect"))
+    rewriting.several_words(True)
+    expect(depth).to_be_enabled()
+    expect(label.locator("output")).to_have_text("5")
+    assert "how many tokens long" in str(label.get_attribute("data-tip"))
 
 
 def test_line_breaks_are_arrows_on_buttons_and_breaks_in_the_text(default_rewriting: Rewriting) -> None:

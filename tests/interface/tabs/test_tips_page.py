@@ -1,4 +1,4 @@
-"""The sentence of a control stands beside its toolbar: it covers no control of it, and none of another toolbar."""
+"""The sentence of a control stands beside its toolbar and covers no control; that of a figure covers no row."""
 
 from __future__ import annotations
 
@@ -79,3 +79,74 @@ def test_a_sentence_follows_the_focus_and_leaves_with_escape_or_when_something_i
     expect(tip).to_contain_text("Depth:")
     page.locator("#document textarea").hover()
     expect(tip).to_be_hidden()
+
+
+ROWS_COVERED = """() => {
+  const tip = document.querySelector('.tip').getBoundingClientRect();
+  const meets = ({left, top, right, bottom}) =>
+    left < tip.right && tip.left < right && top < tip.bottom && tip.top < bottom;
+  return [...document.querySelectorAll('#branches .branch')].filter(row => meets(row.getBoundingClientRect())).length;
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_share_coverage_and_authorship_are_explained_over_no_row(visit: Visit, width: int) -> None:
+    page, tip = visit.page, visit.page.locator(".tip")
+    page.set_viewport_size({"width": width, "height": 844})
+    for selector, words in {
+        "#coverage .sum": "Coverage: the chance",
+        "#branches [data-branch='2'] .share": "not how good it is",
+        "#document ~ .strip": "grey was typed, green was chosen",
+    }.items():
+        page.mouse.move(0, 0)
+        figure = page.locator(selector)
+        figure.scroll_into_view_if_needed()
+        page.wait_for_timeout(100)
+        figure.hover()
+        expect(tip).to_contain_text(words)
+        assert page.evaluate(INSIDE)
+        assert page.evaluate(ROWS_COVERED) == 0
+        assert page.evaluate(COVERED, TOOLBARS) == []
+
+
+def test_the_keyboard_reaches_what_coverage_share_authorship_and_word_odds_mean(visit: Visit) -> None:
+    page, tip = visit.page, visit.page.locator(".tip")
+    visit.control("steer-word").fill("keeper")
+    visit.wait_until_asked()
+    visit.wait_until_settled()
+    expect(page.locator("#coverage .word-odds")).to_be_visible()
+    reached = {}
+    page.locator("#document textarea").focus()
+    page.keyboard.press("Escape")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        name = page.evaluate("document.activeElement.className")
+        if name in ("strip", "sum", "word-odds"):
+            expect(tip).to_be_visible()
+            reached[name] = tip.inner_text()
+    assert "green was chosen" in reached["strip"]
+    assert "Coverage" in reached["sum"] and "Share" in reached["sum"]
+    assert "an upper bound" in reached["word-odds"]
+
+
+def test_a_tap_shows_the_sentence_of_a_figure_until_the_next_tap(browser: Any, tiny_page: str) -> None:
+    look = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    with browsers.visit(browser, tiny_page, **look) as opened:
+        opened.wait_for_status("ready")
+        opened.type("The old keeper")
+        opened.wait_until_settled()
+        page, tip = opened.page, opened.page.locator(".tip")
+        for selector, words in {
+            "#coverage .sum": "Coverage: the chance",
+            "#branches [data-branch='0'] .share": "not how good it is",
+            "#document ~ .strip": "green was chosen",
+        }.items():
+            page.locator(selector).scroll_into_view_if_needed()
+            page.wait_for_timeout(300)
+            page.locator(selector).tap()
+            page.wait_for_timeout(300)
+            expect(tip).to_contain_text(words)
+            expect(tip).to_be_visible()
+            page.locator("#branches .note .words").tap()
+            expect(tip).to_be_hidden()
+        assert opened.text == "The old keeper"

@@ -209,6 +209,70 @@ def test_no_two_labels_overlap_on_the_page(tree: Visit, shape: str, session: boo
     assert tree.page.locator("#tree text").count() > 10
 
 
+SIZES = """() => {
+  const scale = document.querySelector('.tree-drawing').getScreenCTM().a;
+  const size = element => scale * parseFloat(getComputedStyle(element).fontSize);
+  const texts = [...document.querySelectorAll('#tree text')];
+  return texts.map(text => ['.node-label', '.node-odds'].map(one => text.querySelector(one)))
+    .filter(([, odds]) => odds.textContent).map(([label, odds]) => [size(label), size(odds)]);
+}"""
+THROUGH_FIGURES = """() => {
+  const shapes = [...document.querySelectorAll('#tree .stream')].map(one => one.getBBox()).filter(({height}) => height);
+  const texts = [...document.querySelectorAll('#tree tspan')].filter(one => one.textContent).map(one => {
+    const first = one.getExtentOfChar(0), last = one.getExtentOfChar(one.getNumberOfChars() - 1);
+    const base = one.getStartPositionOfChar(0).y, size = parseFloat(getComputedStyle(one).fontSize);
+    return {x: first.x, width: last.x + last.width - first.x, y: base - 0.75 * size, height: 0.95 * size};
+  });
+  return texts.filter(text => shapes.some(one => one.x < text.x + text.width && text.x < one.x + one.width
+    && one.y < text.y + text.height && text.y < one.y + one.height)).length;
+}"""
+HIT = """all => all.filter(node => {
+  const [text, hit] = ['text', '.hit'].map(one => node.querySelector(one).getBBox());
+  return text.x < hit.x || text.x + text.width > hit.x + hit.width;
+}).length"""
+
+
+def test_words_and_odds_are_large_at_the_size_of_a_projector(tree: Visit) -> None:
+    tree.page.set_viewport_size({"width": 1280, "height": 720})
+    for shape, label, figure in (("tree", 18, 15), ("river", 15, 13)):
+        choose(tree, "tree-shape", shape)
+        draw_again(tree)
+        sizes = tree.page.evaluate(SIZES)
+        assert len(sizes) > 10
+        assert min(size for size, _ in sizes) >= label and min(size for _, size in sizes) >= figure, (shape, sizes[0])
+        area = tree.page.locator("#tree .tree-scroll")
+        assert area.evaluate("area => area.scrollWidth <= area.clientWidth && area.scrollHeight <= area.clientHeight")
+
+
+def test_no_river_runs_through_words_or_odds_and_each_box_holds_its_own(tree: Visit) -> None:
+    choose(tree, "tree-shape", "river")
+    draw_again(tree)
+    assert tree.page.evaluate(THROUGH_FIGURES) == 0
+    assert tree.page.locator("#tree .node").evaluate_all(HIT) == 0
+    expect(tree.page.locator("#tree .tree-says")).to_contain_text("tokens together.")
+
+
+def test_the_drawing_is_fitted_again_when_the_session_is_added_until_a_scale_is_chosen(tree: Visit) -> None:
+    area = tree.page.locator("#tree .tree-scroll")
+    overflow = "area => Math.max(area.scrollWidth - area.clientWidth, area.scrollHeight - area.clientHeight)"
+    tree.page.locator("#tree .zoom-in").click()
+    tree.page.locator("#tree .zoom-in").click()
+    tree.page.locator("#tree-session").check()
+    draw_again(tree)
+    assert area.evaluate(overflow) <= 1
+    for _ in range(3):
+        tree.page.locator("#tree .zoom-in").click()
+    assert area.evaluate(overflow) > 1
+    tree.page.locator("#tree-session").uncheck()
+    draw_again(tree)
+    assert area.evaluate(overflow) <= 1
+    wide = tree.page.evaluate("document.querySelector('.tree-drawing').style.width")
+    tree.page.set_viewport_size({"width": 1000, "height": 720})
+    tree.page.wait_for_function(f"document.querySelector('.tree-drawing').style.width !== '{wide}'")
+    draw_again(tree)
+    assert area.evaluate(overflow) <= 1
+
+
 @pytest.mark.parametrize("ending", ["svg", "png"])
 def test_a_drawing_saved_twice_gives_the_same_bytes(tree: Visit, tmp_path: Path, ending: str) -> None:
     choose(tree, "tree-shape", "river")

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {horizontalPosition, verticalPosition} from '../../../../interface/tabs/highlights/details_position.js';
+import {detailsPosition, horizontalPosition, verticalPosition} from '../../../../interface/tabs/highlights/details_position.js';
 import {Dice} from '../../../support/scripts/dice.js';
 
 const line = (top, height = 20) => ({top, bottom: top + height});
@@ -30,4 +30,42 @@ test('where they fit on neither side, details are on the side with more space', 
 
 test('details begin where the word begins, and stay in the window', () => {
   assert.deepEqual([horizontalPosition(50, 300, 390), horizontalPosition(300, 300, 390), horizontalPosition(3, 300, 390)], [50, 82, 8]);
+});
+
+const box = (left, top, right, bottom) => ({left, top, right, bottom});
+const meet = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+const page = {width: 1280, height: 720}, text = box(600, 230, 1250, 400), size = {width: 560, height: 200};
+const at = (lines, after, more = {}) => detailsPosition({lines, text, after, size, page, ...more});
+const boxOf = ({left, top}, {width, height} = size) => box(left, top, left + width, top + height);
+
+test('details stand under their word where no highlight follows below it', () => {
+  assert.deepEqual(at([box(700, 330, 760, 350)], []), {left: 700, top: 358, most: 200});
+});
+
+test('details leave the highlights after their word free: they stand under the text', () => {
+  const after = [box(900, 265, 960, 285), box(650, 300, 720, 320), box(1000, 370, 1080, 390)];
+  assert.deepEqual(at([box(700, 265, 760, 285)], after), {left: 700, top: 408, most: 200});
+});
+
+test('under a text that fills the window there is no room: they stand above the word, or beside the text', () => {
+  const long = box(600, 230, 1250, 650), after = [box(650, 560, 720, 580)];
+  assert.equal(at([box(700, 500, 760, 520)], after, {text: long}).top, 292, 'above the word');
+  const first = box(620, 240, 700, 260), low = {width: 560, height: 260};
+  assert.deepEqual(at([first], [box(650, 300, 720, 320)], {text: long, size: low}), {left: 32, top: 240, most: 260});
+});
+
+test('details stay in the window and off their word, and cover a following highlight only where every place does', () => {
+  const dice = new Dice(11);
+  for (let turn = 0; turn < 400; turn += 1) {
+    const own = {width: 100 + dice.upTo(500), height: 60 + dice.upTo(300)}, area = box(600, 150 + dice.upTo(150), 1250, 350 + dice.upTo(330));
+    const word = () => { const [x, y] = [610 + dice.upTo(540), area.top + dice.upTo(area.bottom - area.top - 20)]; return box(x, y, x + 80, y + 20); };
+    const line = word(), after = Array.from({length: dice.upTo(6)}, word).filter(one => !meet(one, line));
+    const found = at([line], after, {text: area, size: own});
+    if (found.most < own.height) continue;
+    const mine = boxOf(found, own);
+    assert.ok(!meet(mine, line) && mine.left >= 8 && mine.top >= 8 && mine.right <= 1272 && mine.bottom <= 712);
+    const covered = after.filter(one => meet(one, mine)).length;
+    const below = box(mine.left, area.bottom + 8, mine.right, area.bottom + 8 + own.height);
+    if (covered && below.bottom <= 712) assert.fail('there was room under the text');
+  }
 });

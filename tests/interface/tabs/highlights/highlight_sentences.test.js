@@ -102,3 +102,16 @@ test('the threshold is the highest chance of the least surprising of the shown w
   assert.equal(threshold([marked(Infinity, 1)], 0), '');
   assert.equal(threshold([marked(0, null)], 1), 'of 1, the most surprising first: the model gave each at most 0 %');
 });
+
+test('whether an alternative fits is said in plain words, and what that means in a sentence', () => {
+  const phrase = (fits, sentence = '-') => sentences.fitPhrase({drops_in: fits, sentence});
+  assert.deepEqual([phrase(true), phrase(false)], ['fits: your next words can stay', 'your next words would have to change']);
+  assert.equal(phrase(null, 'the text would end here'), 'the text would end here');
+  assert.equal(sentences.fitMeaning({following: ' who watched'}),
+    'An alternative fits if your next words, “who watched”, are at most 4 times less likely after it than after your own word.');
+});
+
+test('the figure of a highlighted word is the chance of its most surprising part', () => {
+  assert.equal(said(sentences.chanceFigure(marked(1, 2, Math.log(50)))), '2 %');
+  assert.equal(sentences.chanceFigure(marked(Infinity, 1)), '');
+});

@@ -30,6 +30,13 @@ test('it stays within the window and its toolbar', () => {
   assert.equal(place({toolbar: box(400, 700, 900, 790)}).top, 656, 'no room below');
 });
 
+test('where rows are higher than the window, it stands below or above what it explains', () => {
+  const rows = box(400, -300, 900, 1100), share = box(420, 300, 480, 330);
+  assert.deepEqual(place({toolbar: rows, control: share, controls: []}), {left: 420, top: 334});
+  assert.equal(place({toolbar: rows, control: box(420, 760, 480, 790), controls: []}).top, 716, 'no room below');
+  assert.equal(place({toolbar: rows, control: share, controls: [box(400, 334, 900, 370)]}).top, 256, 'a row is below');
+});
+
 test('in no place it covers its own toolbar, however crowded the page is', () => {
   let seed = 7;
   const random = most => { seed = seed * 16807 % 2147483647; return seed % most; };

@@ -1,0 +1,70 @@
+"""What a newcomer meets on a phone: nothing is cut, and the Help says what a finger does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE, Visit, expect
+
+HELP = Path(__file__).parents[3] / "interface" / "tabs" / "writer" / "paper.html"
+
+
+def test_no_sign_of_punctuation_stands_right_after_a_key() -> None:
+    found = re.findall(r"</kbd>[,.;:]\s.{0,20}", HELP.read_text(encoding="utf-8"))
+    assert found == [], "the border of a key would look like a space before it"
+
+
+@pytest.fixture
+def phone(page: Any, small_page: str) -> Iterator[Visit]:
+    with browsers.visit_again(page, small_page, viewport={"width": 390, "height": 844}) as opened:
+        opened.wait_for_status("ready")
+        yield opened
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_status_is_shown_whole(phone: Visit) -> None:
+    status = phone.page.locator("#status")
+    phone.page.evaluate(
+        "document.querySelector('#status .sentence').textContent = 'SmolLM2-135M-Instruct · CPU · bfloat16 · cached'"
+    )
+    assert status.locator(".sentence").evaluate("one => one.scrollWidth <= one.clientWidth")
+    box = status.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_token_that_is_explained_is_seen_whole(phone: Visit) -> None:
+    phone.open_tab("Internals")
+    phone.page.locator("#internals-text").fill(" ".join(["The old keeper climbed the stairs again."] * 12))
+    phone.page.wait_for_selector(
+        "#internals[data-state=settled]:not([data-stale]) .box[aria-current]", timeout=PATIENCE
+    )
+    inside = """list => {
+      const outer = list.getBoundingClientRect(), inner = list.querySelector('[aria-current]').getBoundingClientRect();
+      return inner.top >= outer.top && inner.bottom <= outer.bottom;
+    }"""
+    lines = phone.page.locator("#internals .lines")
+    assert lines.evaluate("list => list.scrollHeight > list.clientHeight")
+    assert lines.evaluate(inside)
+    phone.page.evaluate("scrollTo(0, 0)")
+    phone.page.locator("#internals .box").first.dispatch_event("click")
+    assert lines.evaluate(inside)
+    assert phone.page.evaluate("scrollY") == 0, "the page itself does not move"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_help_says_first_what_a_finger_does(phone: Visit) -> None:
+    phone.page.locator("#help").click()
+    heads = phone.page.locator("#help-dialog h3")
+    expect(heads.first).to_have_text("With a finger or a mouse")
+    first = phone.page.locator("#help-dialog dl").first
+    assert "swipe" in first.inner_text() and first.locator("kbd").count() == 0
