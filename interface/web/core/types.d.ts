@@ -574,7 +574,7 @@ export interface LaidNode {
   y: number;
   label: string;
   figure: string;
-  /** The label's width with its figure. */
+  /** The width of the label, or of the odds below it where they are wider. */
   width: number;
   height: number;
   flow: number;
