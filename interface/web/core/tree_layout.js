@@ -11,7 +11,7 @@ const TEXT_ROOM = 17;            // above a node's line or river for its label, 
 const COLUMN_GAP = 24;           // between two columns, where the links are
 const SIBLING_GAP = 4;           // between two nodes, one above the other
 const MARGIN = 12;
-const FULL_RIVER = 80;           // the width of a river of probability 1
+const FULL_RIVER = 60;           // the width of a river of probability 1
 
 /** @typedef {{top: number[], bottom: number[]}} Contour the edges of a subtree in each column, from its root's on */
 
